@@ -15,7 +15,7 @@ from psycopg import sql
 
 from benchmarks.ground import TABLES, Ground
 
-_COMMAND: Final = (sys.executable, "-m", "server.cli", "cluster")
+_COMMAND: Final = (sys.executable, "-m", "server.cli.main", "cluster")
 
 
 class Cluster:

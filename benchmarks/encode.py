@@ -11,11 +11,11 @@ import pyarrow.parquet as pq
 
 from benchmarks.figures import Figure, Measure, median
 from benchmarks.ground import Ground
-from engine.carry import carrier_of, carry_to
-from engine.catalog.infer import infer_columns
-from engine.catalog.objects import TableColumn
+from engine.catalog.model.objects import TableColumn
+from engine.contracts.output_cast import carrier_of, carry_to
+from engine.lakes.infer import infer_columns
 from wire.pg.datarow import EncodedColumn, RowEncoder
-from wire.text_settings import OutputSettings
+from wire.types.text_settings import OutputSettings
 
 _BATCH_ROWS: Final = 10_000
 _RUNS: Final = 5

@@ -1,7 +1,7 @@
 """The exchange between two processes, against Arrow Flight: the same batches, the same two processes, in turns.
 
 The other process holds the batches in memory and gives them away twice: as a Flight server (`do_get`), and as the sender of a
-mesh stream (`engine.operators.outbound`) to a receiver here. Credits are on: a window of two pages, and batches of as
+mesh stream (`engine.exchange.outbound`) to a receiver here. Credits are on: a window of two pages, and batches of as
 many rows as an engine would put into a page. Both sides take batches as Arrow objects and look at nothing in them; both pay for
 their connection, and for serializing each batch.
 """
@@ -23,12 +23,12 @@ import uvloop
 
 from benchmarks.figures import Figure, Measure, median
 from benchmarks.ground import Ground
-from engine.local.executor import batch_rows
-from engine.operators.outbound import open_remote
-from engine.operators.receive import WINDOW_BATCHES, Receiver
-from engine.operators.send import schema_fingerprint
-from engine.operators.spool import Spooler
-from engine.runtime.listener import DataListener
+from engine.exchange.listener import DataListener
+from engine.exchange.outbound import open_remote
+from engine.exchange.receive import WINDOW_BATCHES, Receiver
+from engine.exchange.send import schema_fingerprint
+from engine.exchange.spool import Spooler
+from engine.executors.local.executor import batch_rows
 from wire.mesh.messages import VERSION, Open
 
 _PAGE_BYTES: Final = 1 << 20

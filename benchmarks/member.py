@@ -89,7 +89,7 @@ def started(data: Path, configuration: str = "", **environment: str) -> Iterator
     config = data / "sluice.toml"
     config.write_text(f'[spark]\nmaster = "local[{CORES}]"\ndriver_memory = "{HEAP}"\n{configuration}')
     command = [
-        sys.executable, "-m", "server.cli", "serve", "--config", str(config), "--data", str(data), "--log-level", "warning",
+        sys.executable, "-m", "server.cli.main", "serve", "--config", str(config), "--data", str(data), "--log-level", "warning",
         "--listen", "127.0.0.1:0", "--console", "127.0.0.1:0",
     ]  # fmt: skip
     with (data / "member.log").open("wb") as log:

@@ -24,11 +24,11 @@ import uvloop
 
 from benchmarks.figures import Figure, Measure
 from benchmarks.ground import Ground
-from engine.operators.outbound import open_remote
-from engine.operators.receive import WINDOW_BATCHES, Receiver
-from engine.operators.send import StreamRefused, schema_fingerprint
-from engine.operators.spool import Spooler
-from engine.runtime.listener import DataListener
+from engine.exchange.listener import DataListener
+from engine.exchange.outbound import open_remote
+from engine.exchange.receive import WINDOW_BATCHES, Receiver
+from engine.exchange.send import StreamRefused, schema_fingerprint
+from engine.exchange.spool import Spooler
 from wire.errors import ConnectionFailure
 from wire.mesh.messages import VERSION, Open
 

@@ -15,20 +15,20 @@ import msgspec
 
 from benchmarks.figures import Figure, Measure, median
 from benchmarks.ground import Ground
-from engine.catalog.fixed import FixedCatalog
-from engine.catalog.infer import infer_columns
-from engine.catalog.objects import Table
-from engine.plan.compile import Bindings
-from engine.plan.dispatch import specs
-from engine.plan.distribute import Setting, distribute, should_distribute
-from engine.plan.logical import Final as FinalNode
-from engine.plan.planner import optimise
+from engine.catalog.model.objects import Table
+from engine.lakes.infer import infer_columns
+from engine.pg_catalog.fixed_catalog import FixedCatalog
+from engine.plan_ir.logical import Final as FinalNode
+from engine.planner.codegen import Bindings
+from engine.planner.distribute import Setting, distribute, should_distribute
+from engine.planner.distribute.dispatch import specs
+from engine.planner.planner import optimise
 from engine.sql.binder import bind_query
-from engine.sql.parser import parse
-from engine.sql.scope import BindContext, ParameterTypes
-from engine.sql.statements import Query
+from engine.sql.binder.scope import BindContext, ParameterTypes
+from engine.sql.parser.nodes.statements import Query
+from engine.sql.parser.parse import parse
 from wire.mesh.control_messages import ControlMessage, Start, encode
-from wire.text_settings import InputSettings
+from wire.types.text_settings import InputSettings
 
 _SIZES: Final = ((100, 10_000), (100, 100_000), (1_000, 10_000), (1_000, 100_000))
 _RUNS: Final = 5
@@ -41,7 +41,7 @@ _QUERY: Final = (
 
 
 class CountingMesh:
-    """Takes messages as `engine.runtime.mesh.Mesh` does, encodes them as a link would, and counts their bytes."""
+    """Takes messages as `engine.contracts.mesh.Mesh` does, encodes them as a link would, and counts their bytes."""
 
     def __init__(self) -> None:
         self.bytes = 0

@@ -2,7 +2,7 @@
 
 The parent (`running`) writes a statement a line as JSON; the child answers with the number of rows that
 `spark.sql(...).toArrow()` gave, which costs well under a millisecond more. The child's Spark is started by
-`engine.spark.session`, as a member's is, so that both have the same settings, down to the number of shuffle partitions.
+`engine.executors.spark.session`, as a member's is, so that both have the same settings, down to the number of shuffle partitions.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import IO, Any
 
 from benchmarks.ground import CORES, HEAP, TABLES, Ground
 from engine.config import SparkConfig
-from engine.spark.session import SparkRuntime
+from engine.executors.spark.session import SparkRuntime
 
 
 class RawSpark:

@@ -9,7 +9,7 @@ from typing import Final, Literal
 
 from engine.lakes.iceberg import Catalog
 from engine.lakes.stores import Store
-from engine.plan.topology import Topology
+from engine.plan_ir.topology import Topology
 from wire.dataclass import dataclass
 
 #: What a member's own folder is called, below its data directory.
@@ -41,7 +41,7 @@ class EngineConfig:
     fragment_threads, operation_threads: sizes of the pools. local_memory: DuckDB's limit, of each of its two databases.
     memory_bytes: what the process may take; long statements that would take more are refused.
     compact_after: how many small files make a table due for compaction; 0: never. small_file_bytes: files below are small.
-    settings: defaults of session settings that differ from `engine.settings`.
+    settings: defaults of session settings that differ from `engine.settings.session_settings`.
     topology: which files only some members hold, and where data may flow; None: everybody sees every file and everybody.
     stores: object stores whose buckets foreign tables may lie in. catalogs: of Iceberg tables.
     """

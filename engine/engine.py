@@ -1,7 +1,7 @@
 """One member's engine: the catalog store, the two executors, the pools and caches that sessions share.
 
     engine = Engine(EngineConfig(data)); await engine.start()
-    session = engine.session(user=..., database=..., options=..., client=...)
+    session = engine.session.session(user=..., database=..., options=..., client=...)
     await engine.close()
 
 `start` returns as soon as short queries can run; Spark goes on starting in the background.
@@ -18,44 +18,44 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final, TypeVar
 
-from engine.advisory_locks import AdvisoryLocks, MemberLocks
-from engine.api import Client
-from engine.catalog.asking import asked_now
-from engine.catalog.elsewhere import StandIn
-from engine.catalog.files import DataRoots
-from engine.catalog.roles import Roles
-from engine.catalog.store import URL_SCHEMES, CatalogStore
-from engine.compactor import Compactor
+from engine.catalog.model.remote_file_ref import StandIn
+from engine.catalog.model.roles import Roles
+from engine.catalog.store.request_clock import asked_now
+from engine.catalog.store.store import URL_SCHEMES, CatalogStore
+from engine.common.fragment_pool import FragmentPool
+from engine.common.shielded import closed_in_turn
+from engine.common.weighted_lru_cache import Remembered
 from engine.config import EngineConfig
-from engine.copying.files import CopyRoots
-from engine.copying.progress import Copies
-from engine.distribution import CompiledQuery
-from engine.executor import BatchStream, CompiledFragment, EngineName, ExecutionContext, Executor, QueryId
-from engine.initiation import Initiation, session_settings
+from engine.contracts.copy_progress import Copies
+from engine.contracts.executor import BatchStream, CompiledFragment, EngineName, ExecutionContext, Executor, QueryId
+from engine.contracts.mesh import AloneMesh, MemberInfo, Mesh
+from engine.contracts.sessions import Client
+from engine.exchange.listener import DataListener
+from engine.exchange.spool import Spooler
+from engine.executors.local.executor import LocalExecutor
+from engine.executors.spark.executor import SparkExecutor
 from engine.lakes import iceberg, stores
-from engine.local.executor import LocalExecutor
-from engine.mutation.alone import Turns
-from engine.mutation.participant import StagedWriters
-from engine.operators.spool import Spooler
-from engine.remembered import Remembered
-from engine.runtime.fragment_pool import FragmentPool
-from engine.runtime.listener import DataListener
-from engine.runtime.mesh import AloneMesh, MemberInfo, Mesh
+from engine.lakes.foreign_files import DataRoots
+from engine.lakes.topology_tables import topology_tables
 from engine.runtime.operation_pool import OperationPool
 from engine.runtime.planning_pool import SHORT_CHARACTERS, PlanningPool
 from engine.runtime.readable_files import ReadableFiles
 from engine.runtime.runtime import MeshRuntime
-from engine.runtime.shielded import closed_in_turn
 from engine.runtime.stall_watch import StallWatch
-from engine.sequences import SessionSequences
-from engine.session import Session
-from engine.settings import SETTINGS, denied
-from engine.spark.executor import SparkExecutor
-from engine.sql.masking import names_password
-from engine.sql.parser import parse
-from engine.sql.statements import Statement
-from engine.statement_cache import StatementCache
-from engine.topology_tables import topology_tables
+from engine.session.context.advisory_locks import AdvisoryLocks, MemberLocks
+from engine.session.context.initiation import Initiation, session_settings
+from engine.session.context.statement_cache import StatementCache
+from engine.session.session import Session
+from engine.settings.session_settings import SETTINGS, denied
+from engine.sql.parser.masking import names_password
+from engine.sql.parser.nodes.statements import Statement
+from engine.sql.parser.parse import parse
+from engine.statements.copy.files import CopyRoots
+from engine.statements.dml.autocommit_retry import Turns
+from engine.statements.dml.participant import StagedWriters
+from engine.statements.maintenance.compactor import Compactor
+from engine.statements.shared.distribution import CompiledQuery
+from engine.statements.shared.sequences import SessionSequences
 
 T = TypeVar("T")
 #: Statements that are kept parsed: how many, and of how many characters together, each of which takes up to 250 bytes.
@@ -132,7 +132,7 @@ class Engine:
         self._stalls.start()
 
     def session(self, *, user: str, database: str, options: Mapping[str, str], client: Client) -> Session:
-        """A session for one client (`engine.api.SessionFactory`). Raises SqlError for an option that is wrong."""
+        """A session for one client (`engine.contracts.sessions.SessionFactory`). Raises SqlError for an option that is wrong."""
         roles = self.store.snapshot.roles
         role = roles.of(user)
         for name in options:

@@ -1,5 +1,5 @@
 # ruff: noqa: S608 -- the texts are made of one another
-"""Asks a PostgreSQL 15 for its catalog as Sluice shows it, and writes it down (`engine.catalog.builtin`): which relations
+"""Asks a PostgreSQL 15 for its catalog as Sluice shows it, and writes it down (`engine.pg_catalog.builtin`): which relations
 pg_catalog and information_schema have, with their columns and definitions, and the rows of those that are the same here.
 
 Started by `make catalog`, which has to run again only where a type or a relation is added. `extract` and `shapes` are what the
@@ -21,13 +21,13 @@ from psycopg import sql
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 from support.postgres_server import PostgresServer
 
-from engine.catalog.lookups import FOLDER
-from engine.catalog.objects import TableColumn
-from wire import types as t
-from wire.carriers import carrier
+from engine.catalog.model.objects import TableColumn
+from engine.pg_catalog.system_function_sql import FOLDER
+from wire.types import pg_types as t
+from wire.types.carriers import carrier
 
 if TYPE_CHECKING:
-    from engine.catalog.system.declared import SystemRelation
+    from engine.pg_catalog.declared import SystemRelation
 
 #: Those that pg_catalog's and information_schema's own relations are, among which no toast tables.
 _OWN = "relnamespace in (11, 'information_schema'::regnamespace) and oid < 16384"
@@ -101,7 +101,7 @@ def shapes(connection: psycopg.Connection[Any]) -> pa.Table:
 
 def stored() -> Iterator[SystemRelation]:
     """The relations of which PostgreSQL's rows are kept. pg_settings is one for what is said of each."""
-    from engine.catalog.system import SYSTEM
+    from engine.pg_catalog import SYSTEM
 
     return (relation for relation in SYSTEM.values() if relation.stored or relation.name == "pg_settings")
 

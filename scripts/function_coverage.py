@@ -23,7 +23,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 from support.local_member import local_member
 
 from engine.sql.functions import Function, signatures
-from wire import types as t
+from wire.types import pg_types as t
 
 PAGE: Final = Path(__file__).parent.parent / "docs" / "compatibility.md"
 _BEGIN: Final = "<!-- functions: written by scripts/function_coverage.py -->\n"

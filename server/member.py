@@ -29,26 +29,26 @@ from typing import TYPE_CHECKING, Any, Final
 
 import uvloop
 
+from engine.common.shielded import closed_in_turn
+from engine.common.wildcards import WILDCARDS
 from engine.engine import Engine
-from engine.operators.mesh_tls import MeshTls, MeshTlsError
-from engine.plan.topology import Topology
-from engine.runtime.listener import DataListener
-from engine.runtime.shielded import closed_in_turn
-from engine.runtime.wildcards import WILDCARDS
-from engine.settings import SETTINGS
+from engine.exchange.listener import DataListener
+from engine.exchange.mesh_tls import MeshTls, MeshTlsError
+from engine.plan_ir.topology import Topology
+from engine.settings.session_settings import SETTINGS
 from server.address import Address
-from server.config_errors import AccessError, ConfigurationError
-from server.cursor_routing import CursorRouter
+from server.auth.gate import Access, Gate
+from server.cli.ended_line import ENDED_LINE
+from server.cluster.lite import ROUTING, LiteDoor
+from server.cluster.membership import Timing
+from server.cluster.mesh_link import LinkOptions, MeshLink, new_incarnation
+from server.cluster.notification_routing import NotificationRouter
+from server.cluster.routing import CancelRouter, ServerMesh
+from server.config.errors import AccessError, ConfigurationError
+from server.cursors.cursor_routing import CursorRouter
 from server.descriptors import raise_limit
-from server.ended_line import ENDED_LINE
 from server.full_collections import FullCollections
-from server.gate import Access, Gate
-from server.listener import Listener, ListenerOptions
-from server.lite import ROUTING, LiteDoor
-from server.membership import Timing
-from server.mesh_link import LinkOptions, MeshLink, new_incarnation
-from server.notification_routing import NotificationRouter
-from server.routing import CancelRouter, ServerMesh
+from server.pgwire.listener import Listener, ListenerOptions
 from server.unused_memory import UnusedMemory
 from server.version import VERSION
 from wire.errors import SqlError
@@ -57,7 +57,7 @@ from wire.mesh.control_messages import Identity
 gc.enable()
 
 if TYPE_CHECKING:
-    from server.config import Config
+    from server.config.config import Config
     from server.http.console import ConsoleServer
     from server.http.door import Door
 

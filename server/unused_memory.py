@@ -13,7 +13,7 @@ import ctypes
 import threading
 from typing import Any, Final
 
-from engine.runtime.supervised import Supervised
+from engine.common.supervised import Supervised
 
 _SECONDS: Final = 300.0
 

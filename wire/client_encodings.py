@@ -5,8 +5,8 @@ encoded once, and the new offsets follow from the characters' new lengths. SQL_A
 PostgreSQL passes them through, and here they are taken as UTF-8. An encoding is given by PostgreSQL's name everywhere;
 `encoding_named` knows its other spellings.
 
-Neighbours: `wire.pg.messages` (every string of the protocol), `wire.text_output` (results), `wire.pg.values`
-(parameters), `engine.settings` (client_encoding). Source: PostgreSQL 15 documentation 24.3, encnames.c.
+Neighbours: `wire.pg.messages` (every string of the protocol), `wire.types.output` (results), `wire.pg.values`
+(parameters), `engine.settings.session_settings` (client_encoding). Source: PostgreSQL 15 documentation 24.3, encnames.c.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from wire.byte_columns import binary_array, data_of, offsets_of
 from wire.errors import CharacterNotInRepertoire, FeatureNotSupported, UntranslatableCharacter
+from wire.types.byte_columns import binary_array, data_of, offsets_of
 
 #: PostgreSQL's name to Python's codec.
 _CODECS: Final = {

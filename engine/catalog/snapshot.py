@@ -2,7 +2,7 @@
 
 Immutable, so that a transaction's view of the catalog is a value: BEGIN remembers one, each DDL statement makes the next,
 a savepoint is a reference, ROLLBACK forgets. COMMIT replays the transaction's changes onto the newest committed snapshot
-(`engine.catalog.store`), which is where two transactions that changed the same name meet.
+(`engine.catalog.store.store`), which is where two transactions that changed the same name meet.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from typing import Final, TypeVar
 
-from engine.catalog import objects
-from engine.catalog.acl import Acl
 from engine.catalog.conflicts import ChangedByAnother, SchemaDropped
-from engine.catalog.objects import Schema, StoredRelation, Table, View
-from engine.catalog.rights import DATABASE_OID, DefaultKey, ObjectRights, Rights
-from engine.catalog.roles import Role, Roles
-from engine.catalog.statistics import TableStatistics
-from engine.catalog.user_types import UserType, retyped
+from engine.catalog.model import objects
+from engine.catalog.model.acl import Acl
+from engine.catalog.model.objects import Schema, StoredRelation, Table, View
+from engine.catalog.model.rights import DATABASE_OID, DefaultKey, ObjectRights, Rights
+from engine.catalog.model.roles import Role, Roles
+from engine.catalog.model.statistics import TableStatistics
+from engine.catalog.model.user_types import UserType, retyped
 from engine.storage import tables
 from engine.storage.tables import FileChange
 from wire.dataclass import dataclass
@@ -33,7 +33,7 @@ TEMPORARY: Final = objects.TEMPORARY
 PUBLIC: Final = "public"
 #: What is said of it until somebody says something else.
 PUBLIC_COMMENT: Final = "standard public schema"
-#: The schema of relations that show Sluice itself (`engine.catalog.system`); nothing can be created in it.
+#: The schema of relations that show Sluice itself (`engine.pg_catalog`); nothing can be created in it.
 SLUICE: Final = "sluice"
 #: Objects of users begin here, as in PostgreSQL (transam.h, FirstNormalObjectId).
 FIRST_OID: Final = 16_384

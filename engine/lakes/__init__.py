@@ -6,7 +6,7 @@ members, with the same pruning. So what a format says of its files must be all t
 would make rows other than the files have them (deletion vectors, delete files, types that were widened, columns that were renamed
 in a way that files do not tell) is refused by name, never passed over.
 
-A statement sees one version of each table (`engine.session`): which one is the newest is asked once.
+A statement sees one version of each table (`engine.session.session`): which one is the newest is asked once.
 
 | module | what |
 |---|---|

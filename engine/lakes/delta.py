@@ -13,8 +13,9 @@ variants in every table that has deletion vectors enabled. So these are read:
 
 Tables whose commits a catalog keeps (catalogManaged) are refused: the log in the folder need not be all of them.
 
-Values of partition columns are read from the names of folders (`engine.catalog.partitions`), whereas Delta's truth is its log.
-All writers name folders so, but need not: the two are compared for every version, and a table where they differ is refused.
+Values of partition columns are read from the names of folders (`engine.catalog.model.partitions`), whereas Delta's truth is its
+log. All writers name folders so, but need not: the two are compared for every version, and a table where they differ is
+refused.
 
 A version that was read is kept. Whether it is still the newest costs a `stat` of the log's folder: a commit is a new file in it.
 As file systems' clocks tick in milliseconds, a folder that changed a moment ago is asked anew. In an object store the log is
@@ -41,11 +42,11 @@ from deltalake import DeltaTable, VariantType
 from deltalake.exceptions import DeltaError, TableNotFoundError
 from deltalake.schema import ArrayType, MapType, PrimitiveType, StructType
 
-from engine.catalog import partitions
-from engine.catalog.file_types import FileType
+from engine.catalog.model import partitions
+from engine.catalog.model.file_types import FileType
+from engine.common.weighted_lru_cache import Remembered
 from engine.lakes import stores
 from engine.lakes.state import LakeColumn, LakeState, digest, lake_column
-from engine.remembered import Remembered
 from wire.errors import DataCorrupted, FeatureNotSupported, InvalidParameterValue, UndefinedFile
 
 LOG: Final = "_delta_log"

@@ -23,9 +23,9 @@ from contextlib import closing
 from dataclasses import field
 from typing import TYPE_CHECKING, Any, Final
 
+from engine.common.weighted_lru_cache import Remembered
 from engine.lakes import stores
 from engine.lakes.state import LakeColumn, LakeState, digest, lake_column
-from engine.remembered import Remembered
 from wire.dataclass import dataclass
 from wire.errors import (
     DataCorrupted,

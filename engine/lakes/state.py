@@ -9,14 +9,14 @@ from typing import Final
 
 import pyarrow as pa
 
-from engine.catalog.file_types import FileType, nested_type, type_of_arrow
-from engine.catalog.infer import without_type
-from engine.catalog.objects import Table, TableColumn
-from engine.sql import types as st
-from engine.sql.types import SqlType
-from wire import types as t
+from engine.catalog.model.file_types import FileType, nested_type, type_of_arrow
+from engine.catalog.model.objects import Table, TableColumn
+from engine.common import sql_type as st
+from engine.common.sql_type import SqlType
+from engine.lakes.infer import without_type
 from wire.dataclass import dataclass
 from wire.errors import ObjectNotInPrerequisiteState, UndefinedColumn
+from wire.types import pg_types as t
 
 #: Types that both engines read from files as what the log says. Others have storage types of their own (time), or none.
 _READ: Final = frozenset(

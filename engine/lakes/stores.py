@@ -10,7 +10,7 @@ members. Engines of one process agree on their stores, or the second is refused.
 
 DuckDB reads through `engine.lakes.store_files`, a file system of fsspec's interface; deltalake takes options (`delta_options`).
 Spark would need Hadoop's S3 connector, which no registry of Python's has: its tasks read through DuckDB too
-(`engine.plan.compile.scans`).
+(`engine.planner.codegen.scans`).
 
 Rejected: DuckDB's httpfs (downloaded from the internet when it is first used); s3fs (another S3 client, and another event loop);
 `CREATE SECRET` in SQL (statements are logged).

@@ -6,7 +6,7 @@ from dataclasses import replace
 from itertools import count
 from typing import Final
 
-from engine.catalog.objects import Lake, Table
+from engine.catalog.model.objects import Lake, Table
 from engine.lakes import delta, iceberg
 from engine.lakes.state import LakeState
 

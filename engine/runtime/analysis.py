@@ -2,7 +2,7 @@
 
 edge.<id>.<rows | bytes | batches | stalls | spooled | micros>       at a sender or a receiver; all but micros add up
 instance.<fragment>.<number>.<rows | micros | begun>                  begun: it was not stopped before its turn came
-operator.<fragment>.<instance>.<...>                                  as `engine.profile` says
+operator.<fragment>.<instance>.<...>                                  as `engine.contracts.profile` says
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 
-from engine.plan.explain_physical import EdgeAnalysis, InstanceAnalysis, PhysicalAnalysis
-from engine.profile import Line, tree
+from engine.contracts.profile import Line, tree
+from engine.planner.explain.physical import EdgeAnalysis, InstanceAnalysis, PhysicalAnalysis
 
 
 def merged(parts: Iterable[Mapping[str, int]]) -> dict[str, int]:

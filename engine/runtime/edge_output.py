@@ -13,11 +13,11 @@ from typing import Final, TypeVar
 
 import pyarrow as pa
 
-from engine.operators.outbound import DeniedNow, OutboundStream
-from engine.operators.routers import part_by_bucket
-from engine.operators.send import StreamRefused
-from engine.plan.spec import EdgeSpec
-from engine.runtime.shielded import together, wait_out
+from engine.common.shielded import together, wait_out
+from engine.exchange.outbound import DeniedNow, OutboundStream
+from engine.exchange.routers import part_by_bucket
+from engine.exchange.send import StreamRefused
+from engine.plan_ir.spec import EdgeSpec
 from wire.mesh.error_fields import ErrorFields
 
 _RETRY_SECONDS: Final = (0.005, 0.02, 0.05, 0.1, 0.2, 0.5)

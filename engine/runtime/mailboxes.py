@@ -14,11 +14,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from engine.operators.receive import WINDOW_BATCHES, Receiver
-from engine.operators.spool import Spooler
-from engine.plan.spec import EdgeSpec
-from engine.runtime.listener import DataListener
-from engine.runtime.shielded import awaited_in_turn
+from engine.common.shielded import awaited_in_turn
+from engine.exchange.listener import DataListener
+from engine.exchange.receive import WINDOW_BATCHES, Receiver
+from engine.exchange.spool import Spooler
+from engine.plan_ir.spec import EdgeSpec
 from wire.mesh.messages import Open
 
 #: The window of a mailbox that was made before its query's page size was known.

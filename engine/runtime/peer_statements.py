@@ -1,9 +1,9 @@
 """Checks of the statements that other members send to this one: it runs only statements that the compiler could have made.
 
 A `start` message contains SQL that the initiator has compiled, and anyone who knows the cluster's secret can send one. So the
-member that runs the SQL checks it: with `engine.local.statement_check` for DuckDB, with `engine.spark.statement_check` for Spark.
-`engine.runtime.readable_files` decides which files may be read, including those that the SQL names; `engine.mutation.participant`
-decides where rows are written.
+member that runs the SQL checks it: with `engine.executors.local.statement_check` for DuckDB, with
+`engine.executors.spark.statement_check` for Spark. `engine.runtime.readable_files` decides which files may be read, including
+those that the SQL names; `engine.statements.dml.participant` decides where rows are written.
 
 The same statements arrive repeatedly, so those that have passed are cached by their text.
 """
@@ -14,10 +14,10 @@ import logging
 from collections.abc import Callable, Set
 from typing import Final
 
-from engine.executor import EngineName
-from engine.local import statement_check as local
-from engine.remembered import Remembered
-from engine.spark import statement_check as spark
+from engine.common.weighted_lru_cache import Remembered
+from engine.contracts.executor import EngineName
+from engine.executors.local import statement_check as local
+from engine.executors.spark import statement_check as spark
 from wire.errors import InsufficientPrivilege
 
 _log: Final = logging.getLogger(__name__)
@@ -28,7 +28,7 @@ _CHECKS: Final[dict[EngineName, Callable[[str, Set[str]], tuple[str, ...]]]] = {
     "local": local.require_compiled,
     "spark": spark.require_compiled,
 }
-#: The relation that a task's statement reads which says who receives which row (`engine.plan.spec.RouterSpec`).
+#: The relation that a task's statement reads which says who receives which row (`engine.plan_ir.spec.RouterSpec`).
 PART: Final = frozenset(("part",))
 
 

@@ -3,7 +3,7 @@
 The work runs on the operation threads. Four things keep one client's statement from being everybody's:
 
 - *Interrupts.* When the wait of the session's task ends (a cancel request, `statement_timeout`, a termination), the work is marked
-  and ends at its next step (`engine.sql.interrupts`). Nobody waits for that: the client is told at once.
+  and ends at its next step (`engine.common.interrupts`). Nobody waits for that: the client is told at once.
 - *Disposal.* What long work has made is taken apart a piece at a time (`engine.runtime.disposal`), as a long work of its own: by
   the thread of a work that failed, and for a result that its owner has dropped (`dispose_with`) by the next turn.
 - *Turns.* Work on long statements leaves at least one operation thread to the others. A session has one statement at a time,
@@ -23,12 +23,12 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from typing import Any, Final, TypeVar
 
-from engine.catalog.asking import asked_now
+from engine.catalog.store.request_clock import asked_now
+from engine.common.interrupts import StatementWork, working
+from engine.common.shielded import shielded
 from engine.runtime.disposal import frames_of, take_apart
 from engine.runtime.operation_pool import OperationPool
-from engine.runtime.shielded import shielded
-from engine.settings import size_text
-from engine.sql.interrupts import StatementWork, working
+from engine.settings.session_settings import size_text
 from wire.errors import OutOfMemory, SqlError
 
 T = TypeVar("T")

@@ -18,20 +18,22 @@ from typing import Any, Final, Protocol
 
 import pyarrow as pa
 
-from engine.catalog.objects import Table
-from engine.executor import EngineName, ExecutionContext, QueryId
-from engine.local.executor import LocalExecutor, LocalStream, LocalWork
-from engine.memory_share import MemoryShare
-from engine.operators.limit import LimitedRows
-from engine.operators.mesh_tls import TlsPeer
-from engine.operators.outbound import OutboundStream
-from engine.operators.partition_streams import Sent
-from engine.operators.receive import Receiver
-from engine.operators.schemas import stream_schema
-from engine.operators.send import Edge
-from engine.plan.compile.files import plain_path
-from engine.plan.physical import relation_of
-from engine.plan.spec import (
+from engine.catalog.model.objects import Table
+from engine.common.shielded import shielded, together
+from engine.contracts.executor import EngineName, ExecutionContext, QueryId
+from engine.contracts.memory_share import MemoryShare
+from engine.contracts.profile import Operator, by_files, counters, reader_source, table_source, with_sources
+from engine.exchange.limit import LimitedRows
+from engine.exchange.mesh_tls import TlsPeer
+from engine.exchange.outbound import OutboundStream
+from engine.exchange.partition_streams import Sent
+from engine.exchange.receive import Receiver
+from engine.exchange.schemas import stream_schema
+from engine.exchange.send import Edge
+from engine.executors.local.executor import LocalExecutor, LocalStream, LocalWork
+from engine.executors.spark.rows import SparkRows
+from engine.plan_ir.physical import relation_of
+from engine.plan_ir.spec import (
     ChannelSpec,
     EdgeSpec,
     FragmentSpec,
@@ -41,15 +43,13 @@ from engine.plan.spec import (
     ReaderSpec,
     SharedSpec,
 )
-from engine.profile import Operator, by_files, counters, reader_source, table_source, with_sources
+from engine.planner.codegen.files import plain_path
+from engine.runtime.edge_input import EdgeInflow
 from engine.runtime.edge_output import EdgeOutput, Pieces, retried
-from engine.runtime.inflow import EdgeInflow
 from engine.runtime.mailboxes import Mailboxes
 from engine.runtime.peer_statements import PART, PeerStatements
 from engine.runtime.query_state import Cause
 from engine.runtime.readable_files import ReadableFiles
-from engine.runtime.shielded import shielded, together
-from engine.spark.rows import SparkRows
 from wire.errors import ConnectionFailure, SqlError
 from wire.mesh.control_messages import ChannelOk
 from wire.mesh.messages import Open
@@ -102,7 +102,7 @@ class Host(Protocol):
 
 
 class Production(Protocol):
-    """A job whose tasks send (`engine.spark.production`). ended: what they have sent, or the job's error."""
+    """A job whose tasks send (`engine.executors.spark.production`). ended: what they have sent, or the job's error."""
 
     @property
     def ended(self) -> asyncio.Future[Sent]: ...
@@ -111,7 +111,8 @@ class Production(Protocol):
 
 
 class TaskSenders(Protocol):
-    """The engine whose tasks send by themselves: `engine.spark.executor.SparkExecutor`. name: in whose SQL its statements are."""
+    """The engine whose tasks send by themselves: `engine.executors.spark.executor.SparkExecutor`. name: in whose SQL its
+    statements are."""
 
     @property
     def name(self) -> EngineName: ...
@@ -135,7 +136,7 @@ class Source(Protocol):
 
 
 class Writers(Protocol):
-    """What writes a member's part of a MUTATE: `engine.mutation.participant.StagedWriters`.
+    """What writes a member's part of a MUTATE: `engine.statements.dml.participant.StagedWriters`.
 
     Its sources give what there is to tell when all rows are in files, and raise SqlError for a folder that is not this member's
     to write.
@@ -196,7 +197,7 @@ class QueryRun:
         return self._source(fragment, instance, schema, None)
 
     def root_operators(self, source: Source) -> Mapping[str, int]:
-        """What the root's engine has counted by operators, after the end (`engine.profile`)."""
+        """What the root's engine has counted by operators, after the end (`engine.contracts.profile`)."""
         return self._operators(source, self._root_instance()[1])
 
     def _operators(self, source: Source, instance: InstanceSpec) -> Mapping[str, int]:
@@ -498,7 +499,7 @@ def _rows_schema(fragment: FragmentSpec, edge: EdgeSpec) -> pa.Schema:
 
 
 def _parameters(readers: Sequence[ReaderSpec]) -> Mapping[str, Any]:
-    """Values of the names by which the statement reads files (`engine.plan.dispatch`)."""
+    """Values of the names by which the statement reads files (`engine.planner.distribute.dispatch`)."""
     values: dict[str, Any] = {}
     for reader in readers:
         values[f"r{reader.reader}"] = list(reader.files)

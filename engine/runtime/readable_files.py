@@ -18,18 +18,18 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from engine.catalog.elsewhere import StandIn, stand_in
-from engine.catalog.files import DataRoots, list_files
-from engine.catalog.objects import Table, TableColumn
+from engine.catalog.model.objects import Table, TableColumn
+from engine.catalog.model.remote_file_ref import StandIn, stand_in
+from engine.common import sql_type as st
 from engine.config import PRIVATE
 from engine.lakes import stores
-from engine.plan.compile.files import literal_path, plain_path
-from engine.plan.compile.storage import relation_name
-from engine.plan.spec import InstanceSpec, ReaderSpec, TableSpec
-from engine.sql import types as st
+from engine.lakes.foreign_files import DataRoots, list_files
+from engine.plan_ir.spec import InstanceSpec, ReaderSpec, TableSpec
+from engine.planner.codegen.files import literal_path, plain_path
+from engine.sql.trees.storage_types import relation_name
 from wire.dataclass import dataclass
 from wire.errors import InsufficientPrivilege, ObjectNotInPrerequisiteState, UndefinedFile
-from wire.user_types import type_heard
+from wire.types.user_types import type_heard
 
 #: A name that is no path of the file system.
 _MEANT_OTHERWISE: Final = re.compile(r"~|[A-Za-z][\w+.-]*:")

@@ -8,7 +8,7 @@
 Messages go IO loop -> operation pool -> loop: an operation thread steps the pure machines (`engine.runtime.queries`) of its
 partition of the queries, so that messages of one query are always taken in order, one at a time; what the machines want is
 then done on the loop, in their order. A step that has none before it, and no long plan to read, is taken on the loop itself:
-it is over before a thread would have woken. Fragments run on the fragment pool (`engine.local`) or on Spark.
+it is over before a thread would have woken. Fragments run on the fragment pool (`engine.executors.local`) or on Spark.
 
 Batches do not pass through the operation pool: a data connection carries one stream, so its order is TCP's already, and to take
 a batch is to put it into a queue, which costs less than waking a thread would.
@@ -32,10 +32,12 @@ from typing import Any, Final
 import msgspec
 import pyarrow as pa
 
-from engine.executor import QueryId
-from engine.local.executor import LocalExecutor
-from engine.operators.mesh_tls import TlsPeer
-from engine.operators.outbound import (
+from engine.common.shielded import closed_in_turn, shielded
+from engine.contracts.executor import QueryId
+from engine.contracts.mesh import Mesh
+from engine.exchange.listener import DataListener
+from engine.exchange.mesh_tls import TlsPeer
+from engine.exchange.outbound import (
     ConnectionBroken,
     LastingStream,
     LoopbackStream,
@@ -44,16 +46,14 @@ from engine.operators.outbound import (
     open_remote,
     refusal,
 )
-from engine.operators.receive import Denied
-from engine.operators.schemas import stream_fingerprint
-from engine.operators.spool import Spooler
-from engine.plan.spec import EdgeSpec, MemberSpec, SharedSpec
-from engine.runtime.absence import Absence
+from engine.exchange.receive import Denied
+from engine.exchange.schemas import stream_fingerprint
+from engine.exchange.spool import Spooler
+from engine.executors.local.executor import LocalExecutor
+from engine.plan_ir.spec import EdgeSpec, MemberSpec, SharedSpec
 from engine.runtime.analysis import merged
-from engine.runtime.departure import Departure
-from engine.runtime.listener import DataListener
+from engine.runtime.drain import Departure
 from engine.runtime.mailboxes import Mailbox, Mailboxes
-from engine.runtime.mesh import Mesh
 from engine.runtime.operation_pool import Operations
 from engine.runtime.peer_statements import PeerStatements
 from engine.runtime.queries import ChannelState, MemberQueries
@@ -74,7 +74,7 @@ from engine.runtime.query_state import (
 )
 from engine.runtime.readable_files import ReadableFiles
 from engine.runtime.requests import Requests
-from engine.runtime.shielded import closed_in_turn, shielded
+from engine.runtime.spool_while_idle import Absence
 from wire.dataclass import dataclass
 from wire.errors import AdminShutdown, ConnectionFailure, QueryCanceled, SqlError
 from wire.mesh.backlog import Backlog
@@ -501,7 +501,7 @@ class MeshRuntime:
 
 
 class DistributedStream:
-    """The root of a distributed query, as the portal reads it (`engine.executor.BatchStream`). notice: as in
+    """The root of a distributed query, as the portal reads it (`engine.contracts.executor.BatchStream`). notice: as in
     `ExecutionContext`."""
 
     def __init__(self, runtime: MeshRuntime, run: QueryRun, counting: Set[str], notice: Callable[[str], None]) -> None:

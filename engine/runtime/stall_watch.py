@@ -17,7 +17,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from engine.runtime.pool_calls import Call
+from engine.common.pool_calls import Call
 
 #: Seconds from one measurement to the next.
 _PERIOD: Final = 0.25

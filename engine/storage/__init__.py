@@ -1,7 +1,7 @@
 """Tables that change: Parquet files in a folder each, a Delta log beside them, and the catalog that says what is committed.
 
 The theory is that of a database with a write-ahead log. The **catalog database** is the log: a commit is one transaction there,
-which writes a *decision* for each table of which files come or go (`engine.catalog.rows.Decision`), together with the changes
+which writes a *decision* for each table of which files come or go (`engine.catalog.store.rows.Decision`), together with the changes
 of definitions and the catalog's next version. That transaction is the commit point, for all tables at once: before it nothing
 is visible, after it everything is, durably, to every member. **Delta's log** is the checkpoint: publishing (`publish`) writes
 decisions that are not there yet into each table's Delta log, pins the version that this makes, and deletes them. So what a

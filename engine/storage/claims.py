@@ -29,7 +29,7 @@ from pathlib import Path
 from typing import Final
 
 from engine.storage import disk
-from engine.storage.underway import TOUCH_SECONDS, UNDERWAY
+from engine.storage.in_flight_files import TOUCH_SECONDS, UNDERWAY
 
 _PREFIX: Final = "_staging-claim-"
 _HOLD_PREFIX: Final = "_staging-hold-"

@@ -37,9 +37,9 @@ from deltalake import CommitProperties, DeltaTable, PostCommitHookProperties, Sc
 from deltalake.exceptions import CommitFailedError, DeltaError
 from deltalake.transaction import AddAction, RemoveAction
 
-from engine.catalog.objects import DataFile, TableColumn
-from engine.os_errors import kind_of
-from engine.remembered import Remembered
+from engine.catalog.model.objects import DataFile, TableColumn
+from engine.common.os_errors import kind_of
+from engine.common.weighted_lru_cache import Remembered
 from engine.storage import disk
 from engine.storage.durable import sync
 from engine.storage.types import file_schema

@@ -16,7 +16,7 @@ import os
 from dataclasses import replace
 from typing import Final
 
-from engine.catalog.objects import Storage, Table
+from engine.catalog.model.objects import Storage, Table
 from engine.storage import delta, tables
 from wire.errors import DataCorrupted, InvalidParameterValue
 

@@ -3,7 +3,7 @@
 A transaction that inserts a row at a time would write, sync and record a file for each. Its rows are kept instead, and written
 as one file before another statement of the transaction may read them, before the commit, and where they are too many
 (`KEPT_ROWS_BYTES`). Only its own session could see them meanwhile, and a crash loses no more than the transaction, which is not
-committed. They stand among the transaction's changes (`engine.catalog.transaction`), where the file's change will stand, so
+committed. They stand among the transaction's changes (`engine.catalog.store.transaction`), where the file's change will stand, so
 that a savepoint takes them back as it takes back files.
 
 Rejected: rows in memory as an input of the statements that read the table. Each reader of files (pruning, counting, keys, Spark,
@@ -17,7 +17,7 @@ from typing import Final
 
 import pyarrow as pa
 
-from engine.catalog.objects import DataFile, Table
+from engine.catalog.model.objects import DataFile, Table
 from engine.storage.staging import TableWriter
 
 #: Bytes that a session's transaction keeps, of all tables together.
@@ -34,7 +34,7 @@ def kept_size(batch: pa.RecordBatch) -> int:
 
 
 class KeptRows:
-    """table: as the first of the statements saw it. Rows are carriers (`wire.carriers`), in the table's order of columns."""
+    """table: as the first of the statements saw it. Rows are carriers (`wire.types.carriers`), in the table's order of columns."""
 
     def __init__(self, table: Table) -> None:
         self.table = table

@@ -26,14 +26,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from engine.catalog.objects import DataFile, Storage, TableColumn
-from engine.os_errors import kind_of
+from engine.catalog.model.objects import DataFile, Storage, TableColumn
+from engine.common.os_errors import kind_of
 from engine.storage import disk
 from engine.storage.durable import sync
+from engine.storage.in_flight_files import UNDERWAY
 from engine.storage.staging_area import SEE_THE_SAME_FOLDER
 from engine.storage.statistics import FileStatistics
 from engine.storage.types import file_schema, to_files, without_statistics
-from engine.storage.underway import UNDERWAY
 from wire.errors import FeatureNotSupported
 
 FILE_BYTES: Final = 128 << 20
@@ -74,7 +74,7 @@ class TableWriter:
         self._done: list[_File] = []
 
     def write(self, batch: pa.RecordBatch) -> None:
-        """Rows in carriers of `wire.carriers`, in the table's order of columns. Raises SqlError."""
+        """Rows in carriers of `wire.types.carriers`, in the table's order of columns. Raises SqlError."""
         if not batch.num_rows:
             return
         with _telling(self._folder):

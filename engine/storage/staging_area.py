@@ -23,7 +23,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
-from engine.catalog.objects import DataFile
+from engine.catalog.model.objects import DataFile
 from engine.storage import disk
 from engine.storage.durable import sync
 from wire.errors import IoError

@@ -18,12 +18,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from engine.catalog.objects import DataFile, Storage, Table, TableColumn
-from engine.remembered import Remembered
+from engine.catalog.model.objects import DataFile, Storage, Table, TableColumn
+from engine.common.weighted_lru_cache import Remembered
 from engine.storage import delta, disk
+from engine.storage.in_flight_files import UNDERWAY
 from engine.storage.staging import require_partition
 from engine.storage.types import file_schema
-from engine.storage.underway import UNDERWAY
 from wire.dataclass import dataclass
 
 #: How long a dropped table's folder stays for those who began to read it before.

@@ -1,9 +1,9 @@
 """What files hold for each PostgreSQL type, and batches of carriers as files hold them.
 
-Delta has no TIME, INTERVAL, uuid or json, so files hold something it has and the catalog keeps the PostgreSQL type. The
-readers of both engines cast a file's column to their storage type (`engine.plan.compile.sources`, `engine.spark.tables`); what
-is here is chosen so that this gives the value back, and so that the order of the files' values is PostgreSQL's wherever files
-have statistics.
+Delta has no TIME, INTERVAL, uuid or json, so files hold something it has and the catalog keeps the PostgreSQL type. The readers
+of both engines cast a file's column to their storage type (`engine.planner.codegen.sources`, `engine.executors.spark.tables`);
+what is here is chosen so that this gives the value back, and so that the order of the files' values is PostgreSQL's wherever
+files have statistics.
 
 | PostgreSQL | in files | |
 |---|---|---|
@@ -35,13 +35,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from engine.carry import with_elements
-from engine.catalog.objects import TableColumn
-from engine.local.infinities import without_infinities
-from engine.sql.types import SqlType
-from wire import types as t
-from wire.carriers import carrier
+from engine.catalog.model.objects import TableColumn
+from engine.common.sql_type import SqlType
+from engine.contracts.output_cast import with_elements
+from engine.storage.infinities import without_infinities
 from wire.errors import FeatureNotSupported, NumericValueOutOfRange
+from wire.types import pg_types as t
+from wire.types.carriers import carrier
 
 _INTERVAL: Final = pa.struct([("months", pa.int32()), ("days", pa.int32()), ("micros", pa.int64())])
 _INTERVAL_VALUES: Final = np.dtype([("months", "<i4"), ("days", "<i4"), ("nanos", "<i8")])

@@ -15,11 +15,11 @@ from dataclasses import dataclass, field
 
 from buenavista import core
 
-from server.cancel import canceled_by_user, shut_down
-from server.gate import Visitor
+from server.auth.gate import Visitor
 from server.http.result import Result
 from server.http.session import Bounds, Session
-from server.session import Host
+from server.pgwire.cancel import canceled_by_user, shut_down
+from server.pgwire.session import Host
 from wire.errors import CannotConnectNow, NoActiveSqlTransaction, QueryCanceled
 
 _ID_BYTES = 8

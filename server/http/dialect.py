@@ -20,7 +20,7 @@ from sqlglot import exp
 from sqlglot.errors import ParseError, TokenError
 from sqlglot.tokenizer_core import TokenType
 
-from engine.sql.depth import bounded
+from engine.common.depth import bounded
 from wire.errors import FeatureNotSupported, SqlSyntaxError
 
 _KEPT_FUNCTIONS: Final = ("ARRAY", "CONCAT", "COALESCE", "IF", "NULLIF")

@@ -18,7 +18,7 @@ from server.http.guard import guarded
 from server.http.routes import application
 from server.http.serving import HttpServer
 from server.http.session import Bounds
-from server.session import UNADMITTED_MAX, Host
+from server.pgwire.session import UNADMITTED_MAX, Host
 
 
 class Door:

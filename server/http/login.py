@@ -1,7 +1,7 @@
 """Who asks, by a request's headers: the name in X-Trino-User, the password in Authorization (Basic).
 
-The rules of `server.gate` decide as for every client. A password over HTTP comes as it is, so it is taken under TLS alone, unless a
-rule for unencrypted connections says `password`. A name without a password is believed where the rules trust.
+The rules of `server.auth.gate` decide as for every client. A password over HTTP comes as it is, so it is taken under TLS alone,
+unless a rule for unencrypted connections says `password`. A name without a password is believed where the rules trust.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ import base64
 import binascii
 from collections.abc import Mapping
 
-from server.client_tls import ClientTls
-from server.gate import Visitor
-from server.startup import Beginning
+from server.auth.gate import Visitor
+from server.pgwire.client_tls import ClientTls
+from server.pgwire.startup import Beginning
 from wire.dataclass import dataclass
 from wire.errors import InvalidAuthorizationSpecification
 

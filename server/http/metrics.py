@@ -19,7 +19,7 @@ from prometheus_client.core import (
 )
 from prometheus_client.registry import Collector
 
-from server.statement_counts import BOUNDS
+from server.pgwire.statement_counts import BOUNDS
 from server.version import VERSION
 from wire.dataclass import dataclass
 

@@ -13,7 +13,7 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
-from engine.catalog.objects import DATABASE
+from engine.catalog.model.objects import DATABASE
 from server.http.dialect import TRINO, TrinoRewriter
 from server.http.types import names
 from wire.errors import FeatureNotSupported, SqlSyntaxError

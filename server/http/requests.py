@@ -14,7 +14,7 @@ from urllib.parse import quote_plus
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
-from engine.catalog.objects import DATABASE
+from engine.catalog.model.objects import DATABASE
 from server.http import relations
 from server.http.dialect import TRINO, read
 from wire.dataclass import dataclass

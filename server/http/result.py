@@ -15,13 +15,13 @@ import pyarrow as pa
 from buenavista.core import BVType, QueryResult
 from buenavista.http.schemas import Column
 
-from engine.api import ResultColumn
-from engine.sql.types import of
+from engine.common.sql_type import of
+from engine.contracts.sessions import ResultColumn
 from server.http.types import family, signature, trino_name
 from server.http.values import rows
-from wire import types as t
 from wire.dataclass import dataclass
 from wire.errors import Notice, SqlError
+from wire.types import pg_types as t
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,8 +25,8 @@ from buenavista.http.context import Headers
 from fastapi import FastAPI, HTTPException, Request, Response
 from pydantic import ConfigDict
 
-from engine.catalog.objects import DATABASE
-from server.gate import Gate
+from engine.catalog.model.objects import DATABASE
+from server.auth.gate import Gate
 from server.http.connection import Connection, Query
 from server.http.failure import Failure, failure
 from server.http.login import Credentials, credentials, visitor

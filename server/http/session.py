@@ -4,7 +4,7 @@ It runs one statement after another, each into a `Result`. One without a transac
 request of the same client may be any other's; one with a transaction lives until that ends, or until nobody has asked for anything
 for a while. It is in the registry like every session: pg_stat_activity shows it, pg_cancel_backend and limits reach it.
 
-An error is handled as in `server.session`: what ran is closed and rolled back before the client is told.
+An error is handled as in `server.pgwire.session`: what ran is closed and rolled back before the client is told.
 """
 
 from __future__ import annotations
@@ -17,26 +17,26 @@ from typing import Any, Final
 
 from buenavista import core
 
-from engine.api import Activity, QueryState
-from engine.copying.copy_from import CopiedFiles, CopyFromExecution
-from engine.copying.copy_to import CopyToExecution
-from engine.copying.folder_target import CopiedFolder
-from engine.sql.statements import Statement
-from server.client import ConnectionClient
-from server.commands import Commands
-from server.cursors import rows_within
-from server.far_cursors import Asker
-from server.gate import Visitor
+from engine.contracts.sessions import Activity, QueryState
+from engine.sql.parser.nodes.statements import Statement
+from engine.statements.copy.copy_from import CopiedFiles, CopyFromExecution
+from engine.statements.copy.copy_to import CopyToExecution
+from engine.statements.copy.folder_target import CopiedFolder
+from server.auth.gate import Visitor
+from server.cursors.cursor import rows_within
+from server.cursors.cursor_lease import Visits
+from server.cursors.portal import Portal
+from server.cursors.remote_cursors import Asker
 from server.http.requests import Asked, understand
 from server.http.result import Ending, Result
-from server.interrupts import ClientGone, Interrupts
-from server.notifications import Said
-from server.portal import Portal
-from server.running import Running
-from server.session import STATES, Host
-from server.session_settings import SettingsView
-from server.startup import as_fatal
-from server.visits import Visits
+from server.pgwire.client import ConnectionClient
+from server.pgwire.commands import Commands
+from server.pgwire.interrupts import ClientGone, Interrupts
+from server.pgwire.notifications import Said
+from server.pgwire.running import Running
+from server.pgwire.session import STATES, Host
+from server.pgwire.session_settings import SettingsView
+from server.pgwire.startup import as_fatal
 from wire.dataclass import dataclass
 from wire.errors import (
     FatalError,

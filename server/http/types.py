@@ -12,8 +12,8 @@ import pyarrow as pa
 from buenavista.core import BVType
 from buenavista.http.schemas import ClientTypeSignature, ClientTypeSignatureParameter
 
-from engine.sql.types import MAX_PRECISION, SqlType
-from wire import types as t
+from engine.common.sql_type import MAX_PRECISION, SqlType
+from wire.types import pg_types as t
 
 #: By PostgreSQL's name: Trino's, its arguments, the family.
 _TYPES: Final[dict[str, tuple[str, tuple[int, ...], BVType]]] = {

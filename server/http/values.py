@@ -1,6 +1,6 @@
 """A batch as rows of JSON values, in the forms that Trino's clients read.
 
-Column by column, with the kernels that write PostgreSQL's texts (`wire.text_output`): a column becomes an Arrow array whose values
+Column by column, with the kernels that write PostgreSQL's texts (`wire.types.output`): a column becomes an Arrow array whose values
 are what JSON has (numbers, booleans, strings, lists), and Python sees whole columns alone. Decimals are strings, since JSON's
 numbers are doubles to most; bytes are base64, which no library has for columns: all values are encoded at once, each filled up to
 a multiple of three bytes, and what was filled becomes `=` afterwards.
@@ -20,13 +20,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from buenavista.core import BVType
 
-from engine.sql.types import SqlType
+from engine.common.sql_type import SqlType
 from server.http.types import element, family
-from server.results import encoded
-from wire import types as t
-from wire.byte_columns import as_binary, binary_array, data_of, offsets_of
+from server.pgwire.results import encoded
 from wire.errors import DatetimeFieldOverflow
-from wire.text_output import OutputSettings, text_column
+from wire.types import pg_types as t
+from wire.types.byte_columns import as_binary, binary_array, data_of, offsets_of
+from wire.types.output import OutputSettings, text_column
 
 _SETTINGS: Final = OutputSettings()
 _DIRECT: Final = (BVType.BOOL, BVType.INTEGER, BVType.BIGINT)

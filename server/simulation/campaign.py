@@ -1,9 +1,9 @@
 """Many runs: seeds over processes, and what they come to.
 
-    python -m server.cli simulate --seeds 10000      # from seed 0, on all processors
-    python -m server.cli simulate --seed 4711        # one, with its trace; twice, and both alike
-    python -m server.cli simulate --forever          # until one fails
-    python -m server.cli simulate --writes           # the same for members that write, on a disk that fails
+    python -m server.cli.main simulate --seeds 10000      # from seed 0, on all processors
+    python -m server.cli.main simulate --seed 4711        # one, with its trace; twice, and both alike
+    python -m server.cli.main simulate --forever          # until one fails
+    python -m server.cli.main simulate --writes           # the same for members that write, on a disk that fails
 
 Each process has the lake open on its own, over the same files, and works in their folder: files go to members by hashes of
 their names, which must not have the name of a temporary folder in them. A run that fails is told with its seed, which is all that

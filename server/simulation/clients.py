@@ -10,12 +10,12 @@ from typing import Final, Literal
 
 import pyarrow as pa
 
-from engine.distribution import CompiledQuery, DistributedQuery, Terms
-from engine.executor import BatchStream, ExecutionContext, QueryId
-from engine.fault_policy import Policy, RepeatableQuery, absent
-from engine.plan.spec import SharedSpec
-from engine.plan.topology import Topology
-from engine.runtime.mesh import Mesh
+from engine.contracts.executor import BatchStream, ExecutionContext, QueryId
+from engine.contracts.mesh import Mesh
+from engine.plan_ir.spec import SharedSpec
+from engine.plan_ir.topology import Topology
+from engine.statements.shared.distribution import CompiledQuery, DistributedQuery, Terms
+from engine.statements.shared.fault_policy import Policy, RepeatableQuery, absent
 from server.simulation.member import SimulatedMember
 from server.simulation.statements import Asked
 from server.simulation.tasks import in_tasks
@@ -78,7 +78,7 @@ class Question:
 
 
 class _Opener:
-    """`engine.fault_policy.Opener` of a question: its member, and what is asked of it is noted."""
+    """`engine.statements.shared.fault_policy.Opener` of a question: its member, and what is asked of it is noted."""
 
     def __init__(self, question: Question) -> None:
         self._question = question

@@ -14,9 +14,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final, TypeVar
 
-from engine.catalog.rows import Decision
 from engine.catalog.snapshot import AnyChange, Snapshot
-from engine.catalog.store_sqlite import SqliteDatabase
+from engine.catalog.store.rows import Decision
+from engine.catalog.store.sqlite import SqliteDatabase
 from engine.storage.delta import Published
 from server.simulation.disk import SimulatedDisk
 from server.simulation.history import History, Transaction

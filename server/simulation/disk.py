@@ -31,7 +31,7 @@ from collections.abc import Callable, Hashable, Sequence
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
-from engine.remembered import Remembered
+from engine.common.weighted_lru_cache import Remembered
 from engine.storage.disk import Disk
 from server.simulation.stage import Stage
 

@@ -24,7 +24,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from engine.catalog.objects import Table
+from engine.catalog.model.objects import Table
 from engine.catalog.snapshot import AnyChange, Change, DataChange
 from engine.storage.tables import FileChange
 

@@ -17,25 +17,25 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from engine.catalog.fixed import FixedCatalog
-from engine.catalog.infer import infer_columns
-from engine.catalog.objects import Table
+from engine.catalog.model.objects import Table
 from engine.config import EngineConfig
-from engine.distribution import CompiledQuery, DistributedQuery, Terms, compile_query, data_members
-from engine.executor import CompiledFragment
-from engine.local.database import LocalDatabase
-from engine.plan.compile import Bindings, to_sql
-from engine.plan.logical import Final as Plan
-from engine.plan.planner import optimise
-from engine.plan.spec import SharedSpec
-from engine.plan.topology import Topology
-from engine.runtime.mesh import AloneMesh, MemberInfo, Mesh
+from engine.contracts.executor import CompiledFragment
+from engine.contracts.mesh import AloneMesh, MemberInfo, Mesh
+from engine.executors.local.database import LocalDatabase
+from engine.lakes.infer import infer_columns
+from engine.pg_catalog.fixed_catalog import FixedCatalog
+from engine.plan_ir.logical import Final as Plan
+from engine.plan_ir.spec import SharedSpec
+from engine.plan_ir.topology import Topology
+from engine.planner.codegen import Bindings, to_sql
+from engine.planner.planner import optimise
 from engine.sql.binder import bind_query
-from engine.sql.parser import parse
-from engine.sql.scope import BindContext, ParameterTypes
-from engine.sql.statements import Query
+from engine.sql.binder.scope import BindContext, ParameterTypes
+from engine.sql.parser.nodes.statements import Query
+from engine.sql.parser.parse import parse
+from engine.statements.shared.distribution import CompiledQuery, DistributedQuery, Terms, compile_query, data_members
 from server.simulation.sources import RememberedAnswers
-from wire.text_settings import InputSettings
+from wire.types.text_settings import InputSettings
 
 #: What a session would tell: 2023-11-14 22:13:20 UTC.
 _BINDINGS: Final = Bindings(context={"now": 1_700_000_000_000_000, "statement_timestamp": 1_700_000_000_000_000})

@@ -12,18 +12,18 @@ from pathlib import Path
 from random import Random
 from typing import Any, Final
 
-from engine.catalog.files import DataRoots
 from engine.config import EngineConfig
-from engine.distribution import CompiledQuery
-from engine.executor import BatchStream, CompiledFragment, ExecutionContext, QueryId
-from engine.local.executor import LocalExecutor, LocalStream, LocalWork
-from engine.operators.spool import Spooler, SpoolFile
-from engine.runtime.listener import DataListener
-from engine.runtime.mesh import Handler, MemberInfo, Mesh
+from engine.contracts.executor import BatchStream, CompiledFragment, ExecutionContext, QueryId
+from engine.contracts.mesh import Handler, MemberInfo, Mesh
+from engine.exchange.listener import DataListener
+from engine.exchange.spool import Spooler, SpoolFile
+from engine.executors.local.executor import LocalExecutor, LocalStream, LocalWork
+from engine.lakes.foreign_files import DataRoots
 from engine.runtime.readable_files import ReadableFiles
 from engine.runtime.runtime import MeshRuntime
-from server.membership import Timing
-from server.mesh_link import LinkOptions, MeshLink
+from engine.statements.shared.distribution import CompiledQuery
+from server.cluster.membership import Timing
+from server.cluster.mesh_link import LinkOptions, MeshLink
 from server.simulation.lake import Lake
 from server.simulation.network import Network
 from server.simulation.pools import SimulatedOperations, SimulatedPool
@@ -102,7 +102,7 @@ class SimulatedMember:
         await self.listener.close()
         await self.local.close()
 
-    # -- engine.fault_policy.Opener ------------------------------------------------------------------------------
+    # -- engine.statements.shared.fault_policy.Opener ------------------------------------------------------------------------------
 
     def new_query_id(self) -> QueryId:
         return QueryId(self.name, next(self._numbers))

@@ -14,7 +14,7 @@ from concurrent.futures import Future
 from functools import partial
 from typing import Any, Final, TypeVar
 
-from engine.runtime.pool_calls import Call, Pool, answered, run
+from engine.common.pool_calls import Call, Pool, answered, run
 from server.simulation.world import Process
 
 T = TypeVar("T")
@@ -53,7 +53,7 @@ class _Lane:
 
 
 class SimulatedPool(Pool):
-    """See the module's docstring; stands for `engine.runtime.fragment_pool.FragmentPool` and for executors of the library."""
+    """See the module's docstring; stands for `engine.common.fragment_pool.FragmentPool` and for executors of the library."""
 
     def __init__(self, process: Process, threads: int) -> None:
         self._lanes = [_Lane(process) for _ in range(threads)]

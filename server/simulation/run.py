@@ -16,7 +16,7 @@ from functools import partial
 from random import Random
 from typing import Final
 
-from engine.runtime.listener import DataConnection
+from engine.exchange.listener import DataConnection
 from server.simulation.clients import Question, put
 from server.simulation.lake import Lake
 from server.simulation.member import PORT, SimulatedMember

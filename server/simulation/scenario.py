@@ -7,9 +7,9 @@ from dataclasses import replace
 from random import Random
 from typing import Final, Literal
 
-from engine.distribution import Terms
-from engine.fault_policy import Policy
-from engine.plan.topology import Link, Topology, TopologyNode
+from engine.plan_ir.topology import Link, Topology, TopologyNode
+from engine.statements.shared.distribution import Terms
+from engine.statements.shared.fault_policy import Policy
 from server.simulation.clients import Manner
 from server.simulation.member import TIMING
 from server.simulation.statements import Asked, ask

@@ -15,10 +15,10 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from engine.catalog.objects import SystemTable, Table
-from engine.executor import BatchStream
-from engine.local.database import LocalCursor, LocalDatabase
-from engine.remembered import Remembered
+from engine.catalog.model.objects import SystemTable, Table
+from engine.common.weighted_lru_cache import Remembered
+from engine.contracts.executor import BatchStream
+from engine.executors.local.database import LocalCursor, LocalDatabase
 
 _WHOLE: Final = 0.3
 #: Limits of the cache: results, and the bytes of all of them.
@@ -28,7 +28,7 @@ _Batches = tuple[pa.RecordBatch, ...]
 
 
 class InPieces:
-    """An `engine.executor.BatchStream` that splits the batches of another."""
+    """An `engine.contracts.executor.BatchStream` that splits the batches of another."""
 
     def __init__(self, stream: BatchStream, chance: Random) -> None:
         self._stream = stream
@@ -120,7 +120,7 @@ class RememberingCursor:
 
 
 class NoSmallFiles:
-    """An `engine.local.small_files.SmallFiles` that keeps no table, since results are cached already."""
+    """An `engine.executors.local.small_files.SmallFiles` that keeps no table, since results are cached already."""
 
     def place(self, _text: str, _parameters: Mapping[str, Any], _inputs: Iterable[pa.Table]) -> None:
         return None

@@ -5,7 +5,7 @@ VACUUM, a reader and whoever removes its files meet in all the orders that chanc
 of its threads is given `Died` at its step, and again at each later one. What its `except` and `finally` clauses would still do to
 the disk is refused in this way, as nothing of a process that was killed runs any more.
 
-What a process keeps in memory alone is its own while it runs: its files that are under way (`engine.storage.underway`).
+What a process keeps in memory alone is its own while it runs: its files that are under way (`engine.storage.in_flight_files`).
 
 Considered and rejected: coroutines (the code under test is not asynchronous, and suspends in the middle of it); real processes with
 real kills (a thousand times the cost; chance would be the kernel's, and nothing could be replayed).
@@ -18,7 +18,7 @@ import zlib
 from collections.abc import Callable
 from random import Random
 
-from engine.storage.underway import UNDERWAY, Underway
+from engine.storage.in_flight_files import UNDERWAY, Underway
 
 
 class Died(BaseException):

@@ -26,14 +26,14 @@ from zlib import crc32
 
 from deltalake import DeltaTable
 
-from engine.catalog.files import refresh
-from engine.catalog.objects import Table
-from engine.catalog.store import CatalogStore
-from engine.catalog.transaction import SessionCatalog
+from engine.catalog.model.objects import Table
+from engine.catalog.store.store import CatalogStore
+from engine.catalog.store.transaction import SessionCatalog
+from engine.lakes.foreign_files import refresh
 from engine.storage import delta, disk, tables
+from engine.storage.in_flight_files import TOUCH_SECONDS, Keeper
 from engine.storage.staging import TableWriter
 from engine.storage.tables import DROPPED_SECONDS
-from engine.storage.underway import TOUCH_SECONDS, Keeper
 from server.simulation.databases import Durability, SimulatedDatabase
 from server.simulation.disk import SimulatedDisk
 from server.simulation.history import History, State, Transaction

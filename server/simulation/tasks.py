@@ -1,6 +1,6 @@
 """Spark's tasks, played: the rows of a fragment in partitions, each sent by a task that may die and be tried again.
 
-A task speaks as `engine.operators.send` does, over the real sender's machine. It dies at any moment: before it opens a stream, in
+A task speaks as `engine.exchange.send` does, over the real sender's machine. It dies at any moment: before it opens a stream, in
 the middle, after the receiver has everything and before anybody has heard of it; with a word or without one. Or its input ends
 too soon, since its executor was lost, and it ends its streams as if that were all. Now and then two attempts of one partition run
 side by side, as speculative execution has it.
@@ -23,20 +23,20 @@ import pyarrow as pa
 import sqlglot
 from sqlglot import exp
 
-from engine.catalog.objects import Table
-from engine.distribution import DistributedQuery
-from engine.executor import EngineName, ExecutionContext
-from engine.local.executor import LocalExecutor, LocalWork
-from engine.memory_share import MemoryShare
-from engine.operators.bell import Bell
-from engine.operators.partition_streams import Sent
-from engine.operators.routers import part_by_bucket
-from engine.operators.schemas import stream_fingerprint, stream_schema
-from engine.operators.send import Edge
-from engine.plan.compile import to_sql
-from engine.plan.spec import EdgeSpec, FragmentSpec, InstanceSpec, MemberSpec, MutationSpec, SharedSpec
+from engine.catalog.model.objects import Table
+from engine.common.wake_signal import Bell
+from engine.contracts.executor import EngineName, ExecutionContext
+from engine.contracts.memory_share import MemoryShare
+from engine.exchange.partition_streams import Sent
+from engine.exchange.routers import part_by_bucket
+from engine.exchange.schemas import stream_fingerprint, stream_schema
+from engine.exchange.send import Edge
+from engine.executors.local.executor import LocalExecutor, LocalWork
+from engine.plan_ir.spec import EdgeSpec, FragmentSpec, InstanceSpec, MemberSpec, MutationSpec, SharedSpec
+from engine.planner.codegen import to_sql
 from engine.runtime.query_run import Production, Source
-from engine.sql.engine_dialects import DIALECTS
+from engine.sql.trees.engine_dialects import DIALECTS
+from engine.statements.shared.distribution import DistributedQuery
 from wire.errors import QueryCanceled, SerializationFailure
 from wire.mesh.channel import DataSender, State
 from wire.mesh.framing import RemoteProtocolError
@@ -229,7 +229,7 @@ class _Job:
 
 
 class _TaskStream(asyncio.Protocol):
-    """`engine.operators.send.StreamSender`, on a loop. end: None while it is under way."""
+    """`engine.exchange.send.StreamSender`, on a loop. end: None while it is under way."""
 
     def __init__(self, edge: Edge, partition: int, attempt: int) -> None:
         self.end: _End | None = None
@@ -276,7 +276,7 @@ class _TaskStream(asyncio.Protocol):
 
     def close(self, *, told: bool, lost: bool) -> None:
         """End it, if it is not over. told: with a cancel, else as a process that is no more. lost: another stream of the task has
-        failed, rather than the task itself (`engine.operators.send`)."""
+        failed, rather than the task itself (`engine.exchange.send`)."""
         if self._transport is None or self._gone:
             return
         if told and self.end is None and self._machine.state is not State.OPENING:

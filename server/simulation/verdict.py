@@ -17,7 +17,7 @@ from typing import Final
 
 import pyarrow as pa
 
-from engine.fault_policy import REPEATS_MAX, Policy
+from engine.statements.shared.fault_policy import REPEATS_MAX, Policy
 from server.simulation.clients import SPOOL_LIMIT, Question
 from server.simulation.lake import Lake
 from server.simulation.member import SimulatedMember

@@ -16,22 +16,22 @@ from typing import Final
 
 import pyarrow as pa
 
-from engine.catalog.files import refresh
-from engine.catalog.objects import DataFile, Table, TableColumn
-from engine.catalog.store import CatalogStore
-from engine.catalog.transaction import SessionCatalog
-from engine.mutation.collector import keep
-from engine.sql import types as st
+from engine.catalog.model.objects import DataFile, Table, TableColumn
+from engine.catalog.store.store import CatalogStore
+from engine.catalog.store.transaction import SessionCatalog
+from engine.common import sql_type as st
+from engine.lakes.foreign_files import refresh
+from engine.statements.dml.collector import keep
 from engine.storage import tables
 from engine.storage.claims import is_claimed
+from engine.storage.in_flight_files import UNDERWAY
 from engine.storage.staging import TableWriter
 from engine.storage.staging_area import StagingArea, new_name
-from engine.storage.underway import UNDERWAY
 from server.simulation.disk import SimulatedDisk
 from server.simulation.history import OWN, History, Transaction, Violation
 from server.simulation.stage import Actor, Stage
-from wire import types as t
 from wire.errors import DataCorrupted, DiskFull, IoError, SerializationFailure, SqlError, UndefinedTable
+from wire.types import pg_types as t
 
 TABLES: Final = ("t", "u")
 COLUMNS: Final = (TableColumn("a", st.of(t.INT4), 1), TableColumn("b", st.of(t.TEXT), 2))

@@ -20,10 +20,10 @@ from support.certificates import Authority
 from support.local_member import local_member
 from support.postgres_server import PostgresServer
 
-from engine.operators.mesh_tls import TlsFiles
-from server.client_tls import ClientTls, ClientTlsFiles
-from server.gate import Access
-from server.hba import parse
+from engine.exchange.mesh_tls import TlsFiles
+from server.auth.gate import Access
+from server.auth.hba import parse
+from server.pgwire.client_tls import ClientTls, ClientTlsFiles
 
 pytestmark = pytest.mark.postgres
 

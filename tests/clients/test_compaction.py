@@ -13,8 +13,8 @@ from support.answers import value
 from support.local_member import LocalMember, local_member, say
 from support.member_process import wait_until
 
-from engine.catalog.objects import DataFile
-from engine.mutation.compaction import batch_of, small_files
+from engine.catalog.model.objects import DataFile
+from engine.statements.maintenance.compaction import batch_of, small_files
 
 Connection = psycopg.Connection[tuple[Any, ...]]
 

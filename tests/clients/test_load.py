@@ -21,7 +21,7 @@ def sluice(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalMember]:
 
 
 def load(sluice: LocalMember, *arguments: object) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "server.cli", "load", *map(str, arguments)]
+    command = [sys.executable, "-m", "server.cli.main", "load", *map(str, arguments)]
     return subprocess.run(
         [*command, "--host", "127.0.0.1", "--port", str(sluice.port), "--user", "tester"],
         check=False,

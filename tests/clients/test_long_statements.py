@@ -10,8 +10,8 @@ import psycopg
 import pytest
 from support.local_member import LocalMember, local_member
 
-from engine import compiling
 from engine import engine as engines
+from engine.statements.shared import compiling
 
 _CONDITIONS = " or ".join(f"(a = {number} and b <> {number})" for number in range(500))
 

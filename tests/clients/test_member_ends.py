@@ -20,7 +20,7 @@ from support.member_process import MemberProcess
 _PROGRAM = """
 import sys
 from server import member
-from server.config import load
+from server.config.config import load
 
 class Failing(member.Member):
     async def close(self):

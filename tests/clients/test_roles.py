@@ -21,9 +21,9 @@ from support.local_member import LocalMember, local_member, say
 from support.member_process import MemberProcess, wait_until
 from support.packages import needs
 
-from engine.operators.mesh_tls import TlsFiles
-from server.gate import Access
-from server.hba import default_rules, parse
+from engine.exchange.mesh_tls import TlsFiles
+from server.auth.gate import Access
+from server.auth.hba import default_rules, parse
 from wire.pg.messages import SSL_REQUEST_CODE
 
 

@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 import pytest
 from support.local_cluster import LocalCluster, cluster_command, processes_over
 
-from server.cluster_files import MemberProcess, process_of, started_at
+from server.cluster.files import MemberProcess, process_of, started_at
 
 
 @pytest.fixture(scope="module")
@@ -130,7 +130,7 @@ def test_a_member_that_does_not_end_in_order_is_told(tmp_path: Path) -> None:
         crashing.suspend()
         first = process_of(MemberProcess(**cluster.members["m1"]))
         down = subprocess.Popen(
-            [sys.executable, "-m", "server.cli", "cluster", "down", "--data", str(cluster.folder)],
+            [sys.executable, "-m", "server.cli.main", "cluster", "down", "--data", str(cluster.folder)],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         )  # fmt: skip
         if first is not None:

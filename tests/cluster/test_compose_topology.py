@@ -73,7 +73,7 @@ class Topology:
         if service in member_names():
             config = self.folder / f"{service}.toml"
             config.write_text(self.mapped((ROOT / "deploy/member.toml").read_text(), service))
-            return [sys.executable, "-m", "server.cli", "serve", "--config", str(config)]
+            return [sys.executable, "-m", "server.cli.main", "serve", "--config", str(config)]
         program, main, *words = self.services[service]["entrypoint"]
         words = [self.mapped(word, service) for word in words]
         if service == "spark":

@@ -15,7 +15,7 @@ import pytest
 from support.hostile_peer import NAME, hostile_peer
 from support.member_process import MemberProcess, wait_until
 
-from engine.plan.spec import ReaderSpec
+from engine.plan_ir.spec import ReaderSpec
 
 _ROWS = "SELECT t1.c1 FROM READ_CSV($r1, columns = {'c1': 'VARCHAR'}, delim = '|', hive_partitioning = FALSE) AS t1"
 
@@ -116,7 +116,7 @@ def test_whoever_is_given_the_secret_s_file_joins(member: MemberProcess, secret:
         "SLUICE_MEMBER": "m2",
     }
     refused = subprocess.run(
-        [sys.executable, "-m", "server.cli", "serve", "--data", str(data), "--check"],
+        [sys.executable, "-m", "server.cli.main", "serve", "--data", str(data), "--check"],
         env={**os.environ, **seeds}, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert refused.returncode == 2

@@ -124,5 +124,5 @@ class Change:
 def _python_workers(member: MemberProcess) -> list[psutil.Process]:
     """Those of its Spark: the children of the daemon that forks them."""
     family = [p for p in psutil.Process(member.pid).children(recursive=True) if p.status() != psutil.STATUS_ZOMBIE]
-    daemons = [p for p in family if "engine.spark.worker_daemon" in " ".join(p.cmdline())]
+    daemons = [p for p in family if "engine.executors.spark.worker_daemon" in " ".join(p.cmdline())]
     return [p for p in family if p.ppid() in {daemon.pid for daemon in daemons}]

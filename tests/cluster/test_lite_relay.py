@@ -13,13 +13,13 @@ import pytest
 from support.certificates import Authority
 from support.session_server import Server, eventually, raw_to, serve
 
-from engine.catalog.roles import Role, Roles
-from engine.runtime.mesh import AloneMesh, MemberInfo
-from server.client_tls import ClientTls, ClientTlsFiles
-from server.gate import Access, Gate
-from server.hba import parse
-from server.listener import Listener, ListenerOptions, trust
-from server.lite import LiteDoor
+from engine.catalog.model.roles import Role, Roles
+from engine.contracts.mesh import AloneMesh, MemberInfo
+from server.auth.gate import Access, Gate
+from server.auth.hba import parse
+from server.cluster.lite import LiteDoor
+from server.pgwire.client_tls import ClientTls, ClientTlsFiles
+from server.pgwire.listener import Listener, ListenerOptions, trust
 from wire.verifiers import ScramVerifier
 
 

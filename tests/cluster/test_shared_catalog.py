@@ -20,16 +20,16 @@ from support.catalog_writer import table
 from support.postgres_server import Database
 from support.recoveries import Recovery
 
-from engine.catalog.counters import Count
-from engine.catalog.objects import Constraint, Schema, Seen, Sequence, Table, TableColumn, View
-from engine.catalog.statistics import ColumnStatistics, TableStatistics
-from engine.catalog.store import CatalogStore
-from engine.catalog.transaction import SessionCatalog
-from engine.sequences import SessionSequences
-from engine.sql import types as st
+from engine.catalog.model.counters import Count
+from engine.catalog.model.objects import Constraint, Schema, Seen, Sequence, Table, TableColumn, View
+from engine.catalog.model.statistics import ColumnStatistics, TableStatistics
+from engine.catalog.store.store import CatalogStore
+from engine.catalog.store.transaction import SessionCatalog
+from engine.common import sql_type as st
+from engine.statements.shared.sequences import SessionSequences
 from engine.storage import tables
-from wire import types as t
 from wire.errors import DataCorrupted, IoError, SerializationFailure
+from wire.types import pg_types as t
 
 
 @pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])

@@ -16,9 +16,9 @@ from deltalake import DeltaTable
 from support.fault_ground import Ground, connect, participants
 from support.member_process import MemberProcess, wait_until
 
-from engine.catalog.files import refresh
-from engine.catalog.objects import Table
-from engine.catalog.store import CatalogStore
+from engine.catalog.model.objects import Table
+from engine.catalog.store.store import CatalogStore
+from engine.lakes.foreign_files import refresh
 
 
 @pytest.fixture

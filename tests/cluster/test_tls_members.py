@@ -13,7 +13,7 @@ import pytest
 from support.certificates import Authority
 from support.member_process import MemberProcess, wait_until
 
-from engine.operators.mesh_tls import TlsFiles
+from engine.exchange.mesh_tls import TlsFiles
 
 Start = Callable[..., MemberProcess]
 

@@ -354,6 +354,8 @@ def test_a_mistake_in_the_file_is_told_with_its_line(tmp_path: Path) -> None:
         ("serve", "--check", "--config", str(tmp_path / "member.toml")),
     ):
         (tmp_path / "member.toml").write_text(f"[cluster]\ntopology = '{tmp_path / 'topology.yaml'}'\n")
-        done = subprocess.run([sys.executable, "-m", "server.cli", *words], capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            [sys.executable, "-m", "server.cli.main", *words], capture_output=True, text=True, check=False
+        )
         assert done.returncode != 0
         assert "topology.yaml, line 4: nodes[0].links[0].to: there is no node" in done.stderr

@@ -20,8 +20,8 @@ from support.recorded_answers import Mode, RecordedAnswers
 from support.tpch import generate, load_into_postgres
 
 from engine.config import EngineConfig, SparkConfig
-from engine.local.executor import LocalExecutor
-from engine.spark.executor import SparkExecutor
+from engine.executors.local.executor import LocalExecutor
+from engine.executors.spark.executor import SparkExecutor
 
 
 @pytest.fixture

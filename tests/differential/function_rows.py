@@ -16,16 +16,16 @@ import psycopg
 import pyarrow as pa
 from support.expression_ground import Ground
 
-from engine.executor import BatchStream, EngineName, ExecutionContext, Executor, QueryId
-from engine.plan.compile import Bindings, compile_plan
-from engine.plan.compile.unsupported import Unsupported
-from engine.plan.logical import Evaluator, Values
-from engine.sql.expr import Column, ColumnRef, Const, Expr
-from engine.sql.scope import Source, SourceColumn
-from engine.sql.types import SqlType
+from engine.common.sql_type import SqlType
+from engine.contracts.executor import BatchStream, EngineName, ExecutionContext, Executor, QueryId
+from engine.plan_ir.expr import Column, ColumnRef, Const, Expr
+from engine.plan_ir.logical import Evaluator, Values
+from engine.planner.codegen import Bindings, compile_plan
+from engine.sql.binder.scope import Source, SourceColumn
+from engine.sql.trees.unsupported import Unsupported
 from wire.errors import SqlError
 from wire.pg.datarow import EncodedColumn, RowEncoder
-from wire.text_settings import OutputSettings
+from wire.types.text_settings import OutputSettings
 
 Oracle = psycopg.Connection[tuple[object, ...]]
 #: What came of a question: a text, null, or `error <SQLSTATE>`.

@@ -16,7 +16,7 @@ from psycopg import pq
 from support.local_member import local_member
 from support.postgres_server import PostgresServer
 
-from wire import types as t
+from wire.types import pg_types as t
 
 pytestmark = pytest.mark.postgres
 

@@ -13,8 +13,8 @@ import pytest
 from support.local_member import local_member, say
 from support.postgres_server import PostgresServer
 
-from engine.catalog.builtin import shapes
-from wire import types as t
+from engine.pg_catalog.builtin import shapes
+from wire.types import pg_types as t
 
 pytestmark = pytest.mark.postgres
 _FOLDER = Path(__file__).parent / "catalog"

@@ -23,12 +23,12 @@ from support.tpch import TABLES
 from test_same_answers import CORPUS
 
 from benchmarks.tpch_queries import queries
-from engine.catalog.objects import Table
+from engine.catalog.model.objects import Table
 from engine.config import EngineConfig
-from engine.local.database import LocalDatabase
-from engine.plan.distribute import distribute
-from engine.plan.logical import TableReader
-from engine.plan.rewrite import walk_all
+from engine.executors.local.database import LocalDatabase
+from engine.plan_ir.logical import TableReader
+from engine.plan_ir.rewrite import walk_all
+from engine.planner.distribute import distribute
 
 
 def _generate(folder: Path, *options: str) -> Path:

@@ -16,13 +16,13 @@ from support.expression_ground import Ground
 from support.postgres_server import PostgresServer
 
 from engine.config import EngineConfig
-from engine.executor import ExecutionContext, QueryId
-from engine.local.executor import LocalExecutor
-from engine.plan.compile import Bindings, compile_plan
-from engine.plan.logical import Evaluator, Values
+from engine.contracts.executor import ExecutionContext, QueryId
+from engine.executors.local.executor import LocalExecutor
+from engine.plan_ir.logical import Evaluator, Values
+from engine.planner.codegen import Bindings, compile_plan
 from wire.errors import SqlError
 from wire.pg.datarow import EncodedColumn, RowEncoder
-from wire.text_settings import OutputSettings
+from wire.types.text_settings import OutputSettings
 
 pytestmark = [pytest.mark.postgres, pytest.mark.asyncio(loop_scope="module")]
 

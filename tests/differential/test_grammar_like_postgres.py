@@ -11,7 +11,7 @@ import pytest
 from psycopg.pq import DiagnosticField, ExecStatus
 from support.postgres_server import PostgresServer
 
-from engine.sql.parser import parse
+from engine.sql.parser.parse import parse
 from wire.errors import SqlError
 
 pytestmark = pytest.mark.postgres

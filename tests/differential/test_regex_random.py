@@ -13,7 +13,7 @@ from support.postgres_server import PostgresServer
 from engine.sql.regex.agreement import longest_first, same_groups, same_span
 from engine.sql.regex.render import render
 from wire.errors import InvalidRegularExpression
-from wire.regular_expressions import Options, Pattern, read
+from wire.regex.grammar import Options, Pattern, read
 
 pytestmark = pytest.mark.postgres
 PATTERNS = 400

@@ -17,10 +17,10 @@ from support.tpch import TABLES, generate
 
 from benchmarks.tpch_queries import queries
 from engine.config import EngineConfig
-from engine.local.database import LocalDatabase
-from engine.plan.distribute import distribute
-from engine.plan.relocate import relocate
-from engine.plan.topology import Link, Topology, TopologyNode
+from engine.executors.local.database import LocalDatabase
+from engine.plan_ir.topology import Link, Topology, TopologyNode
+from engine.planner.distribute import distribute
+from engine.planner.distribute.relocate import relocate
 
 #: Links upwards to the initiator, a. Members without room are those that only pass on.
 TOPOLOGIES: Final = {

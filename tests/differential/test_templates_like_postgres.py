@@ -15,7 +15,8 @@ import pytest
 from support.local_member import LocalMember, local_member, say
 from support.postgres_server import PostgresServer
 
-from engine import moment_templates, number_templates, reading_templates
+from engine.sql.text_templates import moments as moment_templates
+from engine.sql.text_templates import numbers, reading
 from wire.errors import SqlError
 
 pytestmark = pytest.mark.postgres
@@ -85,13 +86,13 @@ def _float(chance: random.Random) -> str:
 
 
 _FUNCTIONS: dict[str, tuple[Callable[[random.Random], str], Callable[..., Any]]] = {
-    "to_number(%s, %s)::text": (_said, number_templates.read_number),
-    "to_char(%s::numeric, %s)": (_number, number_templates.numeric_text),
-    "to_char(%s::int4, %s)": (_whole, lambda value, template: number_templates.int4_text(int(value), template)),
-    "to_char(%s::int8, %s)": (_whole, lambda value, template: number_templates.int8_text(int(value), template)),
+    "to_number(%s, %s)::text": (_said, numbers.read_number),
+    "to_char(%s::numeric, %s)": (_number, numbers.numeric_text),
+    "to_char(%s::int4, %s)": (_whole, lambda value, template: numbers.int4_text(int(value), template)),
+    "to_char(%s::int8, %s)": (_whole, lambda value, template: numbers.int8_text(int(value), template)),
     "to_char(%s::float8, %s)": (
         _float,
-        lambda value, template: number_templates.float_text(float(value), template, size=8),
+        lambda value, template: numbers.float_text(float(value), template, size=8),
     ),
 }
 
@@ -169,8 +170,8 @@ def test_moments(zone: str, oracle: Connection) -> None:
             (f"to_char({_AT}, %s)", moment_templates.timestamp_text, (micros, template)),
             (zoned, partial(moment_templates.timestamptz_text, zone_name=zone), (micros, template)),
             (spanned, moment_templates.interval_text, (*span, template)),
-            ("to_date(%s, %s) - date '1970-01-01'", reading_templates.read_date, (said, reads)),
-            (micros_read, partial(reading_templates.read_timestamp, zone_name=zone), (said, reads)),
+            ("to_date(%s, %s) - date '1970-01-01'", reading.read_date, (said, reads)),
+            (micros_read, partial(reading.read_timestamp, zone_name=zone), (said, reads)),
         ):
             assert _computed(compute, *given) == _asked(oracle, f"select {function}", *given), (function, given)
 

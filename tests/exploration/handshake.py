@@ -24,7 +24,7 @@ from chart import arrow, event
 from explorer import Step, Violation
 from learned import Event, Learned, readers_memory
 
-from server.mesh_link import LinkOptions, MeshLink
+from server.cluster.mesh_link import LinkOptions, MeshLink
 from wire.mesh.control_channel import HANDSHAKE_BYTES_MAX, Introduced, Received, State
 from wire.mesh.control_messages import (
     NONCE_BYTES,

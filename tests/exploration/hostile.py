@@ -19,7 +19,7 @@ from learned import Learned
 from parts import BATCH_BYTES, SCHEMA_MESSAGE, Account, Closed, Coordinator, CoordinatorView, Inlets, InletView, Written
 from scenario import QUERY
 
-from engine.operators.send import schema_fingerprint
+from engine.exchange.send import schema_fingerprint
 from engine.runtime.query_state import Fail, Refused, Send, Stop
 from wire.mesh import messages
 from wire.mesh.control_messages import Cancel, Check, CheckResponse, ControlMessage, Start

@@ -17,8 +17,8 @@ from learned import Event, readers_memory
 from parts import STANDSTILL
 from transport import Transport
 
-from server.membership import Timing
-from server.mesh_link import ControlConnection, LinkOptions, MeshLink
+from server.cluster.membership import Timing
+from server.cluster.mesh_link import ControlConnection, LinkOptions, MeshLink
 from wire.mesh.control_messages import Check, ControlMessage, Identity
 
 #: A jump of the clock is half of what a member may be silent, so that nobody takes it for an absence of its own.

@@ -24,10 +24,10 @@ import pyarrow as pa
 from learned import Event, readers_memory
 from transport import Transport
 
-from engine.operators.receive import Receiver
-from engine.operators.spool import Spooler
-from engine.plan.spec import EdgeSpec
-from engine.runtime.listener import DataConnection, DataListener
+from engine.exchange.listener import DataConnection, DataListener
+from engine.exchange.receive import Receiver
+from engine.exchange.spool import Spooler
+from engine.plan_ir.spec import EdgeSpec
 from engine.runtime.mailboxes import Mailboxes
 from engine.runtime.queries import MemberQueries
 from engine.runtime.query_state import Limits

@@ -54,8 +54,8 @@ from parts import (
 from parts import body as make_body
 from scenario import MISHAPS, PAGE_BYTES, QUERY, Mishap, Scenario, Sender, row
 
-from engine.operators.receive import WINDOW_BATCHES
-from engine.operators.send import schema_fingerprint
+from engine.exchange.receive import WINDOW_BATCHES
+from engine.exchange.send import schema_fingerprint
 from engine.runtime import query_state
 from engine.runtime.query_state import (
     Cause,

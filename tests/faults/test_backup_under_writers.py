@@ -18,7 +18,7 @@ WRITERS = 4
 
 
 def sluice(*words: str) -> str:
-    command = (sys.executable, "-m", "server.cli", *words)
+    command = (sys.executable, "-m", "server.cli.main", *words)
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=240)
     assert done.returncode == 0, done.stderr
     return done.stdout

@@ -14,17 +14,17 @@ from typing import Any
 import pytest
 from support.session_server import eventually, raw, raw_to, serve
 
-from engine.runtime import listener as mesh
+from engine.exchange import listener as mesh
 from server.address import Address
-from server.client_stream import INBOUND_STRANGER_BYTES_MAX
-from server.gate import Access, Gate
-from server.hba import parse
+from server.auth.gate import Access, Gate
+from server.auth.hba import parse
 from server.http import console
 from server.http.console import ConsoleServer
 from server.http.door import Door
 from server.http.session import Bounds
-from server.listener import ListenerOptions, trust
-from server.session import UNADMITTED_MAX
+from server.pgwire.client_stream import INBOUND_STRANGER_BYTES_MAX
+from server.pgwire.listener import ListenerOptions, trust
+from server.pgwire.session import UNADMITTED_MAX
 
 _HEAD = b"GET /v1/info HTTP/1.1\r\nHost: x\r\n"
 

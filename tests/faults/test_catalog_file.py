@@ -20,10 +20,10 @@ from support.local_member import local_member
 from support.member_process import MemberProcess, wait_until
 from support.recoveries import Recovery
 
-from engine.catalog import store_sqlite
-from engine.catalog.asking import asked_now
-from engine.catalog.store import CatalogStore
-from engine.catalog.transaction import SessionCatalog
+from engine.catalog.store import sqlite
+from engine.catalog.store.request_clock import asked_now
+from engine.catalog.store.store import CatalogStore
+from engine.catalog.store.transaction import SessionCatalog
 from engine.runtime.operation_pool import OperationPool
 from wire.errors import DataCorrupted, IoError
 
@@ -48,7 +48,7 @@ def told_at_start(data: Path, *flags: str) -> str:
         "--data",
         str(data),
     )
-    command = (sys.executable, "-m", "server.cli", *words, *flags)
+    command = (sys.executable, "-m", "server.cli.main", *words, *flags)
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=240)
     assert done.returncode == 1, done.stderr
     return done.stderr
@@ -141,8 +141,8 @@ def test_a_damaged_catalog_is_told_at_the_start(tmp_path: Path) -> None:
 
 def test_those_who_wait_for_a_lock_are_told_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Sixty ask, of whom two can be attended to: one after the other would take a minute."""
-    monkeypatch.setattr(store_sqlite, "_BUSY_SECONDS", 1.0)
-    database, pool = store_sqlite.SqliteDatabase(tmp_path / "catalog.sqlite", tmp_path), OperationPool(2)
+    monkeypatch.setattr(sqlite, "_BUSY_SECONDS", 1.0)
+    database, pool = sqlite.SqliteDatabase(tmp_path / "catalog.sqlite", tmp_path), OperationPool(2)
     try:
         first = database.next_oid()
         with locked(tmp_path / "catalog.sqlite"):
@@ -186,7 +186,7 @@ def test_other_statements_go_on_while_many_wait_for_the_catalog(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Twenty wait for the lock on operation threads, of which there are two; who only reads is answered meanwhile."""
-    monkeypatch.setattr(store_sqlite, "_BUSY_SECONDS", 600.0)
+    monkeypatch.setattr(sqlite, "_BUSY_SECONDS", 600.0)
     with local_member(tmp_path, operation_threads=2) as member, ExitStack() as stack:
         clients = [stack.enter_context(member.connect()) for _ in range(20)]
         reader = stack.enter_context(member.connect())

@@ -19,8 +19,8 @@ from support.member_state import wait_idle
 from support.postgres_server import PostgresServer
 from support.recoveries import Recovery
 
-from engine.catalog import store_postgres
-from engine.catalog.asking import asked_now
+from engine.catalog.store import postgres
+from engine.catalog.store.request_clock import asked_now
 from engine.runtime.operation_pool import OperationPool
 from wire.errors import IoError
 
@@ -53,9 +53,9 @@ def test_many_ask_a_database_that_is_silent(
     database: PostgresServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each is told within the time of one; when it goes on, so do they."""
-    monkeypatch.setattr(store_postgres, "_VERSION_SECONDS", 1.0)
-    monkeypatch.setattr(store_postgres, "_CONNECT_SECONDS", 2)
-    catalog = store_postgres.PostgresDatabase(database.url, tmp_path)
+    monkeypatch.setattr(postgres, "_VERSION_SECONDS", 1.0)
+    monkeypatch.setattr(postgres, "_CONNECT_SECONDS", 2)
+    catalog = postgres.PostgresDatabase(database.url, tmp_path)
     try:
         assert catalog.version() == 0
         with stopped(database):
@@ -71,19 +71,19 @@ def test_those_who_wait_for_a_thread_are_told_with_the_others(
     database: PostgresServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Six ask, of whom two can be attended to: one finds out that nobody answers."""
-    monkeypatch.setattr(store_postgres, "_VERSION_SECONDS", 1.0)
-    monkeypatch.setattr(store_postgres, "_CONNECT_SECONDS", 2)
-    catalog, pool = store_postgres.PostgresDatabase(database.url, tmp_path), OperationPool(2)
-    asked: list[store_postgres.Connection] = []
-    version = store_postgres._version
+    monkeypatch.setattr(postgres, "_VERSION_SECONDS", 1.0)
+    monkeypatch.setattr(postgres, "_CONNECT_SECONDS", 2)
+    catalog, pool = postgres.PostgresDatabase(database.url, tmp_path), OperationPool(2)
+    asked: list[postgres.Connection] = []
+    version = postgres._version
 
-    def asking(connection: store_postgres.Connection) -> int:
+    def asking(connection: postgres.Connection) -> int:
         asked.append(connection)
         return version(connection)
 
     try:
         assert catalog.version() == 0
-        monkeypatch.setattr(store_postgres, "_version", asking)
+        monkeypatch.setattr(postgres, "_version", asking)
         with stopped(database):
             told = [pool.submit(None, asked_now(catalog.version)) for _ in range(6)]
             for each in told:

@@ -15,15 +15,15 @@ import pytest
 from support.local_member import local_member
 from support.session_server import RawClient, Server, eventually, raw, serve
 
-from engine.catalog.roles import Role, Roles
+from engine.catalog.model.roles import Role, Roles
 from server.address import Address
-from server.gate import Access, Gate
-from server.hba import parse
+from server.auth.gate import Access, Gate
+from server.auth.hba import parse
+from server.auth.login_attempts import FailureLimits
 from server.http.door import Door
 from server.http.session import Bounds
-from server.listener import ListenerOptions
-from server.login_attempts import FailureLimits
-from server.session import UNADMITTED_MAX
+from server.pgwire.listener import ListenerOptions
+from server.pgwire.session import UNADMITTED_MAX
 from wire import verifiers
 from wire.verifiers import ITERATIONS_MAX, ScramVerifier
 

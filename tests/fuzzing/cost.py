@@ -24,32 +24,32 @@ from typing import Final
 
 import duckdb
 
-from engine.local import errors as local_errors
-from engine.moment_templates import timestamp_text
-from engine.number_templates import numeric_text, read_number
-from engine.plan.selectivity import like_matches
-from engine.reading_templates import read_timestamp
-from engine.setting_numbers import read_real, read_whole
-from engine.spark import errors as spark_errors
+from engine.common.depth import bounded
+from engine.common.error_codec import told_error
+from engine.executors.local import errors as local_errors
+from engine.executors.spark import errors as spark_errors
+from engine.planner.optimizer.selectivity import like_matches
+from engine.settings.numbers import read_real, read_whole
+from engine.settings.time_zone import zone_setting
 from engine.sql.binder.literals import depends_on_now
 from engine.sql.binder.patterns import like_escape, similar_to_escape
-from engine.sql.depth import bounded
 from engine.sql.functions.number_formats import read_layout
 from engine.sql.functions.quoting import parse_format
-from engine.sql.lexer import tokenize
-from engine.sql.masking import names_password
+from engine.sql.parser.lexer import tokenize
+from engine.sql.parser.masking import names_password
 from engine.sql.regex.agreement import same_groups, same_span
 from engine.sql.regex.render import render_test
-from engine.told_error import told_error
-from engine.zone_setting import zone_setting
-from wire import types as t
+from engine.sql.text_templates.moments import timestamp_text
+from engine.sql.text_templates.numbers import numeric_text, read_number
+from engine.sql.text_templates.reading import read_timestamp
 from wire.client_encodings import plain_name
 from wire.errors import SqlError
-from wire.regular_expressions import Options, read
-from wire.text_input import InputSettings, parse_text
-from wire.text_json import require_text
-from wire.text_jsonpath import read_jsonpath
-from wire.time_zones import find_zone
+from wire.regex.grammar import Options, read
+from wire.types import pg_types as t
+from wire.types.input import InputSettings, parse_text
+from wire.types.json_input import require_text
+from wire.types.jsonpath import read_jsonpath
+from wire.types.time_zones import find_zone
 
 Place = Callable[[str], object]
 

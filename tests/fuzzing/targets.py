@@ -20,19 +20,19 @@ import msgspec
 import pyarrow as pa
 from support.datarow_reader import encoded_rows
 
-from engine.copying import casts
-from engine.operators.schemas import received_batch
-from engine.plan.spec import MemberSpec, SharedSpec
-from engine.sql import types as st
-from engine.sql.parser import parse
-from server import config, hba, topology
-from server.config_errors import ConfigurationError
-from server.cursor_pages import page_rows
-from wire import types as t
-from wire.carriers import carrier
-from wire.copying.binary import SIGNATURE, BinaryReader
-from wire.copying.options import Layout
-from wire.copying.reader import RowReader
+from engine.common import sql_type as st
+from engine.exchange.schemas import received_batch
+from engine.plan_ir.spec import MemberSpec, SharedSpec
+from engine.sql.parser.parse import parse
+from engine.statements.copy import casts
+from server.auth import hba
+from server.cluster import topology
+from server.config import config
+from server.config.errors import ConfigurationError
+from server.cursors.cursor_pages import page_rows
+from wire.copy.binary import SIGNATURE, BinaryReader
+from wire.copy.options import Layout
+from wire.copy.reader import RowReader
 from wire.errors import FatalError, SqlError
 from wire.mesh import control_messages as control
 from wire.mesh import messages as mesh
@@ -46,8 +46,10 @@ from wire.pg.connection import Connection, Limits, Nothing, State
 from wire.pg.datarow import EncodedColumn, OutputSettings, RowEncoder
 from wire.pg.values import decode_parameter
 from wire.pg.values.binary_input import receive_column
-from wire.text_input import InputSettings
-from wire.user_types import Definition, Told
+from wire.types import pg_types as t
+from wire.types.carriers import carrier
+from wire.types.input import InputSettings
+from wire.types.user_types import Definition, Told
 from wire.verifiers import ScramVerifier, md5_digest
 
 #: Read with this, values and COPY data alike.

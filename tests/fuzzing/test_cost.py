@@ -13,11 +13,11 @@ import psycopg
 import pytest
 from support.local_member import local_member
 
-from engine.sql.lexer import Kind, tokenize
+from engine.sql.parser.lexer import Kind, tokenize
 from wire.errors import ProgramLimitExceeded, SqlSyntaxError, StatementTooComplex
-from wire.regular_expressions import Options, read
-from wire.text_arrays import read_array
-from wire.text_jsonpath import read_jsonpath
+from wire.regex.grammar import Options, read
+from wire.types.arrays_input import read_array
+from wire.types.jsonpath import read_jsonpath
 
 
 @pytest.fixture(scope="module")

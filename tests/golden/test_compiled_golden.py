@@ -7,8 +7,8 @@ from collections.abc import Callable
 import pytest
 from support.compiled_plans import CASES, Data
 
-from engine.executor import EngineName
-from engine.plan.compile import Bindings, Unsupported, compile_plan, to_sql
+from engine.contracts.executor import EngineName
+from engine.planner.codegen import Bindings, Unsupported, compile_plan, to_sql
 
 
 def _sql(name: str, engine: EngineName) -> str:

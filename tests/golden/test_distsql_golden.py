@@ -19,16 +19,16 @@ import pyarrow.parquet as pq
 import pytest
 from support.binding_ground import TestCatalog, bind
 
-from engine.catalog.objects import Storage, Table
-from engine.plan import logical
-from engine.plan.distribute import Setting, distribute, should_distribute
-from engine.plan.explain_physical import text_lines
-from engine.plan.file_order import in_split_order
-from engine.plan.logical import Node, OrderKey, TableReader
-from engine.plan.planner import optimise
-from engine.plan.relocate import relocate
-from engine.plan.rewrite import rewrite_plan
-from engine.plan.topology import Link, Topology, TopologyNode
+from engine.catalog.model.objects import Storage, Table
+from engine.plan_ir import logical
+from engine.plan_ir.logical import Node, OrderKey, TableReader
+from engine.plan_ir.rewrite import rewrite_plan
+from engine.plan_ir.topology import Link, Topology, TopologyNode
+from engine.planner.distribute import Setting, distribute, should_distribute
+from engine.planner.distribute.relocate import relocate
+from engine.planner.explain.physical import text_lines
+from engine.planner.optimizer.file_order import in_split_order
+from engine.planner.planner import optimise
 
 #: DDL, and the members that hold a file of the table.
 RFC_TABLES: Final = (

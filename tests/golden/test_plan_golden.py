@@ -14,8 +14,8 @@ import pytest
 from support.binding_ground import TestCatalog, bind
 
 from benchmarks.tpch_queries import queries
-from engine.plan.explain import text_lines
-from engine.plan.planner import optimise
+from engine.planner.explain.logical import text_lines
+from engine.planner.planner import optimise
 
 STATEMENTS: Final = {
     "filter_reaches_both_readers": "select n_name from nation join region on n_regionkey = r_regionkey and r_name = 'ASIA'"

@@ -19,12 +19,12 @@ from psycopg.adapt import PyFormat, Transformer
 from psycopg.pq import Format
 from support.datarow_reader import encoded_rows
 
-from wire import types as t
-from wire.carriers import carrier
 from wire.errors import SqlError
 from wire.pg.datarow import EncodedColumn, OutputSettings, RowEncoder
 from wire.pg.values import decode_parameter
-from wire.text_input import InputSettings, parse_text
+from wire.types import pg_types as t
+from wire.types.carriers import carrier
+from wire.types.input import InputSettings, parse_text
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=20)
 DAY_MICROS = 86_400_000_000

@@ -20,9 +20,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from support.storage_ground import created, delete, insert, table, values
 
-from engine.catalog.objects import DataFile
-from engine.catalog.store import CatalogStore
-from engine.catalog.transaction import SessionCatalog
+from engine.catalog.model.objects import DataFile
+from engine.catalog.store.store import CatalogStore
+from engine.catalog.store.transaction import SessionCatalog
 from wire.errors import SerializationFailure
 
 _TABLES = ("t", "u")

@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
-from engine.copying import casts
-from engine.sql import types as st
-from wire import types as t
-from wire.carriers import carrier
-from wire.copying.options import Layout
-from wire.copying.reader import RowReader
-from wire.text_input import InputSettings, parse_text
+from engine.common import sql_type as st
+from engine.statements.copy import casts
+from wire.copy.options import Layout
+from wire.copy.reader import RowReader
+from wire.types import pg_types as t
+from wire.types.carriers import carrier
+from wire.types.input import InputSettings, parse_text
 
 CSV = Layout(csv=True, delimiter=b",", null=b"")
 LAYOUTS = (CSV, replace(CSV, null=b"N", delimiter=b"|"), Layout(), Layout(null=b"a", delimiter=b","))

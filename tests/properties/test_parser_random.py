@@ -7,9 +7,9 @@ from itertools import pairwise
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.sql.keywords import AS_LABEL, COLUMN_NAME, RESERVED, TYPE_FUNCTION_NAME
-from engine.sql.lexer import tokenize
-from engine.sql.parser import parse
+from engine.sql.parser.keywords import AS_LABEL, COLUMN_NAME, RESERVED, TYPE_FUNCTION_NAME
+from engine.sql.parser.lexer import tokenize
+from engine.sql.parser.parse import parse
 from wire.errors import SqlError
 
 WORDS = sorted(RESERVED | COLUMN_NAME | TYPE_FUNCTION_NAME | AS_LABEL)

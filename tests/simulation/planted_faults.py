@@ -24,7 +24,7 @@ from support.planting import Fault, plant, run_hunts  # noqa: E402
 SEEDS: Final = 400
 _RUNTIME: Final = "engine.runtime.runtime"
 _OUTPUT: Final = "engine.runtime.edge_output"
-_POLICY: Final = "engine.fault_policy"
+_POLICY: Final = "engine.statements.shared.fault_policy"
 
 FAULTS: Final = (
     Fault("a stream that breaks is nobody's business", _RUNTIME, "if not fatal:", "if True:"),
@@ -44,20 +44,20 @@ FAULTS: Final = (
     ),
     Fault(
         "merge up to the greatest of the last keys",
-        "engine.operators.ordered_merge",
+        "engine.exchange.ordered_merge",
         "return min(_key(head",
         "return max(_key(head",
     ),
     Fault(
         "every spooled batch begins its file",
-        "engine.operators.spool",
+        "engine.exchange.spool",
         "place = Place(self._end, len(body))",
         "place = Place(0, len(body))",
     ),
-    Fault("LIMIT counts nothing", "engine.operators.limit", "self._left -= taken if self._left > 0 else 0", "pass"),
+    Fault("LIMIT counts nothing", "engine.exchange.limit", "self._left -= taken if self._left > 0 else 0", "pass"),
     Fault(
         "a member that was lost is not dialled again",
-        "server.membership",
+        "server.cluster.membership",
         "target.next_at = now + pause",
         "target.next_at = now + 1e9 * pause",
     ),
@@ -75,13 +75,13 @@ FAULTS: Final = (
     ),
     Fault(
         "an ordered reader passes over streams that go on",
-        "engine.operators.receive",
+        "engine.exchange.receive",
         "return stream.complete and known",
         "return known",
     ),
     Fault(
         "a merge takes a stream that is late for one that has ended",
-        "engine.operators.receive",
+        "engine.exchange.receive",
         "if stream.complete if stream is not None else self._missing(partition):",
         "if stream is None or stream.complete:",
     ),

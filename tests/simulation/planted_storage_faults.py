@@ -18,15 +18,15 @@ from support.planting import Fault, plant, run_hunts  # noqa: E402
 #: So many seeds are tried.
 SEEDS: Final = 300
 _DELTA: Final = "engine.storage.delta"
-_PUBLISH: Final = "engine.storage.publish"
+_PUBLISH: Final = "engine.catalog.store.publication"
 _STAGING: Final = "engine.storage.staging"
-_SQLITE: Final = "engine.catalog.store_sqlite"
-_STORE: Final = "engine.catalog.store"
-_ROWS: Final = "engine.catalog.rows"
+_SQLITE: Final = "engine.catalog.store.sqlite"
+_STORE: Final = "engine.catalog.store.store"
+_ROWS: Final = "engine.catalog.store.rows"
 _SNAPSHOT: Final = "engine.catalog.snapshot"
-_SESSION: Final = "engine.catalog.transaction"
+_SESSION: Final = "engine.catalog.store.transaction"
 _TABLES: Final = "engine.storage.tables"
-_VACUUM: Final = "engine.storage.vacuum"
+_VACUUM: Final = "engine.catalog.store.sweep"
 
 FAULTS: Final = (
     Fault(
@@ -200,7 +200,7 @@ FAULTS: Final = (
     Fault("VACUUM takes what is decided", _VACUUM, "*(file.path for file in table.storage.added)}", "}"),
     Fault(
         "nobody touches what is under way",
-        "engine.storage.underway",
+        "engine.storage.in_flight_files",
         "                disk.current().touch(path)",
         "                pass",
     ),

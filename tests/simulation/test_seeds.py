@@ -19,7 +19,7 @@ SEEDS: Final = int(os.environ.get("SEEDS", "10000"))
 
 
 def _simulate(*arguments: str, hash_seed: str = "0") -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "server.cli", "simulate", *arguments]
+    command = [sys.executable, "-m", "server.cli.main", "simulate", *arguments]
     environment = {**os.environ, "PYTHONHASHSEED": hash_seed}
     return subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
 

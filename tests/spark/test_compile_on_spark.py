@@ -14,14 +14,14 @@ from support.compiled_plans import CASES, NATIONS, Data, write_tables
 from support.literal_values import LITERALS
 from support.plans import Plans
 
+from engine.common.sql_type import of
 from engine.config import SparkConfig
-from engine.executor import ExecutionContext, QueryId
-from engine.plan.compile import Bindings, compile_plan
-from engine.plan.logical import Final, Values
-from engine.spark.executor import SparkExecutor
-from engine.sql.expr import Const
-from engine.sql.types import of
-from engine.utility.analyze import Meant, counting, sampling, statistics
+from engine.contracts.executor import ExecutionContext, QueryId
+from engine.executors.spark.executor import SparkExecutor
+from engine.plan_ir.expr import Const
+from engine.plan_ir.logical import Final, Values
+from engine.planner.codegen import Bindings, compile_plan
+from engine.statements.maintenance.analyze_statistics import Meant, counting, sampling, statistics
 
 pytestmark = [
     pytest.mark.spark,

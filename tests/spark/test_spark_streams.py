@@ -25,18 +25,18 @@ from pyspark.sql import SparkSession
 from support import tpch
 from support.session_server import eventually
 
-from engine.catalog.infer import infer_columns
-from engine.catalog.objects import Table
+from engine.catalog.model.objects import Table
+from engine.common import sql_type as st
 from engine.config import SparkConfig
-from engine.executor import CompiledFragment, ExecutionContext, OutputColumn, QueryId
-from engine.plan.compile.storage import relation_name
-from engine.spark.collect import collect_arrow
-from engine.spark.executor import SparkExecutor, SparkStream
-from engine.spark.jobs import SparkJob
-from engine.spark.session import SparkRuntime
-from engine.sql import types as st
-from wire import types as t
+from engine.contracts.executor import CompiledFragment, ExecutionContext, OutputColumn, QueryId
+from engine.executors.spark.collect import collect_arrow
+from engine.executors.spark.executor import SparkExecutor, SparkStream
+from engine.executors.spark.jobs import SparkJob
+from engine.executors.spark.session import SparkRuntime
+from engine.lakes.infer import infer_columns
+from engine.sql.trees.storage_types import relation_name
 from wire.errors import SqlError
+from wire.types import pg_types as t
 
 pytestmark = [pytest.mark.spark, pytest.mark.asyncio(loop_scope="module")]
 
@@ -426,7 +426,7 @@ async def test_cancel_between_planning_and_the_first_stage(ground: Ground) -> No
 def python_workers() -> list[psutil.Process]:
     """Spark's Python workers: the children of the daemon that forks them."""
     everyone = [p for p in psutil.Process().children(recursive=True) if p.status() != psutil.STATUS_ZOMBIE]
-    daemons = [p for p in everyone if "engine.spark.worker_daemon" in " ".join(p.cmdline()) and p.children()]
+    daemons = [p for p in everyone if "engine.executors.spark.worker_daemon" in " ".join(p.cmdline()) and p.children()]
     return [worker for daemon in daemons for worker in daemon.children()]
 
 
@@ -484,7 +484,7 @@ async def test_a_member_may_stop_while_spark_starts(tmp_path: Path) -> None:
         "import asyncio, sys, threading, psutil\n"
         "from pathlib import Path\n"
         "from engine.config import SparkConfig\n"
-        "from engine.spark.executor import SparkExecutor\n"
+        "from engine.executors.spark.executor import SparkExecutor\n"
         "from wire.errors import AdminShutdown\n"
         "async def main():\n"
         "    executor = SparkExecutor(SparkConfig('local[1]'), Path(sys.argv[1]))\n"
@@ -510,7 +510,7 @@ async def test_the_jvm_dies_with_a_killed_member(tmp_path: Path) -> None:
         "import asyncio, sys\n"
         "from pathlib import Path\n"
         "from engine.config import SparkConfig\n"
-        "from engine.spark.executor import SparkExecutor\n"
+        "from engine.executors.spark.executor import SparkExecutor\n"
         "async def main():\n"
         "    executor = SparkExecutor(SparkConfig('local[1]'), Path(sys.argv[1]))\n"
         "    await executor.start()\n"

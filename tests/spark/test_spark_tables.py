@@ -19,15 +19,15 @@ from deltalake import write_deltalake
 from sqlglot import exp
 from support import stored_values
 
-from engine.catalog.objects import FileFormat, Table, TableColumn
+from engine.catalog.model.objects import FileFormat, Table, TableColumn
+from engine.common import sql_type as st
 from engine.config import SparkConfig
-from engine.executor import CompiledFragment, ExecutionContext, OutputColumn, QueryId
+from engine.contracts.executor import CompiledFragment, ExecutionContext, OutputColumn, QueryId
+from engine.executors.spark.executor import SparkExecutor
 from engine.lakes import delta
-from engine.plan.compile.storage import relation_name
-from engine.spark.executor import SparkExecutor
-from engine.sql import types as st
-from wire import types as t
+from engine.sql.trees.storage_types import relation_name
 from wire.errors import SqlError
+from wire.types import pg_types as t
 
 pytestmark = [pytest.mark.spark, pytest.mark.asyncio(loop_scope="module")]
 

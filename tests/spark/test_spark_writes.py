@@ -18,9 +18,9 @@ from support import tpch
 from support.local_member import LocalMember, local_member
 from support.member_process import wait_until
 
-from engine.catalog.files import refresh
-from engine.catalog.objects import Table
-from engine.mutation import tasks
+from engine.catalog.model.objects import Table
+from engine.lakes.foreign_files import refresh
+from engine.statements.dml import tasks
 
 pytestmark = pytest.mark.spark
 
@@ -60,7 +60,7 @@ def jobs(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         counted.append(written.rows)
         return written
 
-    monkeypatch.setattr("engine.mutation.statement.write", counting)
+    monkeypatch.setattr("engine.statements.dml.statement.write", counting)
     return counted
 
 
@@ -329,5 +329,5 @@ class Insert:
 def python_workers() -> list[psutil.Process]:
     """Spark's Python workers: the children of the daemon that forks them."""
     everyone = [p for p in psutil.Process().children(recursive=True) if p.status() != psutil.STATUS_ZOMBIE]
-    daemons = [p for p in everyone if "engine.spark.worker_daemon" in " ".join(p.cmdline()) and p.children()]
+    daemons = [p for p in everyone if "engine.executors.spark.worker_daemon" in " ".join(p.cmdline()) and p.children()]
     return [worker for daemon in daemons for worker in daemon.children()]

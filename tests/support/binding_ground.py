@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from engine.catalog.fixed import FixedCatalog
-from engine.catalog.objects import Table, TableColumn, View
+from engine.catalog.model.objects import Table, TableColumn, View
+from engine.pg_catalog.fixed_catalog import FixedCatalog
 from engine.sql.binder import BoundQuery, bind_query
-from engine.sql.parser import parse
-from engine.sql.scope import BindContext, ParameterTypes
-from engine.sql.statements import CreateForeignTable, Query
-from engine.sql.type_names import resolve_type
-from wire.text_settings import InputSettings
+from engine.sql.binder.scope import BindContext, ParameterTypes
+from engine.sql.binder.type_names import resolve_type
+from engine.sql.parser.nodes.statements import CreateForeignTable, Query
+from engine.sql.parser.parse import parse
+from wire.types.text_settings import InputSettings
 
 #: TPC-H's tables, a quoted and an ambiguous one, as `name (columns)`.
 TABLES: Final = (

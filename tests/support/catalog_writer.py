@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import sys
 
-from engine.catalog.objects import Table, TableColumn
-from engine.catalog.store import CatalogStore
-from engine.catalog.transaction import SessionCatalog
-from engine.sql import types as st
-from wire import types as t
+from engine.catalog.model.objects import Table, TableColumn
+from engine.catalog.store.store import CatalogStore
+from engine.catalog.store.transaction import SessionCatalog
+from engine.common import sql_type as st
 from wire.errors import SerializationFailure
+from wire.types import pg_types as t
 
 COLUMNS = (TableColumn("a", st.of(t.INT4), 1),)
 

@@ -6,7 +6,7 @@ import itertools
 import subprocess
 from pathlib import Path
 
-from engine.operators.mesh_tls import TlsFiles
+from engine.exchange.mesh_tls import TlsFiles
 
 _KEY = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes")
 

@@ -13,28 +13,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from engine.catalog.objects import Table
-from engine.plan.logical import (
-    Aggregator,
-    Cte,
-    CteReader,
-    DistinctOn,
-    Evaluator,
-    Final,
-    FunctionScan,
-    Join,
-    JoinKind,
-    Limit,
-    Node,
-    ProjectSet,
-    SetOperation,
-    Sort,
-    TableReader,
-    Values,
-    Window,
-    With,
-)
-from engine.sql.expr import (
+from engine.catalog.model.objects import Table
+from engine.common.sql_type import SqlType, numeric, of
+from engine.plan_ir.expr import (
     And,
     ArrayOf,
     Case,
@@ -56,7 +37,26 @@ from engine.sql.expr import (
     SubqueryKind,
     WindowCall,
 )
-from engine.sql.types import SqlType, numeric, of
+from engine.plan_ir.logical import (
+    Aggregator,
+    Cte,
+    CteReader,
+    DistinctOn,
+    Evaluator,
+    Final,
+    FunctionScan,
+    Join,
+    JoinKind,
+    Limit,
+    Node,
+    ProjectSet,
+    SetOperation,
+    Sort,
+    TableReader,
+    Values,
+    Window,
+    With,
+)
 from support.plans import (
     ADD,
     ARRAY_AGG,
@@ -92,7 +92,7 @@ from support.plans import (
     ref,
     table,
 )
-from wire import types as t
+from wire.types import pg_types as t
 
 NATIONS = [
     (1, "ALGERIA", 0),

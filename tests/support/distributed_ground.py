@@ -9,24 +9,24 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from engine.catalog.fixed import FixedCatalog
-from engine.catalog.infer import infer_columns
-from engine.catalog.objects import FileFormat, Table
-from engine.local.database import LocalDatabase
-from engine.local.errors import translate
-from engine.plan.compile import Bindings
-from engine.plan.distribute import Setting, distribute
-from engine.plan.logical import Final
-from engine.plan.physical import Fragment, Instance, PhysicalPlan
-from engine.plan.planner import optimise
+from engine.catalog.model.objects import FileFormat, Table
+from engine.executors.local.database import LocalDatabase
+from engine.executors.local.errors import translate
+from engine.lakes.infer import infer_columns
+from engine.pg_catalog.fixed_catalog import FixedCatalog
+from engine.plan_ir.logical import Final
+from engine.plan_ir.physical import Fragment, Instance, PhysicalPlan
+from engine.planner.codegen import Bindings
+from engine.planner.distribute import Setting, distribute
+from engine.planner.planner import optimise
 from engine.sql.binder import bind_query
-from engine.sql.parser import parse
-from engine.sql.scope import BindContext, ParameterTypes
-from engine.sql.statements import Query
+from engine.sql.binder.scope import BindContext, ParameterTypes
+from engine.sql.parser.nodes.statements import Query
+from engine.sql.parser.parse import parse
 from support.answers import Answer, differences
 from support.physical_runner import PhysicalRunner
 from wire.errors import SqlError
-from wire.text_settings import InputSettings
+from wire.types.text_settings import InputSettings
 
 MEMBERS = ("a", "b", "c")
 #: What a session would tell.

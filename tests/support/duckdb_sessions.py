@@ -1,7 +1,7 @@
 """A small engine over DuckDB for tests of the server alone: real statements, real streams, real cancellation.
 
-It is an `engine.api.EngineSession` with PostgreSQL's parser and settings and DuckDB's SQL and types. It counts what is
-open, so that a test can see that nothing was left behind.
+It is an `engine.contracts.sessions.EngineSession` with PostgreSQL's parser and settings and DuckDB's SQL and types. It counts
+what is open, so that a test can see that nothing was left behind.
 """
 
 from __future__ import annotations
@@ -15,14 +15,12 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from engine.api import Client, Execution, Prepared, ResultColumn, Settings
-from engine.executor import BatchStream, QueryId
-from engine.settings import SessionSettings
-from engine.sql import statements as s
-from engine.sql.parser import parse
-from engine.sql.types import SqlType, numeric
-from wire import types as t
-from wire.carriers import carrier
+from engine.common.sql_type import SqlType, numeric
+from engine.contracts.executor import BatchStream, QueryId
+from engine.contracts.sessions import Client, Execution, Prepared, ResultColumn, Settings
+from engine.settings.session_settings import SessionSettings
+from engine.sql.parser.nodes import statements as s
+from engine.sql.parser.parse import parse
 from wire.errors import (
     DivisionByZero,
     InternalError,
@@ -33,6 +31,8 @@ from wire.errors import (
     UndefinedColumn,
     UndefinedTable,
 )
+from wire.types import pg_types as t
+from wire.types.carriers import carrier
 
 _NUMBERS = itertools.count(1)
 _TYPES = {
@@ -72,7 +72,7 @@ class Counters:
 
 
 class Stream:
-    """One query's batches (`engine.executor.BatchStream`)."""
+    """One query's batches (`engine.contracts.executor.BatchStream`)."""
 
     def __init__(self, cursor: duckdb.DuckDBPyConnection, columns: Sequence[ResultColumn], counters: Counters) -> None:
         self._cursor: duckdb.DuckDBPyConnection | None = cursor
@@ -163,7 +163,7 @@ class Values(Empty):
 
 
 class Running:
-    """One execution (`engine.api.Execution`)."""
+    """One execution (`engine.contracts.sessions.Execution`)."""
 
     def __init__(
         self, columns: tuple[ResultColumn, ...] | None, stream: BatchStream, word: str, *, counted: bool = False
@@ -182,7 +182,7 @@ class Running:
 
 
 class DuckSession:
-    """One client's session (`engine.api.EngineSession`)."""
+    """One client's session (`engine.contracts.sessions.EngineSession`)."""
 
     def __init__(self, engine: DuckEngine, user: str, options: Mapping[str, str], client: Client) -> None:
         values = SessionSettings(options)
@@ -308,7 +308,7 @@ class DuckSession:
 
 
 class DuckEngine:
-    """Sessions over one in-memory database. `session` is an `engine.api.SessionFactory`."""
+    """Sessions over one in-memory database. `session` is an `engine.contracts.sessions.SessionFactory`."""
 
     def __init__(self, rows_per_batch: int = 10_000) -> None:
         self.database = duckdb.connect(":memory:", config={"threads": 2})

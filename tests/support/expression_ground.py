@@ -10,17 +10,17 @@ from typing import Final
 
 from sqlglot import exp
 
-from engine.catalog.fixed import FixedCatalog
-from engine.plan.logical import Evaluator, Node, Values
-from engine.sql import types as st
+from engine.common import sql_type as st
+from engine.common.sql_type import SqlType
+from engine.pg_catalog.fixed_catalog import FixedCatalog
+from engine.plan_ir.expr import ColumnRef, Expr
+from engine.plan_ir.logical import Evaluator, Node, Values
 from engine.sql.binder.expressions import ExpressionBinder
-from engine.sql.expr import ColumnRef, Expr
-from engine.sql.parser import parse
-from engine.sql.scope import BindContext, ParameterTypes, Scope, Source, SourceColumn
-from engine.sql.statements import Query
-from engine.sql.types import SqlType
-from wire import types as t
-from wire.text_settings import InputSettings
+from engine.sql.binder.scope import BindContext, ParameterTypes, Scope, Source, SourceColumn
+from engine.sql.parser.nodes.statements import Query
+from engine.sql.parser.parse import parse
+from wire.types import pg_types as t
+from wire.types.text_settings import InputSettings
 
 #: The columns of table `x`, as CREATE TABLE spells their types.
 COLUMNS: Final[Mapping[str, str]] = {

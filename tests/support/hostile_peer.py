@@ -15,7 +15,7 @@ from typing import Self
 import msgspec
 import pyarrow as pa
 
-from engine.plan.spec import EdgeSpec, FragmentSpec, InstanceSpec, MemberSpec, ReaderSpec, RouterSpec, SharedSpec
+from engine.plan_ir.spec import EdgeSpec, FragmentSpec, InstanceSpec, MemberSpec, ReaderSpec, RouterSpec, SharedSpec
 from wire.mesh.control_channel import ControlChannel, Established, Introduced, Received
 from wire.mesh.control_messages import NONCE_BYTES, Cancel, Goodbye, Identity, Start
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from wire import types as t
+from wire.types import pg_types as t
 
 
 def _days(year: int, month: int, day: int) -> int:

@@ -15,7 +15,7 @@ import psycopg
 
 from support.ports import free_port
 
-COMMAND = (sys.executable, "-m", "server.cli", "cluster")
+COMMAND = (sys.executable, "-m", "server.cli.main", "cluster")
 
 
 def cluster_command(*words: str) -> subprocess.CompletedProcess[str]:

@@ -18,12 +18,12 @@ import psycopg
 
 from engine.config import EngineConfig, SparkConfig
 from engine.engine import Engine
-from engine.runtime.listener import DataListener
+from engine.exchange.listener import DataListener
 from server.address import Address
-from server.gate import Access, Gate
+from server.auth.gate import Access, Gate
 from server.http.door import Door
 from server.http.session import Bounds
-from server.listener import Listener, ListenerOptions, trust
+from server.pgwire.listener import Listener, ListenerOptions, trust
 
 
 @dataclass(frozen=True)

@@ -1,10 +1,10 @@
 """Processes of members that fork from one process, which has imported a member's code once.
 
 Starting Python and importing what a member needs is most of what a member's start costs, and it is the same each time. The
-server of forks is `multiprocessing`'s: one a test process, started with the first member, ended with the test process. It imports
-and nothing else: no loop, no engine and no thread of ours exists before a fork, so what is forked is what a fresh interpreter has
-after its imports. What differs from `python -m server.cli`: the command line that the system shows, and the interpreter's own end,
-which is `multiprocessing`'s. `support.local_cluster` starts members as the command itself does.
+server of forks is `multiprocessing`'s: one a test process, started with the first member, ended with the test process. It
+imports and nothing else: no loop, no engine and no thread of ours exists before a fork, so what is forked is what a fresh
+interpreter has after its imports. What differs from `python -m server.cli.main`: the command line that the system shows, and
+the interpreter's own end, which is `multiprocessing`'s. `support.local_cluster` starts members as the command itself does.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from multiprocessing.connection import Connection
 from typing import IO, Final
 
 _CONTEXT: Final = multiprocessing.get_context("forkserver")
-_CONTEXT.set_forkserver_preload(["server.cli", "server.member"])
+_CONTEXT.set_forkserver_preload(["server.cli.main", "server.member"])
 
 
 class ForkedMember:
@@ -55,7 +55,7 @@ class ForkedMember:
 
 def _run(arguments: list[str], environment: dict[str, str], output: Connection, errors: Connection) -> None:
     """In the fork."""
-    from server.cli import main
+    from server.cli.main import main
 
     os.setsid()
     os.dup2(output.fileno(), 1)

@@ -13,24 +13,24 @@ from pathlib import Path
 import msgspec
 import pyarrow as pa
 
-from engine.catalog.files import DataRoots
-from engine.catalog.store import CatalogStore
+from engine.catalog.store.store import CatalogStore
 from engine.config import EngineConfig, SparkConfig
-from engine.executor import BatchStream
-from engine.local.executor import LocalExecutor
-from engine.mutation.participant import StagedWriters
-from engine.operators.mesh_tls import MeshTls
-from engine.operators.spool import Spooler
-from engine.plan.spec import EdgeSpec, FragmentSpec, InstanceSpec, MemberSpec, RouterSpec, SharedSpec
-from engine.runtime.listener import DataListener
+from engine.contracts.executor import BatchStream
+from engine.exchange.listener import DataListener
+from engine.exchange.mesh_tls import MeshTls
+from engine.exchange.spool import Spooler
+from engine.executors.local.executor import LocalExecutor
+from engine.executors.spark.executor import SparkExecutor
+from engine.lakes.foreign_files import DataRoots
+from engine.plan_ir.spec import EdgeSpec, FragmentSpec, InstanceSpec, MemberSpec, RouterSpec, SharedSpec
 from engine.runtime.operation_pool import OperationPool
 from engine.runtime.readable_files import ReadableFiles
 from engine.runtime.runtime import MeshRuntime
-from engine.sequences import SessionSequences
-from engine.spark.executor import SparkExecutor
+from engine.statements.dml.participant import StagedWriters
+from engine.statements.shared.sequences import SessionSequences
 from server.address import Address
-from server.membership import Timing
-from server.mesh_link import LinkOptions, MeshLink, new_incarnation
+from server.cluster.membership import Timing
+from server.cluster.mesh_link import LinkOptions, MeshLink, new_incarnation
 from support.session_server import eventually
 from wire.mesh.control_messages import Identity
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 
-from engine.runtime.mesh import Handler, MemberInfo
+from engine.contracts.mesh import Handler, MemberInfo
 from wire.mesh.control_messages import ControlMessage, decode, encode
 from wire.mesh.framing import FrameReader
 

@@ -14,20 +14,20 @@ import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from engine.carry import carrier_schema, carry_to, fitted
-from engine.executor import OutputColumn
-from engine.local import division as _division  # noqa: F401  (registers its functions)
-from engine.local import json_functions as _json_functions  # noqa: F401
-from engine.local import powers as _powers  # noqa: F401
-from engine.local import roots as _roots  # noqa: F401
-from engine.local.database import LocalCursor, LocalDatabase
-from engine.local.infinities import with_infinities, without_infinities
-from engine.local.statement_check import require_compiled
-from engine.operators.routers import part_by_bucket
-from engine.plan.compile import Bindings
-from engine.plan.dispatch import specs
-from engine.plan.physical import PhysicalPlan, relation_of
-from engine.plan.spec import EdgeSpec, FragmentSpec, InstanceSpec, MemberSpec, SharedSpec
+from engine.contracts.executor import OutputColumn
+from engine.contracts.output_cast import carrier_schema, carry_to, fitted
+from engine.exchange.routers import part_by_bucket
+from engine.executors.local import division as _division  # noqa: F401  (registers its functions)
+from engine.executors.local import json_functions as _json_functions  # noqa: F401
+from engine.executors.local import powers as _powers  # noqa: F401
+from engine.executors.local import roots as _roots  # noqa: F401
+from engine.executors.local.database import LocalCursor, LocalDatabase
+from engine.executors.local.statement_check import require_compiled
+from engine.plan_ir.physical import PhysicalPlan, relation_of
+from engine.plan_ir.spec import EdgeSpec, FragmentSpec, InstanceSpec, MemberSpec, SharedSpec
+from engine.planner.codegen import Bindings
+from engine.planner.distribute.dispatch import specs
+from engine.storage.infinities import with_infinities, without_infinities
 
 PAGE_BYTES = 1 << 20
 #: Rows by edge, producing instance and consuming instance.

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from itertools import count
 from typing import Any
 
-from engine.catalog.objects import SystemTable, Table, TableColumn
-from engine.plan.logical import Evaluator, Node, OrderKey, TableReader, Values
-from engine.sql.expr import AggregateCall, Call, Column, ColumnRef, Const, Expr, OrderItem
+from engine.catalog.model.objects import SystemTable, Table, TableColumn
+from engine.common.sql_type import SqlType, numeric, of
+from engine.plan_ir.expr import AggregateCall, Call, Column, ColumnRef, Const, Expr, OrderItem
+from engine.plan_ir.logical import Evaluator, Node, OrderKey, TableReader, Values
 from engine.sql.functions import Function, Kind, Template
-from engine.sql.types import SqlType, numeric, of
-from wire import types as t
+from wire.types import pg_types as t
 
 BOOL, INT4, INT8, FLOAT8, TEXT, DATE = (of(x) for x in (t.BOOL, t.INT4, t.INT8, t.FLOAT8, t.TEXT, t.DATE))
 

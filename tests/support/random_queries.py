@@ -19,7 +19,7 @@ from typing import Final
 
 from engine.sql.functions import Function
 from engine.sql.functions.registry import CALLABLE, registry
-from wire import types as t
+from wire.types import pg_types as t
 
 TABLES: Final = (
     "create table r (i int, s smallint, l bigint, n numeric(10, 2), f float8, x text, v varchar(8), b bool, d date,"

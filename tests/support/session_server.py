@@ -12,9 +12,9 @@ from typing import Any, Self
 
 import psycopg
 
-from engine.api import Client
-from server.client_stream import ClientStream
-from server.listener import Listener, ListenerOptions
+from engine.contracts.sessions import Client
+from server.pgwire.client_stream import ClientStream
+from server.pgwire.listener import Listener, ListenerOptions
 from support.duckdb_sessions import Counters, DuckEngine, DuckSession
 
 

@@ -19,9 +19,9 @@ from typing import Any, Final
 import psycopg
 import pyarrow as pa
 
-from engine.local.database import LocalCursor
+from engine.executors.local.database import LocalCursor
 from server.address import Address
-from server.config import Config
+from server.config.config import Config
 from server.member import Member
 from support.member_process import wait_until
 

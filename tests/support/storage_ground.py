@@ -8,12 +8,12 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from engine.catalog.files import refresh
-from engine.catalog.objects import DataFile, Table, TableColumn
-from engine.catalog.transaction import SessionCatalog
-from engine.sql import types as st
+from engine.catalog.model.objects import DataFile, Table, TableColumn
+from engine.catalog.store.transaction import SessionCatalog
+from engine.common import sql_type as st
+from engine.lakes.foreign_files import refresh
 from engine.storage.staging import TableWriter
-from wire import types as t
+from wire.types import pg_types as t
 
 COLUMNS = (TableColumn("a", st.of(t.INT4), 1), TableColumn("b", st.of(t.TEXT), 2))
 

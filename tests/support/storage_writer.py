@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import sys
 
-from engine.catalog.store import CatalogStore
-from engine.catalog.transaction import SessionCatalog
+from engine.catalog.store.store import CatalogStore
+from engine.catalog.store.transaction import SessionCatalog
 from support.storage_ground import insert
 
 

@@ -8,15 +8,15 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from engine.carry import carrier_of
-from engine.catalog.files import refresh
-from engine.catalog.objects import Table, TableColumn
-from engine.catalog.store import CatalogStore
-from engine.catalog.transaction import SessionCatalog
-from engine.sql import types as st
-from engine.sql.types import SqlType
+from engine.catalog.model.objects import Table, TableColumn
+from engine.catalog.store.store import CatalogStore
+from engine.catalog.store.transaction import SessionCatalog
+from engine.common import sql_type as st
+from engine.common.sql_type import SqlType
+from engine.contracts.output_cast import carrier_of
+from engine.lakes.foreign_files import refresh
 from engine.storage.staging import TableWriter
-from wire import types as t
+from wire.types import pg_types as t
 
 _DAY: Final = 86_400_000_000
 _LEAST_DAY, _LAST_DAY = -(2**31), 2**31 - 1

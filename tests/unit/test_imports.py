@@ -6,24 +6,24 @@ import subprocess
 import sys
 from typing import get_args
 
-from engine.catalog import objects
-from server import cli
+from engine.catalog.model import objects
+from server.cli import main
 
 #: Not before a command runs that needs them.
 _NOT_BY_THE_COMMAND_LINE = (
-    "duckdb", "engine", "msgspec", "numpy", "psycopg", "pyarrow", "pydantic", "rich", "server.config", "server.member",
+    "duckdb", "engine", "msgspec", "numpy", "psycopg", "pyarrow", "pydantic", "rich", "server.config.config", "server.member",
     "sqlglot", "wire", "yaml",
 )  # fmt: skip
 #: With the console, the HTTP door, the configuration, Spark, a table of Iceberg, a client that proves its password.
 _NOT_BY_A_MEMBER = (
     "asn1crypto", "buenavista", "fastapi", "fsspec", "prometheus_client", "psycopg", "py4j", "pydantic", "pyiceberg",
-    "pyspark", "scramp", "server.config", "server.http.console", "server.http.door", "starlette", "typer", "uvicorn",
+    "pyspark", "scramp", "server.config.config", "server.http.console", "server.http.door", "starlette", "typer", "uvicorn",
     "xml.etree", "yaml",
 )  # fmt: skip
 
 
 def test_the_command_line_imports_no_engine() -> None:
-    assert _loaded("server.cli", _NOT_BY_THE_COMMAND_LINE) == []
+    assert _loaded("server.cli.main", _NOT_BY_THE_COMMAND_LINE) == []
 
 
 def test_a_member_imports_what_every_start_needs() -> None:
@@ -36,7 +36,7 @@ def test_what_is_looked_for_would_be_found() -> None:
 
 def test_the_command_line_knows_the_formats_of_files() -> None:
     """It has the literal once more, since it may not import the engine's."""
-    assert get_args(cli.FileFormat) == get_args(objects.FileFormat)
+    assert get_args(main.FileFormat) == get_args(objects.FileFormat)
 
 
 def _loaded(module: str, names: tuple[str, ...]) -> list[str]:

@@ -6,9 +6,9 @@ the two ends say to introduce themselves and to stay in touch (`wire.mesh.contro
 A message that changes incompatibly gets a new number. A query is named by its token `initiator:local`, from which the
 initiator is read (3.1).
 
-A `Start` has the plan as its frame's body: an encoding that only the engine knows (`engine.plan.spec`). What the members'
-servers say (from 80) is in `server.routing`, `server.cursor_routing` and `server.notification_routing`; an answer with rows or
-columns has them as its body.
+A `Start` has the plan as its frame's body: an encoding that only the engine knows (`engine.plan_ir.spec`). What the members'
+servers say (from 80) is in `server.cluster.routing`, `server.cursors.cursor_routing` and `server.cluster.notification_routing`;
+an answer with rows or columns has them as its body.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class ControlMessage(Message, frozen=True):
 
 
 class Identity(Message, frozen=True):
-    """Who a member says it is; the fields are `engine.runtime.mesh.MemberInfo`'s."""
+    """Who a member says it is; the fields are `engine.contracts.mesh.MemberInfo`'s."""
 
     member: Name
     incarnation: Name

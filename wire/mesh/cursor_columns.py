@@ -1,7 +1,7 @@
 """The columns of a cursor as one member tells them to another: the body of a `CursorDescribed`.
 
-All that RowDescription and the encoding of rows need (`engine.api.ResultColumn`), in typed structs. In the body and not in
-the message, since 1,600 columns with long names are more than a header holds.
+All that RowDescription and the encoding of rows need (`engine.contracts.sessions.ResultColumn`), in typed structs. In the body
+and not in the message, since 1,600 columns with long names are more than a header holds.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ import msgspec
 
 from wire.mesh.framing import RemoteProtocolError
 from wire.mesh.messages import Message
-from wire.user_types import TypeTold
+from wire.types.user_types import TypeTold
 
 
 class ColumnType(Message, frozen=True):
-    """The fields of `engine.sql.types.SqlType`. type: the PostgreSQL type. display: a value of `NumericScale`."""
+    """The fields of `engine.common.sql_type.SqlType`. type: the PostgreSQL type. display: a value of `NumericScale`."""
 
     type: TypeTold
     typmod: int

@@ -1,7 +1,7 @@
 """Authentication as small machines: what a client sends in, what to send back out, until it is granted or refused.
 
 A session drives one between Startup and AuthenticationOk; which one a connection gets is the server's decision
-(`server.gate`). No clock, no socket, and no chance but what is given: nonces and salts are arguments.
+(`server.auth.gate`). No clock, no socket, and no chance but what is given: nonces and salts are arguments.
 
 | machine | asks for | the client proves |
 |---|---|---|

@@ -1,6 +1,6 @@
 """Rows as COPY's binary format has them: a signature, the bodies of DataRow messages, an end (copyto.c).
 
-The same interface as `wire.copying.writer.RowWriter`, for a client (framed: one CopyData message a row) or for a file.
+The same interface as `wire.copy.writer.RowWriter`, for a client (framed: one CopyData message a row) or for a file.
 
 A client is sent the signature in the message of the first row, or of the end where there is none, as PostgreSQL does: ADBC and
 connectorx read a row from every message but the last, and take a message without one for a broken row.
@@ -13,7 +13,7 @@ from typing import Final
 
 import pyarrow as pa
 
-from wire.copying.binary import SIGNATURE
+from wire.copy.binary import SIGNATURE
 from wire.pg.datarow import EncodedColumn, OutputSettings, RowEncoder
 
 #: Signature, no flags, no extension.

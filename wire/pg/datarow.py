@@ -3,7 +3,7 @@
     encoder = RowEncoder(columns, formats, settings)
     writer.write(encoder.encode(batch))
 
-Every column gives its values as pieces (`wire.byte_columns`): matrices where all rows have the same width, binary arrays
+Every column gives its values as pieces (`wire.types.byte_columns`): matrices where all rows have the same width, binary arrays
 where they differ. Between them stand the message header and each value's length word, which are matrices too. Adjacent
 matrices are put side by side, and what remains is joined element by element with one Arrow kernel. The data buffer of the
 result is the byte stream: no row is ever touched by itself. When nothing varies in width (integers in binary) the stream is
@@ -23,8 +23,10 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from wire import types as t
-from wire.byte_columns import (
+from wire.errors import ProtocolViolation
+from wire.pg.values.binary import big_endian, binary_column
+from wire.types import pg_types as t
+from wire.types.byte_columns import (
     Bools,
     ByteColumn,
     Bytes2D,
@@ -38,9 +40,7 @@ from wire.byte_columns import (
     ragged,
     validity_of,
 )
-from wire.errors import ProtocolViolation
-from wire.pg.values.binary import big_endian, binary_column
-from wire.text_output import EncodedColumn, OutputSettings, text_column
+from wire.types.output import EncodedColumn, OutputSettings, text_column
 
 __all__ = ["EncodedColumn", "OutputSettings", "RowEncoder", "column_formats"]
 

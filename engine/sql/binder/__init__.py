@@ -4,7 +4,7 @@
 
 `queries` is the entrance and the dispatch; `select` binds one SELECT with the help of `from_clause`, `grouping`,
 `set_returning`, `sorting` and `labels`; `set_operations` and `common_tables` bind what their names say. Expressions are
-the work of `expressions` and its siblings. The ground that both stand on is `engine.sql.scope`.
+the work of `expressions` and its siblings. The ground that both stand on is `engine.sql.binder.scope`.
 """
 
 from engine.sql.binder.queries import BoundQuery, bind_query

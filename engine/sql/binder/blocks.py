@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from engine.plan.logical import Evaluator, Limit, Node, Ordering
-from engine.sql.expr import Column, ColumnRef, Expr
-from engine.sql.scope import NOBODYS, BindContext, Rows
+from engine.plan_ir.expr import Column, ColumnRef, Expr
+from engine.plan_ir.logical import Evaluator, Limit, Node, Ordering
+from engine.sql.binder.scope import NOBODYS, BindContext, Rows
 from wire.dataclass import dataclass
 
 

@@ -16,16 +16,10 @@ from typing import TYPE_CHECKING, Final, Literal, NoReturn, cast
 
 from sqlglot import exp
 
-from engine.catalog.lookups import INFORMATION_SCHEMA
-from engine.sql import types as st
-from engine.sql.binder import hypothetical, inlined, literals, object_names, resolution
-from engine.sql.binder.casts import cast_functions, find_pathway, is_string
-from engine.sql.binder.levels import check_no_sets, own_columns
-from engine.sql.binder.operators_syntax import array_items
-from engine.sql.binder.resolution import Choice
-from engine.sql.binder.same_exprs import is_same
-from engine.sql.binder.values import bind_coalesce, bind_greatest, bind_nullif
-from engine.sql.expr import (
+from engine.common import sql_type as st
+from engine.common.sql_type import SqlType
+from engine.pg_catalog.system_function_sql import INFORMATION_SCHEMA
+from engine.plan_ir.expr import (
     AggregateCall,
     Call,
     Const,
@@ -39,11 +33,16 @@ from engine.sql.expr import (
     ParamRef,
     WindowCall,
 )
+from engine.sql.binder import hypothetical, inlined, literals, object_names, resolution
+from engine.sql.binder.casts import cast_functions, find_pathway, is_string
+from engine.sql.binder.levels import check_no_sets, own_columns
+from engine.sql.binder.operators_syntax import array_items
+from engine.sql.binder.resolution import Choice
+from engine.sql.binder.same_exprs import is_same
+from engine.sql.binder.scope import Scope, cursor, position
+from engine.sql.binder.values import bind_coalesce, bind_greatest, bind_nullif
 from engine.sql.functions import Function
 from engine.sql.functions.signatures import PG_FUNCTIONS
-from engine.sql.scope import Scope, cursor, position
-from engine.sql.types import SqlType
-from wire import types as t
 from wire.dataclass import dataclass
 from wire.errors import (
     AmbiguousFunction,
@@ -56,6 +55,7 @@ from wire.errors import (
     WindowingError,
     WrongObjectType,
 )
+from wire.types import pg_types as t
 
 if TYPE_CHECKING:
     from engine.sql.binder.expressions import ExpressionBinder, Handler

@@ -15,7 +15,7 @@ from functools import cache
 from typing import Final
 
 from engine.sql.functions import CastContext, Function
-from wire import types as t
+from wire.types import pg_types as t
 
 _RANK: Final[dict[CastContext, int]] = {"implicit": 0, "assignment": 1, "explicit": 2}
 _CONTEXT: Final[dict[str, CastContext]] = {"i": "implicit", "a": "assignment", "e": "explicit"}

@@ -13,22 +13,22 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from engine.sql import types as st
+from engine.common import sql_type as st
+from engine.common.interrupts import check_for_interrupts
+from engine.common.sql_type import SqlType
+from engine.plan_ir.expr import ArrayOf, Call, Const, Expr, ParamRef, Row, with_type
 from engine.sql.binder import literals, regnames
 from engine.sql.binder.casts import POLYMORPHIC, TEXTUAL, Means, can_coerce, find_pathway, is_string
 from engine.sql.binder.levels import is_set_returning
-from engine.sql.expr import ArrayOf, Call, Const, Expr, ParamRef, Row, with_type
+from engine.sql.binder.scope import BindContext, cursor
 from engine.sql.functions import CastContext, Function
 from engine.sql.functions.lengths import WITHIN_BITS, WITHIN_LENGTH
 from engine.sql.functions.registry import Registry
 from engine.sql.functions.vectors import VECTORS
-from engine.sql.interrupts import check_for_interrupts
-from engine.sql.scope import BindContext, cursor
-from engine.sql.types import SqlType
-from wire import types as t
-from wire.carriers import NumericScale
 from wire.errors import CannotCoerce, DatatypeMismatch, FeatureNotSupported, StringDataRightTruncation
-from wire.text_bits import checked
+from wire.types import pg_types as t
+from wire.types.bits import checked
+from wire.types.carriers import NumericScale
 
 _INTEGER_DIGITS: Final = {t.INT2: 5, t.INT4: 10, t.INT8: 19}
 _OIDS: Final = frozenset(t.OID_TYPES)

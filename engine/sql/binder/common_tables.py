@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Final
 
 from sqlglot import exp
 
-from engine.plan.logical import Cte, CteReader, Evaluator, Node, With
-from engine.plan.rewrite import rewrite_plan, walk_all
+from engine.common.sql_type import MAX_PRECISION, SqlType
+from engine.plan_ir.expr import AggregateCall, Expr
+from engine.plan_ir.logical import Cte, CteReader, Evaluator, Node, With
+from engine.plan_ir.rewrite import rewrite_plan, walk_all
 from engine.sql.binder import search_cycle, set_operations
 from engine.sql.binder.blocks import Bound, passed, project
-from engine.sql.expr import AggregateCall, Expr
-from engine.sql.positions import branch_position, leftmost
-from engine.sql.scope import CommonTable, Scope, cursor, position
-from engine.sql.types import MAX_PRECISION, SqlType
+from engine.sql.binder.scope import CommonTable, Scope, cursor, position
+from engine.sql.parser.positions import branch_position, leftmost
 from wire.dataclass import dataclass
 from wire.errors import (
     DatatypeMismatch,

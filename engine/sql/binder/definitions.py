@@ -1,7 +1,7 @@
 """Expressions of definitions: a column's DEFAULT, a table's CHECK, and what ALTER ... USING makes of a column.
 
 Bound when they are defined, so that what cannot work is refused then, in PostgreSQL's words, and again from their stored text
-(`engine.sql.stored_text`) by every statement that writes rows.
+(`engine.sql.deparse.stored_text`) by every statement that writes rows.
 
 Source: PostgreSQL 15, heap.c (cookDefault, cookConstraint), parse_expr.c (transformColumnRef, transformSubLink).
 """
@@ -14,17 +14,17 @@ from typing import Final
 
 from sqlglot import exp
 
-from engine.catalog.objects import Table, TableColumn
+from engine.catalog.model.objects import Table, TableColumn
+from engine.common.depth import bounded
+from engine.common.sql_type import SqlType
+from engine.plan_ir.expr import Call, Column, ColumnRef, ContextRef, Expr
 from engine.sql.binder.casts import can_coerce
 from engine.sql.binder.levels import check_plain
 from engine.sql.binder.queries import QueryBinder
-from engine.sql.depth import bounded
-from engine.sql.expr import Call, Column, ColumnRef, ContextRef, Expr
-from engine.sql.scope import BindContext, Scope, Source, SourceColumn, cursor, position
-from engine.sql.types import SqlType
-from wire import types as t
+from engine.sql.binder.scope import BindContext, Scope, Source, SourceColumn, cursor, position
 from wire.dataclass import dataclass
 from wire.errors import DatatypeMismatch, FeatureNotSupported, InvalidObjectDefinition, SqlError, UndefinedParameter
+from wire.types import pg_types as t
 
 _DEFAULTS: Final = "DEFAULT expressions"
 _CHECKS: Final = "check constraints"

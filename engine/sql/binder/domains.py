@@ -16,14 +16,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from engine.sql import types as st
-from engine.sql.expr import Call, Case, Coalesce, Const, Expr, IsNull, Not, ParamRef
+from engine.common import sql_type as st
+from engine.common.error_codec import as_text
+from engine.plan_ir.expr import Call, Case, Coalesce, Const, Expr, IsNull, Not, ParamRef
+from engine.sql.binder.scope import QueryBinder, Scope, Source, SourceColumn
+from engine.sql.deparse.stored_text import read_formula
 from engine.sql.functions.raising import RAISED
-from engine.sql.scope import QueryBinder, Scope, Source, SourceColumn
-from engine.sql.stored_text import read_formula
-from engine.told_error import as_text
-from wire import types as t
 from wire.errors import About, CheckViolation, FeatureNotSupported, NotNullViolation, SqlError
+from wire.types import pg_types as t
 
 if TYPE_CHECKING:
     from engine.sql.binder.expressions import ExpressionBinder

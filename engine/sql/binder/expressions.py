@@ -23,20 +23,20 @@ from typing import Final
 
 from sqlglot import exp
 
-from engine.sql import types as st
+from engine.common import sql_type as st
+from engine.common.interrupts import check_for_interrupts
+from engine.common.sql_type import SqlType
+from engine.plan_ir.expr import Call, Expr, ParamRef
 from engine.sql.binder import calls, literals, operators_syntax, resolution, subqueries, values
 from engine.sql.binder.casts import POLYMORPHIC
 from engine.sql.binder.coercion import Coercer, common
 from engine.sql.binder.resolution import Choice
-from engine.sql.expr import Call, Expr, ParamRef
+from engine.sql.binder.scope import BindContext, Scope, cursor, position
 from engine.sql.functions import CastContext
 from engine.sql.functions.registry import Registry, registry
 from engine.sql.functions.vectors import VECTORS, ZERO_BASED
-from engine.sql.interrupts import check_for_interrupts
-from engine.sql.scope import BindContext, Scope, cursor, position
-from engine.sql.types import SqlType
-from wire import types as t
 from wire.errors import AmbiguousFunction, FeatureNotSupported, UndefinedFunction
+from wire.types import pg_types as t
 
 Handler = Callable[["ExpressionBinder", exp.Expression, Scope], Expr]
 

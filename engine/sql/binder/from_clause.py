@@ -14,19 +14,19 @@ from typing import TYPE_CHECKING, NoReturn
 
 from sqlglot import exp
 
-from engine.authority import SchemaDenied
-from engine.catalog.objects import SystemTable, Table, View
-from engine.catalog.row_types import row_type
-from engine.plan.free_columns import free_columns
-from engine.plan.logical import CteReader, Join, JoinKind, Node, TableReader, Values
+from engine.catalog.authority import SchemaDenied
+from engine.catalog.model.objects import SystemTable, Table, View
+from engine.pg_catalog.row_types import row_type
+from engine.plan_ir.expr import Column
+from engine.plan_ir.free_columns import free_columns
+from engine.plan_ir.logical import CteReader, Join, JoinKind, Node, TableReader, Values
 from engine.sql.binder import joins, sampling, system_columns, table_functions, versions
 from engine.sql.binder.blocks import passed, project
 from engine.sql.binder.levels import check_lateral
+from engine.sql.binder.scope import CommonTable, PrimaryKey, Rows, Scope, Source, SourceColumn, cursor, position
 from engine.sql.binder.seen import SeenCatalog
-from engine.sql.expr import Column
-from engine.sql.parser import parse
-from engine.sql.scope import CommonTable, PrimaryKey, Rows, Scope, Source, SourceColumn, cursor, position
-from engine.sql.statements import Query
+from engine.sql.parser.nodes.statements import Query
+from engine.sql.parser.parse import parse
 from wire.errors import (
     DuplicateAlias,
     FeatureNotSupported,

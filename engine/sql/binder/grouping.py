@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Final
 
 from sqlglot import exp
 
-from engine.plan.logical import Aggregator, Node
-from engine.plan.rewrite import map_operands
+from engine.plan_ir.expr import AggregateCall, Call, Column, ColumnRef, Const, Expr, GroupingCall, WindowCall
+from engine.plan_ir.logical import Aggregator, Node
+from engine.plan_ir.rewrite import map_operands
 from engine.sql.binder import set_returning
 from engine.sql.binder.blocks import emitted, extended, refer
 from engine.sql.binder.known_exprs import KnownExprs
@@ -28,12 +29,11 @@ from engine.sql.binder.levels import (
     replace_parts,
 )
 from engine.sql.binder.same_exprs import is_same
+from engine.sql.binder.scope import PrimaryKey, Scope, cursor
 from engine.sql.binder.sorting import Target, find_target
-from engine.sql.expr import AggregateCall, Call, Column, ColumnRef, Const, Expr, GroupingCall, WindowCall
-from engine.sql.positions import leftmost
-from engine.sql.scope import PrimaryKey, Scope, cursor
-from wire import types as t
+from engine.sql.parser.positions import leftmost
 from wire.errors import FeatureNotSupported, GroupingError, ProgramLimitExceeded
+from wire.types import pg_types as t
 
 if TYPE_CHECKING:
     from engine.sql.binder.queries import QueryBinder

@@ -12,12 +12,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from engine.sql import types as st
+from engine.common import sql_type as st
+from engine.plan_ir.expr import AggregateCall, And, Case, ColumnRef, Expr, Or, OrderItem
 from engine.sql.binder import literals
 from engine.sql.binder.operators_syntax import comparison, distinct, is_null
-from engine.sql.expr import AggregateCall, And, Case, ColumnRef, Expr, Or, OrderItem
-from wire import types as t
 from wire.errors import FeatureNotSupported, UndefinedFunction
+from wire.types import pg_types as t
 
 if TYPE_CHECKING:
     from engine.sql.binder.expressions import ExpressionBinder

@@ -1,5 +1,6 @@
-"""Functions that look something up in the system catalog, as the queries that they are (`engine.catalog.lookups`). A call becomes
-a scalar subquery over system relations, or in FROM a derived table, which whoever plans it knows already.
+"""Functions that look something up in the system catalog, as the queries that they are
+(`engine.pg_catalog.system_function_sql`). A call becomes a scalar subquery over system relations, or in FROM a derived table,
+which whoever plans it knows already.
 """
 
 from __future__ import annotations
@@ -10,14 +11,14 @@ from typing import Final
 
 from sqlglot import exp
 
-from engine.catalog.lookups import CALLS, INFORMATION_SCHEMA, TABLES, scalars
 from engine.catalog.snapshot import TEMPORARY
+from engine.pg_catalog.system_function_sql import CALLS, INFORMATION_SCHEMA, TABLES, scalars
 from engine.sql.binder.privilege_calls import query_text
-from engine.sql.lexer import tokenize
-from engine.sql.scope import Scope
-from engine.sql.utility.reader import StatementReader
+from engine.sql.binder.scope import Scope
+from engine.sql.parser.lexer import tokenize
+from engine.sql.parser.utility.reader import StatementReader
 
-#: Of constants the session says it, errors included (`engine.session_functions`).
+#: Of constants the session says it, errors included (`engine.session.context.functions`).
 _BY_SESSION: Final = ("pg_get_serial_sequence", "current_setting")
 
 

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Final, cast
 
 from sqlglot import exp
 
-from engine.plan.logical import Evaluator, Join, JoinKind, Node
-from engine.sql import types as st
+from engine.common import sql_type as st
+from engine.plan_ir.expr import And, Coalesce, Const, Expr
+from engine.plan_ir.logical import Evaluator, Join, JoinKind, Node
 from engine.sql.binder import from_clause
 from engine.sql.binder.blocks import passed, refer
 from engine.sql.binder.levels import check_plain
+from engine.sql.binder.scope import Rows, Scope, Source, SourceColumn
 from engine.sql.binder.system_columns import names_in
-from engine.sql.expr import And, Coalesce, Const, Expr
-from engine.sql.scope import Rows, Scope, Source, SourceColumn
-from wire import types as t
 from wire.errors import AmbiguousColumn, DuplicateColumn, UndefinedColumn
+from wire.types import pg_types as t
 
 if TYPE_CHECKING:
     from engine.sql.binder.from_clause import Item

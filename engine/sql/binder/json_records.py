@@ -18,18 +18,18 @@ from typing import TYPE_CHECKING, Final
 
 from sqlglot import exp
 
-from engine.plan.logical import Evaluator, FunctionScan, Node
-from engine.sql import types as st
+from engine.common import sql_type as st
+from engine.common.sql_type import SqlType
+from engine.plan_ir.expr import Call, Case, Coalesce, ColumnRef, Const, Expr, IsNull
+from engine.plan_ir.logical import Evaluator, FunctionScan, Node
 from engine.sql.binder import from_clause, literals
 from engine.sql.binder.labels import label
-from engine.sql.expr import Call, Case, Coalesce, ColumnRef, Const, Expr, IsNull
+from engine.sql.binder.scope import Rows, Scope, Source, cursor, position
+from engine.sql.binder.type_names import resolve_type
 from engine.sql.functions import Function
 from engine.sql.functions.building import fn
-from engine.sql.scope import Rows, Scope, Source, cursor, position
-from engine.sql.type_names import resolve_type
-from engine.sql.types import SqlType
-from wire import types as t
 from wire.errors import FeatureNotSupported
+from wire.types import pg_types as t
 
 if TYPE_CHECKING:
     from engine.sql.binder.from_clause import Item

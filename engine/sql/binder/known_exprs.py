@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 
+from engine.plan_ir.expr import Expr
 from engine.sql.binder.same_exprs import comparable
-from engine.sql.expr import Expr
 
 
 class KnownExprs:

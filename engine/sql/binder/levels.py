@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from engine.plan.free_columns import references
-from engine.plan.logical import Node
-from engine.plan.rewrite import expressions, map_expressions, map_inputs, map_operands
-from engine.sql.expr import AggregateCall, Call, ColumnRef, Expr, GroupingCall, Subquery, WindowCall
-from engine.sql.interrupts import check_for_interrupts
-from engine.sql.scope import Scope, cursor
+from engine.common.interrupts import check_for_interrupts
+from engine.plan_ir.expr import AggregateCall, Call, ColumnRef, Expr, GroupingCall, Subquery, WindowCall
+from engine.plan_ir.free_columns import references
+from engine.plan_ir.logical import Node
+from engine.plan_ir.rewrite import expressions, map_expressions, map_inputs, map_operands
+from engine.sql.binder.scope import Scope, cursor
 from wire.errors import FeatureNotSupported, GroupingError, WindowingError
 
 #: Gives what stands in an expression's place, or None to look into its operands. `depth`: nested plans entered so far.

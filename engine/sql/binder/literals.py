@@ -2,7 +2,7 @@
 
 A constant that is cast while binding stays a constant, so that a literal beside a numeric column costs no digits of its
 precision (`1 - l_discount` is numeric(1,0) minus numeric(15,2)) and filters on literals can be pushed into readers.
-Text is read by `wire.text_input`, the same code that reads text parameters.
+Text is read by `wire.types.input`, the same code that reads text parameters.
 
 Folding never changes when an error is raised: a cast of a typed constant that fails is left for run time, since a CASE
 may never reach it. Only an untyped literal is read at once and its error raised here, as PostgreSQL's parser does.
@@ -20,19 +20,19 @@ from dataclasses import replace
 from decimal import Decimal
 from typing import Any, Final
 
-from engine.sql import types as st
-from engine.sql.expr import Const, Expr
-from engine.sql.scope import cursor
-from engine.sql.types import SqlType
-from wire import types as t
-from wire.carriers import NumericScale
+from engine.common import sql_type as st
+from engine.common.sql_type import SqlType
+from engine.plan_ir.expr import Const, Expr
+from engine.sql.binder.scope import cursor
 from wire.errors import FeatureNotSupported, NumericValueOutOfRange, SqlError
-from wire.text_bits import fitted
-from wire.text_input import parse_text
-from wire.text_numbers import apply_numeric_typmod, whole
-from wire.text_output import format_value
-from wire.text_settings import InputSettings
-from wire.whole_values import CODECS
+from wire.types import pg_types as t
+from wire.types.bits import fitted
+from wire.types.carriers import NumericScale
+from wire.types.input import parse_text
+from wire.types.numbers_input import apply_numeric_typmod, whole
+from wire.types.output import format_value
+from wire.types.text_settings import InputSettings
+from wire.types.value_codecs import CODECS
 
 #: Room for any constant that fits 38 digits, and to notice those that do not.
 _WIDE: Final = decimal.Context(prec=2000, rounding=decimal.ROUND_HALF_UP, Emax=10_000, Emin=-10_000)

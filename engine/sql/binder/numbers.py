@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from engine.sql.expr import Expr, OrderItem, WindowCall
-from engine.sql.scope import Scope
+from engine.plan_ir.expr import Expr, OrderItem, WindowCall
+from engine.sql.binder.scope import Scope
 
 if TYPE_CHECKING:
     from engine.sql.binder.queries import QueryBinder

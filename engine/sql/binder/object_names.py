@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Final
 
 from sqlglot import exp
 
-from engine.sql import types as st
+from engine.common import sql_type as st
+from engine.plan_ir.expr import AggregateCall, Const, Expr, Row, WindowCall
 from engine.sql.binder import inlined, regnames
-from engine.sql.expr import AggregateCall, Const, Expr, Row, WindowCall
-from engine.sql.scope import Scope, Source, SourceColumn, cursor
-from wire import types as t
+from engine.sql.binder.scope import Scope, Source, SourceColumn, cursor
 from wire.errors import FeatureNotSupported
+from wire.types import pg_types as t
 
 if TYPE_CHECKING:
     from engine.sql.binder.expressions import ExpressionBinder

@@ -19,12 +19,8 @@ from typing import TYPE_CHECKING, Final
 
 from sqlglot import exp
 
-from engine.sql import types as st
-from engine.sql.binder import literals, object_names, patterns
-from engine.sql.binder.levels import is_set_returning
-from engine.sql.binder.row_values import RowValues
-from engine.sql.binder.values import bind_row_items, row_items
-from engine.sql.expr import (
+from engine.common import sql_type as st
+from engine.plan_ir.expr import (
     And,
     ArrayOf,
     Call,
@@ -40,10 +36,13 @@ from engine.sql.expr import (
     Or,
     gathered,
 )
+from engine.sql.binder import literals, object_names, patterns
+from engine.sql.binder.levels import is_set_returning
+from engine.sql.binder.row_values import RowValues
+from engine.sql.binder.scope import Scope, cursor, position
+from engine.sql.binder.values import bind_row_items, row_items
 from engine.sql.functions import Function
 from engine.sql.functions.arrays import quantified
-from engine.sql.scope import Scope, cursor, position
-from wire import types as t
 from wire.errors import (
     DatatypeMismatch,
     FeatureNotSupported,
@@ -52,6 +51,7 @@ from wire.errors import (
     UndefinedFunction,
     WrongObjectType,
 )
+from wire.types import pg_types as t
 
 if TYPE_CHECKING:
     from engine.sql.binder.expressions import ExpressionBinder, Handler

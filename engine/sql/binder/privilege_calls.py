@@ -2,8 +2,8 @@
 current one to `sluice.role_privileges`, like the functions of `inlined`. What is asked for has to be written out, as it decides
 which bits are looked at.
 
-Calls with constants only are the session's (`engine.privilege_functions`), which also knows other roles and tells of names that
-mean nothing.
+Calls with constants only are the session's (`engine.session.context.privilege_functions`), which also knows other roles and
+tells of names that mean nothing.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Final
 
 from sqlglot import exp
 
-from engine import privilege_words as words
+from engine.sql.functions import privilege_words as words
 from wire.errors import UndefinedObject
 
 #: A role's OID by its name.

@@ -8,22 +8,22 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from engine.api import ResultColumn
-from engine.catalog.objects import View
-from engine.plan.logical import Evaluator, Final, Node
-from engine.sql import types as st
+from engine.catalog.model.objects import View
+from engine.common import sql_type as st
+from engine.common.depth import bounded
+from engine.contracts.sessions import ResultColumn
+from engine.plan_ir.expr import Column, Const, Expr
+from engine.plan_ir.logical import Evaluator, Final, Node
 from engine.sql.binder import object_names, select, set_operations, values_lists
 from engine.sql.binder.blocks import Bound, refer
 from engine.sql.binder.common_tables import bind_with, with_ctes
 from engine.sql.binder.expressions import ExpressionBinder
+from engine.sql.binder.scope import BindContext, RowLock, Scope
 from engine.sql.binder.seen import SeenCatalog
-from engine.sql.depth import bounded
-from engine.sql.expr import Column, Const, Expr
-from engine.sql.scope import BindContext, RowLock, Scope
-from engine.sql.statements import Query
-from wire import types as t
+from engine.sql.parser.nodes.statements import Query
 from wire.dataclass import dataclass
 from wire.errors import FeatureNotSupported
+from wire.types import pg_types as t
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +95,7 @@ class QueryBinder:
         raise FeatureNotSupported(f"not supported: {column.type} of a value that is not constant")
 
     def bind_subquery(self, tree: exp.Expression, scope: Scope) -> tuple[Node, tuple[str, ...]]:
-        """A query nested in an expression of `scope`; see `engine.sql.scope.QueryBinder`."""
+        """A query nested in an expression of `scope`; see `engine.sql.binder.scope.QueryBinder`."""
         bound = self.bind(tree, scope)
         return bound.closed(), bound.names
 

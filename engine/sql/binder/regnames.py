@@ -1,7 +1,7 @@
 """Literals and parameters of the object types by name: `'lineitem'::regclass`, `'numeric(10,2)'::regtype`.
 
 Such a name means the object that it finds while binding, in the statement's catalog and search path. Numbers and columns
-are not read here: a number is its own OID (`wire.text_input`).
+are not read here: a number is its own OID (`wire.types.input`).
 
 Source: PostgreSQL 15, chapter 8.19; regproc.c (regclassin, regtypein, regprocin, regprocedurein, regoperin, regoperatorin,
 regnamespacein, regrolein, regcollationin, regconfigin, regdictionaryin).
@@ -16,14 +16,13 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from engine.catalog.builtin import functions_named
-from engine.catalog.builtin import rows as builtin_rows
-from engine.sql.lexer import Kind, tokenize
-from engine.sql.scope import BindContext, cursor
-from engine.sql.type_names import UserTypes, domain_named, resolve_type
-from engine.sql.types import SqlType
-from engine.sql.utility.reader import StatementReader
-from wire import types as t
+from engine.common.sql_type import SqlType
+from engine.pg_catalog.builtin import functions_named
+from engine.pg_catalog.builtin import rows as builtin_rows
+from engine.sql.binder.scope import BindContext, cursor
+from engine.sql.binder.type_names import UserTypes, domain_named, resolve_type
+from engine.sql.parser.lexer import Kind, tokenize
+from engine.sql.parser.utility.reader import StatementReader
 from wire.errors import (
     AmbiguousFunction,
     FeatureNotSupported,
@@ -38,8 +37,9 @@ from wire.errors import (
     UndefinedParameter,
     UndefinedTable,
 )
-from wire.text_arrays import read_array
-from wire.text_input import parse_text
+from wire.types import pg_types as t
+from wire.types.arrays_input import read_array
+from wire.types.input import parse_text
 
 #: More names than anything has, for an error of its own.
 _DOTTED_MAX: Final = 64

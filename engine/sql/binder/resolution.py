@@ -14,11 +14,11 @@ from functools import lru_cache
 
 from engine.sql.binder.casts import POLYMORPHIC, can_coerce
 from engine.sql.functions import Function
-from wire import types as t
 from wire.dataclass import dataclass
 from wire.errors import AmbiguousFunction, DatatypeMismatch, UndefinedFunction, UndefinedObject
-from wire.text_multiranges import MULTIRANGES, RANGES, subtype_of
-from wire.text_ranges import SUBTYPES
+from wire.types import pg_types as t
+from wire.types.multiranges import MULTIRANGES, RANGES, subtype_of
+from wire.types.ranges import SUBTYPES
 
 Types = tuple[t.PgType, ...]
 

@@ -14,10 +14,10 @@ from typing import Final
 
 from sqlglot import exp
 
-from engine.catalog.objects import Relation, Table
-from engine.plan.logical import Aggregator, Node, ProjectSet, Window
-from engine.sql.grammar.queries import strength_of
-from engine.sql.scope import BindContext, RowLock, Rows, Scope, Source, cursor, position
+from engine.catalog.model.objects import Relation, Table
+from engine.plan_ir.logical import Aggregator, Node, ProjectSet, Window
+from engine.sql.binder.scope import BindContext, RowLock, Rows, Scope, Source, cursor, position
+from engine.sql.parser.grammar.queries import strength_of
 from wire.errors import FeatureNotSupported, SqlSyntaxError, UndefinedTable, WrongObjectType
 
 _CLAUSES: Final = (("distinct", "DISTINCT clause"), ("group", "GROUP BY clause"), ("having", "HAVING clause"))

@@ -11,13 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from engine.sql import types as st
+from engine.common import sql_type as st
+from engine.plan_ir.expr import And, Case, Const, Expr, IsNull, Not, Or, ParamRef, Row
 from engine.sql.binder import literals
 from engine.sql.binder.values import row_items
-from engine.sql.expr import And, Case, Const, Expr, IsNull, Not, Or, ParamRef, Row
-from wire import types as t
 from wire.dataclass import dataclass
 from wire.errors import DatatypeMismatch
+from wire.types import pg_types as t
 
 _BOOL = st.of(t.BOOL)
 

@@ -10,9 +10,9 @@ from dataclasses import fields, replace
 from functools import cache
 from typing import Any, Final
 
-from engine.plan.logical import Cte, CteReader, Node, OrderKey
-from engine.plan.rewrite import walk_all
-from engine.sql.expr import Column, Expr, Frame, FrameBound, OrderItem, Subquery
+from engine.plan_ir.expr import Column, Expr, Frame, FrameBound, OrderItem, Subquery
+from engine.plan_ir.logical import Cte, CteReader, Node, OrderKey
+from engine.plan_ir.rewrite import walk_all
 
 _PARTS: Final = (Node, Expr, OrderItem, OrderKey, Cte, Frame, FrameBound)
 

@@ -12,19 +12,19 @@ from typing import TYPE_CHECKING, Final
 
 from sqlglot import exp
 
-from engine.catalog.objects import SystemTable, Table
-from engine.plan.logical import Evaluator, Node
-from engine.sql import types as st
+from engine.catalog.model.objects import SystemTable, Table
+from engine.common import sql_type as st
+from engine.plan_ir.expr import Call, ColumnRef, Const
+from engine.plan_ir.logical import Evaluator, Node
 from engine.sql.binder.blocks import passed
-from engine.sql.expr import Call, ColumnRef, Const
+from engine.sql.binder.scope import Scope, cursor, position
 from engine.sql.functions.building import fn
-from engine.sql.scope import Scope, cursor, position
-from wire import types as t
 from wire.errors import (
     FeatureNotSupported,
     InvalidTablesampleArgument,
     UndefinedObject,
 )
+from wire.types import pg_types as t
 
 if TYPE_CHECKING:
     from engine.sql.binder.queries import QueryBinder

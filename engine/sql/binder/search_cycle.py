@@ -15,18 +15,18 @@ from typing import TYPE_CHECKING, NoReturn
 
 from sqlglot import exp
 
-from engine.plan.logical import CteReader, Evaluator, Node, ProjectSet
-from engine.plan.rewrite import walk_all
-from engine.sql import types as st
+from engine.common import sql_type as st
+from engine.common.sql_type import SqlType
+from engine.plan_ir.expr import ArrayOf, Case, Column, Expr, FieldRef, IsNull, Row, with_type
+from engine.plan_ir.logical import CteReader, Evaluator, Node, ProjectSet
+from engine.plan_ir.rewrite import walk_all
 from engine.sql.binder import literals
 from engine.sql.binder.blocks import Bound, passed, project, refer
-from engine.sql.expr import ArrayOf, Case, Column, Expr, FieldRef, IsNull, Row, with_type
-from engine.sql.grammar.recursion import CycleClause, SearchClause
-from engine.sql.scope import Scope, cursor, position
-from engine.sql.types import SqlType
-from wire import types as t
+from engine.sql.binder.scope import Scope, cursor, position
+from engine.sql.parser.grammar.recursion import CycleClause, SearchClause
 from wire.dataclass import dataclass
 from wire.errors import DuplicateColumn, FeatureNotSupported, SqlSyntaxError
+from wire.types import pg_types as t
 
 if TYPE_CHECKING:
     from engine.sql.binder.queries import QueryBinder

@@ -11,17 +11,17 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
-from engine.catalog.objects import Relation, Seen, Table, TableColumn, View
+from engine.catalog.model.objects import Relation, Seen, Table, TableColumn, View
 from wire.errors import InternalError
 
 if TYPE_CHECKING:
-    from engine.sql.scope import Catalog
+    from engine.sql.binder.scope import Catalog
 
 RelationT = TypeVar("RelationT", Table, View)
 
 
 class SeenCatalog:
-    """`engine.sql.scope.Catalog` for a view's definition. What the view does not name (functions' arguments like
+    """`engine.sql.binder.scope.Catalog` for a view's definition. What the view does not name (functions' arguments like
     `'t'::regclass`) is looked up as ever."""
 
     def __init__(self, view: View, around: Catalog) -> None:

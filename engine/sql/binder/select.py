@@ -12,17 +12,17 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from engine.plan.logical import Aggregator, DistinctOn, Limit, Node, Ordering, OrderKey
+from engine.plan_ir.expr import Column, Expr
+from engine.plan_ir.logical import Aggregator, DistinctOn, Limit, Node, Ordering, OrderKey
 from engine.sql.binder import from_clause, row_locks, set_returning, sorting, windows
 from engine.sql.binder.blocks import Bound, extended, filtered, project, refer
 from engine.sql.binder.grouping import GroupBy, aggregated, bind_group_by, is_grouped
 from engine.sql.binder.labels import label
 from engine.sql.binder.levels import check_no_sets, check_no_windows, check_plain
+from engine.sql.binder.scope import Scope, SourceColumn, cursor, position
 from engine.sql.binder.sorting import SortItem, Target, find_target
 from engine.sql.binder.values import row_items
-from engine.sql.expr import Column, Expr
-from engine.sql.positions import leftmost
-from engine.sql.scope import Scope, SourceColumn, cursor, position
+from engine.sql.parser.positions import leftmost
 from wire.dataclass import dataclass
 from wire.errors import InvalidColumnReference, SqlSyntaxError, WindowingError
 

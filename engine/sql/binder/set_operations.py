@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from sqlglot import exp
 
-from engine.plan.logical import Evaluator, Limit, Node, Ordering, OrderKey, SetOperation, Values
+from engine.common.sql_type import SqlType
+from engine.plan_ir.expr import Column, Expr
+from engine.plan_ir.logical import Evaluator, Limit, Node, Ordering, OrderKey, SetOperation, Values
 from engine.sql.binder import row_locks, sorting
 from engine.sql.binder.blocks import Bound, passed, project
-from engine.sql.expr import Column, Expr
-from engine.sql.positions import branch_position
-from engine.sql.scope import Rows, Scope, Source, SourceColumn, cursor
-from engine.sql.types import SqlType
-from wire import types as t
+from engine.sql.binder.scope import Rows, Scope, Source, SourceColumn, cursor
+from engine.sql.parser.positions import branch_position
 from wire.errors import SqlSyntaxError
+from wire.types import pg_types as t
 
 if TYPE_CHECKING:
     from engine.sql.binder.queries import QueryBinder

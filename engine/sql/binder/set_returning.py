@@ -9,15 +9,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from engine.plan.logical import Node, ProjectSet
+from engine.plan_ir.expr import Call, Case, Coalesce, Column, Expr
+from engine.plan_ir.logical import Node, ProjectSet
 from engine.sql.binder.blocks import emitted, passed, refer
 from engine.sql.binder.levels import is_set_returning, replace_parts
-from engine.sql.expr import Call, Case, Coalesce, Column, Expr
-from engine.sql.scope import cursor
+from engine.sql.binder.scope import cursor
 from wire.errors import FeatureNotSupported
 
 if TYPE_CHECKING:
-    from engine.sql.scope import BindContext
+    from engine.sql.binder.scope import BindContext
 
 
 def expanded(context: BindContext, node: Node, exprs: Sequence[Expr]) -> tuple[Node, list[Expr]]:

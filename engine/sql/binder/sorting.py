@@ -13,14 +13,13 @@ from typing import TYPE_CHECKING, NoReturn
 
 from sqlglot import exp
 
-from engine.plan.logical import Limit, Node, Ordering, OrderKey
+from engine.plan_ir.expr import Expr
+from engine.plan_ir.logical import Limit, Node, Ordering, OrderKey
 from engine.sql.binder.blocks import Bound, extended, refer
 from engine.sql.binder.levels import check_plain, own_columns
 from engine.sql.binder.same_exprs import is_same
-from engine.sql.expr import Expr
-from engine.sql.positions import leftmost
-from engine.sql.scope import Scope, Source, cursor, position
-from wire import types as t
+from engine.sql.binder.scope import Scope, Source, cursor, position
+from engine.sql.parser.positions import leftmost
 from wire.dataclass import dataclass
 from wire.errors import (
     AmbiguousColumn,
@@ -29,7 +28,8 @@ from wire.errors import (
     SqlSyntaxError,
     UndefinedColumn,
 )
-from wire.text_numbers import whole
+from wire.types import pg_types as t
+from wire.types.numbers_input import whole
 
 if TYPE_CHECKING:
     from engine.sql.binder.queries import QueryBinder

@@ -14,17 +14,17 @@ from typing import TYPE_CHECKING, Final
 
 from sqlglot import exp
 
-from engine.plan.logical import Evaluator, Node
-from engine.sql import types as st
+from engine.common import sql_type as st
+from engine.plan_ir.expr import AggregateCall, ColumnRef, Expr, GroupingCall, Subquery, SubqueryKind, WindowCall
+from engine.plan_ir.logical import Evaluator, Node
 from engine.sql.binder import literals
 from engine.sql.binder.coercion import array_type
 from engine.sql.binder.operators_syntax import comparable, forbid_sets, negate, row_comparison
 from engine.sql.binder.resolution import Choice
+from engine.sql.binder.scope import Scope, cursor, position
 from engine.sql.binder.values import bind_row_items
-from engine.sql.expr import AggregateCall, ColumnRef, Expr, GroupingCall, Subquery, SubqueryKind, WindowCall
-from engine.sql.scope import Scope, cursor, position
-from wire import types as t
 from wire.errors import FeatureNotSupported, SqlSyntaxError
+from wire.types import pg_types as t
 
 #: What is computed of several rows.
 _OF_ROWS: Final = (AggregateCall, GroupingCall, WindowCall, Subquery)

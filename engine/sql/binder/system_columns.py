@@ -16,13 +16,13 @@ from typing import Final
 
 from sqlglot import exp
 
-from engine.catalog.objects import SystemTable, Table
-from engine.plan.logical import Evaluator, Node
-from engine.sql import types as st
+from engine.catalog.model.objects import SystemTable, Table
+from engine.common import sql_type as st
+from engine.plan_ir.expr import Const
+from engine.plan_ir.logical import Evaluator, Node
 from engine.sql.binder.blocks import passed
-from engine.sql.expr import Const
-from engine.sql.scope import BindContext, SourceColumn
-from wire import types as t
+from engine.sql.binder.scope import BindContext, SourceColumn
+from wire.types import pg_types as t
 
 _TYPES: Final = {"tableoid": t.OID, "xmin": t.XID, "xmax": t.XID, "cmin": t.CID, "cmax": t.CID}
 _BOOTSTRAP: Final = 1

@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from engine.plan.logical import Evaluator, FunctionScan, Node, Values
-from engine.sql import types as st
+from engine.common import sql_type as st
+from engine.plan_ir.expr import Call, Column, Const, Expr, WindowCall
+from engine.plan_ir.logical import Evaluator, FunctionScan, Node, Values
 from engine.sql.binder import from_clause, inlined, json_records
 from engine.sql.binder.labels import label
 from engine.sql.binder.levels import is_set_returning, own_aggregates
-from engine.sql.expr import Call, Column, Const, Expr, WindowCall
-from engine.sql.scope import BindContext, Rows, Scope, cursor
-from wire import types as t
+from engine.sql.binder.scope import BindContext, Rows, Scope, cursor
 from wire.errors import FeatureNotSupported, GroupingError, WindowingError
+from wire.types import pg_types as t
 
 if TYPE_CHECKING:
     from engine.sql.binder.from_clause import Item

@@ -12,16 +12,15 @@ from typing import TYPE_CHECKING, Final
 
 from sqlglot import exp
 
-from engine.sql import types as st
+from engine.common import sql_type as st
+from engine.common.sql_type import SqlType
+from engine.plan_ir.expr import ArrayOf, Call, Case, Coalesce, Const, Expr, FieldRef, ParamRef, Row, with_type
 from engine.sql.binder import domains, literals, object_names
 from engine.sql.binder.casts import can_coerce
 from engine.sql.binder.coercion import array_type, common, element_type
-from engine.sql.expr import ArrayOf, Call, Case, Coalesce, Const, Expr, FieldRef, ParamRef, Row, with_type
+from engine.sql.binder.scope import Scope, Source, cursor, position
+from engine.sql.binder.type_names import domain_named, resolve_type
 from engine.sql.functions.vectors import VECTORS
-from engine.sql.scope import Scope, Source, cursor, position
-from engine.sql.type_names import domain_named, resolve_type
-from engine.sql.types import SqlType
-from wire import types as t
 from wire.errors import (
     DatatypeMismatch,
     FeatureNotSupported,
@@ -31,7 +30,8 @@ from wire.errors import (
     UndefinedTable,
     WrongObjectType,
 )
-from wire.text_numbers import whole
+from wire.types import pg_types as t
+from wire.types.numbers_input import whole
 
 if TYPE_CHECKING:
     from engine.sql.binder.expressions import ExpressionBinder, Handler

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from engine.plan.logical import Values
+from engine.plan_ir.expr import Expr
+from engine.plan_ir.logical import Values
 from engine.sql.binder import row_locks, sorting
 from engine.sql.binder.blocks import Bound, refer
 from engine.sql.binder.levels import check_plain
-from engine.sql.expr import Expr
-from engine.sql.scope import Scope, Source, SourceColumn, cursor, position
+from engine.sql.binder.scope import Scope, Source, SourceColumn, cursor, position
 from wire.errors import SqlSyntaxError
 
 if TYPE_CHECKING:

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from engine.catalog.objects import SystemTable, Table
+from engine.catalog.model.objects import SystemTable, Table
 from engine.lakes import tables as lakes
-from engine.sql.expr import Const
-from engine.sql.scope import Scope, cursor, position
+from engine.plan_ir.expr import Const
+from engine.sql.binder.scope import Scope, cursor, position
 from engine.storage import history
-from wire import types as t
 from wire.errors import FeatureNotSupported, SqlError, WrongObjectType
+from wire.types import pg_types as t
 
 if TYPE_CHECKING:
     from engine.sql.binder.queries import QueryBinder

@@ -5,12 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from engine.plan.logical import Node, Window
+from engine.plan_ir.expr import Call, Column, Expr, WindowCall
+from engine.plan_ir.logical import Node, Window
 from engine.sql.binder.blocks import refer
 from engine.sql.binder.known_exprs import KnownExprs
 from engine.sql.binder.levels import check_no_sets, check_no_windows, replace_parts
-from engine.sql.expr import Call, Column, Expr, WindowCall
-from engine.sql.scope import BindContext, Scope, cursor
+from engine.sql.binder.scope import BindContext, Scope, cursor
 from wire.errors import FeatureNotSupported
 
 

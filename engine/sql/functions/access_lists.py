@@ -1,4 +1,4 @@
-"""Access control lists as values: aclexplode, taking an item's text apart (`engine.catalog.system.acl_text` writes them).
+"""Access control lists as values: aclexplode, taking an item's text apart (`engine.pg_catalog.acl_text` writes them).
 
 An item names roles, and whoever takes it apart gets their OIDs: the binder gives the roles with the call
 (`engine.sql.binder.inlined`).
@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from engine.catalog.acl import LETTERS, WORDS
+from engine.catalog.model.acl import LETTERS, WORDS
+from engine.common.sql_type import SqlType, of
 from engine.sql.functions import Function
 from engine.sql.functions.building import fn, op
-from engine.sql.types import SqlType, of
-from wire import types as t
+from wire.types import pg_types as t
 
 #: Grantee, rights and grantor; a name in quotes has each of its own twice.
 _PATTERN: Final = r'^("(?:[^"]|"")*"|[^"=]*)=([A-Za-z*]*)/(.*)$'

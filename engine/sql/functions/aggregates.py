@@ -15,10 +15,9 @@ from typing import TYPE_CHECKING, Final
 
 from sqlglot import exp
 
-from engine.executor import EngineName
-from engine.plan.compile.keys import sorts_as_stored
-from engine.plan.compile.literals import literal
-from engine.sql.expr import AggregateCall, Const, ParamRef
+from engine.common.sql_type import SqlType, numeric
+from engine.contracts.executor import EngineName
+from engine.plan_ir.expr import AggregateCall, Const, ParamRef
 from engine.sql.functions import Builder, Function, digits, intervals
 from engine.sql.functions.building import Templates, agg, ordered_set, parse, place
 from engine.sql.functions.byte_strings import byte_text
@@ -27,12 +26,13 @@ from engine.sql.functions.division import divide
 from engine.sql.functions.moments import fields, in_carrier, interval
 from engine.sql.functions.roots import square_root
 from engine.sql.functions.trees import EngineBuilder, bound, pack, sql
-from engine.sql.types import SqlType, numeric
-from wire import types as t
+from engine.sql.trees.keys import sorts_as_stored
+from engine.sql.trees.literals import literal
 from wire.errors import FeatureNotSupported, NumericValueOutOfRange
+from wire.types import pg_types as t
 
 if TYPE_CHECKING:
-    from engine.sql.expr import Call
+    from engine.plan_ir.expr import Call
 
 _INTS: Final = (t.INT2, t.INT4, t.INT8)
 _EXACT: Final = (*_INTS, t.NUMERIC)

@@ -16,18 +16,18 @@ from typing import TYPE_CHECKING, Final
 
 from sqlglot import exp
 
-from engine.executor import EngineName
-from engine.sql.expr import ArrayOf, Call, Column, ColumnRef, Const, Expr
+from engine.common.sql_type import SqlType, of
+from engine.contracts.executor import EngineName
+from engine.plan_ir.expr import ArrayOf, Call, Column, ColumnRef, Const, Expr
 from engine.sql.functions import Function
 from engine.sql.functions.building import fn, op
 from engine.sql.functions.textual import apply, typed_as_text
 from engine.sql.functions.trees import EngineBuilder, bound, concat, constant_text, is_null, on, raises, sql, text
-from engine.sql.types import SqlType, of
-from wire import types as t
 from wire.errors import FeatureNotSupported
+from wire.types import pg_types as t
 
 if TYPE_CHECKING:
-    from engine.sql.expr import AggregateCall
+    from engine.plan_ir.expr import AggregateCall
 
 ARRAY, ELEMENT, ARRAYS, ELEMENTS = t.ANYARRAY, t.ANYELEMENT, t.ANYCOMPATIBLEARRAY, t.ANYCOMPATIBLE
 #: MaxArraySize

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Final
 
 from sqlglot import exp
 
-from engine.executor import EngineName
+from engine.contracts.executor import EngineName
 from engine.sql.functions import Function
 from engine.sql.functions.building import NOTHING, agg, cast, fn, op
 from engine.sql.functions.trees import both, sql
-from wire import types as t
+from wire.types import pg_types as t
 
 if TYPE_CHECKING:
-    from engine.sql.expr import AggregateCall, Call
+    from engine.plan_ir.expr import AggregateCall, Call
 
 _BIT: Final = t.BIT
 _SIZE: Final = "CAST(length($1) AS INT)"

@@ -22,13 +22,13 @@ from typing import cast as typed
 
 from sqlglot import exp
 
-from engine.executor import EngineName
-from engine.sql.engine_dialects import DIALECTS
+from engine.contracts.executor import EngineName
 from engine.sql.functions import Builder, CastContext, Function, Kind, Template, TypeRule, ValueRule, Volatility
-from wire import types as t
+from engine.sql.trees.engine_dialects import DIALECTS
+from wire.types import pg_types as t
 
 if TYPE_CHECKING:
-    from engine.sql.expr import AggregateCall, Call
+    from engine.plan_ir.expr import AggregateCall, Call
 
 
 _PLACEHOLDER: Final = re.compile(r"\$(\d+)")

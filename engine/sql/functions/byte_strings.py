@@ -1,7 +1,7 @@
 """Functions of bytea that are those of text, where every byte is a character.
 
 A byte string is taken for a text in Latin 1, whose characters are the bytes 0 to 255, and the answer turned back. Spark has
-that conversion; `engine.local.byte_texts` has it for the local engine.
+that conversion; `engine.executors.local.byte_texts` has it for the local engine.
 
 Source: PostgreSQL 15, table 9.11; oracle_compat.c (byteatrim and its kin).
 """
@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Final
 
 from sqlglot import exp
 
-from engine.executor import EngineName
+from engine.contracts.executor import EngineName
 from engine.sql.functions import Function
 from engine.sql.functions.building import fn
 from engine.sql.functions.trees import EngineBuilder, both, sql
-from wire import types as t
+from wire.types import pg_types as t
 
 if TYPE_CHECKING:
-    from engine.sql.expr import AggregateCall, Call
+    from engine.plan_ir.expr import AggregateCall, Call
 
 _AS_TEXT: Final[dict[EngineName, str]] = {"local": "sluice_byte_text($1)", "spark": "decode($1, 'ISO-8859-1')"}
 _AS_BYTES: Final[dict[EngineName, str]] = {"local": "sluice_text_bytes($1)", "spark": "encode($1, 'ISO-8859-1')"}

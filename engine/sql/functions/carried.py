@@ -1,7 +1,7 @@
 """Types that are carried as others: comparisons, which are those of what carries them, casts from and to text, money's arithmetic.
 
-Casts that have to read or write a value are the local engine's alone (`engine.local.whole_values`), and so are the order of
-tsvectors and of tsqueries, and the latter's equality (`engine.local.sort_keys`).
+Casts that have to read or write a value are the local engine's alone (`engine.executors.local.whole_values`), and so are the
+order of tsvectors and of tsqueries, and the latter's equality (`engine.executors.local.sort_keys`).
 
 Source: PostgreSQL 15, pg_operator, pg_cast; cash.c.
 """
@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from engine.common.sql_type import numeric
 from engine.sql.functions import Function
 from engine.sql.functions.building import NOTHING, agg, cast, op
-from engine.sql.types import numeric
-from wire import types as t
+from wire.types import pg_types as t
 
 _EQUALITY: Final = ("=", "<>")
 _ALL: Final = (*_EQUALITY, "<", "<=", ">", ">=")

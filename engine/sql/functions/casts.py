@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING, Final
 
 from sqlglot import exp
 
-from engine.executor import EngineName
-from engine.plan.compile.storage import element_type, storage_name
-from engine.sql.expr import Call, Column, ColumnRef
+from engine.common.error_codec import as_text
+from engine.common.sql_type import UNKNOWN_DIGITS, SqlType, numeric, of
+from engine.contracts.executor import EngineName
+from engine.plan_ir.expr import Call, Column, ColumnRef
 from engine.sql.functions import Builder, Function, Volatility, digits
 from engine.sql.functions.building import cast, parse, place
 from engine.sql.functions.decimals import power
@@ -38,17 +39,16 @@ from engine.sql.functions.moments import (
 )
 from engine.sql.functions.textual import apply, typed_as_text
 from engine.sql.functions.trees import both, bound, pack, raised, sql, text
-from engine.sql.types import UNKNOWN_DIGITS, SqlType, numeric, of
-from engine.told_error import as_text
-from wire import types as t
-from wire.carriers import PG_EPOCH_MICROS, NumericScale
+from engine.sql.trees.storage_types import element_type, storage_name
 from wire.errors import FeatureNotSupported
-from wire.interval_modifiers import FULL_PRECISION
-from wire.text_interval import smallest_field
-from wire.text_numbers import numeric_overflow
+from wire.types import pg_types as t
+from wire.types.carriers import PG_EPOCH_MICROS, NumericScale
+from wire.types.interval_input import smallest_field
+from wire.types.interval_modifiers import FULL_PRECISION
+from wire.types.numbers_input import numeric_overflow
 
 if TYPE_CHECKING:
-    from engine.sql.expr import AggregateCall
+    from engine.plan_ir.expr import AggregateCall
 
 _INTS: Final = {t.INT2: "SMALLINT", t.INT4: "INTEGER", t.INT8: "BIGINT"}
 _FLOATS: Final = {t.FLOAT4: ("REAL", "FLOAT"), t.FLOAT8: ("DOUBLE", "DOUBLE")}
@@ -389,7 +389,7 @@ def _zoned_decimals(engine: EngineName, args: Sequence[exp.Expression], call: Ca
 
 
 def _cut_span(engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
-    """An interval without the fields below those its modifier names (`wire.text_interval.cut_interval`)."""
+    """An interval without the fields below those its modifier names (`wire.types.interval_input.cut_interval`)."""
     typmod = call.type.typmod
     if typmod < 0:
         return args[0]

@@ -1,6 +1,6 @@
 """Casts from text: what each type's input function reads, computed inside the engines.
 
-A literal is read by `wire.text_input`, with all that PostgreSQL understands. A column of text is read here, by expressions:
+A literal is read by `wire.types.input`, with all that PostgreSQL understands. A column of text is read here, by expressions:
 numbers, booleans, uuid and bytes in every spelling; dates, times and intervals in the ISO spellings and PostgreSQL's own
 output. What is written otherwise may be valid to PostgreSQL or not: it is refused with 0A000, never guessed.
 
@@ -17,18 +17,18 @@ from typing import TYPE_CHECKING, Final
 
 from sqlglot import exp
 
-from engine.executor import EngineName
-from engine.plan.compile.storage import storage_name
+from engine.common.sql_type import UNKNOWN_DIGITS, SqlType, numeric
+from engine.contracts.executor import EngineName
 from engine.sql.functions import Builder, Function
 from engine.sql.functions.building import cast, let, parse, place
 from engine.sql.functions.moments import DAY, HOUR, MINUTE, SECOND, interval, to_instant
 from engine.sql.functions.trees import both, bound, raises, sql
-from engine.sql.types import UNKNOWN_DIGITS, SqlType, numeric
-from wire import types as t
-from wire.carriers import NumericScale
+from engine.sql.trees.storage_types import storage_name
+from wire.types import pg_types as t
+from wire.types.carriers import NumericScale
 
 if TYPE_CHECKING:
-    from engine.sql.expr import AggregateCall, Call
+    from engine.plan_ir.expr import AggregateCall, Call
 
 _STRING: Final[dict[EngineName, str]] = {"local": "VARCHAR", "spark": "STRING"}
 _SPACE: Final[dict[EngineName, str]] = {"local": " \t\n\r\v\f", "spark": " \\t\\n\\r\\u000B\\f"}

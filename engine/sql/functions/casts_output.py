@@ -17,21 +17,21 @@ from typing import TYPE_CHECKING, Final
 
 from sqlglot import exp
 
-from engine.executor import EngineName
-from engine.plan.compile.storage import element_type
+from engine.common.sql_type import SqlType
+from engine.contracts.executor import EngineName
 from engine.sql.functions import Builder, Function
 from engine.sql.functions.building import cast, let, parse, place
 from engine.sql.functions.moments import FINITE_ON_SPARK, HOUR, MINUTE, SECOND, Fields, fields, micros_of, quotient
 from engine.sql.functions.textual import typed_as_text
 from engine.sql.functions.trees import both, bound, concat, on, pack, sql
 from engine.sql.functions.trees import text as literal
-from engine.sql.types import SqlType
-from wire import types as t
-from wire.carriers import NumericScale
+from engine.sql.trees.storage_types import element_type
 from wire.errors import FeatureNotSupported
+from wire.types import pg_types as t
+from wire.types.carriers import NumericScale
 
 if TYPE_CHECKING:
-    from engine.sql.expr import AggregateCall, Call
+    from engine.plan_ir.expr import AggregateCall, Call
 
 _STRING: Final[dict[EngineName, str]] = {"local": "VARCHAR", "spark": "STRING"}
 
@@ -167,7 +167,7 @@ def _shown(engine: EngineName, digits: exp.Expression, typ: SqlType) -> exp.Expr
 
 
 def _digits_by_value(engine: EngineName, given: str, typ: SqlType) -> str:
-    """The display scale where the value decides, as `wire.text_output_numbers.value_scales` finds it."""
+    """The display scale where the value decides, as `wire.types.output_numbers.value_scales` finds it."""
     plain = "replace(replace($1, '-', ''), '.', '')"
     unscaled = f"ltrim({plain}, '0')" if engine == "local" else f"ltrim('0', {plain})"
     ones = "rtrim(q__.u, '0')" if engine == "local" else "rtrim('0', q__.u)"

@@ -15,17 +15,17 @@ from typing import TYPE_CHECKING, Final
 
 from sqlglot import exp
 
-from engine.executor import EngineName
-from engine.plan.compile.keys import EQUAL_BY_BYTES, SORTED_BY_BYTES
+from engine.contracts.executor import EngineName
 from engine.sql.functions import Function
 from engine.sql.functions.arrays import refuse_nested
 from engine.sql.functions.building import op
 from engine.sql.functions.trees import EngineBuilder, both, sql
-from wire import types as t
+from engine.sql.trees.keys import EQUAL_BY_BYTES, SORTED_BY_BYTES
 from wire.errors import FeatureNotSupported
+from wire.types import pg_types as t
 
 if TYPE_CHECKING:
-    from engine.sql.expr import AggregateCall, Call
+    from engine.plan_ir.expr import AggregateCall, Call
 
 _EQUALITY: Final = ("=", "<>")
 _ALL: Final = (*_EQUALITY, "<", "<=", ">", ">=")

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Final
 
 from sqlglot import exp
 
-from engine.executor import EngineName
-from engine.sql.expr import Call, Column, ColumnRef, Const
+from engine.common.sql_type import of
+from engine.contracts.executor import EngineName
+from engine.plan_ir.expr import Call, Column, ColumnRef, Const
 from engine.sql.functions import Function, Volatility
 from engine.sql.functions.building import Templates, fn, op
 from engine.sql.functions.moments import (
@@ -35,12 +36,11 @@ from engine.sql.functions.moments import (
 )
 from engine.sql.functions.textual import apply
 from engine.sql.functions.trees import EngineBuilder, bound, concat, integer, on, pack, raises, sql, text
-from engine.sql.types import of
-from wire import types as t
 from wire.errors import InvalidParameterValue
+from wire.types import pg_types as t
 
 if TYPE_CHECKING:
-    from engine.sql.expr import AggregateCall
+    from engine.plan_ir.expr import AggregateCall
 
 MOMENTS: Final = (t.TIMESTAMP, t.TIMESTAMPTZ)
 _STORED: Final = {

@@ -16,14 +16,14 @@ from typing import TYPE_CHECKING, Final
 
 from sqlglot import exp
 
-from engine.executor import EngineName
+from engine.contracts.executor import EngineName
 from engine.sql.functions import Function
 from engine.sql.functions.building import fn
 from engine.sql.functions.trees import EngineBuilder, both, bound, sql
-from wire import types as t
+from wire.types import pg_types as t
 
 if TYPE_CHECKING:
-    from engine.sql.expr import AggregateCall, Call
+    from engine.plan_ir.expr import AggregateCall, Call
 
 _RADIANS: Final = "0.017453292519943295e0"
 _INFINITY: Final = "CAST('Infinity' AS DOUBLE)"

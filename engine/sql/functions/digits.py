@@ -18,10 +18,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from engine.sql.types import MAX_PRECISION, UNKNOWN_DIGITS, SqlType, numeric
-from wire import types as t
-from wire.carriers import NumericScale
+from engine.common.sql_type import MAX_PRECISION, UNKNOWN_DIGITS, SqlType, numeric
 from wire.errors import FeatureNotSupported
+from wire.types import pg_types as t
+from wire.types.carriers import NumericScale
 
 #: Fractional digits that a quotient has at least, when its operands do not bound it.
 QUOTIENT_ROOM: Final = 24

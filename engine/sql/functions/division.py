@@ -5,7 +5,7 @@ that is (select_div_scale) follows from the weights and the leading groups of th
 divides so: DuckDB gives a double, Spark a scale by type. So the quotient is computed with more digits than are wanted and
 rounded to the digit that PostgreSQL rounds to, half away from zero:
 
-- *local*: a vectorised Arrow function, `engine.local.division`, which divides 256-bit decimals;
+- *local*: a vectorised Arrow function, `engine.executors.local.division`, which divides 256-bit decimals;
 - *Spark*: its own decimal division, operands cast so that the result keeps `scale` digits, rounded by CASE. That rounds
   twice, which goes wrong where the first rounding made a tie: then the remainder tells on which side the quotient lies;
 - *Spark, operands with many digits* (`_long`): its division takes a digit from the dividend for each that the divisor might
@@ -26,11 +26,11 @@ from typing import Final
 
 from sqlglot import exp
 
-from engine.executor import EngineName
+from engine.common.sql_type import SqlType
+from engine.contracts.executor import EngineName
 from engine.sql.functions.building import let, parse, place
 from engine.sql.functions.decimals import power, times
-from engine.sql.types import SqlType
-from wire.carriers import NumericScale
+from wire.types.carriers import NumericScale
 
 #: PostgreSQL: NUMERIC_MIN_SIG_DIGITS, and the digits of a group.
 SIGNIFICANT: Final = 16

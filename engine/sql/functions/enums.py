@@ -1,7 +1,7 @@
 """Enums: comparison, casts from and to text, enum_first, enum_last, enum_range, min and max.
 
-A value is its label's number (`wire.enums`), in the enum's order: comparisons are those of numbers. What needs labels finds them
-on the type of the bound call's arguments, so every template is made anew for each enum.
+A value is its label's number (`wire.types.enums`), in the enum's order: comparisons are those of numbers. What needs labels
+finds them on the type of the bound call's arguments, so every template is made anew for each enum.
 
 Source: PostgreSQL 15, enum.c.
 """
@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING, Final
 
 from sqlglot import exp
 
-from engine.executor import EngineName
+from engine.common.sql_type import SqlType
+from engine.contracts.executor import EngineName
 from engine.sql.functions import Function
 from engine.sql.functions.building import agg, cast, fn, op
 from engine.sql.functions.trees import both, concat, integer, raises, sql, text
-from engine.sql.types import SqlType
-from wire import types as t
 from wire.errors import ObjectNotInPrerequisiteState
+from wire.types import pg_types as t
 
 if TYPE_CHECKING:
-    from engine.sql.expr import AggregateCall, Call
+    from engine.plan_ir.expr import AggregateCall, Call
 
 _COMPARISONS: Final = ("=", "<>", "<", "<=", ">", ">=")
 

@@ -1,7 +1,8 @@
 """to_char of dates, times and intervals: PostgreSQL 15, section 9.8.
 
-A constant template of the usual keywords is compiled: each item (`engine.moment_templates`) becomes an expression, and they are
-concatenated. Any other template, also one that rows give, is the local engine's alone (`engine.local.templates`).
+A constant template of the usual keywords is compiled: each item (`engine.sql.text_templates.moments`) becomes an expression,
+and they are concatenated. Any other template, also one that rows give, is the local engine's alone
+(`engine.executors.local.templates`).
 
 Numbers are formatted in `number_formats`; texts are read by templates in `reading_formats`.
 """
@@ -14,8 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from sqlglot import exp
 
-from engine.executor import EngineName
-from engine.moment_templates import DAYS, MONTHS, ROMAN_MONTHS, Item, check_interval_keyword, moment_template
+from engine.contracts.executor import EngineName
 from engine.sql.functions import Function
 from engine.sql.functions.building import fn
 from engine.sql.functions.moments import (
@@ -31,12 +31,13 @@ from engine.sql.functions.moments import (
 )
 from engine.sql.functions.timefields import moment_field, to_local
 from engine.sql.functions.trees import both, bound, concat, constant_text, integer, is_null, required_text, sql, text
-from wire import types as t
+from engine.sql.text_templates.moments import DAYS, MONTHS, ROMAN_MONTHS, Item, check_interval_keyword, moment_template
 from wire.dataclass import dataclass
 from wire.errors import FeatureNotSupported
+from wire.types import pg_types as t
 
 if TYPE_CHECKING:
-    from engine.sql.expr import AggregateCall, Call
+    from engine.plan_ir.expr import AggregateCall, Call
 
 #: The session's zone by the name that DuckDB has for it.
 SESSION_ZONE: Final = "current_setting('TimeZone')"

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from engine.executor import EngineName
+from engine.contracts.executor import EngineName
 from engine.sql.functions import Function
 from engine.sql.functions.building import fn, op
 from engine.sql.functions.moments import (
@@ -30,10 +30,10 @@ from engine.sql.functions.moments import (
     unless_null,
 )
 from engine.sql.functions.trees import EngineBuilder, bound, integer, on, pack, raises, sql
-from wire import types as t
+from wire.types import pg_types as t
 
 if TYPE_CHECKING:
-    from engine.sql.expr import AggregateCall, Call
+    from engine.plan_ir.expr import AggregateCall, Call
 
 OUT_OF_RANGE = "interval out of range"
 

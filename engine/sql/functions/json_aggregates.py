@@ -13,17 +13,17 @@ from typing import TYPE_CHECKING, Final
 
 from sqlglot import exp
 
-from engine.executor import EngineName
+from engine.contracts.executor import EngineName
 from engine.sql.functions import Builder, Function
 from engine.sql.functions.aggregates import listed
 from engine.sql.functions.building import agg
 from engine.sql.functions.jsons import as_json, check_key, normal, quoted
 from engine.sql.functions.textual import typed_as_text
 from engine.sql.functions.trees import EngineBuilder, concat, pack, raises, sql, text
-from wire import types as t
+from wire.types import pg_types as t
 
 if TYPE_CHECKING:
-    from engine.sql.expr import AggregateCall, Call, Expr
+    from engine.plan_ir.expr import AggregateCall, Call, Expr
 
 _ITEM: Final = "item__"
 

@@ -1,7 +1,7 @@
 """What asks a jsonb with a jsonpath: PostgreSQL 15, sections 9.16.1 (`@?`, `@@`) and 9.16.2.
 
-In the local engine alone (`engine.local.json_path_functions`). The functions whose names end in _tz may ask for the session's
-time zone; to the operators all variables are null, and they keep errors to themselves.
+In the local engine alone (`engine.executors.local.json_path_functions`). The functions whose names end in _tz may ask for the
+session's time zone; to the operators all variables are null, and they keep errors to themselves.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from engine.sql.functions import Builder, Function
 from engine.sql.functions.building import fn, op
 from engine.sql.functions.formatting import SESSION_ZONE
 from engine.sql.functions.trees import sql
-from wire import types as t
+from wire.types import pg_types as t
 
 if TYPE_CHECKING:
-    from engine.sql.expr import AggregateCall, Call
+    from engine.plan_ir.expr import AggregateCall, Call
 
 _RETURNS: Final = {
     "exists": t.BOOL, "match": t.BOOL, "query": t.JSONB, "query_array": t.JSONB, "query_first": t.JSONB,

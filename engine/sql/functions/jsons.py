@@ -1,7 +1,7 @@
 """json and jsonb: PostgreSQL 15, section 9.16.
 
 Both are stored as text: json as it was written, jsonb in its normal form. Taking documents apart and changing them is
-done in the local engine by vectorised functions (`engine.local.json_functions`), since neither engine's own JSON keeps
+done in the local engine by vectorised functions (`engine.executors.local.json_functions`), since neither engine's own JSON keeps
 numbers and white space as they are; Spark has none of it. Making a json from values is SQL text in both engines; a jsonb
 only where that text is in normal form already, else in the local engine.
 """
@@ -14,19 +14,19 @@ from typing import TYPE_CHECKING, Final
 
 from sqlglot import exp
 
-from engine.executor import EngineName
-from engine.sql.expr import Expr
+from engine.common.sql_type import SqlType
+from engine.contracts.executor import EngineName
+from engine.plan_ir.expr import Expr
 from engine.sql.functions import Builder, Function, TypeRule, casts_input
 from engine.sql.functions.arrays import element_type, refuse_nested
 from engine.sql.functions.building import cast, fn, op
 from engine.sql.functions.textual import TEXTUAL, as_text, typed_as_text
 from engine.sql.functions.trees import both, concat, raises, sql, text
-from engine.sql.types import SqlType
-from wire import types as t
 from wire.errors import FeatureNotSupported, InvalidParameterValue
+from wire.types import pg_types as t
 
 if TYPE_CHECKING:
-    from engine.sql.expr import AggregateCall, Call
+    from engine.plan_ir.expr import AggregateCall, Call
 
 _TEXTS: Final = t.array_of(t.TEXT)
 _KINDS: Final = ((t.JSON, "json", "FALSE"), (t.JSONB, "jsonb", "TRUE"))

@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Final
 
 from sqlglot import exp
 
-from engine.executor import EngineName
+from engine.common.sql_type import SqlType
+from engine.contracts.executor import EngineName
 from engine.sql.functions import Builder, Function
 from engine.sql.functions.building import cast, snippet
 from engine.sql.functions.trees import both, raises, sql
-from engine.sql.types import SqlType
-from wire import types as t
 from wire.errors import FeatureNotSupported
+from wire.types import pg_types as t
 
 if TYPE_CHECKING:
-    from engine.sql.expr import AggregateCall, Call
+    from engine.plan_ir.expr import AggregateCall, Call
 
 _KEPT: Final = {t.VARCHAR: "substr($1, 1, {n})", t.BPCHAR: "rpad(substr($1, 1, {n}), {n}, ' ')"}
 _TRIMMED: Final[dict[EngineName, str]] = {"local": "rtrim($1, ' ')", "spark": "rtrim(' ', $1)"}

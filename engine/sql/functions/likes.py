@@ -14,17 +14,17 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from engine.executor import EngineName
+from engine.contracts.executor import EngineName
 from engine.sql.functions import Function
 from engine.sql.functions.building import fn, op
 from engine.sql.functions.byte_strings import byte_text
 from engine.sql.functions.strings import lowered
 from engine.sql.functions.trees import EngineBuilder, both, constant_text, on, raises, sql, text
-from wire import types as t
 from wire.errors import SqlError
+from wire.types import pg_types as t
 
 if TYPE_CHECKING:
-    from engine.sql.expr import AggregateCall, Call
+    from engine.plan_ir.expr import AggregateCall, Call
 
 ESCAPE_AT_END = "LIKE pattern must not end with escape character"
 _INVALID_ESCAPE = "22025"

@@ -4,8 +4,8 @@ The floats' functions are the C library's in PostgreSQL, DuckDB's and Java's her
 PostgreSQL refuses (a logarithm of zero, a result that overflows or underflows) is checked here, since the engines give an
 infinity, NaN or null. float8 rounds half to even, numeric half away from zero.
 
-exp, ln, log, power and `^` of numerics are exactly rounded in PostgreSQL: `engine.local.powers` computes them for the local
-engine; in Spark they are not supported. `degrees` has the trigonometric functions in degrees.
+exp, ln, log, power and `^` of numerics are exactly rounded in PostgreSQL: `engine.executors.local.powers` computes them for the
+local engine; in Spark they are not supported. `degrees` has the trigonometric functions in degrees.
 
 Source: PostgreSQL 15, tables 9.5 to 9.7; float.c and numeric.c for errors.
 """
@@ -17,20 +17,20 @@ from typing import TYPE_CHECKING, Final
 
 from sqlglot import exp
 
-from engine.executor import EngineName
-from engine.sql.expr import Const, Expr
+from engine.common.sql_type import SqlType, numeric
+from engine.contracts.executor import EngineName
+from engine.plan_ir.expr import Const, Expr
 from engine.sql.functions import Builder, Function, TypeRule, digits
 from engine.sql.functions.building import fn, op, parse, place
 from engine.sql.functions.decimals import STRING, times, unscaled
 from engine.sql.functions.roots import root_type, square_root
 from engine.sql.functions.trees import both, constant_int
-from engine.sql.types import SqlType, numeric
-from wire import types as t
-from wire.carriers import NumericScale
 from wire.errors import FeatureNotSupported
+from wire.types import pg_types as t
+from wire.types.carriers import NumericScale
 
 if TYPE_CHECKING:
-    from engine.sql.expr import AggregateCall, Call
+    from engine.plan_ir.expr import AggregateCall, Call
 
 _INTS: Final = {t.INT2: "SMALLINT", t.INT4: "INTEGER", t.INT8: "BIGINT"}
 _INFINITY: Final = "CAST('Infinity' AS DOUBLE)"
@@ -195,7 +195,7 @@ def _quotients(call: Call | AggregateCall) -> int:
 
 
 def _exactly(function: str) -> Builder:
-    """A function of numerics that the local engine computes with exact decimals: see `engine.local.powers`."""
+    """A function of numerics that the local engine computes with exact decimals: see `engine.executors.local.powers`."""
 
     def build(args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
         given = ", ".join(f"CAST(${n} AS VARCHAR)" for n in range(1, len(args) + 1))

@@ -14,10 +14,10 @@ from typing import Final
 
 from sqlglot import exp
 
-from engine.executor import EngineName
+from engine.contracts.executor import EngineName
 from engine.sql.functions.trees import bound, raises, sql
-from wire import types as t
 from wire.dataclass import dataclass
+from wire.types import pg_types as t
 
 SECOND: Final = 1_000_000
 MINUTE: Final = 60 * SECOND
@@ -59,7 +59,7 @@ def fields(engine: EngineName, interval: exp.Expression) -> Fields:
     )
 
 
-#: What an interval's time part may be: carriers count its nanoseconds in 64 bits (`wire.text_interval`).
+#: What an interval's time part may be: carriers count its nanoseconds in 64 bits (`wire.types.interval_input`).
 HOURS_MAX: Final = 2_562_047
 TOO_MANY_HOURS: Final = f"not supported: an interval's time part beyond {HOURS_MAX} hours"
 

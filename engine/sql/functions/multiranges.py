@@ -1,7 +1,8 @@
 """Multiranges: their bounds, comparisons, operators, constructors, aggregates, and their ranges as rows.
 
-A multirange is its canonical text (`wire.text_multiranges`). Bounds and what is made of one range are cut out of it, or written, in
-either engine; the rest is the local engine's (`engine.local.multiranges`, `engine.local.sort_keys`).
+A multirange is its canonical text (`wire.types.multiranges`). Bounds and what is made of one range are cut out of it, or
+written, in either engine; the rest is the local engine's (`engine.executors.local.multiranges`,
+`engine.executors.local.sort_keys`).
 
 Source: PostgreSQL 15, multirangetypes.c.
 """
@@ -13,18 +14,18 @@ from typing import TYPE_CHECKING, Final
 
 from sqlglot import exp
 
-from engine.executor import EngineName
-from engine.plan.compile.storage import storage_name
-from engine.sql import types as st
+from engine.common import sql_type as st
+from engine.contracts.executor import EngineName
 from engine.sql.functions import Builder, Function
 from engine.sql.functions.building import agg, cast, fn, op
 from engine.sql.functions.ranges import bound_text, compared
 from engine.sql.functions.trees import EngineBuilder, both, sql, text
-from wire import types as t
-from wire.text_multiranges import RANGES, subtype_of
+from engine.sql.trees.storage_types import storage_name
+from wire.types import pg_types as t
+from wire.types.multiranges import RANGES, subtype_of
 
 if TYPE_CHECKING:
-    from engine.sql.expr import AggregateCall, Call
+    from engine.plan_ir.expr import AggregateCall, Call
 
 #: The texts of the first range's lower bound and of the last one's upper bound; no bound has a comma in it.
 _LOWER: Final = "split_part(substr($1, 3), ',', 1)"

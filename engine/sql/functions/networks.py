@@ -1,4 +1,4 @@
-"""Network addresses: what they contain, their parts. The local engine's alone (`engine.local.networks`).
+"""Network addresses: what they contain, their parts. The local engine's alone (`engine.executors.local.networks`).
 
 Source: PostgreSQL 15, pg_proc and pg_operator; network.c.
 """
@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from engine.sql.functions import Function
 from engine.sql.functions.building import NOTHING, cast, fn, op
-from wire import types as t
+from wire.types import pg_types as t
 
 
 def _functions() -> Iterator[Function]:

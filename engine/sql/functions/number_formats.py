@@ -3,7 +3,7 @@
 A constant template of the usual make is compiled: digits (9, 0), one decimal point (`.`, D), group separators (`,`, G) and at
 most one sign (S, MI, SG or PR), perhaps FM, with other characters only before or after. The value is rounded to the template's
 decimals and written with all zeros and separators; then the leading part without significant digits is blanked. Any other
-template, also one that rows give, is the local engine's alone (`engine.local.templates`), and so is to_number.
+template, also one that rows give, is the local engine's alone (`engine.executors.local.templates`), and so is to_number.
 
 Floats are rounded by DuckDB's printf, which is C's; Spark has nothing of the kind.
 """
@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Final
 
 from sqlglot import exp
 
-from engine.executor import EngineName
-from engine.number_templates import SHIFTED_SCALE, number_template, read_number
-from engine.sql import types as st
-from engine.sql.expr import Const
+from engine.common import sql_type as st
+from engine.common.sql_type import SqlType, numeric
+from engine.contracts.executor import EngineName
+from engine.plan_ir.expr import Const
 from engine.sql.functions import Function
 from engine.sql.functions.building import NOTHING, fn
 from engine.sql.functions.casts_input import read_numeric
@@ -35,14 +35,14 @@ from engine.sql.functions.trees import (
     sql,
     text,
 )
-from engine.sql.types import SqlType, numeric
-from wire import types as t
-from wire.carriers import NumericScale
+from engine.sql.text_templates.numbers import SHIFTED_SCALE, number_template, read_number
 from wire.dataclass import dataclass
 from wire.errors import FeatureNotSupported, SqlError
+from wire.types import pg_types as t
+from wire.types.carriers import NumericScale
 
 if TYPE_CHECKING:
-    from engine.sql.expr import AggregateCall, Call, Expr
+    from engine.plan_ir.expr import AggregateCall, Call, Expr
 
 _TEMPLATE: Final = re.compile(
     r"(?P<fill>FM|fm)?(?P<before>[^0-9A-Za-z.,\"\\]*)(?P<lead>SG|sg|S|s|MI|mi)?(?P<whole>[90]++(?:[,Gg]++[90]++)*+)"

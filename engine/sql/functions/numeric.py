@@ -17,14 +17,14 @@ from typing import TYPE_CHECKING, Final
 
 from sqlglot import exp
 
-from engine.executor import EngineName
+from engine.contracts.executor import EngineName
 from engine.sql.functions import Builder, Function, digits
 from engine.sql.functions.building import fn, op, parse, place
 from engine.sql.functions.division import divide
-from wire import types as t
+from wire.types import pg_types as t
 
 if TYPE_CHECKING:
-    from engine.sql.expr import AggregateCall, Call
+    from engine.plan_ir.expr import AggregateCall, Call
 
 _NAMES: Final = {t.INT2: "SMALLINT", t.INT4: "INTEGER", t.INT8: "BIGINT"}
 #: Digits of the decimals that DuckDB keeps in 64 bits.

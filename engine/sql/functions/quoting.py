@@ -11,19 +11,19 @@ from typing import TYPE_CHECKING, Final
 
 from sqlglot import exp
 
-from engine.executor import EngineName
-from engine.sql.expr import Const, Expr
+from engine.contracts.executor import EngineName
+from engine.plan_ir.expr import Const, Expr
 from engine.sql.functions import Function
 from engine.sql.functions.building import fn
 from engine.sql.functions.textual import as_text
 from engine.sql.functions.trees import concat, integer, on, required_text, sql, text
-from wire import types as t
 from wire.dataclass import dataclass
 from wire.errors import FeatureNotSupported, InvalidParameterValue, NullValueNotAllowed, NumericValueOutOfRange
-from wire.text_numbers import whole
+from wire.types import pg_types as t
+from wire.types.numbers_input import whole
 
 if TYPE_CHECKING:
-    from engine.sql.expr import AggregateCall, Call
+    from engine.plan_ir.expr import AggregateCall, Call
 
 #: Words that quote_ident quotes: those that PostgreSQL 15's grammar does not leave unreserved (pg_get_keywords()).
 _KEYWORDS_TEXT: Final = """

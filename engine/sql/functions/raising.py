@@ -1,4 +1,4 @@
-"""A value that is never had: whoever computes it fails with the error that the call's argument tells (`engine.told_error`).
+"""A value that is never had: whoever computes it fails with the error that the call's argument tells (`engine.common.error_codec`).
 No row of the function table: nobody can call it."""
 
 from __future__ import annotations
@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Final
 
 from sqlglot import exp
 
-from engine.executor import EngineName
+from engine.contracts.executor import EngineName
 from engine.sql.functions import Function
 from engine.sql.functions.building import cast
 from engine.sql.functions.trees import both, raised
-from wire import types as t
+from wire.types import pg_types as t
 
 if TYPE_CHECKING:
-    from engine.sql.expr import AggregateCall, Call
+    from engine.plan_ir.expr import AggregateCall, Call
 
 
 def _raised(engine: EngineName, args: Sequence[exp.Expression], _call: Call | AggregateCall) -> exp.Expression:

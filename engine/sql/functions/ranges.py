@@ -1,10 +1,10 @@
 """Ranges: their bounds, what they contain, how they lie to each other, and the constructors of discrete ones.
 
-A range is its canonical text (`wire.text_ranges`): its bounds are cut out of it and cast, in either engine, since no bound of these
-types has a comma in it; quotes only stand around. Bounds that are not there are null.
+A range is its canonical text (`wire.types.ranges`): its bounds are cut out of it and cast, in either engine, since no bound of
+these types has a comma in it; quotes only stand around. Bounds that are not there are null.
 
 Order, what makes a range of two, and constructors that have to bring bounds to their canonical form are the local engine's alone
-(`engine.local.ranges`, `engine.local.sort_keys`).
+(`engine.executors.local.ranges`, `engine.executors.local.sort_keys`).
 
 Source: PostgreSQL 15, rangetypes.c (range_cmp_bounds and its callers, range_union_internal, range_minus_internal).
 """
@@ -16,19 +16,19 @@ from typing import TYPE_CHECKING, Final
 
 from sqlglot import exp
 
-from engine.executor import EngineName
-from engine.plan.compile.storage import storage_name
-from engine.sql import types as st
+from engine.common import sql_type as st
+from engine.contracts.executor import EngineName
 from engine.sql.functions import Builder, Function
 from engine.sql.functions.building import agg, fn, op
 from engine.sql.functions.textual import as_text
 from engine.sql.functions.trees import EngineBuilder, both, on, raises, sql, text
-from wire import types as t
+from engine.sql.trees.storage_types import storage_name
 from wire.errors import FeatureNotSupported
-from wire.text_ranges import SUBTYPES
+from wire.types import pg_types as t
+from wire.types.ranges import SUBTYPES
 
 if TYPE_CHECKING:
-    from engine.sql.expr import AggregateCall, Call, Expr
+    from engine.plan_ir.expr import AggregateCall, Call, Expr
 
 _BOUND: Final = (
     "CAST(CASE WHEN ${n} <> 'empty' THEN"

@@ -2,7 +2,7 @@
 
 A constant template of a few keywords is compiled: a regular expression has the texts that it reads without doubt, and the date and
 time are put together from its groups. Spark refuses any other text (0A000) when it is met; the local engine leaves it, and any
-other template, to its own functions (`engine.local.templates`), which guess as PostgreSQL does.
+other template, to its own functions (`engine.executors.local.templates`), which guess as PostgreSQL does.
 
 Neighbours: `formatting` writes by the same templates.
 """
@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from sqlglot import exp
 
-from engine.executor import EngineName
-from engine.moment_templates import MONTHS, moment_template
+from engine.contracts.executor import EngineName
 from engine.sql.functions import Function
 from engine.sql.functions.building import fn
 from engine.sql.functions.datetime import date_of, timestamped
@@ -34,12 +33,13 @@ from engine.sql.functions.trees import (
     sql,
     text,
 )
-from wire import types as t
+from engine.sql.text_templates.moments import MONTHS, moment_template
 from wire.dataclass import dataclass
 from wire.errors import FeatureNotSupported
+from wire.types import pg_types as t
 
 if TYPE_CHECKING:
-    from engine.sql.expr import AggregateCall, Call
+    from engine.plan_ir.expr import AggregateCall, Call
 
 #: The digits that a keyword reads: as few and as many as these, or exactly as many where another number follows at once.
 _READ: Final = {

@@ -35,14 +35,14 @@ from engine.sql.functions.trees import (
 )
 from engine.sql.regex.agreement import lengths, longest_first, mandatory, same_groups, same_span
 from engine.sql.regex.render import Flavour, render, render_test
-from wire import types as t
 from wire.dataclass import dataclass
 from wire.errors import FeatureNotSupported, InvalidParameterValue
-from wire.regular_expressions import Assertion, Group, Look, Node, Options, Pattern, read, read_options
+from wire.regex.grammar import Assertion, Group, Look, Node, Options, Pattern, read, read_options
+from wire.types import pg_types as t
 
 if TYPE_CHECKING:
-    from engine.executor import EngineName
-    from engine.sql.expr import AggregateCall, Call
+    from engine.contracts.executor import EngineName
+    from engine.plan_ir.expr import AggregateCall, Call
 
 _FLAVOUR: Final[dict[str, Flavour]] = {"local": "re2", "spark": "java"}
 

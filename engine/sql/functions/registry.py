@@ -19,7 +19,7 @@ from typing import Final
 
 import engine.sql.functions as package
 from engine.sql.functions import Function, signatures
-from wire import types as t
+from wire.types import pg_types as t
 
 #: Kinds that share the namespace of function calls (pg_proc): `count` is found beside `abs`.
 CALLABLE: Final = frozenset({"function", "aggregate", "ordered_set", "window"})

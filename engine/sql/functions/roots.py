@@ -1,8 +1,8 @@
 """Square roots of numerics to PostgreSQL's digits, also of variances.
 
-The local engine has a vectorised function (`engine.local.roots`). In Spark a double's root, cut to half the digits, squares
-exactly in a decimal; what is left of the value tells the rest of the root to a double's precision. Values below 10^-8 have
-too few digits for that, and are refused there.
+The local engine has a vectorised function (`engine.executors.local.roots`). In Spark a double's root, cut to half the digits,
+squares exactly in a decimal; what is left of the value tells the rest of the root to a double's precision. Values below 10^-8
+have too few digits for that, and are refused there.
 
 Source: PostgreSQL 15, numeric.c (numeric_sqrt, numeric_stddev_internal).
 """
@@ -13,11 +13,11 @@ from typing import Final, Literal
 
 from sqlglot import exp
 
-from engine.executor import EngineName
+from engine.common.sql_type import SqlType, numeric
+from engine.contracts.executor import EngineName
 from engine.sql.functions.building import let, parse, place
 from engine.sql.functions.decimals import power, scaled, unscaled
-from engine.sql.types import SqlType, numeric
-from wire.carriers import NumericScale
+from wire.types.carriers import NumericScale
 
 #: A root has sixteen significant digits of its own, or as many fractional digits as the variance it is taken of.
 RootOf = Literal["value", "variance"]

@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING, Final
 
 from sqlglot import exp
 
-from engine.executor import EngineName
-from engine.plan.compile.storage import storage_type
+from engine.common.sql_type import SqlType, numeric
+from engine.contracts.executor import EngineName
 from engine.sql.functions import Function
 from engine.sql.functions.building import fn
 from engine.sql.functions.moments import DAY, FINITE_ON_SPARK, Fields, fields, micros_of, moment, shifted
 from engine.sql.functions.trees import EngineBuilder, both, bound, integer, raises, sql
-from engine.sql.types import SqlType, numeric
-from wire import types as t
+from engine.sql.trees.storage_types import storage_type
+from wire.types import pg_types as t
 
 if TYPE_CHECKING:
-    from engine.sql.expr import AggregateCall, Call
+    from engine.plan_ir.expr import AggregateCall, Call
 
 ZERO_STEP: Final = "step size cannot equal zero"
 

@@ -19,7 +19,7 @@ from collections.abc import Collection, Iterator
 from typing import Final, cast
 
 from engine.sql.functions import Function, Kind
-from wire import types as t
+from wire.types import pg_types as t
 
 _OTHER_TYPES: Final = """
 _aclitem:1034:A _xml:143:A aclitem:1033:U anyenum:3500:P anyrange:3831:P bit:1560:V box:603:G

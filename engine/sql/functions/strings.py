@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from sqlglot import exp
 
-from engine.executor import EngineName
+from engine.contracts.executor import EngineName
 from engine.sql.functions import Function
 from engine.sql.functions.building import NOTHING, fn, op
 from engine.sql.functions.textual import as_text
@@ -29,11 +29,11 @@ from engine.sql.functions.trees import (
     sql,
     text,
 )
-from wire import types as t
 from wire.errors import FeatureNotSupported, InvalidParameterValue
+from wire.types import pg_types as t
 
 if TYPE_CHECKING:
-    from engine.sql.expr import AggregateCall, Call
+    from engine.plan_ir.expr import AggregateCall, Call
 
 NEGATIVE_LENGTH = "negative substring length not allowed"
 #: Bytes of a text (MaxAllocSize, without its header), and characters, each of which may take four.

@@ -1,7 +1,7 @@
 """System information and administration: PostgreSQL 15, section 9.26 and 9.27, as far as rows can say it.
 
 What belongs to a session (`current_setting`, `set_config`, `pg_cancel_backend` ...) has a row without templates: the session
-evaluates such calls itself before a plan is compiled (`engine.session_functions`). Values that are fixed when execution
+evaluates such calls itself before a plan is compiled (`engine.session.context.functions`). Values that are fixed when execution
 begins (`current_database()`, `pg_backend_pid()`) are the binder's.
 """
 
@@ -12,20 +12,20 @@ from typing import TYPE_CHECKING, Final
 
 from sqlglot import exp
 
-from engine.executor import EngineName
-from engine.settings import SETTINGS
+from engine.contracts.executor import EngineName
+from engine.settings.session_settings import SETTINGS
 from engine.sql.functions import Function
 from engine.sql.functions.building import fn
 from engine.sql.functions.decimals import STRING
 from engine.sql.functions.textual import typed_as_text
 from engine.sql.functions.trees import both, concat, on, raises, sql, text
-from wire import types as t
 from wire.client_encodings import NUMBERED
 from wire.errors import FeatureNotSupported, UndefinedObject
-from wire.interval_modifiers import FULL_PRECISION, FULL_RANGE, SPANS
+from wire.types import pg_types as t
+from wire.types.interval_modifiers import FULL_PRECISION, FULL_RANGE, SPANS
 
 if TYPE_CHECKING:
-    from engine.sql.expr import AggregateCall, Call
+    from engine.plan_ir.expr import AggregateCall, Call
 
 
 def version_text() -> str:
@@ -68,7 +68,7 @@ def _names(engine: EngineName, oid: exp.Expression) -> exp.Expression:
 
 
 def _interval_modifier(engine: EngineName, modifier: exp.Expression) -> exp.Expression:
-    """`wire.interval_modifiers.shown`."""
+    """`wire.types.interval_modifiers.shown`."""
     string = "VARCHAR" if engine == "local" else "STRING"
     spans = {FULL_RANGE: "", **{bits: f" {fields}" for bits, fields in SPANS.items()}}
     listed = [exp.Literal.number(bits) for bits in spans], [text(shown) for shown in spans.values()]
@@ -140,7 +140,7 @@ def _unknown_setting(engine: EngineName, args: Sequence[exp.Expression], _call: 
 _SESSION = (
     fn("current_setting", (t.TEXT,), t.TEXT, volatility="stable"),
     fn("current_setting", (t.TEXT, t.BOOL), t.TEXT, volatility="stable"),
-    # What current_setting is of a name that a query finds and that means nothing (`engine.catalog.lookups`).
+    # What current_setting is of a name that a query finds and that means nothing (`engine.pg_catalog.system_function_sql`).
     fn("=unknown_setting", (t.TEXT,), t.TEXT, volatility="stable", **both(_unknown_setting)),
     fn("set_config", (t.TEXT, t.TEXT, t.BOOL), t.TEXT, strict=False, volatility="volatile"),
     *(

@@ -11,13 +11,13 @@ from typing import Literal
 
 from sqlglot import exp
 
-from engine.executor import EngineName
-from engine.sql.expr import Call, Column, ColumnRef, Expr
+from engine.common.sql_type import SqlType, of
+from engine.contracts.executor import EngineName
+from engine.plan_ir.expr import Call, Column, ColumnRef, Expr
 from engine.sql.functions import Function
 from engine.sql.functions.trees import sql
-from engine.sql.types import SqlType, of
-from wire import types as t
 from wire.errors import FeatureNotSupported
+from wire.types import pg_types as t
 
 TEXTUAL = (t.TEXT, t.VARCHAR, t.BPCHAR, t.NAME, t.CHAR, t.UNKNOWN, t.JSON, t.JSONB, t.UUID)
 #: Ranges and multiranges that are written as a session's settings say.

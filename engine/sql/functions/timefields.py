@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Final
 
 from sqlglot import exp
 
-from engine.executor import EngineName
-from engine.sql.expr import Const, Expr
+from engine.common.sql_type import SqlType, numeric
+from engine.contracts.executor import EngineName
+from engine.plan_ir.expr import Const, Expr
 from engine.sql.functions import Function
 from engine.sql.functions.building import fn
 from engine.sql.functions.moments import (
@@ -36,14 +37,13 @@ from engine.sql.functions.moments import (
 )
 from engine.sql.functions.trees import constant_text, integer, on, raises, sql
 from engine.sql.functions.zones import in_zone, to_zone
-from engine.sql.types import SqlType, numeric
-from wire import types as t
-from wire.carriers import NumericScale
 from wire.dataclass import dataclass
 from wire.errors import FeatureNotSupported, InvalidParameterValue
+from wire.types import pg_types as t
+from wire.types.carriers import NumericScale
 
 if TYPE_CHECKING:
-    from engine.sql.expr import AggregateCall, Call
+    from engine.plan_ir.expr import AggregateCall, Call
 
 #: Every spelling of a unit that PostgreSQL's datetime tables know, by the unit's own name.
 _SPELLINGS: Final[dict[str, tuple[str, ...]]] = {

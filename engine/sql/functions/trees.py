@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Final
 
 from sqlglot import exp
 
-from engine.executor import EngineName
+from engine.contracts.executor import EngineName
 from engine.sql.functions.building import Templates, cheap, own, parse, place
 from wire.errors import FeatureNotSupported
 
 if TYPE_CHECKING:
-    from engine.sql.expr import AggregateCall, Call
+    from engine.plan_ir.expr import AggregateCall, Call
     from engine.sql.functions import Builder
 
 _LET: Final[dict[EngineName, str]] = {
@@ -27,7 +27,7 @@ _LET: Final[dict[EngineName, str]] = {
     "spark": "transform(array($1), {name} -> {body})[0]",
 }
 
-#: Functions of which a literal may be made (`engine.plan.compile.literals`).
+#: Functions of which a literal may be made (`engine.sql.trees.literals`).
 _MAKERS: Final = {
     "UNHEX",
     "NAMED_STRUCT",
@@ -115,7 +115,7 @@ def raises(engine: EngineName, sqlstate: str, message: str | exp.Expression) -> 
 
 
 def raised(engine: EngineName, said: exp.Expression) -> exp.Expression:
-    """An expression that fails with what a text says (`engine.told_error`)."""
+    """An expression that fails with what a text says (`engine.common.error_codec`)."""
     return sql(engine, "error($1)" if engine == "local" else "raise_error($1)", said)
 
 

@@ -15,7 +15,7 @@ from typing import Final
 
 from engine.sql.functions import Function
 from engine.sql.functions.building import cast, fn
-from wire import types as t
+from wire.types import pg_types as t
 
 VECTORS: Final = (t.BY_NAME["int2vector"], t.BY_NAME["oidvector"])
 _SUBSCRIPTS: Final = "CASE WHEN $2 = 1 THEN CAST(generate_series(0, len($1) - 1) AS INTEGER[]) END"

@@ -12,16 +12,16 @@ from typing import TYPE_CHECKING, Final
 
 from sqlglot import exp
 
-from engine.executor import EngineName
-from engine.sql.expr import Const
+from engine.contracts.executor import EngineName
+from engine.plan_ir.expr import Const
 from engine.sql.functions import Builder, Function, digits
 from engine.sql.functions.building import parse, place, window
 from engine.sql.functions.trees import constant_int
-from wire import types as t
 from wire.errors import FeatureNotSupported, SqlError
+from wire.types import pg_types as t
 
 if TYPE_CHECKING:
-    from engine.sql.expr import AggregateCall, Call
+    from engine.plan_ir.expr import AggregateCall, Call
 
 Text = Callable[[EngineName], str]
 

@@ -15,19 +15,19 @@ from typing import TYPE_CHECKING, Final
 
 from sqlglot import exp
 
-from engine.executor import EngineName
+from engine.contracts.executor import EngineName
 from engine.sql.functions import Function
 from engine.sql.functions.building import fn
 from engine.sql.functions.moments import DAY, SECOND, fields, micros_of, modulo, moment
 from engine.sql.functions.trees import EngineBuilder, bound, concat, constant_text, integer, on, pack, raises, sql, text
-from wire import time_zone_abbreviations as abbreviations
-from wire import types as t
 from wire.dataclass import dataclass
 from wire.errors import FeatureNotSupported, InvalidParameterValue
-from wire.time_zones import canonical_name, find_zone, zone
+from wire.types import pg_types as t
+from wire.types import time_zone_abbreviations as abbreviations
+from wire.types.time_zones import canonical_name, find_zone, zone
 
 if TYPE_CHECKING:
-    from engine.sql.expr import AggregateCall, Call
+    from engine.plan_ir.expr import AggregateCall, Call
 
 
 #: A POSIX specification without a name: hours, minutes and seconds west of Greenwich.

@@ -22,18 +22,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from engine.sql.regex.classes import holds
-from wire.regular_expressions import (
-    CODE_POINTS,
-    Assertion,
-    Backreference,
-    Chars,
-    Choice,
-    Group,
-    Look,
-    Node,
-    Repeat,
-    Sequence,
-)
+from wire.regex.grammar import CODE_POINTS, Assertion, Backreference, Chars, Choice, Group, Look, Node, Repeat, Sequence
 
 _STATES_MOST: Final = 3000
 _PROGRAM_MOST: Final = 3000

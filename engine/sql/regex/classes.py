@@ -14,7 +14,7 @@ from functools import cache
 from typing import Final
 
 from wire.errors import FeatureNotSupported
-from wire.regular_expressions import CODE_POINTS
+from wire.regex.grammar import CODE_POINTS
 
 Ranges = tuple[tuple[int, int], ...]
 

@@ -11,7 +11,7 @@ from typing import Final, Literal
 
 from engine.sql.regex.classes import members
 from wire.errors import FeatureNotSupported
-from wire.regular_expressions import (
+from wire.regex.grammar import (
     CODE_POINTS,
     Assertion,
     Backreference,

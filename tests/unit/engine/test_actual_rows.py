@@ -9,7 +9,7 @@ import pytest
 from support.explained_rows import Connection, explained_rows, make_tables
 from support.local_member import local_member
 
-from engine.profile import Line, Operator, counters, tree
+from engine.contracts.profile import Line, Operator, counters, tree
 from engine.runtime.analysis import analysis_of
 
 

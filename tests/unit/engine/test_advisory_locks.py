@@ -15,7 +15,7 @@ import pytest
 from support.local_member import local_member
 from support.session_server import eventually
 
-from engine.advisory_locks import AdvisoryLocks, Key, MemberLocks, SessionLocks
+from engine.session.context.advisory_locks import AdvisoryLocks, Key, MemberLocks, SessionLocks
 from wire.errors import DeadlockDetected, FeatureNotSupported, LockNotAvailable
 
 A: Final[Key] = (0, 1, 1)
@@ -122,7 +122,7 @@ def test_where_others_cannot_be_kept_away_nothing_is_locked() -> None:
 _OTHER: Final = """
 import sys
 from pathlib import Path
-from engine.advisory_locks import MemberLocks
+from engine.session.context.advisory_locks import MemberLocks
 locks = MemberLocks(Path(sys.argv[1]))
 print(locks.take((0, 1, 1), shared=False), flush=True)
 sys.stdin.readline()

@@ -17,10 +17,11 @@ import pytest
 from support.local_member import LocalMember, local_member
 from support.member_process import wait_until
 
-from engine import engine, statement_cache
-from engine.local import executor, small_files, statements
-from engine.plan import input_size
-from engine.remembered import Remembered
+from engine import engine
+from engine.common.weighted_lru_cache import Remembered
+from engine.executors.local import executor, small_files, statements
+from engine.planner.optimizer import input_size
+from engine.session.context import statement_cache
 from engine.storage import delta
 
 # Each looks through all objects of the process a few times, of which a whole run of the tests has many.
@@ -60,10 +61,10 @@ def counted(member: LocalMember) -> Counter[str]:
     """Objects by type, once nobody is connected and what was committed is in the tables' logs."""
     wait_until(lambda: not any(member.engine.store.pending().values()))
     # Who wrote them there has them in hand a moment longer.
-    wait_until(lambda: not _objects()["engine.catalog.rows.Decision"])
+    wait_until(lambda: not _objects()["engine.catalog.store.rows.Decision"])
     wait_until(lambda: member.engine.executor("local").statistics()["streams"] == 0)
     # Clients have closed their sockets, of which the server hears a moment later.
-    wait_until(lambda: not _objects()["server.session.Session"])
+    wait_until(lambda: not _objects()["server.pgwire.session.Session"])
     return _objects()
 
 
@@ -153,7 +154,7 @@ def test_of_a_table_that_changes_often_few_lists_of_files_are_kept(
 ) -> None:
     """Each commit makes a version, with a description of each of its files for whoever asks, as what compacts tables does."""
     monkeypatch.setattr(delta, "_VERSIONS", _VERSIONS)
-    before = counted(member)["engine.catalog.objects.DataFile"]
+    before = counted(member)["engine.catalog.model.objects.DataFile"]
     with member.connect() as connection:
         connection.execute("create table c (a int)")
         for number in range(40):
@@ -161,4 +162,4 @@ def test_of_a_table_that_changes_often_few_lists_of_files_are_kept(
             wait_until(lambda: not any(member.engine.store.pending().values()))
             connection.execute("select files from sluice.tables where name = 'c'")
     # All versions would be 800.
-    assert counted(member)["engine.catalog.objects.DataFile"] - before <= (delta._OPENED_OF_ONE + 1) * 40
+    assert counted(member)["engine.catalog.model.objects.DataFile"] - before <= (delta._OPENED_OF_ONE + 1) * 40

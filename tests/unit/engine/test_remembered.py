@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from support.local_member import local_member
 
-from engine import statement_cache
-from engine.remembered import Remembered
+from engine.common.weighted_lru_cache import Remembered
+from engine.session.context import statement_cache
 
 
 def lengths(room: int, most: int = 100) -> Remembered[str, str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from engine.settings import SessionSettings
+from engine.settings.session_settings import SessionSettings
 from wire.errors import CantChangeRuntimeParam, InvalidParameterValue, UndefinedObject
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from support.compose_file import ROOT, compose, environment_of, member_names
 
-from server.config import load
+from server.config.config import load
 
 SERVICE_KEYS = {
     "build", "command", "depends_on", "entrypoint", "environment", "healthcheck", "image", "init", "ports", "restart",

@@ -8,8 +8,8 @@ import pytest
 from support.certificates import Authority
 
 from server.address import Address
-from server.config import load
-from server.config_errors import ConfigurationError
+from server.config.config import load
+from server.config.errors import ConfigurationError
 
 
 def test_needs_no_configuration() -> None:

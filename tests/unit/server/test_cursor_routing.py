@@ -18,24 +18,24 @@ from psycopg import sql
 from support.paired_mesh import PairedMesh, paired_meshes
 from support.session_server import Server, connect, eventually, raw, serve
 
-from engine.api import ResultColumn
-from engine.executor import BatchStream
-from engine.sql.types import SqlType, numeric
-from server.cursor_pages import described, page_rows, result_columns, take_page
-from server.cursor_routing import CursorRouter
-from server.cursors import Cursor
-from server.initiator_cursors import Unsettled
-from server.listener import ListenerOptions
-from server.portal import Portal, PortalState
-from server.prepared import Command
-from server.routing import ServerMesh
-from server.visits import Visits
-from wire import types as t
-from wire.carriers import NumericScale
+from engine.common.sql_type import SqlType, numeric
+from engine.contracts.executor import BatchStream
+from engine.contracts.sessions import ResultColumn
+from server.cluster.routing import ServerMesh
+from server.cursors.cursor import Cursor
+from server.cursors.cursor_lease import Visits
+from server.cursors.cursor_pages import described, page_rows, result_columns, take_page
+from server.cursors.cursor_routing import CursorRouter
+from server.cursors.initiator_cursors import Unsettled
+from server.cursors.portal import Portal, PortalState
+from server.pgwire.listener import ListenerOptions
+from server.pgwire.prepared import Command
 from wire.errors import InvalidCursorName, ObjectInUse, ProgramLimitExceeded, QueryCanceled
 from wire.mesh.control_messages import CursorMoved, CursorSettled, MoveCursor, decode, encode
 from wire.mesh.cursor_columns import decode_columns, encode_columns
 from wire.mesh.framing import FrameReader, RemoteProtocolError
+from wire.types import pg_types as t
+from wire.types.carriers import NumericScale
 
 Connection = psycopg.AsyncConnection[tuple[Any, ...]]
 
@@ -441,7 +441,7 @@ async def test_a_row_without_columns_passes() -> None:
 
 
 async def test_a_row_too_large_for_a_message_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("server.cursor_pages.BODY_BYTES_MAX", 100)
+    monkeypatch.setattr("server.cursors.cursor_pages.BODY_BYTES_MAX", 100)
     with pytest.raises(ProgramLimitExceeded, match="too large to be passed on between members"):
         await take_page(Cursor(Batches(batch(1))).run(1), 8)
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from server.hba import Connection, HbaError, find, parse, read
+from server.auth.hba import Connection, HbaError, find, parse, read
 
 _RULES = parse(
     """

@@ -6,8 +6,8 @@ import logging
 
 import pytest
 
-from server import login_attempts
-from server.login_attempts import FailureLimits, LoginAttempts
+from server.auth import login_attempts
+from server.auth.login_attempts import FailureLimits, LoginAttempts
 from wire.errors import InvalidAuthorizationSpecification
 
 _LIMITS = FailureLimits(address=3, role=5)

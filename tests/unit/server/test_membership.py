@@ -16,11 +16,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 from support.session_server import eventually, open_files
 
-from engine.runtime.listener import DataListener
-from engine.runtime.mesh import MemberInfo
+from engine.contracts.mesh import MemberInfo
+from engine.exchange.listener import DataListener
 from server.address import Address
-from server.membership import Actions, Close, Dial, Log, Lost, Membership, Proceed, Say, Timing
-from server.mesh_link import ControlConnection, LinkOptions, MeshLink
+from server.cluster.membership import Actions, Close, Dial, Log, Lost, Membership, Proceed, Say, Timing
+from server.cluster.mesh_link import ControlConnection, LinkOptions, MeshLink
 from wire.mesh.control_messages import (
     Cancel,
     ControlMessage,

@@ -13,11 +13,11 @@ import pytest
 from support.paired_mesh import PairedMesh, paired_meshes
 from support.session_server import Server, connect, eventually, raw, serve
 
-from server import notifications as heard_bounds
-from server.listener import ListenerOptions
-from server.notification_routing import NotificationRouter
-from server.notifications import Notification, Notifications
-from server.routing import ServerMesh
+from server.cluster.notification_routing import NotificationRouter
+from server.cluster.routing import ServerMesh
+from server.pgwire import notifications as heard_bounds
+from server.pgwire.listener import ListenerOptions
+from server.pgwire.notifications import Notification, Notifications
 from wire.errors import InvalidParameterValue
 
 Connection = psycopg.AsyncConnection[tuple[Any, ...]]

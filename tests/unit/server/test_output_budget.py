@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from server.output_budget import OutputBudget
+from server.pgwire.output_budget import OutputBudget
 
 MIB = 1 << 20
 

@@ -9,7 +9,7 @@ import psycopg
 import pytest
 from support.session_server import Server, connect, raw, serve
 
-from server import cursors
+from server.cursors import cursor as cursors
 
 
 @pytest.fixture

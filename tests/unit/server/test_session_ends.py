@@ -11,7 +11,7 @@ import psycopg
 import pytest
 from support.session_server import RawClient, Server, connect, eventually, raw, serve, stream_of
 
-from server import client_stream
+from server.pgwire import client_stream
 
 ENDLESS = "select count(*) from range(1000000000000) a where range % 7 = 8"
 MANY = "select range::int8, repeat('x', 100) from range(100000000)"
@@ -347,7 +347,7 @@ async def test_ten_thousand_statements_on_one_connection(server: Server) -> None
 
 
 async def test_too_many_connections() -> None:
-    from server.listener import ListenerOptions
+    from server.pgwire.listener import ListenerOptions
 
     async with serve(ListenerOptions(max_connections=2)) as server, raw(server) as client, raw(server) as last:
         async with raw(server, start=False) as refused:
@@ -367,7 +367,7 @@ async def test_too_many_connections() -> None:
 
 
 async def test_authentication_timeout() -> None:
-    from server.listener import ListenerOptions
+    from server.pgwire.listener import ListenerOptions
 
     async with serve(ListenerOptions(authentication_timeout=0.1)) as server, raw(server, start=False) as client:
         client.writer.write(b"\0\0\0\x20\0\3")

@@ -9,22 +9,22 @@ from decimal import Decimal
 import pyarrow as pa
 import pytest
 
-from engine.api import Activity, QueryState, ResultColumn
-from engine.carry import carrier_of
-from engine.sql.types import SqlType, numeric
-from server.arguments import canonical
-from server.cancel import SessionRegistry
-from server.commands import Commands
-from server.interrupts import ClientGone, Interrupts
-from server.notifications import Said
-from server.results import row_encoder
-from server.row_buffer import RowBuffer
-from server.startup import read_options
-from server.transaction import Block, TransactionBlock
-from server.visits import Visits
-from wire import types as t
+from engine.common.sql_type import SqlType, numeric
+from engine.contracts.output_cast import carrier_of
+from engine.contracts.sessions import Activity, QueryState, ResultColumn
+from server.cursors.cursor_lease import Visits
+from server.cursors.row_buffer import RowBuffer
+from server.pgwire.arguments import canonical
+from server.pgwire.cancel import SessionRegistry
+from server.pgwire.commands import Commands
+from server.pgwire.interrupts import ClientGone, Interrupts
+from server.pgwire.notifications import Said
+from server.pgwire.results import row_encoder
+from server.pgwire.startup import read_options
+from server.pgwire.transaction import Block, TransactionBlock
 from wire.errors import AdminShutdown, FatalError, InFailedSqlTransaction, QueryCanceled, SqlError
-from wire.text_settings import OutputSettings
+from wire.types import pg_types as t
+from wire.types.text_settings import OutputSettings
 
 # -- transactions ----------------------------------------------------------------------------------------------------
 

@@ -1,4 +1,4 @@
-"""A client's turns: what it said without having learnt anything in between (`engine.api.Client.turn`)."""
+"""A client's turns: what it said without having learnt anything in between (`engine.contracts.sessions.Client.turn`)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import struct
 
 from support.session_server import raw, serve
 
-from server.client_stream import ClientStream
+from server.pgwire.client_stream import ClientStream
 from wire.pg.connection import Connection, State
 
 

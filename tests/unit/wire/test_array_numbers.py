@@ -7,12 +7,12 @@ import struct
 
 import pytest
 
-from wire import types as t
 from wire.errors import SqlError
 from wire.pg.values import decode_parameter
-from wire.text_array_numbers import read_numbers, receive_numbers
-from wire.text_arrays import read_array
-from wire.text_input import InputSettings, parse_text
+from wire.types import pg_types as t
+from wire.types.array_numbers import read_numbers, receive_numbers
+from wire.types.arrays_input import read_array
+from wire.types.input import InputSettings, parse_text
 
 ARRAYS = {typ.name: typ for typ in t.BY_OID.values() if typ.is_array}
 INT2, INT4, INT8 = ARRAYS["_int2"], ARRAYS["_int4"], ARRAYS["_int8"]

@@ -8,11 +8,11 @@ import msgspec
 import pyarrow as pa
 import pytest
 
-import engine.spark.write_task  # noqa: F401 -- says how types are pickled
-from wire import types as t
-from wire.enums import STEP, enum_text, read_enum
+import engine.executors.spark.write_task  # noqa: F401 -- says how types are pickled
 from wire.errors import InvalidTextRepresentation
-from wire.user_types import TypeTold, enum_type, type_heard, type_told
+from wire.types import pg_types as t
+from wire.types.enums import STEP, enum_text, read_enum
+from wire.types.user_types import TypeTold, enum_type, type_heard, type_told
 
 MOOD = enum_type(16385, 16384, "mood", "mood", ((STEP, "sad"), (STEP * 2, "ok"), (STEP * 3, "happy")))
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from wire import types as t
 from wire.errors import InvalidTextRepresentation
 from wire.pg.values.parameters import decode_parameter
-from wire.text_input import InputSettings, parse_text
-from wire.user_types import composite_type, type_heard, type_told
+from wire.types import pg_types as t
+from wire.types.input import InputSettings, parse_text
+from wire.types.user_types import composite_type, type_heard, type_told
 
 PAIR = composite_type(
     16384, 16385, "pair", "pair", (t.Attribute("n", t.INT4, -1, 1), t.Attribute("s", t.TEXT, -1, 3))

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from wire import types as t
 from wire.errors import SqlError
-from wire.text_input import parse_text
-from wire.text_settings import InputSettings
+from wire.types import pg_types as t
+from wire.types.input import parse_text
+from wire.types.text_settings import InputSettings
 
 #: So long that time which grows with the square would be minutes.
 _LONG = 300_000

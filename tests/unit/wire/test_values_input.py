@@ -16,11 +16,11 @@ from support.answers import value
 from support.postgres_server import PostgresServer
 from support.value_corpora import DATES_AND_TIMES, INTERVALS, LITERALS
 
-from wire import types as t
 from wire.errors import FeatureNotSupported, SqlError
-from wire.interval_modifiers import interval_typmod
 from wire.pg.values import decode_parameter
-from wire.text_input import InputSettings, parse_text
+from wire.types import pg_types as t
+from wire.types.input import InputSettings, parse_text
+from wire.types.interval_modifiers import interval_typmod
 
 pytestmark = pytest.mark.postgres
 

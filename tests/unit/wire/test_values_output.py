@@ -20,10 +20,10 @@ from psycopg import sql
 from support.datarow_reader import read_rows
 from support.postgres_server import PostgresServer
 
-from wire import types as t
-from wire.carriers import NumericScale, carrier
 from wire.pg.datarow import EncodedColumn, OutputSettings, RowEncoder
-from wire.text_input import InputSettings, parse_text
+from wire.types import pg_types as t
+from wire.types.carriers import NumericScale, carrier
+from wire.types.input import InputSettings, parse_text
 
 pytestmark = pytest.mark.postgres
 

@@ -9,11 +9,11 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from wire import types as t
 from wire.client_encodings import encoding_named
 from wire.errors import SqlError
 from wire.pg.values import decode_parameter
-from wire.text_input import InputSettings
+from wire.types import pg_types as t
+from wire.types.input import InputSettings
 
 INT4_ARRAY = t.BY_NAME["_int4"]
 

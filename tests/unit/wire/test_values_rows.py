@@ -9,12 +9,12 @@ import pyarrow as pa
 import pytest
 from support.datarow_reader import encoded_rows, read_rows
 
-from wire import types as t
-from wire.carriers import NumericScale
 from wire.errors import ArraySubscriptError, FeatureNotSupported, ProtocolViolation, UntranslatableCharacter
 from wire.pg import datarow
 from wire.pg.datarow import EncodedColumn, OutputSettings, RowEncoder
-from wire.text_output import format_value
+from wire.types import pg_types as t
+from wire.types.carriers import NumericScale
+from wire.types.output import format_value
 
 
 def encode(

@@ -13,8 +13,8 @@ import pytest
 from support.postgres_server import PostgresServer
 
 from wire.errors import InvalidParameterValue
-from wire.time_zone_abbreviations import OFFSETS, SUMMER, ZONES
-from wire.time_zones import find_zone, zone
+from wire.types.time_zone_abbreviations import OFFSETS, SUMMER, ZONES
+from wire.types.time_zones import find_zone, zone
 
 EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 

@@ -1,7 +1,7 @@
 """Values by type on the PostgreSQL wire: Bind's parameters in, result columns in the binary format out.
 
 `parameters` decodes one value at a time, since parameters come one at a time; `binary` encodes whole columns. Text formats
-are `wire.text_input` and `wire.text_output`, which the engine shares.
+are `wire.types.input` and `wire.types.output`, which the engine shares.
 """
 
 from __future__ import annotations

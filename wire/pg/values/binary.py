@@ -1,6 +1,6 @@
 """Result columns in the binary format: Arrow carriers in, the bytes of PostgreSQL's send functions out.
 
-A column at a time, as `wire.text_output` does for text. Fixed-width types are byte swaps of the whole column; numeric is
+A column at a time, as `wire.types.output` does for text. Fixed-width types are byte swaps of the whole column; numeric is
 taken apart into base-10000 digits; arrays and records are joined from their elements' bytes.
 
 Source: PostgreSQL's send functions, described by what real drivers read; tests compare with a real server byte for byte.
@@ -16,8 +16,10 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from wire import types as t
-from wire.byte_columns import (
+from wire.client_encodings import column_to_client
+from wire.errors import FeatureNotSupported, UndefinedFunction
+from wire.types import pg_types as t
+from wire.types.byte_columns import (
     ByteColumn,
     Bytes2D,
     Ints,
@@ -33,24 +35,17 @@ from wire.byte_columns import (
     validity_of,
     values_of,
 )
-from wire.carriers import PG_EPOCH_DAYS, PG_EPOCH_MICROS, NumericScale, carrier
-from wire.client_encodings import column_to_client
-from wire.enums import enum_text
-from wire.errors import FeatureNotSupported, UndefinedFunction
-from wire.range_bounds import read_bound
-from wire.text_datetime import (
-    DATE_INFINITY,
-    DATE_MINUS_INFINITY,
-    TIMESTAMP_INFINITY,
-    TIMESTAMP_MINUS_INFINITY,
-)
-from wire.text_multiranges import RANGES, send_multirange
-from wire.text_output import EncodedColumn, OutputSettings
-from wire.text_output_nested import check_rectangular, elements_of
-from wire.text_output_numbers import small_unscaled, unscaled_digits, value_scales
-from wire.text_output_times import interval_fields, timetz_fields
-from wire.text_ranges import send_range
-from wire.whole_values import CODECS, WORDS, each
+from wire.types.carriers import PG_EPOCH_DAYS, PG_EPOCH_MICROS, NumericScale, carrier
+from wire.types.datetime_input import DATE_INFINITY, DATE_MINUS_INFINITY, TIMESTAMP_INFINITY, TIMESTAMP_MINUS_INFINITY
+from wire.types.enums import enum_text
+from wire.types.multiranges import RANGES, send_multirange
+from wire.types.output import EncodedColumn, OutputSettings
+from wire.types.output_nested import check_rectangular, elements_of
+from wire.types.output_numbers import small_unscaled, unscaled_digits, value_scales
+from wire.types.output_times import interval_fields, timetz_fields
+from wire.types.range_bounds import read_bound
+from wire.types.ranges import send_range
+from wire.types.value_codecs import CODECS, WORDS, each
 
 _NEGATIVE: Final = 0x4000
 #: Decimal digits that always fit 64 bits.
@@ -103,7 +98,7 @@ def binary_column(column: EncodedColumn, array: pa.Array, settings: OutputSettin
 
 
 def _whole(column: EncodedColumn, array: pa.Array, settings: OutputSettings) -> ByteColumn:
-    """Types that are carried as others (`wire.whole_values`), and ranges."""
+    """Types that are carried as others (`wire.types.value_codecs`), and ranges."""
     typ = column.type
     if typ in (t.XML, t.REFCURSOR):
         return ByteColumn(len(array), (column_to_client(as_binary(array), settings.client_encoding),))

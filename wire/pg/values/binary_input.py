@@ -16,14 +16,14 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from wire import types as t
-from wire.byte_columns import Ints, data_of, lengths_of, offsets_of, validity_of
-from wire.carriers import PG_EPOCH_DAYS, PG_EPOCH_MICROS, carrier
-from wire.copying.exact import read_values
+from wire.copy.exact import read_values
 from wire.errors import InvalidBinaryRepresentation, ProtocolViolation, SqlError
 from wire.pg.values.parameters import MODIFIED, decode_parameter, with_modifier
-from wire.text_datetime import DATE_END, DATE_FIRST, DAY_MICROS, TIMESTAMP_END, TIMESTAMP_FIRST
-from wire.text_input import InputSettings
+from wire.types import pg_types as t
+from wire.types.byte_columns import Ints, data_of, lengths_of, offsets_of, validity_of
+from wire.types.carriers import PG_EPOCH_DAYS, PG_EPOCH_MICROS, carrier
+from wire.types.datetime_input import DATE_END, DATE_FIRST, DAY_MICROS, TIMESTAMP_END, TIMESTAMP_FIRST
+from wire.types.input import InputSettings
 
 #: Decimal digits that always fit 64 bits.
 _SMALL_DIGITS: Final = 18

@@ -1,4 +1,4 @@
-"""Bind's parameters: bytes in the text or binary format, canonical value out (`engine.sql.expr` says what those are).
+"""Bind's parameters: bytes in the text or binary format, canonical value out (`engine.plan_ir.expr` says what those are).
 
 The text format is the type's input function. The binary format is the type's receive function: lengths and ranges are
 checked, and what is wrong is 22P03, as PostgreSQL has it.
@@ -13,10 +13,7 @@ from collections.abc import Callable
 from decimal import Context, Decimal
 from typing import Any, Final
 
-from wire import types as t
-from wire.carriers import PG_EPOCH_DAYS, PG_EPOCH_MICROS
 from wire.client_encodings import from_client
-from wire.enums import read_enum
 from wire.errors import (
     DatatypeMismatch,
     DatetimeFieldOverflow,
@@ -26,9 +23,10 @@ from wire.errors import (
     InvalidTimeZoneDisplacement,
     ProtocolViolation,
 )
-from wire.range_bounds import bound_text
-from wire.text_array_numbers import receive_numbers
-from wire.text_datetime import (
+from wire.types import pg_types as t
+from wire.types.array_numbers import receive_numbers
+from wire.types.carriers import PG_EPOCH_DAYS, PG_EPOCH_MICROS
+from wire.types.datetime_input import (
     DATE_END,
     DATE_FIRST,
     DATE_INFINITY,
@@ -40,13 +38,15 @@ from wire.text_datetime import (
     TIMESTAMP_MINUS_INFINITY,
     check_carried,
 )
-from wire.text_input import InputSettings, parse_text
-from wire.text_interval import interval_value
-from wire.text_json import read_json, read_jsonb
-from wire.text_multiranges import RANGES, receive_multirange
-from wire.text_ranges import receive_range
-from wire.text_strings import read_string
-from wire.whole_values import CODECS, WORDS
+from wire.types.enums import read_enum
+from wire.types.input import InputSettings, parse_text
+from wire.types.interval_input import interval_value
+from wire.types.json_input import read_json, read_jsonb
+from wire.types.multiranges import RANGES, receive_multirange
+from wire.types.range_bounds import bound_text
+from wire.types.ranges import receive_range
+from wire.types.strings_input import read_string
+from wire.types.value_codecs import CODECS, WORDS
 
 _Reader = Callable[[bytes, InputSettings], Any]
 

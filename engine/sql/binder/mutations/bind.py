@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from engine.api import ResultColumn
-from engine.plan.compile.block import is_volatile
-from engine.plan.logical import Mutate
-from engine.plan.rewrite import expressions, walk_all
+from engine.common.depth import bounded
+from engine.contracts.sessions import ResultColumn
+from engine.plan_ir.logical import Mutate
+from engine.plan_ir.rewrite import expressions, walk_all
+from engine.planner.codegen.block import is_volatile
 from engine.sql.binder.common_tables import Item, bind_with, with_ctes
 from engine.sql.binder.mutations import insert, merge, rewrite
 from engine.sql.binder.queries import QueryBinder
-from engine.sql.depth import bounded
-from engine.sql.scope import BindContext, RowLock, Scope
-from engine.sql.statements import Delete, Insert, Merge, MutationStatement, Update
-from wire import types as t
+from engine.sql.binder.scope import BindContext, RowLock, Scope
+from engine.sql.parser.nodes.statements import Delete, Insert, Merge, MutationStatement, Update
 from wire.dataclass import dataclass
 from wire.errors import FeatureNotSupported
+from wire.types import pg_types as t
 
 
 @dataclass(frozen=True, slots=True)

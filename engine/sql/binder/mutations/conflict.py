@@ -20,20 +20,13 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from engine.catalog.objects import Constraint, Table
-from engine.plan.compile.block import is_volatile
-from engine.plan.free_columns import references
-from engine.plan.logical import (
-    Aggregator,
-    Evaluator,
-    Forbidden,
-    Join,
-    Node,
-    OrderKey,
-    Window,
-)
-from engine.plan.rewrite import expressions, walk_all
-from engine.sql import types as st
+from engine.catalog.model.objects import Constraint, Table
+from engine.common import sql_type as st
+from engine.plan_ir.expr import And, Case, Coalesce, Column, Const, Expr, IsDistinct, IsNull, Not, Or, OrderItem
+from engine.plan_ir.free_columns import references
+from engine.plan_ir.logical import Aggregator, Evaluator, Forbidden, Join, Node, OrderKey, Window
+from engine.plan_ir.rewrite import expressions, walk_all
+from engine.planner.codegen.block import is_volatile
 from engine.sql.binder.blocks import filtered, passed, refer
 from engine.sql.binder.levels import check_plain
 from engine.sql.binder.mutations.inference import bound_parts, inferred
@@ -41,10 +34,8 @@ from engine.sql.binder.mutations.outcome import Change, holds
 from engine.sql.binder.mutations.rewrite import assignments
 from engine.sql.binder.mutations.target import Rows, Target, checks, keys, read, row_columns, row_source
 from engine.sql.binder.numbers import row_number
-from engine.sql.expr import And, Case, Coalesce, Column, Const, Expr, IsDistinct, IsNull, Not, Or, OrderItem
-from engine.sql.scope import Scope, Source, cursor, position
-from engine.sql.statements import Insert, OnConflict
-from wire import types as t
+from engine.sql.binder.scope import Scope, Source, cursor, position
+from engine.sql.parser.nodes.statements import Insert, OnConflict
 from wire.dataclass import dataclass
 from wire.errors import (
     About,
@@ -54,6 +45,7 @@ from wire.errors import (
     UndefinedColumn,
     UndefinedObject,
 )
+from wire.types import pg_types as t
 
 if TYPE_CHECKING:
     from engine.sql.binder.queries import QueryBinder

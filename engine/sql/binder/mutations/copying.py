@@ -12,11 +12,13 @@ from typing import cast
 
 from sqlglot import exp
 
-from engine.catalog.objects import Table, TableColumn
-from engine.plan.free_columns import references
-from engine.plan.logical import Evaluator, Mutate, Node, OrderKey, TableReader
-from engine.plan.physical import Receive
-from engine.sql import types as st
+from engine.catalog.model.objects import Table, TableColumn
+from engine.common import sql_type as st
+from engine.common.depth import bounded
+from engine.plan_ir.expr import Column, Expr
+from engine.plan_ir.free_columns import references
+from engine.plan_ir.logical import Evaluator, Mutate, Node, OrderKey, TableReader
+from engine.plan_ir.physical import Receive
 from engine.sql.binder.blocks import passed, refer
 from engine.sql.binder.levels import check_plain
 from engine.sql.binder.mutations.generated import computed
@@ -32,13 +34,11 @@ from engine.sql.binder.mutations.target import (
     within_domain,
 )
 from engine.sql.binder.queries import QueryBinder
-from engine.sql.depth import bounded
-from engine.sql.expr import Column, Expr
-from engine.sql.scope import BindContext, Scope, Source, cursor, position
-from wire import types as t
+from engine.sql.binder.scope import BindContext, Scope, Source, cursor, position
 from wire.dataclass import dataclass
 from wire.errors import FeatureNotSupported, InvalidColumnReference, SqlError, UndefinedColumn
-from wire.text_settings import InputSettings
+from wire.types import pg_types as t
+from wire.types.text_settings import InputSettings
 
 #: The edge over which the texts come.
 EDGE = 0

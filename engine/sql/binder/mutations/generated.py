@@ -12,15 +12,15 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from engine.catalog.objects import Table, TableColumn
-from engine.plan.free_columns import references
-from engine.plan.logical import Evaluator
+from engine.catalog.model.objects import Table, TableColumn
+from engine.plan_ir.expr import Case, Column, Expr
+from engine.plan_ir.free_columns import references
+from engine.plan_ir.logical import Evaluator
 from engine.sql.binder.blocks import passed, refer
 from engine.sql.binder.mutations.outcome import Change
 from engine.sql.binder.mutations.target import assigned, row_source, unplaced
-from engine.sql.expr import Case, Column, Expr
-from engine.sql.scope import Scope
-from engine.sql.stored_text import read_formula
+from engine.sql.binder.scope import Scope
+from engine.sql.deparse.stored_text import read_formula
 from wire.errors import FeatureNotSupported, GeneratedAlways
 
 if TYPE_CHECKING:

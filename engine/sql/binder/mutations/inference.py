@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from engine.catalog.objects import Constraint, KeyPart, Table
-from engine.plan.conjuncts import conjuncts
+from engine.catalog.model.objects import Constraint, KeyPart, Table
+from engine.plan_ir.conjuncts import conjuncts
+from engine.plan_ir.expr import Column, Expr
 from engine.sql.binder.levels import check_plain
 from engine.sql.binder.mutations.target import keys, row_columns, row_source, unplaced
-from engine.sql.expr import Column, Expr
-from engine.sql.scope import Scope
-from engine.sql.statements import OnConflict
-from engine.sql.stored_text import read_formula
+from engine.sql.binder.scope import Scope
+from engine.sql.deparse.stored_text import read_formula
+from engine.sql.parser.nodes.statements import OnConflict
 
 if TYPE_CHECKING:
     from engine.sql.binder.queries import QueryBinder

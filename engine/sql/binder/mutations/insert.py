@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from engine.catalog.objects import Table, TableColumn
-from engine.plan.logical import Evaluator, Mutate, Node, Ordering, Values
-from engine.plan.select_list import has_one_row, in_renewed, requirements, select_list, with_select_list
+from engine.catalog.model.objects import Table, TableColumn
+from engine.common.sql_type import of
+from engine.plan_ir.expr import Call, Column, Const, Expr, ParamRef, sized_parameter
+from engine.plan_ir.logical import Evaluator, Mutate, Node, Ordering, Values
+from engine.plan_ir.select_list import has_one_row, in_renewed, requirements, select_list, with_select_list
 from engine.sql.binder import set_returning
 from engine.sql.binder.blocks import Bound, passed, refer
 from engine.sql.binder.domains import is_constrained
@@ -36,14 +38,12 @@ from engine.sql.binder.mutations.target import (
     row_columns,
 )
 from engine.sql.binder.mutations.updatable_views import find_target
-from engine.sql.expr import Call, Column, Const, Expr, ParamRef, sized_parameter
-from engine.sql.scope import Scope, cursor, position
-from engine.sql.statements import Insert, MergeWhen
-from engine.sql.stored_text import sequence_of
-from engine.sql.types import of
-from wire import types as t
+from engine.sql.binder.scope import Scope, cursor, position
+from engine.sql.deparse.stored_text import sequence_of
+from engine.sql.parser.nodes.statements import Insert, MergeWhen
 from wire.dataclass import dataclass
 from wire.errors import SqlSyntaxError
+from wire.types import pg_types as t
 
 if TYPE_CHECKING:
     from engine.sql.binder.queries import QueryBinder

@@ -13,12 +13,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from engine.catalog import acl
-from engine.catalog.objects import Table
-from engine.plan.compile.block import is_volatile
-from engine.plan.logical import Aggregator, Evaluator, Join, Mutate, Node, SetOperation, Window
-from engine.plan.rewrite import expressions, walk_all
-from engine.sql import types as st
+from engine.catalog.model import acl
+from engine.catalog.model.objects import Table
+from engine.common import sql_type as st
+from engine.plan_ir.expr import Case, Coalesce, Column, Const, Expr, InList, IsNull
+from engine.plan_ir.logical import Aggregator, Evaluator, Join, Mutate, Node, SetOperation, Window
+from engine.plan_ir.rewrite import expressions, walk_all
+from engine.planner.codegen.block import is_volatile
 from engine.sql.binder import from_clause
 from engine.sql.binder.blocks import passed, refer
 from engine.sql.binder.levels import check_plain
@@ -36,12 +37,11 @@ from engine.sql.binder.mutations.target import (
     row_columns,
 )
 from engine.sql.binder.numbers import row_number
-from engine.sql.expr import Case, Coalesce, Column, Const, Expr, InList, IsNull
-from engine.sql.scope import Scope
-from engine.sql.statements import Merge, MergeWhen
-from wire import types as t
+from engine.sql.binder.scope import Scope
+from engine.sql.parser.nodes.statements import Merge, MergeWhen
 from wire.dataclass import dataclass
 from wire.errors import DuplicateAlias, FeatureNotSupported, SqlSyntaxError
+from wire.types import pg_types as t
 
 if TYPE_CHECKING:
     from engine.sql.binder.queries import QueryBinder

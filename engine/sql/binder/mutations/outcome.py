@@ -12,19 +12,19 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from engine.catalog.objects import Constraint, Table
-from engine.plan.free_columns import references
-from engine.plan.logical import Evaluator, Forbidden, Mutate, MutateKind, Node, Ordering
-from engine.sql import types as st
+from engine.catalog.model.objects import Constraint, Table
+from engine.common import sql_type as st
+from engine.plan_ir.expr import Case, Coalesce, Column, ColumnRef, Const, Expr
+from engine.plan_ir.free_columns import references
+from engine.plan_ir.logical import Evaluator, Forbidden, Mutate, MutateKind, Node, Ordering
 from engine.sql.binder import select
 from engine.sql.binder.blocks import emitted, passed, refer
 from engine.sql.binder.levels import check_plain
 from engine.sql.binder.mutations.target import Target, checks, row_source
-from engine.sql.expr import Case, Coalesce, Column, ColumnRef, Const, Expr
-from engine.sql.scope import Scope, Source
-from wire import types as t
+from engine.sql.binder.scope import Scope, Source
 from wire.dataclass import dataclass
 from wire.errors import FeatureNotSupported
+from wire.types import pg_types as t
 
 if TYPE_CHECKING:
     from engine.sql.binder.queries import QueryBinder

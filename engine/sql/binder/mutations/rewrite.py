@@ -19,11 +19,12 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from engine.catalog.objects import Constraint, Table, TableColumn
-from engine.plan.compile.block import is_volatile
-from engine.plan.logical import Aggregator, DistinctOn, Evaluator, Join, Mutate, Node, OrderKey
-from engine.plan.rewrite import expressions, walk_all
-from engine.sql import types as st
+from engine.catalog.model.objects import Constraint, Table, TableColumn
+from engine.common import sql_type as st
+from engine.plan_ir.expr import And, Case, Coalesce, Column, Const, Expr, IsNull, Subquery, SubqueryKind
+from engine.plan_ir.logical import Aggregator, DistinctOn, Evaluator, Join, Mutate, Node, OrderKey
+from engine.plan_ir.rewrite import expressions, walk_all
+from engine.planner.codegen.block import is_volatile
 from engine.sql.binder import from_clause
 from engine.sql.binder.blocks import filtered, passed, refer
 from engine.sql.binder.levels import check_plain
@@ -43,12 +44,11 @@ from engine.sql.binder.mutations.target import (
     row_columns,
 )
 from engine.sql.binder.mutations.updatable_views import find_target
+from engine.sql.binder.scope import Scope, Source, cursor, position
 from engine.sql.binder.values import bind_row_items, row_items
-from engine.sql.expr import And, Case, Coalesce, Column, Const, Expr, IsNull, Subquery, SubqueryKind
-from engine.sql.scope import Scope, Source, cursor, position
-from engine.sql.statements import Assignment, Delete, MutationStatement, Update
-from wire import types as t
+from engine.sql.parser.nodes.statements import Assignment, Delete, MutationStatement, Update
 from wire.errors import FeatureNotSupported, GeneratedAlways, SqlSyntaxError
+from wire.types import pg_types as t
 
 if TYPE_CHECKING:
     from engine.sql.binder.queries import QueryBinder

@@ -13,19 +13,18 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from engine.catalog import acl
-from engine.catalog.objects import Constraint, Relation, Table, TableColumn, View
-from engine.plan.logical import FILE, ROW, Node, TableReader
-from engine.sql import types as st
-from engine.sql.accesses import Access
+from engine.catalog.model import acl
+from engine.catalog.model.objects import Constraint, Relation, Table, TableColumn, View
+from engine.common import sql_type as st
+from engine.plan_ir.expr import Call, Column, Const, Expr
+from engine.plan_ir.logical import FILE, ROW, Node, TableReader
+from engine.plan_ir.requirements import Access
 from engine.sql.binder import domains
 from engine.sql.binder.blocks import passed
 from engine.sql.binder.casts import can_coerce
 from engine.sql.binder.from_clause import placed
-from engine.sql.expr import Call, Column, Const, Expr
-from engine.sql.scope import Scope, Source, SourceColumn, cursor, position
-from engine.sql.stored_text import read_formula
-from wire import types as t
+from engine.sql.binder.scope import Scope, Source, SourceColumn, cursor, position
+from engine.sql.deparse.stored_text import read_formula
 from wire.dataclass import dataclass
 from wire.errors import (
     AssignedTypeMismatch,
@@ -38,6 +37,7 @@ from wire.errors import (
     UndefinedTable,
     WrongObjectType,
 )
+from wire.types import pg_types as t
 
 if TYPE_CHECKING:
     from engine.sql.binder.queries import QueryBinder

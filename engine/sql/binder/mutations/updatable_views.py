@@ -19,15 +19,15 @@ from typing import TYPE_CHECKING, Final, NoReturn
 
 from sqlglot import exp
 
-from engine.catalog.objects import Constraint, Table, TableColumn, View
-from engine.plan.logical import Evaluator, Node
+from engine.catalog.model.objects import Constraint, Table, TableColumn, View
+from engine.plan_ir.expr import And, Column, Expr
+from engine.plan_ir.logical import Evaluator, Node
 from engine.sql.binder import select
 from engine.sql.binder.blocks import filtered, passed
 from engine.sql.binder.from_clause import aliased_names
 from engine.sql.binder.mutations.target import RIGHTS, Target, find_relation, require_stored, table_target, unplaced
-from engine.sql.expr import And, Column, Expr
-from engine.sql.scope import Scope, Source, SourceColumn
-from engine.sql.updatable import NOT_ONE, definition_of, why_not
+from engine.sql.binder.scope import Scope, Source, SourceColumn
+from engine.sql.deparse.updatable_views import NOT_ONE, definition_of, why_not
 from wire.dataclass import dataclass
 from wire.errors import FeatureNotSupported, ObjectNotInPrerequisiteState, SqlSyntaxError
 

@@ -12,9 +12,9 @@ import psycopg
 import pytest
 from support.local_member import LocalMember, local_member
 
-from engine.catalog.objects import Table
-from engine.catalog.statistics import ColumnStatistics, TableStatistics
-from engine.catalog.store import CatalogStore
+from engine.catalog.model.objects import Table
+from engine.catalog.model.statistics import ColumnStatistics, TableStatistics
+from engine.catalog.store.store import CatalogStore
 
 
 @pytest.fixture

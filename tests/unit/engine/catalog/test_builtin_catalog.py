@@ -12,9 +12,8 @@ import pytest
 from support.postgres_server import PostgresServer
 from support.syntax_names import SYNTAX
 
-from engine.catalog import builtin
-from engine.catalog.lookups import FOLDER
-from engine.catalog.system import FAMILIES, SYSTEM
+from engine.pg_catalog import FAMILIES, SYSTEM, builtin
+from engine.pg_catalog.system_function_sql import FOLDER
 from engine.sql.functions.registry import CALLABLE, registry
 
 _SCRIPT = Path(__file__).parents[4] / "scripts" / "extract_catalog.py"

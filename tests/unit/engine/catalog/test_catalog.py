@@ -11,14 +11,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from engine.catalog.files import DataRoots, list_files, refresh
-from engine.catalog.infer import infer_columns
-from engine.catalog.objects import Schema, Table, TableColumn, View
-from engine.catalog.store import CatalogStore
-from engine.catalog.transaction import SessionCatalog
-from engine.sql import types as st
-from wire import types as t
+from engine.catalog.model.objects import Schema, Table, TableColumn, View
+from engine.catalog.store.store import CatalogStore
+from engine.catalog.store.transaction import SessionCatalog
+from engine.common import sql_type as st
+from engine.lakes.foreign_files import DataRoots, list_files, refresh
+from engine.lakes.infer import infer_columns
 from wire.errors import DuplicateTable, InsufficientPrivilege, SerializationFailure, UndefinedFile
+from wire.types import pg_types as t
 
 COLUMNS = (TableColumn("a", st.of(t.INT4), 1), TableColumn("b", st.of(t.NUMERIC, t.numeric_typmod(15, 2)), 2, False))
 

@@ -11,11 +11,11 @@ import msgspec
 import pytest
 from support.postgres_server import Database
 
-from engine.catalog import rows
-from engine.catalog.rights import DATABASE_OID, ObjectRights
-from engine.catalog.roles import Membership, Role, Roles
-from engine.catalog.store import CatalogStore
-from engine.catalog.transaction import SessionCatalog
+from engine.catalog.model.rights import DATABASE_OID, ObjectRights
+from engine.catalog.model.roles import Membership, Role, Roles
+from engine.catalog.store import rows
+from engine.catalog.store.store import CatalogStore
+from engine.catalog.store.transaction import SessionCatalog
 from wire.errors import SerializationFailure
 
 Open = Callable[[], CatalogStore]

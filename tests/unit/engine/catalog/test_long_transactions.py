@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from support.storage_ground import created, delete, insert, values
 
-from engine.catalog.objects import DataFile
+from engine.catalog.model.objects import DataFile
 from engine.catalog.snapshot import AnyChange, Snapshot, net_changes
-from engine.catalog.store import CatalogStore
-from engine.catalog.transaction import SessionCatalog
+from engine.catalog.store.store import CatalogStore
+from engine.catalog.store.transaction import SessionCatalog
 from engine.storage.kept_rows import KeptRows
 from engine.storage.tables import FileChange
 

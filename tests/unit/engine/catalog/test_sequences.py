@@ -11,14 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from engine.catalog.counters import Block, Count, advance
-from engine.catalog.objects import Sequence
-from engine.catalog.store import CatalogStore
-from engine.catalog.transaction import SessionCatalog
-from engine.sequences import SessionSequences
-from engine.sql import types as st
-from wire import types as t
+from engine.catalog.model.counters import Block, Count, advance
+from engine.catalog.model.objects import Sequence
+from engine.catalog.store.store import CatalogStore
+from engine.catalog.store.transaction import SessionCatalog
+from engine.common import sql_type as st
+from engine.statements.shared.sequences import SessionSequences
 from wire.errors import NumericValueOutOfRange, ObjectNotInPrerequisiteState, SequenceGeneratorLimitExceeded
+from wire.types import pg_types as t
 
 
 def sequence(**more: object) -> Sequence:

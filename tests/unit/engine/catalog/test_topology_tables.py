@@ -9,22 +9,21 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from engine.catalog.elsewhere import StandIn, stand_in
-from engine.catalog.files import DataRoots, refresh
-from engine.catalog.objects import Part, Table, TableColumn, View
-from engine.catalog.store import CatalogStore
-from engine.catalog.transaction import SessionCatalog
-from engine.plan.compile.files import literal_path, plain_path
-from engine.plan.compile.storage import relation_name
-from engine.plan.spec import InstanceSpec, ReaderSpec, TableSpec
-from engine.plan.topology import LogicalSource, PhysicalSource, Topology, TopologyNode
+from engine.catalog.model.objects import Part, Table, TableColumn, View
+from engine.catalog.model.remote_file_ref import StandIn, stand_in
+from engine.catalog.store.store import CatalogStore
+from engine.catalog.store.transaction import SessionCatalog
+from engine.common import sql_type as st
+from engine.lakes.foreign_files import DataRoots, refresh
+from engine.lakes.topology_tables import topology_tables
+from engine.plan_ir.spec import InstanceSpec, ReaderSpec, TableSpec
+from engine.plan_ir.topology import LogicalSource, PhysicalSource, Topology, TopologyNode
+from engine.planner.codegen.files import literal_path, plain_path
 from engine.runtime.readable_files import ReadableFiles
-from engine.sql import types as st
-from engine.sql.parser import parse
-from engine.sql.statements import Drop
-from engine.topology_tables import topology_tables
-from engine.utility.drop import drop
-from wire import types as t
+from engine.sql.parser.nodes.statements import Drop
+from engine.sql.parser.parse import parse
+from engine.sql.trees.storage_types import relation_name
+from engine.statements.ddl.drop import drop
 from wire.errors import (
     DependentObjectsStillExist,
     DuplicateTable,
@@ -32,6 +31,7 @@ from wire.errors import (
     ObjectNotInPrerequisiteState,
     UndefinedFile,
 )
+from wire.types import pg_types as t
 
 COLUMNS = (TableColumn("x", st.of(t.INT8), 1),)
 

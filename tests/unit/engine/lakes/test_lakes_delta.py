@@ -19,15 +19,15 @@ from deltalake import DeltaTable, write_deltalake
 from support.distributed_ground import Layout, same
 from support.local_member import LocalMember, local_member
 
-from engine.catalog import partitions
-from engine.catalog.files import DataRoots
-from engine.catalog.objects import Table
+from engine.catalog.model import partitions
+from engine.catalog.model.objects import Table
 from engine.config import EngineConfig
+from engine.executors.local.database import LocalDatabase
 from engine.lakes import delta
-from engine.local.database import LocalDatabase
-from engine.plan.compile import Bindings
-from engine.plan.dispatch import specs
-from engine.plan.distribute import distribute
+from engine.lakes.foreign_files import DataRoots
+from engine.planner.codegen import Bindings
+from engine.planner.distribute import distribute
+from engine.planner.distribute.dispatch import specs
 from engine.runtime.readable_files import ReadableFiles
 
 Connection = psycopg.Connection[tuple[Any, ...]]

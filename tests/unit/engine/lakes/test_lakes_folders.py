@@ -15,16 +15,16 @@ from deltalake import DeltaTable, write_deltalake
 from support.distributed_ground import MEMBERS, Layout, same
 from support.local_member import LocalMember, local_member
 
-from engine.catalog.files import list_files
-from engine.catalog.objects import Table, TableColumn
+from engine.catalog.model.objects import Table, TableColumn
+from engine.common import sql_type as st
 from engine.config import EngineConfig
-from engine.local.database import LocalDatabase
-from engine.local.statements import readers_of
-from engine.plan.compile import Bindings, compile_plan, to_sql
-from engine.plan.logical import TableReader
-from engine.plan.splits import reading
-from engine.sql import types as st
-from wire import types as t
+from engine.executors.local.database import LocalDatabase
+from engine.executors.local.statements import readers_of
+from engine.lakes.foreign_files import list_files
+from engine.plan_ir.logical import TableReader
+from engine.planner.codegen import Bindings, compile_plan, to_sql
+from engine.planner.distribute.splits import reading
+from wire.types import pg_types as t
 
 Connection = psycopg.Connection[tuple[Any, ...]]
 

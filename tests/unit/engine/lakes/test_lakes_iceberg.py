@@ -32,8 +32,8 @@ from pyiceberg.types import DoubleType, LongType
 from support.local_member import LocalMember, local_member
 
 from engine.lakes.iceberg import Catalog
-from server.config import load
-from server.config_errors import ConfigurationError
+from server.config.config import load
+from server.config.errors import ConfigurationError
 
 Connection = psycopg.Connection[tuple[Any, ...]]
 INSTANT = dt.datetime(2024, 2, 29, 12, tzinfo=dt.UTC)

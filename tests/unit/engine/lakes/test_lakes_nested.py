@@ -20,10 +20,10 @@ from support.local_member import LocalMember, local_member
 from support.nested_files import EXPECTED, NESTED
 from support.postgres_server import PostgresServer
 
-from engine.catalog.infer import infer_columns
-from engine.catalog.objects import Table
+from engine.catalog.model.objects import Table
 from engine.config import EngineConfig
-from engine.local.database import LocalDatabase
+from engine.executors.local.database import LocalDatabase
+from engine.lakes.infer import infer_columns
 
 Connection = psycopg.Connection[tuple[Any, ...]]
 

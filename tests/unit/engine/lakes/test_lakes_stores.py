@@ -16,11 +16,11 @@ from pyiceberg.catalog.sql import SqlCatalog
 from support.local_member import LocalMember, local_member
 from support.store_ground import BUCKET, SECRET, Connection, attach, files, put, rows, store_server
 
+from engine.executors.local.errors import translate
 from engine.lakes import stores
 from engine.lakes.stores import Store
-from engine.local.errors import translate
-from server.config import load
-from server.config_errors import ConfigurationError
+from server.config.config import load
+from server.config.errors import ConfigurationError
 
 
 @pytest.fixture(scope="module")

@@ -10,8 +10,8 @@ import pytest
 from sqlglot import exp
 
 from engine.runtime.disposal import frames_of, take_apart
-from engine.sql.parser import parse
-from engine.sql.statements import Query
+from engine.sql.parser.nodes.statements import Query
+from engine.sql.parser.parse import parse
 
 _STATEMENTS = [
     "select " + ", ".join(f"a + {i} as c{i}" for i in range(200)) + " from t",

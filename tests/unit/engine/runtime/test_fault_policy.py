@@ -15,14 +15,14 @@ from sqlglot import exp
 from support.mesh_ground import MeshMember, gathered, mesh, rows
 from support.session_server import eventually
 
-from engine.distribution import CompiledQuery, DistributedQuery, Terms
-from engine.executor import BatchStream, CompiledFragment, ExecutionContext, OutputColumn, QueryId
-from engine.fault_policy import REPEATS_MAX, Policy, RepeatableQuery
-from engine.plan.planner import Choice
-from engine.runtime.mesh import Mesh
-from engine.sql import types as st
-from wire import types as t
+from engine.common import sql_type as st
+from engine.contracts.executor import BatchStream, CompiledFragment, ExecutionContext, OutputColumn, QueryId
+from engine.contracts.mesh import Mesh
+from engine.planner.planner import Choice
+from engine.statements.shared.distribution import CompiledQuery, DistributedQuery, Terms
+from engine.statements.shared.fault_policy import REPEATS_MAX, Policy, RepeatableQuery
 from wire.errors import SqlError
+from wire.types import pg_types as t
 
 _ONE = pa.schema([("c1", pa.int64())])
 _TOKENS = itertools.count(1)

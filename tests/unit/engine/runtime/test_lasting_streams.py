@@ -13,9 +13,9 @@ import pytest
 from support.mesh_ground import MeshMember, gathered, mesh, rows
 from support.session_server import eventually
 
-from engine.operators.outbound import ConnectionBroken
+from engine.exchange.listener import DataConnection
+from engine.exchange.outbound import ConnectionBroken
 from engine.runtime import runtime
-from engine.runtime.listener import DataConnection
 from engine.runtime.runtime import DistributedStream
 
 _ONE = pa.schema([("c1", pa.int64())])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 
-from engine.runtime.listener import DataListener
+from engine.exchange.listener import DataListener
 from wire.mesh.control_messages import NONCE_BYTES, Hello, Identity, encode
 from wire.mesh.framing import PREFACE
 from wire.mesh.messages import VERSION

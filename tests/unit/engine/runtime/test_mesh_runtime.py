@@ -13,10 +13,10 @@ import pytest
 from support.mesh_ground import MeshMember, gathered, mesh, rows
 from support.session_server import eventually
 
-from engine.plan.spec import ChannelSpec, EdgeSpec, FragmentSpec, InstanceSpec, MemberSpec, RouterSpec, SharedSpec
+from engine.plan_ir.spec import ChannelSpec, EdgeSpec, FragmentSpec, InstanceSpec, MemberSpec, RouterSpec, SharedSpec
 from engine.runtime.query_run import QueryRun
 from engine.runtime.runtime import DistributedStream
-from server.mesh_link import MeshLink
+from server.cluster.mesh_link import MeshLink
 from wire.errors import SqlError
 from wire.mesh.control_messages import ControlMessage, OpenChannel, Start
 

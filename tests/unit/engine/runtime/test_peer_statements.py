@@ -9,17 +9,17 @@ from sqlglot import exp
 from support.binding_ground import TestCatalog, bind
 
 from benchmarks.tpch_queries import queries
-from engine.catalog.objects import Table
-from engine.executor import EngineName
-from engine.local import executor as _executor  # noqa: F401  (registers its functions)
-from engine.local import fragment_functions as of_duckdb
-from engine.local import udf
-from engine.plan.compile import Bindings, compile_plan, to_sql
-from engine.plan.compile.dialects import snippet
-from engine.plan.planner import optimise
+from engine.catalog.model.objects import Table
+from engine.contracts.executor import EngineName
+from engine.executors.local import executor as _executor  # noqa: F401  (registers its functions)
+from engine.executors.local import fragment_functions as of_duckdb
+from engine.executors.local import udf
+from engine.executors.spark import fragment_functions as of_spark
+from engine.planner.codegen import Bindings, compile_plan, to_sql
+from engine.planner.planner import optimise
 from engine.runtime.peer_statements import PART, PeerStatements
-from engine.spark import fragment_functions as of_spark
 from engine.sql.functions.registry import registry
+from engine.sql.trees.dialects import snippet
 from wire.errors import InsufficientPrivilege
 
 ENGINES: tuple[EngineName, ...] = ("local", "spark")

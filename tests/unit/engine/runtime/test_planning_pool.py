@@ -15,10 +15,10 @@ from support.local_member import LocalMember, local_member
 from support.member_process import wait_until
 from support.session_server import eventually
 
+from engine.common.interrupts import check_for_interrupts
 from engine.runtime.operation_pool import OperationPool
 from engine.runtime.planning_pool import PlanningPool
-from engine.sql.interrupts import check_for_interrupts
-from engine.sql.parser import parse
+from engine.sql.parser.parse import parse
 from wire.errors import OutOfMemory
 
 _ROOM = 1 << 40

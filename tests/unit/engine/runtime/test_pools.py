@@ -15,8 +15,8 @@ from contextlib import contextmanager
 
 import pytest
 
-from engine.catalog.asking import waiting
-from engine.runtime.fragment_pool import FragmentPool
+from engine.catalog.store.request_clock import waiting
+from engine.common.fragment_pool import FragmentPool
 from engine.runtime.operation_pool import OperationPool
 
 SECONDS = 30.0

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from engine.runtime.shielded import closed_in_turn, shielded, stopped, together
+from engine.common.shielded import closed_in_turn, shielded, stopped, together
 
 TURNS = 6
 

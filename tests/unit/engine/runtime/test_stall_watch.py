@@ -8,8 +8,8 @@ import time
 
 from support.session_server import eventually
 
+from engine.common.pool_calls import Call
 from engine.runtime.operation_pool import OperationPool
-from engine.runtime.pool_calls import Call
 from engine.runtime.stall_watch import StallWatch
 
 

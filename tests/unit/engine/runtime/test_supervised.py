@@ -7,7 +7,7 @@ import logging
 
 import pytest
 
-from engine.runtime.supervised import Background, Backoff, Supervised
+from engine.common.supervised import Background, Backoff, Supervised
 
 
 def test_pauses_double_up_to_a_bound() -> None:

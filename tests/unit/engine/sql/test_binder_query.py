@@ -8,8 +8,9 @@ from typing import TypeVar
 import pytest
 from support.binding_ground import TestCatalog, bind
 
-from engine.plan.free_columns import free_columns
-from engine.plan.logical import (
+from engine.plan_ir.expr import AggregateCall, And, Call, Coalesce, ColumnRef, Subquery, WindowCall
+from engine.plan_ir.free_columns import free_columns
+from engine.plan_ir.logical import (
     Aggregator,
     CteReader,
     DistinctOn,
@@ -26,10 +27,9 @@ from engine.plan.logical import (
     Window,
     With,
 )
-from engine.plan.rewrite import walk_all
-from engine.sql.expr import AggregateCall, And, Call, Coalesce, ColumnRef, Subquery, WindowCall
-from wire import types as t
+from engine.plan_ir.rewrite import walk_all
 from wire.errors import FeatureNotSupported, SqlError, StatementTooComplex, UndefinedColumn
+from wire.types import pg_types as t
 
 NodeT = TypeVar("NodeT", bound=Node)
 

@@ -7,15 +7,15 @@ import pytest
 from support.expression_ground import Ground, bind
 from support.postgres_server import PostgresServer
 
-from engine.sql import types as st
+from engine.common import sql_type as st
+from engine.common.sql_type import SqlType
+from engine.plan_ir.expr import Call, Const
 from engine.sql.binder import casts, literals
 from engine.sql.binder.casts import Means, can_coerce, find_pathway
 from engine.sql.binder.resolution import common_of
-from engine.sql.expr import Call, Const
 from engine.sql.functions import CastContext
-from engine.sql.types import SqlType
-from wire import types as t
 from wire.errors import CannotCoerce, StringDataRightTruncation
+from wire.types import pg_types as t
 
 _CONTEXTS = {"i": "implicit", "a": "assignment", "e": "explicit"}
 

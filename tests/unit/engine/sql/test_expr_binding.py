@@ -8,15 +8,28 @@ from typing import Any
 import pytest
 from support.expression_ground import Ground, bind
 
-from engine.sql import types as st
+from engine.common import sql_type as st
+from engine.common.sql_type import SqlType
+from engine.plan_ir.expr import (
+    And,
+    Const,
+    ContextRef,
+    Expr,
+    InList,
+    IsNull,
+    Not,
+    Or,
+    ParamRef,
+    Row,
+    Subquery,
+    SubqueryKind,
+)
 from engine.sql.binder.patterns import like_escape, similar_to_escape
-from engine.sql.expr import And, Const, ContextRef, Expr, InList, IsNull, Not, Or, ParamRef, Row, Subquery, SubqueryKind
-from engine.sql.scope import ParameterTypes
-from engine.sql.types import SqlType
-from wire import types as t
-from wire.carriers import NumericScale
+from engine.sql.binder.scope import ParameterTypes
 from wire.errors import AmbiguousParameter, FeatureNotSupported, IndeterminateDatatype, SqlError
-from wire.text_settings import InputSettings
+from wire.types import pg_types as t
+from wire.types.carriers import NumericScale
+from wire.types.text_settings import InputSettings
 
 
 def const(sql: str) -> Const:

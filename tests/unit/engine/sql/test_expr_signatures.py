@@ -6,7 +6,7 @@ from support.syntax_names import SYNTAX
 
 from engine.sql.functions import Function, signatures
 from engine.sql.functions.registry import Registry, registry
-from wire import types as t
+from wire.types import pg_types as t
 
 
 def _key(row: Function) -> tuple[bool, str, tuple[t.PgType, ...], bool]:

@@ -9,18 +9,18 @@ from typing import Final
 import pytest
 from support.binding_ground import TestCatalog, bind
 
-from engine.plan.compile import Bindings, compile_plan, to_sql
-from engine.plan.planner import optimise
-from engine.plan.pruning import pruned
-from engine.plan.rewrite import size, walk_all
+from engine.common.interrupts import StatementWork, check_for_interrupts, working
+from engine.plan_ir.rewrite import size, walk_all
+from engine.planner.codegen import Bindings, compile_plan, to_sql
+from engine.planner.optimizer.pruning import pruned
+from engine.planner.planner import optimise
 from engine.sql.binder import bind_query
-from engine.sql.interrupts import StatementWork, check_for_interrupts, working
-from engine.sql.lexer import tokenize
-from engine.sql.parser import parse
-from engine.sql.scope import BindContext, ParameterTypes
-from engine.sql.statements import Query
+from engine.sql.binder.scope import BindContext, ParameterTypes
+from engine.sql.parser.lexer import tokenize
+from engine.sql.parser.nodes.statements import Query
+from engine.sql.parser.parse import parse
 from wire.errors import OutOfMemory, QueryCanceled
-from wire.text_settings import InputSettings
+from wire.types.text_settings import InputSettings
 
 _SQL: Final = "select o_orderkey + 1 from orders where o_custkey in (1, 2) or o_comment like 'a%'"
 _BINDINGS: Final = Bindings({}, {}, "UTC")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from engine.sql.masking import masked, shown
+from engine.sql.parser.masking import masked, shown
 
 
 @pytest.mark.parametrize(

@@ -7,21 +7,21 @@ from dataclasses import replace
 
 import pytest
 
-from engine.catalog.fixed import FixedCatalog
-from engine.catalog.objects import Constraint, Storage, Table, TableColumn
-from engine.mutation.files import only_files
-from engine.mutation.intents import Intents, collected
-from engine.plan.logical import FILE, ROW, Final, Mutate, TableReader
-from engine.plan.planner import optimise
-from engine.plan.rewrite import walk_all
-from engine.sql import types as st
+from engine.catalog.model.objects import Constraint, Storage, Table, TableColumn
+from engine.common import sql_type as st
+from engine.pg_catalog.fixed_catalog import FixedCatalog
+from engine.plan_ir.logical import FILE, ROW, Final, Mutate, TableReader
+from engine.plan_ir.rewrite import walk_all
+from engine.planner.planner import optimise
 from engine.sql.binder.mutations import BoundMutation, bind_mutation
-from engine.sql.parser import parse
-from engine.sql.scope import BindContext, ParameterTypes
-from engine.sql.statements import MutationStatement
-from wire import types as t
+from engine.sql.binder.scope import BindContext, ParameterTypes
+from engine.sql.parser.nodes.statements import MutationStatement
+from engine.sql.parser.parse import parse
+from engine.statements.dml.intents import Intents, collected
+from engine.statements.shared.plan_files import only_files
 from wire.errors import SqlError
-from wire.text_settings import InputSettings
+from wire.types import pg_types as t
+from wire.types.text_settings import InputSettings
 
 _COLUMNS = (
     TableColumn("a", st.of(t.INT4), 1, nullable=False),

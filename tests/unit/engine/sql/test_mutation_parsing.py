@@ -5,8 +5,17 @@ from __future__ import annotations
 import pytest
 from sqlglot import exp
 
-from engine.sql.parser import parse
-from engine.sql.statements import Delete, Insert, Merge, PrepareStatement, Query, Statement, Truncate, Update
+from engine.sql.parser.nodes.statements import (
+    Delete,
+    Insert,
+    Merge,
+    PrepareStatement,
+    Query,
+    Statement,
+    Truncate,
+    Update,
+)
+from engine.sql.parser.parse import parse
 from wire.errors import FeatureNotSupported, SqlSyntaxError
 
 

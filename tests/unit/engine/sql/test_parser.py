@@ -6,9 +6,9 @@ from __future__ import annotations
 import pytest
 from sqlglot import exp
 
-from engine.sql.parser import parse
-from engine.sql.scope import position
-from engine.sql.statements import Query
+from engine.sql.binder.scope import position
+from engine.sql.parser.nodes.statements import Query
+from engine.sql.parser.parse import parse
 from wire.errors import CharacterNotInRepertoire, FeatureNotSupported, SqlSyntaxError, StatementTooComplex
 
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from engine.sql import statements as s
-from engine.sql.parser import parse
-from engine.sql.statements import QualifiedName
-from engine.sql.type_names import resolve_type
+from engine.sql.binder.type_names import resolve_type
+from engine.sql.parser.nodes import statements as s
+from engine.sql.parser.nodes.statements import QualifiedName
+from engine.sql.parser.parse import parse
 from wire.errors import FeatureNotSupported, SqlError, SqlSyntaxError
 
 

@@ -10,8 +10,8 @@ from typing import Any, Final
 import pytest
 from support.binding_ground import TestCatalog, bind
 
-from engine.plan.compile import Bindings, compile_plan, to_sql
-from engine.plan.planner import optimise
+from engine.planner.codegen import Bindings, compile_plan, to_sql
+from engine.planner.planner import optimise
 
 
 def _list(separator: str, item: Callable[[int], str]) -> Callable[[int], str]:

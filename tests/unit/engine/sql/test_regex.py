@@ -8,7 +8,7 @@ from engine.sql.functions.regexp import replacement_parts
 from engine.sql.regex.agreement import longest_first, prefers_short, same_groups, same_span
 from engine.sql.regex.render import render, render_test
 from wire.errors import FeatureNotSupported, InvalidParameterValue, InvalidRegularExpression
-from wire.regular_expressions import Options, Pattern, read, read_options
+from wire.regex.grammar import Options, Pattern, read, read_options
 
 
 def _read(pattern: str, options: str = "") -> Pattern:

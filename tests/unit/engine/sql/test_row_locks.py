@@ -9,8 +9,8 @@ import pytest
 from support.binding_ground import TestCatalog, bind
 from support.storage_ground import created, delete, insert, table, values
 
-from engine.catalog.store import CatalogStore
-from engine.catalog.transaction import SessionCatalog
+from engine.catalog.store.store import CatalogStore
+from engine.catalog.store.transaction import SessionCatalog
 from wire.errors import SerializationFailure
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from engine.sql.stored_names import MARK, marked
-from engine.sql.stored_text import (
+from engine.sql.deparse.stored_names import MARK, marked
+from engine.sql.deparse.stored_text import (
     columns_of,
     nextval,
     quoted,

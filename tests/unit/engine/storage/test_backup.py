@@ -12,17 +12,17 @@ import pytest
 from support.postgres_server import PostgresServer
 from support.storage_ground import created, delete, insert, on_disk, table, values
 
-from engine.catalog.counters import Count
-from engine.catalog.objects import Schema, Sequence, View
-from engine.catalog.store import CatalogStore
-from engine.catalog.transaction import SessionCatalog
-from engine.sql import types as st
+from engine.catalog.model.counters import Count
+from engine.catalog.model.objects import Schema, Sequence, View
+from engine.catalog.store.backup import back_up, restore
+from engine.catalog.store.publication import remove_dropped
+from engine.catalog.store.store import CatalogStore
+from engine.catalog.store.transaction import SessionCatalog
+from engine.common import sql_type as st
 from engine.storage import tables
-from engine.storage.backup import back_up, restore
 from engine.storage.claims import Hold, is_held
-from engine.storage.publish import remove_dropped
-from wire import types as t
 from wire.errors import DataCorrupted, ObjectInUse, SqlError, UndefinedFile
+from wire.types import pg_types as t
 
 LONG_AGO = 1_000_000_000
 FOR_EVER = 1 << 40

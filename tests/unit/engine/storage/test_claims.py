@@ -11,10 +11,10 @@ import pytest
 from support.local_member import local_member
 from support.storage_ground import created, insert, table
 
-from engine.catalog.files import refresh
-from engine.catalog.store import CatalogStore
-from engine.catalog.transaction import SessionCatalog
-from engine.mutation.compaction import is_contested
+from engine.catalog.store.store import CatalogStore
+from engine.catalog.store.transaction import SessionCatalog
+from engine.lakes.foreign_files import refresh
+from engine.statements.maintenance.compaction import is_contested
 from engine.storage.claims import Claim, is_claimed
 
 

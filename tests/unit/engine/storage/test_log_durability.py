@@ -13,16 +13,16 @@ import pyarrow as pa
 import pytest
 from support.storage_ground import created, insert, table, values
 
-from engine.catalog.objects import TableColumn
-from engine.catalog.store import CatalogStore
-from engine.catalog.transaction import SessionCatalog
-from engine.sql import types as st
+from engine.catalog.model.objects import TableColumn
+from engine.catalog.store.publication import pending
+from engine.catalog.store.store import CatalogStore
+from engine.catalog.store.transaction import SessionCatalog
+from engine.common import sql_type as st
 from engine.storage import delta, disk
-from engine.storage.publish import pending
 from engine.storage.staging import TableWriter
 from engine.storage.tables import DROPPED_SECONDS
-from wire import types as t
 from wire.errors import DataCorrupted, IoError
+from wire.types import pg_types as t
 
 T = TypeVar("T")
 
@@ -239,7 +239,7 @@ def test_a_removed_folder_is_gone_for_good_before_the_catalog_forgets_it(
     catalog = SessionCatalog(store)
     catalog.remove(table(catalog))
     now = time.time()
-    monkeypatch.setattr("engine.catalog.store.time.time", lambda: now + DROPPED_SECONDS + 1)
+    monkeypatch.setattr("engine.catalog.store.store.time.time", lambda: now + DROPPED_SECONDS + 1)
     with watched() as watching:
         watching.refuses = lambda path: path == store.tables
         with pytest.raises(OSError, match="Input/output"):

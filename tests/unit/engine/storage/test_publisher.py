@@ -9,8 +9,8 @@ from deltalake.exceptions import DeltaError
 from support.member_process import wait_until
 from support.storage_ground import created, insert
 
-from engine.catalog.store import CatalogStore
-from engine.catalog.transaction import SessionCatalog
+from engine.catalog.store.store import CatalogStore
+from engine.catalog.store.transaction import SessionCatalog
 from engine.storage import delta
 
 
@@ -47,7 +47,7 @@ def test_a_folder_that_cannot_be_removed_holds_up_no_table(tmp_path: Path, monke
     catalog = SessionCatalog(store)
     created(catalog, "t")
     insert(catalog, 1)
-    monkeypatch.setattr("engine.catalog.store.remove_dropped", fails)
+    monkeypatch.setattr("engine.catalog.store.store.remove_dropped", fails)
     with pytest.raises(PermissionError):
         store.publish()
     assert not store.pending()

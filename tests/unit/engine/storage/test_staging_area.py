@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from engine.catalog.objects import DataFile
+from engine.catalog.model.objects import DataFile
+from engine.storage.in_flight_files import Underway
 from engine.storage.staging_area import StagingArea, new_name
-from engine.storage.underway import Underway
 from wire.errors import IoError
 
 

@@ -12,16 +12,16 @@ import pytest
 from deltalake import DeltaTable
 from support.storage_ground import COLUMNS, created, delete, insert, on_disk, rows_of, staged, table, values
 
-from engine.catalog.objects import Table
-from engine.catalog.store import CatalogStore
-from engine.catalog.store_sqlite import SqliteDatabase
-from engine.catalog.transaction import SessionCatalog
-from engine.sql import types as st
-from engine.storage.publish import remove_dropped
+from engine.catalog.model.objects import Table
+from engine.catalog.store.publication import remove_dropped
+from engine.catalog.store.sqlite import SqliteDatabase
+from engine.catalog.store.store import CatalogStore
+from engine.catalog.store.transaction import SessionCatalog
+from engine.common import sql_type as st
 from engine.storage.staging import TableWriter
 from engine.storage.tables import DROPPED_SECONDS
-from wire import types as t
 from wire.errors import DataCorrupted, DuplicateTable, FeatureNotSupported, InternalError, SerializationFailure
+from wire.types import pg_types as t
 
 
 @pytest.fixture

@@ -18,10 +18,10 @@ import pytest
 from deltalake import DeltaTable
 from support.storage_ground import created, delete, insert, table, values
 
-from engine.catalog.store import CatalogStore
-from engine.catalog.store_sqlite import SqliteDatabase
-from engine.catalog.transaction import SessionCatalog
-from engine.storage.publish import Step, pending
+from engine.catalog.store.publication import Step, pending
+from engine.catalog.store.sqlite import SqliteDatabase
+from engine.catalog.store.store import CatalogStore
+from engine.catalog.store.transaction import SessionCatalog
 from wire.errors import DataCorrupted
 
 ROUNDS = 3

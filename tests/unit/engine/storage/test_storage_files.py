@@ -15,19 +15,19 @@ import pytest
 from deltalake import DeltaTable
 from support.plans import GT, Plans, call, const, ref
 
-from engine.carry import carrier_of
-from engine.catalog.objects import DataFile, Storage, Table, TableColumn
+from engine.catalog.model.objects import DataFile, Storage, Table, TableColumn
+from engine.common import sql_type as st
+from engine.common.sql_type import SqlType
 from engine.config import EngineConfig
-from engine.executor import ExecutionContext, QueryId
-from engine.local.executor import LocalExecutor
-from engine.plan.compile import Bindings, compile_plan
-from engine.plan.logical import Final
-from engine.sql import types as st
-from engine.sql.types import SqlType
+from engine.contracts.executor import ExecutionContext, QueryId
+from engine.contracts.output_cast import carrier_of
+from engine.executors.local.executor import LocalExecutor
+from engine.plan_ir.logical import Final
+from engine.planner.codegen import Bindings, compile_plan
 from engine.storage import delta, staging
 from engine.storage.staging import TableWriter
-from wire import types as t
 from wire.errors import IoError, NumericValueOutOfRange
+from wire.types import pg_types as t
 
 INT4, FLOAT8, TEXT = st.of(t.INT4), st.of(t.FLOAT8), st.of(t.TEXT)
 

@@ -10,16 +10,16 @@ from support import stored_values
 from support.plans import Plans
 from support.stored_values import ROWS, comparable
 
-from engine.catalog.objects import Table, TableColumn
+from engine.catalog.model.objects import Table, TableColumn
+from engine.common import sql_type as st
 from engine.config import EngineConfig
-from engine.executor import ExecutionContext, QueryId
-from engine.local.executor import LocalExecutor
-from engine.plan.compile import Bindings, compile_plan
-from engine.plan.logical import Final
-from engine.sql import types as st
+from engine.contracts.executor import ExecutionContext, QueryId
+from engine.executors.local.executor import LocalExecutor
+from engine.plan_ir.logical import Final
+from engine.planner.codegen import Bindings, compile_plan
 from engine.storage.types import file_schema
-from wire import types as t
 from wire.errors import FeatureNotSupported
+from wire.types import pg_types as t
 
 
 async def read_locally(table: Table, folder: Path) -> pa.RecordBatch:

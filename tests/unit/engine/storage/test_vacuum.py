@@ -14,12 +14,12 @@ import pytest
 from support.local_member import local_member, say
 from support.storage_ground import COLUMNS, created, delete, insert, on_disk, staged, table, values
 
-from engine.catalog.store import CatalogStore
-from engine.catalog.transaction import SessionCatalog
+from engine.catalog.store.store import CatalogStore
+from engine.catalog.store.transaction import SessionCatalog
 from engine.storage import delta, tables
 from engine.storage.disk import Disk, replaced
+from engine.storage.in_flight_files import UNDERWAY, Keeper
 from engine.storage.staging_area import StagingArea, new_name
-from engine.storage.underway import UNDERWAY, Keeper
 from wire.errors import DataCorrupted
 
 HOUR = 3600.0

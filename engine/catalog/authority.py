@@ -1,0 +1,160 @@
+"""What whoever acts may do: the one place that says `permission denied` and `must be owner`.
+
+An `Authority` is a role and a state of the catalog, made when a statement runs. Nothing is looked up for a superuser, but for what
+views read in the name of their owners.
+
+Source: PostgreSQL 15, execMain.c (ExecCheckRTEPerms), aclchk.c (aclcheck_error), namespace.c, tablecmds.c.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from engine.catalog.model import acl
+from engine.catalog.model.acl import Kind
+from engine.catalog.model.objects import DATABASE, Relation, Sequence, StoredRelation, Table
+from engine.catalog.model.rights import DATABASE_OID, Judge, Rights
+from engine.catalog.model.roles import Role, Roles, anybody
+from engine.catalog.model.user_types import UserType
+from engine.catalog.snapshot import TEMPORARY, Snapshot
+from engine.plan_ir.requirements import Requirement
+from wire.dataclass import dataclass
+from wire.errors import InsufficientPrivilege
+from wire.types import pg_types as t
+
+
+class SchemaDenied(InsufficientPrivilege):
+    """A name's schema may not be used."""
+
+
+@dataclass(frozen=True, slots=True)
+class Authority:
+    """role: whose rights count. judge: of the state of the catalog that the statement sees."""
+
+    role: Role
+    judge: Judge
+
+    # -- statements over rows ------------------------------------------------------------------------------------
+
+    def require(self, requirements: Iterable[Requirement]) -> None:
+        """Raises InsufficientPrivilege for the first requirement that is not met."""
+        superuser = self.role.superuser
+        for needed in requirements:
+            if needed.whom is None and superuser:
+                continue
+            whom = self.role.oid if needed.whom is None else needed.whom
+            if not self._is_met(needed, whom):
+                raise denied(needed.kind, needed.name)
+
+    def _is_met(self, needed: Requirement, whom: int) -> bool:
+        kind: Kind = "s" if needed.kind == "sequence" else "r"
+        left = needed.rights & ~self.judge.may(whom, needed.relation, kind, needed.rights)
+        if left & ~(acl.SELECT | acl.INSERT | acl.UPDATE):
+            return False
+        asked = ((acl.SELECT, needed.read), (acl.INSERT, needed.inserted), (acl.UPDATE, needed.updated))
+        return all(self._by_columns(whom, needed.relation, right, columns) for right, columns in asked if left & right)
+
+    def _by_columns(self, whom: int, relation: int, right: int, columns: frozenset[int]) -> bool:
+        if not columns:
+            return self.judge.may_any_column(whom, relation, right)
+        return self.judge.may_columns(whom, relation, columns, right)
+
+    def may_read(self, relation: StoredRelation | Relation) -> bool:
+        """SELECT on the whole relation."""
+        letter: Kind = "s" if isinstance(relation, Sequence) else "r"
+        return relation.schema == TEMPORARY or self.may(relation.oid, letter, acl.SELECT)
+
+    def may_read_or_use(self, sequence: Sequence) -> bool:
+        """SELECT or USAGE on a sequence."""
+        return self.may_read(sequence) or self.may(sequence.oid, "s", acl.USAGE)
+
+    def readable_columns(self, table: Table) -> frozenset[int]:
+        """The numbers of the columns that the role may SELECT, of the table as a whole or each by itself."""
+        numbers = (column.number for column in table.columns)
+        if self.may_read(table):
+            return frozenset(numbers)
+        return frozenset(n for n in numbers if self.judge.may_column(self.role.oid, table.oid, n, acl.SELECT))
+
+    # -- objects -------------------------------------------------------------------------------------------------
+
+    def owns(self, relation: StoredRelation | Relation | UserType) -> bool:
+        return relation.schema == TEMPORARY or self.judge.owns(self.role, relation.oid)
+
+    def require_owner(self, relation: StoredRelation | Relation | UserType, kind: str) -> None:
+        """kind: what messages call it. Raises InsufficientPrivilege."""
+        if not self.owns(relation):
+            raise InsufficientPrivilege(f"must be owner of {kind} {relation.name}")
+
+    def require_schema_owner(self, oid: int, name: str) -> None:
+        if not self.judge.owns(self.role, oid):
+            raise InsufficientPrivilege(f"must be owner of schema {name}")
+
+    def may(self, oid: int, kind: Kind, rights: int) -> bool:
+        """Whether all of them."""
+        return self.role.superuser or self.judge.may(self.role.oid, oid, kind, rights) == rights
+
+    def require_relation(self, relation: StoredRelation | Relation, kind: str, rights: int) -> None:
+        letter: Kind = "s" if isinstance(relation, Sequence) else "r"
+        if relation.schema != TEMPORARY and not self.may(relation.oid, letter, rights):
+            raise denied(kind, relation.name)
+
+    def require_type(self, typ: t.PgType) -> None:
+        """USAGE on a type, or on what it is an array of."""
+        used = t.element_of(typ) if typ.is_array else typ
+        if not self.may(used.oid, "T", acl.USAGE):
+            raise denied("type", used.sql_name)
+
+    def require_any(self, relation: StoredRelation, kind: str, rights: int) -> None:
+        """One of these rights on a table or a view."""
+        own = relation.schema == TEMPORARY or self.role.superuser
+        if not own and not self.judge.may(self.role.oid, relation.oid, "r", rights):
+            raise denied(kind, relation.name)
+
+    def require_references(self, relation: StoredRelation, kind: str, columns: Iterable[int]) -> None:
+        """REFERENCES on a table, or on each of these columns."""
+        if relation.schema == TEMPORARY or self.may(relation.oid, "r", acl.REFERENCES):
+            return
+        if not self.judge.may_columns(self.role.oid, relation.oid, columns, acl.REFERENCES):
+            raise denied(kind, relation.name)
+
+    def require_sequence(self, sequence: Sequence, *either: int) -> None:
+        """One of these rights on a sequence. An identity column's own is used in the name of its table's owner."""
+        if sequence.internal or sequence.schema == TEMPORARY:
+            return
+        if not any(self.may(sequence.oid, "s", right) for right in either):
+            raise denied("sequence", sequence.name)
+
+    # -- where things are made -----------------------------------------------------------------------------------
+
+    def may_use(self, snapshot: Snapshot, schema: str) -> bool:
+        """Whether names are looked up in a schema; those of the system are everybody's."""
+        there = snapshot.schemas.get(schema)
+        return there is None or self.may(there.oid, "n", acl.USAGE)
+
+    def require_usage(self, snapshot: Snapshot, schema: str) -> None:
+        """Raises SchemaDenied."""
+        if not self.may_use(snapshot, schema):
+            raise SchemaDenied(f"permission denied for schema {schema}")
+
+    def require_creation(self, snapshot: Snapshot, schema: str) -> None:
+        """Raises InsufficientPrivilege where nothing may be created in a schema."""
+        if schema == TEMPORARY:
+            if not self.may(DATABASE_OID, "d", acl.TEMPORARY):
+                raise InsufficientPrivilege(f'permission denied to create temporary tables in database "{DATABASE}"')
+            return
+        there = snapshot.schemas.get(schema)
+        if there is not None and not self.may(there.oid, "n", acl.CREATE):
+            raise SchemaDenied(f"permission denied for schema {schema}")
+
+    def require_new_schemas(self) -> None:
+        if not self.may(DATABASE_OID, "d", acl.CREATE):
+            raise denied("database", DATABASE)
+
+
+def denied(kind: str, name: str) -> InsufficientPrivilege:
+    return InsufficientPrivilege(f"permission denied for {kind} {name}")
+
+
+#: Who may do everything, as the server itself.
+UNBOUNDED: Final = Authority(anybody("sluice"), Judge(Rights(), Roles()))

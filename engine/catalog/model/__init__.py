@@ -1,0 +1,1 @@
+"""Catalog objects as immutable values: relations, types, roles, privileges, statistics."""

@@ -1,0 +1,61 @@
+"""The arithmetic of sequences: from where a counter stands to the next values, and where it stands then.
+
+A counter is a value and whether it was given out already, as in PostgreSQL (`last_value`, `is_called`). Values are taken in
+blocks: a statement that needs a thousand asks once. Nothing here knows of transactions: a value that was given is never given
+again (until CYCLE), whatever became of whoever asked.
+
+Source: PostgreSQL 15, sequence.c (nextval_internal, do_setval).
+"""
+
+from __future__ import annotations
+
+from engine.catalog.model.objects import Sequence
+from wire.dataclass import dataclass
+from wire.errors import SequenceGeneratorLimitExceeded
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """value: the last value given, or the next one where it was not `called` yet."""
+
+    value: int
+    called: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Values that are the taker's: `first`, `first + increment` ... , `count` of them."""
+
+    first: int
+    increment: int
+    count: int
+
+    @property
+    def last(self) -> int:
+        return self.first + self.increment * (self.count - 1)
+
+
+def advance(sequence: Sequence, at: Count | None, count: int) -> tuple[Block, Count]:
+    """The next values, at most `count`: fewer where the sequence ends or begins anew. at: None before the first use.
+
+    Raises SequenceGeneratorLimitExceeded where there is none.
+    """
+    assert count > 0
+    first = _next(sequence, at)
+    step = sequence.increment
+    room = (sequence.maximum - first) // step if step > 0 else (first - sequence.minimum) // -step
+    block = Block(first, step, min(count, room + 1))
+    return block, Count(block.last, called=True)
+
+
+def _next(sequence: Sequence, at: Count | None) -> int:
+    if at is None or not at.called:
+        return sequence.first if at is None else at.value
+    value = at.value + sequence.increment
+    if sequence.minimum <= value <= sequence.maximum:
+        return value
+    up = sequence.increment > 0
+    if sequence.cycle:
+        return sequence.minimum if up else sequence.maximum
+    which, bound = ("maximum", sequence.maximum) if up else ("minimum", sequence.minimum)
+    raise SequenceGeneratorLimitExceeded(f'nextval: reached {which} value of sequence "{sequence.name}" ({bound})')

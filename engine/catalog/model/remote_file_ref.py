@@ -1,0 +1,40 @@
+"""Stand-ins for files that another member holds: what stands among a table's files for a part that nobody here can list.
+
+    /dev/null/south/parquet/orders/south/*.parquet
+
+A stand-in says member, format and path, which is all that the holder needs to find the files when it is to read them, and
+it is unique among all members. It lies below /dev/null, where no file can be: whoever asks the file system about one (how
+large is it, what do its footers say) is told that there is none, as of any file out of reach, and never about another file.
+
+Considered and rejected: a URI (Arrow takes those for file systems of its own), and a class of its own among the files
+(every place that handles a file's name would have two cases, and hardly any of them has something different to do).
+"""
+
+from __future__ import annotations
+
+from typing import Final, cast
+
+from engine.catalog.model.objects import FileFormat
+from wire.dataclass import dataclass
+
+_PREFIX: Final = "/dev/null/"
+
+
+@dataclass(frozen=True, slots=True)
+class StandIn:
+    """path: as the topology says it: relative ones begin at the holder's data directory."""
+
+    member: str
+    format: FileFormat
+    path: str
+
+    def __str__(self) -> str:
+        return f"{_PREFIX}{self.member}/{self.format}/{self.path}"
+
+
+def stand_in(file: str) -> StandIn | None:
+    """What a file's name stands for; None for the name of an ordinary file."""
+    if not file.startswith(_PREFIX):
+        return None
+    member, file_format, path = [*file.removeprefix(_PREFIX).split("/", 2), "", ""][:3]
+    return StandIn(member, cast("FileFormat", file_format), path)

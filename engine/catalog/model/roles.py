@@ -1,0 +1,181 @@
+"""Roles: who may do what, as values. A snapshot of the catalog has all of them (`Roles`), a change makes new ones.
+
+While there is no role, everybody who is let in may do everything, under whatever name. Who creates the first role becomes one as
+well: the owner of what there was before (OID 10, as the role that initdb makes), so that nobody is locked out by his own doing.
+After that a name that is no role is `anybody`: whether such a client is let in at all is for the rules of authentication to say
+(`server.auth.gate`); one that is, is trusted, which among roles means a superuser.
+
+What a role keeps of its password is a verifier (`wire.verifiers`). Memberships are with the member, settings with their role.
+
+Source: PostgreSQL 15, 22 "Database Roles"; acl.c (roles_is_member_of, has_privs_of_role), user.c.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import field
+from typing import Final
+
+from wire.dataclass import dataclass
+
+#: The role of who created the first one. As in PostgreSQL it cannot be dropped.
+FIRST_ROLE: Final = 10
+#: Roles that are there from the beginning (pg_authid.dat), by which ordinary ones are given rights that are no object's.
+#: Whoever owns the database is a member of it, and nobody else can be.
+DATABASE_OWNER: Final = 6171
+READ_ALL_DATA: Final = 6181
+WRITE_ALL_DATA: Final = 6182
+READ_ALL_SETTINGS: Final = 3374
+READ_ALL_STATS: Final = 3375
+SIGNAL_BACKEND: Final = 4200
+READ_SERVER_FILES: Final = 4569
+WRITE_SERVER_FILES: Final = 4570
+CHECKPOINT: Final = 4544
+#: Names that mean something else where a role is named.
+RESERVED: Final = ("public", "none")
+FOREVER: Final = 2**63 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Membership:
+    """Of the role that has it, in another. role, grantor: OIDs. admin: whether it may let others in."""
+
+    role: int
+    admin: bool = False
+    grantor: int = FIRST_ROLE
+
+
+@dataclass(frozen=True, slots=True)
+class Role:
+    """login: whether it may connect. inherit: whether it may do what its roles may without SET ROLE.
+    connection_limit: -1 is none. password: what it keeps of it; None is none. valid_until: of the password, microseconds since
+    1970; None is for ever, and FOREVER is too, said. settings: name and value, in the order they were given; here: those
+    of the database, which win. all_settings, all_here: of the first role: the same of everybody, over which a role's own win.
+    secret: of the first role: what verifiers of roles that do not exist are made with, in hexadecimal digits."""
+
+    oid: int
+    name: str
+    superuser: bool = False
+    inherit: bool = True
+    createrole: bool = False
+    createdb: bool = False
+    login: bool = False
+    replication: bool = False
+    bypassrls: bool = False
+    connection_limit: int = -1
+    password: str | None = field(default=None, repr=False)
+    valid_until: int | None = None
+    member_of: tuple[Membership, ...] = ()
+    settings: tuple[tuple[str, str], ...] = ()
+    here: tuple[tuple[str, str], ...] = ()
+    all_settings: tuple[tuple[str, str], ...] = ()
+    all_here: tuple[tuple[str, str], ...] = ()
+    comment: str | None = None
+    secret: str = field(default="", repr=False)
+
+    def membership(self, role: int) -> Membership | None:
+        return next((m for m in self.member_of if m.role == role), None)
+
+
+def anybody(name: str) -> Role:
+    """Who has been let in and is no role."""
+    return Role(FIRST_ROLE, name, superuser=True, createrole=True, createdb=True, login=True)
+
+
+_MONITORING: Final = (3374, 3375, 3377)
+PREDEFINED: Final[Mapping[str, Role]] = {
+    role.name: role
+    for role in (
+        Role(DATABASE_OWNER, "pg_database_owner"),
+        Role(READ_ALL_DATA, "pg_read_all_data"),
+        Role(WRITE_ALL_DATA, "pg_write_all_data"),
+        Role(3373, "pg_monitor", member_of=tuple(Membership(oid) for oid in _MONITORING)),
+        Role(READ_ALL_SETTINGS, "pg_read_all_settings"),
+        Role(READ_ALL_STATS, "pg_read_all_stats"),
+        Role(3377, "pg_stat_scan_tables"),
+        Role(READ_SERVER_FILES, "pg_read_server_files"),
+        Role(WRITE_SERVER_FILES, "pg_write_server_files"),
+        Role(4571, "pg_execute_server_program"),
+        Role(SIGNAL_BACKEND, "pg_signal_backend"),
+        Role(CHECKPOINT, "pg_checkpoint"),
+    )
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Roles:
+    """All roles by name. Those that were there from the beginning come with the first one that is made; they are not stored."""
+
+    by_name: Mapping[str, Role] = field(default_factory=dict)
+
+    def __bool__(self) -> bool:
+        return bool(self.by_name)
+
+    def __iter__(self) -> Iterator[Role]:
+        yield from self.by_name.values()
+        if self.by_name:
+            yield from PREDEFINED.values()
+
+    def named(self, name: str) -> Role | None:
+        return self.by_name.get(name) or PREDEFINED.get(name)
+
+    def of(self, name: str) -> Role:
+        """Who a session's user is."""
+        return self.by_name.get(name) or anybody(name)
+
+    def with_oid(self, oid: int) -> Role | None:
+        return next((role for role in (*self.by_name.values(), *PREDEFINED.values()) if role.oid == oid), None)
+
+    def all_of(self, role: Role, *, inherited: bool = False) -> set[int]:
+        """The OIDs of a role and of all roles that it is a member of, directly or not. inherited: only those whose rights it has
+        without SET ROLE."""
+        found: set[int] = set()
+        pending = [role]
+        while pending:
+            at = pending.pop()
+            if at.oid in found:
+                continue
+            found.add(at.oid)
+            if at.inherit or not inherited:
+                pending += filter(None, (self.with_oid(m.role) for m in at.member_of))
+        return found
+
+    def rights_of(self, oid: int) -> set[int]:
+        """The OIDs of the roles whose rights a role has without SET ROLE, itself among them."""
+        role = self.with_oid(oid)
+        if role is None:
+            return {oid}
+        return {each.oid for each in self} if role.superuser else self.all_of(role, inherited=True)
+
+    def rights_in_order(self, role: Role) -> list[int]:
+        """As `rights_of`, the role first, then those that it is a member of, then theirs (roles_is_member_of)."""
+        found = [role.oid]
+        for oid in found:
+            at = role if oid == role.oid else self.with_oid(oid)
+            if at is not None and at.inherit:
+                found += [m.role for m in at.member_of if m.role not in found]
+        return found
+
+    def has_rights_of(self, role: int, of: int) -> bool:
+        """Of OIDs (has_privs_of_role)."""
+        return role == of or of in self.rights_of(role)
+
+    def is_member(self, role: Role, of: Role) -> bool:
+        """Whether `role` may become `of`; a superuser may become anybody."""
+        return role.superuser or of.oid in self.all_of(role)
+
+    def belongs(self, name: str, to: str) -> bool:
+        """Whether a user is of a role, superusers only where they were put into it (is_member of hba.c)."""
+        role, of = self.named(name), self.named(to)
+        return role is not None and of is not None and of.oid in self.all_of(role)
+
+    def settings_of(self, role: Role) -> dict[str, str]:
+        """What a role's sessions begin with, by name."""
+        first = self.with_oid(FIRST_ROLE)
+        everybody = (first.all_settings, first.all_here) if first is not None else ()
+        return {name: value for said in (*everybody, role.settings, role.here) for name, value in said}
+
+    @property
+    def secret(self) -> bytes:
+        """See `Role.secret`."""
+        return next((bytes.fromhex(role.secret) for role in self if role.secret), b"no role yet")

@@ -1,0 +1,217 @@
+"""Types that users have made: enums, domains and composite types. As the catalog keeps them, and as the columns
+of relations refer to them.
+
+A relation's columns are stored with the OIDs of their types; in memory they have the PgType itself, labels and all. So a snapshot
+whose type was changed has relations that were changed with it (`retyped`): nothing of that is written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import lru_cache
+from typing import Final, Literal, TypeVar
+
+import msgspec
+
+from engine.catalog.model.objects import StoredRelation, Table, TableColumn, View
+from engine.sql.deparse.stored_text import quoted
+from wire.dataclass import dataclass
+from wire.types import pg_types as t
+from wire.types import user_types
+
+#: The type of an OID. Raises KeyError.
+TypeOf = Callable[[int], t.PgType]
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """A label of an enum. number: what carries it (`wire.types.enums`)."""
+
+    oid: int
+    number: int
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class EnumType:
+    """array: the OID of the type of arrays of it. labels: in their order."""
+
+    oid: int
+    array: int
+    schema: str
+    name: str
+    labels: tuple[Label, ...]
+    comment: str | None = None
+
+    @property
+    def pg(self) -> t.PgType:
+        labels = tuple((label.number, label.name) for label in self.labels)
+        return user_types.enum_type(self.oid, self.array, self.name, _shown(self.schema, self.name), labels)
+
+
+@dataclass(frozen=True, slots=True)
+class DomainCheck:
+    """expression: a condition, as text; VALUE is the value. valid: False for NOT VALID, of which the columns that were there when
+    it was added have not been asked."""
+
+    oid: int
+    name: str
+    expression: str
+    comment: str | None = None
+    valid: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class DomainType:
+    """array: the OID of the type of arrays of it. under: the OID of the type that it is made of; typmod: that type's."""
+
+    oid: int
+    array: int
+    schema: str
+    name: str
+    under: int
+    typmod: int = -1
+    not_null: bool = False
+    default: str | None = None
+    checks: tuple[DomainCheck, ...] = ()
+    comment: str | None = None
+    kind: Literal["domain"] = "domain"
+
+    def pg(self, under: t.PgType) -> t.PgType:
+        checks = tuple((check.name, check.expression) for check in self.checks)
+        domain = t.Domain(self.schema, under, self.typmod, self.not_null, self.default, checks)
+        return _domain(self.oid, self.array, self.name, _shown(self.schema, self.name), domain)
+
+
+@dataclass(frozen=True, slots=True)
+class Attribute:
+    """type: its OID. number: its place, in which gaps are left by those that were dropped."""
+
+    name: str
+    type: int
+    typmod: int
+    number: int
+    comment: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CompositeType:
+    """array: the OID of the type of arrays of it; relation: of its entry in pg_class. last: the greatest number that an
+    attribute ever had."""
+
+    oid: int
+    array: int
+    relation: int
+    schema: str
+    name: str
+    attributes: tuple[Attribute, ...]
+    last: int
+    comment: str | None = None
+    kind: Literal["composite"] = "composite"
+
+    def pg(self, of: TypeOf) -> t.PgType:
+        attributes = tuple(t.Attribute(item.name, of(item.type), item.typmod, item.number) for item in self.attributes)
+        return user_types.composite_type(self.oid, self.array, self.name, _shown(self.schema, self.name), attributes)
+
+
+def _shown(schema: str, name: str) -> str:
+    return quoted(name) if schema == "public" else f"{quoted(schema)}.{quoted(name)}"
+
+
+@lru_cache(1 << 16)
+def _domain(oid: int, array: int, name: str, shown: str, domain: t.Domain) -> t.PgType:
+    """The one PgType of a definition."""
+    base = domain.under
+    made = t.PgType(oid, name, base.length, base.category, False, 0, array, shown, base.carried, domain=domain)
+    arrays = t.PgType(array, f"_{name}"[:63], -1, "A", False, oid, 0, f"{shown}[]", element_type=made)
+    object.__setattr__(made, "array_type", arrays)
+    return made
+
+
+UserType = EnumType | DomainType | CompositeType
+Key = tuple[str, str]
+
+
+class _Kind(msgspec.Struct):
+    kind: str = "enum"
+
+
+def decoded(body: str) -> UserType:
+    """A type as the catalog keeps it."""
+    kind = msgspec.json.decode(body, type=_Kind).kind
+    return msgspec.json.decode(body, type=_KINDS[kind])
+
+
+_KINDS: Final[dict[str, type[UserType]]] = {"enum": EnumType, "domain": DomainType, "composite": CompositeType}
+
+
+def by_oid(types: Mapping[Key, UserType]) -> dict[int, t.PgType]:
+    """The types and those of arrays of them."""
+    of = _finder(types)
+    made = [of(typ.oid) for typ in types.values()]
+    return {pg.oid: pg for typ in made for pg in (typ, t.array_of(typ))}
+
+
+def pg_of(typ: UserType, types: Mapping[Key, UserType]) -> t.PgType:
+    """The type as all but the catalog know it. types: those that it may be made of."""
+    return _pg(typ, t.BY_OID.__getitem__ if isinstance(typ, EnumType) else _finder(types))
+
+
+def _finder(types: Mapping[Key, UserType]) -> TypeOf:
+    """Finds types, and those of arrays of them, each made when it is asked for."""
+    by = {oid: typ for typ in types.values() for oid in (typ.oid, typ.array)}
+
+    def find(oid: int) -> t.PgType:
+        if oid in t.BY_OID:
+            return t.BY_OID[oid]
+        made = _pg(by[oid], find)
+        return made if oid == made.oid else t.array_of(made)
+
+    return find
+
+
+def _pg(typ: UserType, of: TypeOf) -> t.PgType:
+    match typ:
+        case EnumType():
+            return typ.pg
+        case DomainType():
+            return typ.pg(of(typ.under))
+        case CompositeType():
+            return typ.pg(of)
+
+
+def type_of(types: Mapping[Key, UserType]) -> TypeOf:
+    """Finds built-in types too."""
+    known = by_oid(types)
+    return lambda oid: known[oid] if oid in known else t.BY_OID[oid]
+
+
+def users(pg: t.PgType) -> bool:
+    """Whether users have made the type, or what it is an array of."""
+    return pg.array_type is not None or pg.element_type is not None
+
+
+R = TypeVar("R", bound=StoredRelation)
+
+
+def retyped(relation: R, types: Mapping[Key, UserType]) -> R:
+    """A relation whose columns have the types as they are defined now. Raises KeyError where one is gone."""
+    if not isinstance(relation, Table | View) or not any(users(column.declared) for column in relation.columns):
+        return relation
+    known = by_oid(types)
+    if isinstance(relation, Table) and relation.query is not None:
+        query = replace(relation.query, columns=_columns(relation.query.columns, known))
+        return replace(relation, columns=_columns(relation.columns, known), query=query)
+    return replace(relation, columns=_columns(relation.columns, known))
+
+
+def _columns(columns: tuple[TableColumn, ...], known: Mapping[int, t.PgType]) -> tuple[TableColumn, ...]:
+    return tuple(_column(column, known) if users(column.declared) else column for column in columns)
+
+
+def _column(column: TableColumn, known: Mapping[int, t.PgType]) -> TableColumn:
+    declared = known[column.declared.oid]
+    if declared.domain is not None:
+        return replace(column, type=replace(column.type, pg=t.base_of(declared)), domain=declared)
+    return replace(column, type=replace(column.type, pg=declared))

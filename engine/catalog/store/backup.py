@@ -1,0 +1,213 @@
+"""Backup and restore of what is stored: the catalog, and of each stored table the files that the catalog names.
+
+Theory. A commit is one transaction of the catalog database, and what it names lies in files that never change. So a copy of the
+catalog's rows at one moment, with the files that they name, is the state of that moment: every transaction that was acknowledged
+before it is in it whole, none that was committed after. The files are there when the catalog names them and need only stay until
+they are copied, which a hold on all tables sees to (`engine.storage.claims.Hold`). Nobody else notices: members commit, publish and
+compact meanwhile.
+
+In a backup's folder: `tables`; `catalog.json`, the catalog's rows, whichever database keeps them; and `backup.json`, written last,
+which lists each file with its size and digest. A folder without it is no backup. To restore one writes nothing to it.
+
+It has no foreign tables' files, no configuration, and nothing that is not committed.
+
+Considered and rejected: copying the tables' folder as it is (`cp -a`), whose logs are later than the catalog; a backup that members
+write, which would need one that runs; links instead of copies, which a damaged disk damages together.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import datetime as dt
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from engine.catalog.store import contents
+from engine.catalog.store.contents import Contents, require_empty
+from engine.catalog.store.store import CatalogDatabase, is_url, open_database
+from engine.common.os_errors import kind_of
+from engine.storage import tables
+from engine.storage.claims import Hold
+from engine.storage.durable import sync
+from engine.storage.file_copies import Copied, copy_file, copy_log, described, restore_files, sync_folders, write_file
+from engine.storage.in_flight_files import Keeper
+from wire.dataclass import dataclass
+from wire.errors import DataCorrupted, ObjectInUse, UndefinedFile
+
+_FORMAT: Final = 1
+_CATALOG: Final = "catalog.json"
+_TABLES: Final = "tables"
+_MANIFEST: Final = "backup.json"
+#: How often a log may be cut short (Delta removes entries that are a week old) while it is copied.
+_ATTEMPTS: Final = 5
+
+
+class _Manifest(msgspec.Struct):
+    """backup.json. made: when the catalog was read, ISO 8601. files: by path below `tables`."""
+
+    format: int
+    made: str
+    catalog: Copied
+    files: dict[str, Copied]
+
+
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """The result of a backup. made: when the catalog was read. version: that of the catalog. size: bytes of the tables' files."""
+
+    made: str
+    version: int
+    tables: int
+    files: int
+    size: int
+
+    def __str__(self) -> str:
+        return (
+            f"{self.tables} tables, {self.files} files, {self.size:,} bytes, as of {self.made} (version {self.version})"
+        )
+
+
+def back_up(location: Path | str, root: Path, target: Path) -> Saved:
+    """Write a backup while members run. location: of the catalog; root: the folder of stored tables; target: a folder that does
+    not exist or is empty. Blocks. Raises SqlError; what was written so far is then removed."""
+    with _telling(f"could not write the backup in {target}"):
+        if not is_url(location) and not Path(location).exists():
+            raise UndefinedFile(
+                f"there is no catalog in {location}", hint="Check the data and catalog keys, or --data."
+            )
+        _require_room(target)
+        target.mkdir(mode=0o700, parents=True, exist_ok=True)
+        root.mkdir(parents=True, exist_ok=True)
+        try:
+            with contextlib.closing(open_database(location, root)) as database, _held(root):
+                return _back_up(database, root, target)
+        except BaseException:
+            for written in target.iterdir():
+                shutil.rmtree(written) if written.is_dir() else written.unlink()
+            raise
+
+
+def _require_room(target: Path) -> None:
+    if target.exists() and any(target.iterdir()):
+        raise ObjectInUse(f"{target} is not empty", hint="Give each backup a folder of its own.")
+
+
+@contextlib.contextmanager
+def _held(root: Path) -> Iterator[None]:
+    """Members remove no files of tables. The hold is there before the catalog is read, and touched for as long as it takes."""
+    hold, keeper = Hold(root), Keeper(root)
+    keeper.start()
+    try:
+        yield
+    finally:
+        keeper.close()
+        hold.release()
+
+
+def _back_up(database: CatalogDatabase, root: Path, target: Path) -> Saved:
+    (target / _TABLES).mkdir()
+    given, made, logs = _logs(database, root, target / _TABLES)
+    found = {
+        f"{table.storage.location}/{path}": file.size
+        for table in contents.snapshot(given, target / _TABLES).tables()
+        if table.storage is not None
+        for path, file in tables.described(table).items()
+    }
+    files = {path: _copied(root / path, target / _TABLES / path, size) for path, size in found.items()} | logs
+    catalog = write_file(target / _CATALOG, msgspec.json.encode(given))
+    manifest = _Manifest(_FORMAT, made, catalog, files)
+    write_file(target / _MANIFEST, msgspec.json.format(msgspec.json.encode(manifest)))
+    sync_folders(target)
+    sync(target.parent)
+    return _saved(manifest, given)
+
+
+def _saved(manifest: _Manifest, given: Contents) -> Saved:
+    size = sum(file.size for file in manifest.files.values())
+    return Saved(manifest.made, given.version, len(given.rows["storages"]), len(manifest.files), size)
+
+
+def _logs(database: CatalogDatabase, root: Path, target: Path) -> tuple[Contents, str, dict[str, Copied]]:
+    """The catalog's rows, when they were read, and the logs that they pin, copied, of which each could be opened."""
+    for attempt in range(_ATTEMPTS):
+        made = dt.datetime.now(dt.UTC).isoformat(timespec="seconds")
+        given, copied = database.contents(), dict[str, Copied]()
+        try:
+            for location, version, _ in given.rows["storages"]:
+                for path, file in copy_log(root / location, target / location, version):
+                    copied[f"{location}/{path}"] = file
+            for table in contents.snapshot(given, target).tables():
+                if table.storage is not None:
+                    tables.described(table)
+        except (FileNotFoundError, DataCorrupted):
+            if attempt + 1 == _ATTEMPTS:
+                raise
+            for location, _, _ in given.rows["storages"]:
+                shutil.rmtree(target / location, ignore_errors=True)
+        else:
+            return given, made, copied
+    raise AssertionError("the last attempt returns or raises")
+
+
+def _copied(source: Path, target: Path, size: int) -> Copied:
+    file = copy_file(source, target)
+    if file.size != size:
+        raise DataCorrupted(f'"{source}" has {file.size} bytes, and the catalog says {size}')
+    return file
+
+
+def restore(source: Path, location: Path | str, root: Path) -> Saved:
+    """Put a backup where nothing is. location: of the catalog to be; root: the folder of stored tables to be. Blocks.
+
+    The catalog is filled last: where a restore is cut short, no member starts on what is there of it. Raises SqlError: ObjectInUse
+    where the catalog or the folder has something, DataCorrupted where the backup is not what was written.
+    """
+    with _telling(f"could not restore the backup in {source}"):
+        manifest = _manifest(source)
+        given = _catalog(source, manifest)
+        if root.exists() and any(root.iterdir()):
+            raise ObjectInUse(
+                f"{root} is not empty",
+                hint="Move away what is there, also what a restore has left that was cut short.",
+            )
+        with contextlib.closing(open_database(location, root)) as database:
+            require_empty(database.version(), str(location) if not is_url(location) else "PostgreSQL")
+            root.mkdir(parents=True, exist_ok=True)
+            restore_files(source / _TABLES, root, manifest.files)
+            sync_folders(root)
+            sync(root.parent)
+            database.fill(given)
+    return _saved(manifest, given)
+
+
+def _manifest(source: Path) -> _Manifest:
+    path = source / _MANIFEST
+    if not path.exists():
+        raise UndefinedFile(f"{source} is no backup, or not a whole one: it has no {_MANIFEST}")
+    try:
+        manifest = msgspec.json.decode(path.read_bytes(), type=_Manifest)
+    except msgspec.DecodeError as error:
+        raise DataCorrupted(f"{path} is damaged: {error}") from None
+    if manifest.format > _FORMAT:
+        raise DataCorrupted(f"the backup in {source} was written by a later release of Sluice")
+    return manifest
+
+
+def _catalog(source: Path, manifest: _Manifest) -> Contents:
+    data = (source / _CATALOG).read_bytes()
+    if described(data) != manifest.catalog:
+        raise DataCorrupted(f"{source / _CATALOG} is not what was backed up: its size or digest differs")
+    return msgspec.json.decode(data, type=Contents)
+
+
+@contextlib.contextmanager
+def _telling(failed: str) -> Iterator[None]:
+    """Raise what the file system says as an error of ours."""
+    try:
+        yield
+    except OSError as error:
+        raise kind_of(error)(f"{failed}: {error}") from error

@@ -1,0 +1,68 @@
+"""The identity of a catalog's file: whether its path still leads to the file that a member's connections have open.
+
+A file that is removed, or replaced by another, lives on for as long as somebody has it open: SQLite goes on writing to it, every
+commit is durable there, and gone with the last connection. So a member compares what lies at the path (device and inode number)
+with what it has opened, at every transaction and before it reads. The same holds for the write-ahead log and its index beside the
+file: SQLite removes them only with the last connection, so while one is open they stay the same.
+
+The test asks the file system each time and remembers no failure: where somebody puts the very file back, the member goes on.
+PostgreSQL guards its data directory in the same way and shuts down (postmaster.c, RecheckDataDirLockFile). A member goes on, since
+others of its clients' statements need no catalog.
+
+What this does not see: a file that is overwritten in place (`cp` onto it) keeps its number. The checks of its content see that
+(`engine.catalog.store.sqlite`).
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Final
+
+from wire.errors import StatementCompletionUnknown, UndefinedFile
+
+#: The file itself, and what SQLite keeps beside it in WAL mode.
+PARTS: Final = ("", "-wal", "-shm")
+_HINT: Final = (
+    "Put back the file that was there, with its -wal and -shm; or end all members that use the path and start them again: they "
+    "take what is there then."
+)
+_Identity = tuple[int, int]
+
+
+class CatalogFile:
+    """Made when connections to the file are open and have used it. Raises UndefinedFile where it is gone already."""
+
+    def __init__(self, path: Path) -> None:
+        self._opened = {f"{path}{part}": _identity(f"{path}{part}") for part in PARTS}
+        self._path = path
+        self.require_present()
+
+    def require_present(self) -> None:
+        """Raise UndefinedFile where the path does not lead to the opened file. Takes some microseconds."""
+        for path, opened in self._opened.items():
+            if opened is None or _identity(path) != opened:
+                raise UndefinedFile(f"{self._told(path)}; nothing was changed", hint=_HINT)
+
+    def require_committed(self) -> None:
+        """Check the file after a commit, as `require_present` does. Raise StatementCompletionUnknown where it is not the opened
+        one, since the commit may have gone to the other file."""
+        try:
+            self.require_present()
+        except UndefinedFile as error:
+            raise StatementCompletionUnknown(
+                f"the catalog in {self._path} was removed or replaced during a commit",
+                hint="Look whether the change took place before you repeat it.",
+            ) from error
+
+    def _told(self, path: str) -> str:
+        what = "the catalog in" if path == str(self._path) else "a part of the catalog,"
+        return f"{what} {path} was removed or replaced while this member has it open"
+
+
+def _identity(path: str) -> _Identity | None:
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino

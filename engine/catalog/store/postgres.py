@@ -1,0 +1,402 @@
+"""The catalog in a PostgreSQL database (12 or later), for members that share no disk.
+
+Everything lies in the schema `sluice_catalog` of the database that the URL names. Commits of all members meet at the row of
+the version, which each locks first; OIDs are a sequence's. Two connections, so that asking for the version never waits
+behind a commit; each is made when it is needed and made again after it broke. What was asked on a broken connection is
+asked once more on a new one, except for a COMMIT: whether that took place nobody can say, and the client is told so (40003).
+
+A database may also be silent: its machine switched off, its network cut, its processes stopped. No error comes then, so that
+every answer has its time here; and whoever waited for a connection while the database was found to be away is told so too,
+instead of finding it out again, one after the other.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+import psycopg
+from psycopg import sql
+from psycopg.abc import PQGen
+from psycopg.conninfo import conninfo_to_dict
+
+from engine.catalog.model.counters import Count
+from engine.catalog.snapshot import FIRST_OID, PUBLIC, PUBLIC_COMMENT, AnyChange, Snapshot
+from engine.catalog.store import contents, rows
+from engine.catalog.store.contents import Contents
+from engine.catalog.store.request_clock import take_asked
+from engine.catalog.store.rows import Content, Decision, StepKind
+from engine.storage.delta import Published
+from wire.errors import DataCorrupted, IoError, SqlError, StatementCompletionUnknown
+
+T = TypeVar("T")
+Connection = psycopg.Connection[tuple[Any, ...]]
+R = TypeVar("R")
+
+#: 1: foreign tables and views. 2: stored tables, sequences, comments. 3: roles. 4: types. 5: privileges.
+_FORMAT: Final = 5
+_CONNECT_SECONDS: Final = 10
+#: How long an answer may take: to what every statement asks first, and to what may wait for others (`_SESSION`).
+_VERSION_SECONDS: Final = 10.0
+_WORK_SECONDS: Final = 35.0
+_POLL_SECONDS: Final = 0.1
+#: A member that stops in the middle of a commit must not hold up the others for ever.
+_SESSION: Final = (
+    "set lock_timeout = '10s'",
+    "set statement_timeout = '30s'",
+    "set idle_in_transaction_session_timeout = '10s'",
+)
+#: One member at a time: CREATE ... IF NOT EXISTS fails where two create the same name at once.
+_SCHEMA: Final = (
+    "select pg_advisory_xact_lock(hashtext('sluice_catalog'))",
+    "create schema if not exists sluice_catalog",
+    "create table if not exists sluice_catalog.meta (key text primary key, value bigint not null)",
+    "create table if not exists sluice_catalog.schemas (name text primary key, oid bigint not null)",
+    """create table if not exists sluice_catalog.relations (
+        schema text not null, name text not null, oid bigint not null, kind text not null, body text not null,
+        primary key (schema, name)
+    )""",
+    "create table if not exists sluice_catalog.counters (oid bigint primary key, value bigint not null, called bool not null)",
+    "alter table sluice_catalog.schemas add column if not exists comment text",
+    """create table if not exists sluice_catalog.storages (
+        location text primary key, version bigint not null, number bigint not null
+    )""",
+    """create table if not exists sluice_catalog.decisions (
+        number bigint not null, location text not null, body text not null, primary key (location, number)
+    )""",
+    "create table if not exists sluice_catalog.dropped (location text primary key, seconds bigint not null)",
+    "create table if not exists sluice_catalog.statistics (oid bigint primary key, body text not null)",
+    "create table if not exists sluice_catalog.roles (name text primary key, body text not null)",
+    "create table if not exists sluice_catalog.types (oid bigint primary key, body text not null)",
+    "create table if not exists sluice_catalog.rights (key text primary key, body text not null)",
+)
+_STEPS: Final[dict[StepKind, str]] = {
+    "put schema": (
+        "insert into sluice_catalog.schemas values (%s, %s, %s) on conflict (name)"
+        " do update set oid = excluded.oid, comment = excluded.comment"
+    ),
+    "drop schema": "delete from sluice_catalog.schemas where name = %s",
+    "put relation": (
+        "insert into sluice_catalog.relations values (%s, %s, %s, %s, %s) on conflict (schema, name)"
+        " do update set oid = excluded.oid, kind = excluded.kind, body = excluded.body"
+    ),
+    "drop counter": "delete from sluice_catalog.counters where oid = %s",
+    "drop relation": "delete from sluice_catalog.relations where schema = %s and name = %s",
+    "put storage": "insert into sluice_catalog.storages values (%s, 0, 0)",
+    "drop storage": "delete from sluice_catalog.storages where location = %s",
+    "decide": "insert into sluice_catalog.decisions values (%s, %s, %s)",
+    "drop decisions": "delete from sluice_catalog.decisions where location = %s",
+    "put dropped": "insert into sluice_catalog.dropped values (%s, %s)",
+    "put statistics": (
+        "insert into sluice_catalog.statistics values (%s, %s) on conflict (oid) do update set body = excluded.body"
+    ),
+    "drop statistics": "delete from sluice_catalog.statistics where oid = %s",
+    "put role": (
+        "insert into sluice_catalog.roles values (%s, %s) on conflict (name) do update set body = excluded.body"
+    ),
+    "drop role": "delete from sluice_catalog.roles where name = %s",
+    "put type": (
+        "insert into sluice_catalog.types values (%s, %s) on conflict (oid) do update set body = excluded.body"
+    ),
+    "drop type": "delete from sluice_catalog.types where oid = %s",
+    "put rights": (
+        "insert into sluice_catalog.rights values (%s, %s) on conflict (key) do update set body = excluded.body"
+    ),
+    "drop rights": "delete from sluice_catalog.rights where key = %s",
+}
+_COUNTER: Final = "select value, called from sluice_catalog.counters where oid = %s"
+_DECISIONS: Final = "select number, location, body from sluice_catalog.decisions"
+_VERSION: Final = "select value from sluice_catalog.meta where key = 'version'"
+
+
+class _Patient(psycopg.Connection[tuple[Any, ...]]):
+    """A connection that breaks where an answer takes longer than `seconds`."""
+
+    seconds = _WORK_SECONDS
+
+    def wait(self, gen: PQGen[R], interval: float = _POLL_SECONDS, timeout: float | None = None) -> R:
+        until = time.monotonic() + (self.seconds if timeout is None else timeout)
+
+        def bounded() -> PQGen[R]:
+            """As `gen`, which is asked to go on every `interval` whether there is something for it or not."""
+            try:
+                wanted = next(gen)
+                while True:
+                    ready = yield wanted
+                    if not ready and time.monotonic() > until:
+                        self.pgconn.finish()
+                        raise _SilentError(f"it has not answered within {self.seconds:g} s")
+                    wanted = gen.send(ready)
+            except StopIteration as end:
+                return end.value  # type: ignore[no-any-return]
+
+        return super().wait(bounded(), interval)
+
+
+class _SilentError(psycopg.OperationalError):
+    """No answer: to ask once more would take as long."""
+
+
+class _Link:
+    """One connection, made on demand, used by one thread at a time. seconds: how long an answer may take."""
+
+    def __init__(self, url: str, seconds: float) -> None:
+        self._url = url
+        self._seconds = seconds
+        self._away: tuple[float, SqlError] | None = None
+        self._lock = threading.Lock()
+        self._connection: _Patient | None = None
+        at = conninfo_to_dict(url)
+        self.place = f"{at.get('host', 'localhost')}:{at.get('port', 5432)}/{at.get('dbname', '')}"
+
+    def ask(self, work: Callable[[Connection], T]) -> T:
+        """What `work` gives; tried again where the connection turns out to be broken. Raises SqlError."""
+        asked = take_asked()
+        with self._lock:
+            if self._away is not None and self._away[0] > asked:
+                raise self._away[1]
+            try:
+                return work(self._open())
+            except psycopg.Error as error:
+                if not self._broken() or isinstance(error, _SilentError | psycopg.errors.ConnectionTimeout):
+                    raise self._told(error) from error
+            try:
+                return work(self._open())
+            except psycopg.Error as error:
+                raise self._told(error) from error
+
+    def _open(self) -> Connection:
+        if self._connection is None or self._connection.closed:
+            self._connection = _Patient.connect(
+                self._url, autocommit=True, connect_timeout=_CONNECT_SECONDS, application_name="sluice catalog",
+                prepare_threshold=None,
+            )  # fmt: skip
+            self._connection.seconds = self._seconds
+            for statement in _SESSION:
+                self._connection.execute(statement)
+        return self._connection
+
+    def _broken(self) -> bool:
+        return self._connection is None or self._connection.closed
+
+    def _told(self, error: psycopg.Error) -> SqlError:
+        said = str(error).strip().partition("\n")[0]
+        told = IoError(
+            f"the catalog database at {self.place} cannot be used: {said}",
+            hint="Check that it runs, and the catalog key of this member's configuration.",
+        )
+        if self._broken():
+            self._away = time.monotonic(), told
+        return told
+
+    def close(self) -> None:
+        with self._lock:
+            if self._connection is not None:
+                self._connection.close()
+                self._connection = None
+
+
+class PostgresDatabase:
+    """`engine.catalog.store.store.CatalogDatabase`. url: what libpq takes. tables: the folder of stored tables."""
+
+    near = False
+
+    def __init__(self, url: str, tables: Path) -> None:
+        self._tables = tables
+        self._reader = _Link(url, _VERSION_SECONDS)
+        self._writer = _Link(url, _WORK_SECONDS)
+        if self._writer.ask(_prepare) > _FORMAT:
+            self.close()
+            raise DataCorrupted(f"the catalog in {self._writer.place} was written by a later release of Sluice")
+
+    def version(self) -> int:
+        return self._reader.ask(_version)
+
+    def load(self) -> Snapshot:
+        return self._reader.ask(lambda connection: _load(connection, self._tables))
+
+    def next_oid(self) -> int:
+        return self._writer.ask(lambda c: _number(c, "select nextval('sluice_catalog.oids')"))
+
+    def count(self, counter: int, change: Callable[[Count | None], Count]) -> Count | None:
+        return self._writer.ask(lambda connection: _count(connection, counter, change))
+
+    def counted(self, counter: int) -> Count | None:
+        return self._reader.ask(lambda connection: _counted(connection, counter))
+
+    def decisions(self) -> Sequence[Decision]:
+        found = self._writer.ask(lambda c: c.execute(f"{_DECISIONS} order by number").fetchall())
+        return [rows.decision(*row) for row in found]
+
+    def settle(self, location: str, published: Published) -> None:
+        self._writer.ask(lambda connection: _settle(connection, location, published))
+
+    def dropped(self, until: int) -> Sequence[str]:
+        query = "select location from sluice_catalog.dropped where seconds <= %s"
+        return [row[0] for row in self._writer.ask(lambda c: c.execute(query, (until,)).fetchall())]
+
+    def forget(self, location: str) -> None:
+        self._writer.ask(lambda c: c.execute("delete from sluice_catalog.dropped where location = %s", (location,)))
+
+    def contents(self) -> Contents:
+        return self._writer.ask(_contents)
+
+    def fill(self, given: Contents) -> None:
+        self._writer.ask(lambda connection: _fill(connection, given, self._writer.place))
+
+    def commit(self, known: Snapshot, changes: Sequence[AnyChange]) -> Snapshot:
+        return self._writer.ask(lambda connection: self._commit(connection, known, changes))
+
+    def _commit(self, connection: Connection, known: Snapshot, changes: Sequence[AnyChange]) -> Snapshot:
+        connection.execute("begin")
+        try:
+            committed = _write(connection, known, changes, self._tables)
+        except BaseException:
+            if not connection.closed:
+                connection.execute("rollback")
+            raise
+        try:
+            connection.execute("commit")
+        except psycopg.OperationalError as error:
+            connection.close()
+            raise StatementCompletionUnknown(
+                f"the connection to the catalog database at {self._writer.place} was lost during a commit",
+                hint="Look whether the change took place before you repeat it.",
+            ) from error
+        return committed
+
+    def close(self) -> None:
+        self._reader.close()
+        self._writer.close()
+
+
+def _number(connection: Connection, query: Any) -> int:
+    row = connection.execute(query).fetchone()
+    assert row is not None
+    return int(row[0])
+
+
+def _version(connection: Connection) -> int:
+    return _number(connection, _VERSION)
+
+
+def _prepare(connection: Connection) -> int:
+    """Make what is missing; the format that is there."""
+    with connection.transaction():
+        for statement in _SCHEMA:
+            connection.execute(statement)
+        connection.execute(f"create sequence if not exists sluice_catalog.oids start {FIRST_OID}")
+        for key, value in (("format", _FORMAT), ("version", 0)):
+            connection.execute("insert into sluice_catalog.meta values (%s, %s) on conflict do nothing", (key, value))
+        connection.execute(
+            "insert into sluice_catalog.schemas (name, oid, comment) values (%s, %s, %s) on conflict do nothing",
+            (PUBLIC, 2200, PUBLIC_COMMENT),
+        )
+        connection.execute(
+            "update sluice_catalog.meta set value = %s where key = 'format' and value < %s", (_FORMAT,) * 2
+        )
+        return _number(connection, "select value from sluice_catalog.meta where key = 'format'")
+
+
+def _load(connection: Connection, tables: Path) -> Snapshot:
+    with connection.transaction():
+        connection.execute("set transaction isolation level repeatable read, read only")
+        return _read(connection, tables)
+
+
+def _read(connection: Connection, tables: Path) -> Snapshot:
+    return rows.snapshot(
+        _version(connection),
+        connection.execute("select name, oid, comment from sluice_catalog.schemas"),
+        connection.execute("select schema, name, oid, kind, body from sluice_catalog.relations"),
+        Content.of(
+            connection.execute("select location, version, number from sluice_catalog.storages"),
+            connection.execute(_DECISIONS),
+        ),
+        connection.execute("select oid, body from sluice_catalog.statistics"),
+        tables,
+        connection.execute("select name, body from sluice_catalog.roles"),
+        connection.execute("select body from sluice_catalog.types"),
+        connection.execute("select key, body from sluice_catalog.rights"),
+    )
+
+
+def _contents(connection: Connection) -> Contents:
+    with connection.transaction():
+        connection.execute("set transaction isolation level repeatable read, read only")
+        version = _version(connection)
+        found = {
+            table: connection.execute(
+                sql.SQL("select {} from {}").format(_names(columns), sql.Identifier("sluice_catalog", table))
+            ).fetchall()
+            for table, columns in contents.COLUMNS.items()
+        }
+        # Sequences are of no snapshot: this is later than the rows, and so beyond every OID in them.
+        next_oid = _number(connection, "select last_value + is_called::int from sluice_catalog.oids")
+    return Contents(version, next_oid, found)
+
+
+def _fill(connection: Connection, given: Contents, place: str) -> None:
+    with connection.transaction():
+        contents.require_empty(_number(connection, f"{_VERSION} for update"), place)
+        for table, columns in contents.COLUMNS.items():
+            connection.execute(sql.SQL("delete from {}").format(sql.Identifier("sluice_catalog", table)))
+            copied = sql.SQL("copy {} ({}) from stdin").format(sql.Identifier("sluice_catalog", table), _names(columns))
+            with connection.cursor() as cursor, cursor.copy(copied) as copy:
+                for row in given.rows[table]:
+                    copy.write_row(row)
+        connection.execute("update sluice_catalog.meta set value = %s where key = 'version'", (given.version,))
+        connection.execute("select setval('sluice_catalog.oids', %s, false)", (given.next_oid,))
+
+
+def _names(columns: Sequence[str]) -> sql.Composed:
+    return sql.SQL(", ").join(map(sql.Identifier, columns))
+
+
+def _settle(connection: Connection, location: str, published: Published) -> None:
+    """Under the lock of commits, which read storages and decisions in two statements."""
+    with connection.transaction():
+        connection.execute(f"{_VERSION} for update")
+        connection.execute(
+            "update sluice_catalog.storages set version = %s, number = %s where location = %s and number < %s",
+            (published.version, published.number, location, published.number),
+        )
+        connection.execute(
+            "delete from sluice_catalog.decisions where location = %s and number <= %s", (location, published.number)
+        )
+
+
+def _counted(connection: Connection, counter: int, found: str = _COUNTER) -> Count | None:
+    row = connection.execute(found, (counter,)).fetchone()
+    return Count(int(row[0]), bool(row[1])) if row is not None else None
+
+
+def _count(connection: Connection, counter: int, change: Callable[[Count | None], Count]) -> Count | None:
+    """A counter that is not there yet cannot be locked by its row: all that begin one wait for each other."""
+    with connection.transaction():
+        before = _counted(connection, counter, f"{_COUNTER} for update")
+        if before is None:
+            connection.execute("select pg_advisory_xact_lock(hashtext('sluice_catalog.counters'))")
+            before = _counted(connection, counter, f"{_COUNTER} for update")
+        after = change(before)
+        if after != before:
+            connection.execute(
+                "insert into sluice_catalog.counters values (%s, %s, %s) on conflict (oid)"
+                " do update set value = excluded.value, called = excluded.called",
+                (counter, after.value, after.called),
+            )
+    return before
+
+
+def _write(connection: Connection, known: Snapshot, changes: Sequence[AnyChange], tables: Path) -> Snapshot:
+    """Within a transaction: whoever holds the version's row is the only one who commits, and sees all that did."""
+    version = _number(connection, f"{_VERSION} for update")
+    newest = known if version == known.version else _read(connection, tables)
+    committed = newest.committed(changes)
+    for step in rows.steps(newest, changes, committed, int(time.time())):
+        connection.execute(_STEPS[step.kind], step.values)
+    connection.execute("update sluice_catalog.meta set value = %s where key = 'version'", (committed.version,))
+    return committed

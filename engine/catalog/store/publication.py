@@ -1,0 +1,170 @@
+"""From decisions in the catalog to versions in Delta's logs: the half of a commit that may wait, and that anybody may do.
+
+For each table with decisions, two steps:
+
+1. *publish*: one Delta commit with what all of them add and remove, which carries the number of the last. Where Delta's log
+   has that number already, there is nothing to do: somebody did it, and did not get to the second step.
+2. *settle*: one transaction of the catalog database, which pins the version and deletes the decisions.
+
+A crash before, between or after leaves what the next one, whoever it is, does again from the beginning: the first step looks
+before it writes, the second changes nothing the second time. Two at the same time meet in the first step, where Delta takes
+one of two commits with the same number; the other one looks again.
+
+A folder of a dropped table is removed here too, an hour after the commit that dropped it, or later where a backup holds it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import groupby
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, Literal, TypeVar
+
+from engine.storage import delta, tables
+from engine.storage.claims import is_held
+from engine.storage.delta import Published
+from engine.storage.durable import sync
+from engine.storage.tables import FileChange
+from wire.dataclass import dataclass
+from wire.errors import DataCorrupted, IoError
+
+if TYPE_CHECKING:
+    from engine.catalog.model.objects import TableColumn
+    from engine.catalog.snapshot import Snapshot
+    from engine.catalog.store.rows import Decision
+    from engine.catalog.store.store import CatalogDatabase
+
+_ATTEMPTS: Final = 50
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A step that was taken, and is durable."""
+
+    done: Literal["published", "settled", "removed"]
+    location: str
+
+
+class TablePublication:
+    """What is to be published of one table. Iterated, it takes the next step each time; it may be given up after any.
+
+    columns: the table's, for those that Delta has not been told of. pinned: the version of Delta's log that the catalog pins, which
+    is durable; -1: none.
+    """
+
+    def __init__(
+        self,
+        database: CatalogDatabase,
+        root: Path,
+        decisions: Sequence[Decision],
+        columns: Sequence[TableColumn],
+        pinned: int,
+    ) -> None:
+        self.location = decisions[0].location
+        self._database = database
+        self._folder = root / self.location
+        self._decisions = decisions
+        self._columns = columns
+        self._pinned = pinned
+
+    def __iter__(self) -> Iterator[Step]:
+        """Raises SqlError."""
+        published = self._publish()
+        yield Step("published", self.location)
+        self._database.settle(self.location, published)
+        yield Step("settled", self.location)
+
+    def _publish(self) -> Published:
+        """Where Delta's log stands when these decisions are in it."""
+        log = readable_log(self._database, self._folder, self._pinned)
+        for _ in range(_ATTEMPTS):
+            at = log.published
+            left = [made for made in self._decisions if made.number > at.number]
+            if len(left) < len(self._decisions):
+                self._require_written(log, at)
+            if not left:
+                # Whoever wrote them may have failed, or crashed, before they were durable.
+                log.make_durable()
+                return at
+            if log.add_columns(self._columns):
+                continue  # Others may have written these decisions meanwhile.
+            whole = FileChange()
+            for made in left:
+                whole = whole.then(made.files)
+            log.commit(left[-1].number, whole.added, whole.removed)
+        raise IoError(f'could not write the log of the table in "{self._folder}": others wrote all the time')
+
+    def _require_written(self, log: delta.Log, at: Published) -> None:
+        """That decisions which seem to be in the log are. They are not where the catalog was put back to an earlier day and
+        the tables were not: then it gives numbers for the second time. Raises DataCorrupted, and the decisions stay."""
+        whole = FileChange()
+        for made in self._database.decisions():
+            if made.location == self.location and made.number <= at.number:
+                whole = whole.then(made.files)
+        present = log.files
+        written = all(file.path in present for file in whole.added) and not any(
+            path in present for path in whole.removed
+        )
+        if not written or at.number > self._database.version():
+            raise DataCorrupted(
+                f'the log of the table in "{self._folder}" is newer than the catalog',
+                hint="Where the catalog was restored from a copy, restore the tables' folder from one of the same time.",
+            )
+
+
+def readable_log(database: CatalogDatabase, folder: Path, pinned: int) -> delta.Log:
+    """A table's log, repaired where a power failure has torn what was not settled: a commit that holds decisions, or one that only
+    adds columns, which no decision has to follow. pinned: the version that the catalog pinned; -1: none.
+
+    Raises DataCorrupted, IoError.
+    """
+    return _read_repaired(database, folder, pinned, lambda: delta.Log(str(folder), pinned))
+
+
+def readable_version(database: CatalogDatabase, folder: Path, pinned: int) -> delta.Newest:
+    """The newest version of a table's log, which is repaired as `readable_log` does. Raises DataCorrupted, IoError."""
+    return _read_repaired(database, folder, pinned, lambda: delta.newest(str(folder)))
+
+
+def _read_repaired(database: CatalogDatabase, folder: Path, pinned: int, read: Callable[[], T]) -> T:
+    try:
+        return read()
+    except DataCorrupted:
+        if pinned < 0 or not (folder / delta.LOG).is_dir():
+            raise
+        delta.repair(folder, lambda: _pinned_now(database, folder))
+        return read()
+
+
+def _pinned_now(database: CatalogDatabase, folder: Path) -> int:
+    """Raises DataCorrupted where the table has been dropped."""
+    for table in database.load().tables():
+        if table.storage is not None and table.storage.location == folder.name:
+            return table.storage.version
+    raise DataCorrupted(f'the log of the table in "{folder}" cannot be read, and the table was dropped')
+
+
+def pending(
+    database: CatalogDatabase, root: Path, decisions: Iterable[Decision], snapshot: Snapshot
+) -> Iterator[TablePublication]:
+    """Decisions that were not settled, by table. snapshot: one that was loaded after them, for the columns."""
+    known = {table.storage.location: table for table in snapshot.tables() if table.storage is not None}
+    ordered = sorted(decisions, key=lambda made: (made.location, made.number))
+    for location, made in groupby(ordered, key=lambda made: made.location):
+        table = known.get(location)
+        columns, storage = (table.columns, table.storage) if table is not None else ((), None)
+        yield TablePublication(database, root, list(made), columns, -1 if storage is None else storage.version)
+
+
+def remove_dropped(database: CatalogDatabase, root: Path, now: int) -> Iterator[Step]:
+    """Remove the folders of tables that were dropped long enough ago, unless somebody holds them. now: seconds since 1970."""
+    if is_held(root):
+        return
+    for location in database.dropped(now - tables.DROPPED_SECONDS):
+        tables.discard(root, location)
+        # What comes back after a power failure would be a folder with rows that the catalog does not know.
+        if root.is_dir():
+            sync(root)
+        database.forget(location)
+        yield Step("removed", location)

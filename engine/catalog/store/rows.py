@@ -1,0 +1,414 @@
+"""Catalog objects as rows of a catalog database, whichever it is: a relation's columns, options and text are one JSON body.
+
+Reading gives the object back; writing gives the steps of a transaction's changes, which each database words in its own SQL.
+
+Of a stored table the relation's body has the definition. Its files are Delta's at the version that `storages` pins, and the
+`decisions` that came after: one row for each table whose files a transaction changed, numbered by the catalog version that the
+transaction made. All rows of a transaction are written in the one that makes that version: that is the decision record.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final, Literal, cast
+
+import msgspec
+
+from engine.catalog.model.acl import Acl, Kind
+from engine.catalog.model.file_types import FileType
+from engine.catalog.model.objects import (
+    Constraint,
+    Lake,
+    Schema,
+    Seen,
+    Sequence,
+    Storage,
+    StoredRelation,
+    Table,
+    TableColumn,
+    View,
+)
+from engine.catalog.model.rights import DATABASE_OID, DefaultKey, ObjectRights, Rights
+from engine.catalog.model.roles import Role, Roles
+from engine.catalog.model.statistics import TableStatistics, by_relation, encoded
+from engine.catalog.model.user_types import TypeOf, decoded, type_of
+from engine.catalog.snapshot import Analysis, AnyChange, Change, RoleChange, Snapshot, TypeChange, net_changes
+from engine.common import sql_type as st
+from engine.storage import tables
+from engine.storage.delta import Published
+from engine.storage.tables import FileChange
+from wire.dataclass import dataclass
+from wire.types import pg_types as t
+
+StepKind = Literal[
+    "put schema",
+    "drop schema",
+    "put relation",
+    "drop relation",
+    "put storage",
+    "drop storage",
+    "decide",
+    "drop decisions",
+    "put dropped",
+    "drop counter",
+    "put statistics",
+    "drop statistics",
+    "put role",
+    "drop role",
+    "put type",
+    "drop type",
+    "put rights",
+    "drop rights",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One row written or deleted. values: (name, oid, comment) or (name,) of a schema; (schema, name, oid, kind, body) or
+    (schema, name) of a relation; (location,) of a stored table's folder that comes or goes; (number, location, body) of a
+    decision; (location, seconds) of a folder that was dropped; (oid, body) or (oid,) of a table's statistics; (name, body) or
+    (name,) of a role; (oid, body) or (oid,) of a type; (key, body) or (key,) of privileges."""
+
+    kind: StepKind
+    values: tuple[str | int | None, ...]
+
+
+def steps(before: Snapshot, changes: Iterable[AnyChange], after: Snapshot, seconds: int) -> Iterator[Step]:
+    """The changes as rows, in order. before, after: the catalog without them and with them. seconds: since 1970, now."""
+    changes = list(changes)
+    for change in changes:
+        if isinstance(change, Change):
+            yield _step(change)
+        elif isinstance(change, RoleChange):
+            yield _role_step(change)
+        elif isinstance(change, TypeChange):
+            yield _type_step(change)
+    yield from _rights_steps(before, after)
+    known, live = _locations(before), _locations(after)
+    for location in sorted(live - known):
+        yield Step("put storage", (location,))
+    for location in sorted(known - live):
+        yield Step("drop storage", (location,))
+        yield Step("drop decisions", (location,))
+        yield Step("put dropped", (location, seconds))
+    for counter in sorted(_counters(before) - _counters(after)):
+        yield Step("drop counter", (counter,))
+    for location, files in net_changes(changes).items():
+        if location in live and files:
+            yield Step("decide", (after.version, location, msgspec.json.encode(files).decode()))
+    yield from _statistics(before, changes, after)
+
+
+def _statistics(before: Snapshot, changes: Iterable[AnyChange], after: Snapshot) -> Iterator[Step]:
+    present = {table.oid: table.statistics for table in after.tables()}
+    for oid in sorted({change.before.oid for change in changes if isinstance(change, Analysis)}):
+        if (known := present.get(oid)) is not None:
+            yield Step("put statistics", (oid, encoded(known)))
+    for table in before.tables():
+        if table.statistics is not None and table.oid not in present:
+            yield Step("drop statistics", (table.oid,))
+
+
+def _step(change: Change) -> Step:
+    schema, name = change.key
+    match change.after:
+        case None if not name:
+            return Step("drop schema", (schema,))
+        case None:
+            return Step("drop relation", (schema, name))
+        case Schema() as made:
+            return Step("put schema", (schema, made.oid, made.comment))
+        case Table() | View() | Sequence() as relation:
+            return Step("put relation", (schema, name, relation.oid, _kind(relation), _body(relation)))
+
+
+def _role_step(change: RoleChange) -> Step:
+    if change.after is None:
+        return Step("drop role", (change.name,))
+    return Step("put role", (change.name, msgspec.json.encode(change.after).decode()))
+
+
+def _type_step(change: TypeChange) -> Step:
+    if change.after is not None:
+        return Step("put type", (change.after.oid, msgspec.json.encode(change.after).decode()))
+    assert change.before is not None
+    return Step("drop type", (change.before.oid,))
+
+
+#: The database's, in catalogs that were written when its OID was 5.
+_FORMER_DATABASE_KEY: Final = "5"
+
+
+def _rights_steps(before: Snapshot, after: Snapshot) -> Iterator[Step]:
+    if before.rights is after.rights:
+        return
+    known, now = _rights_rows(before.rights), _rights_rows(after.rights)
+    for key in known.keys() - now.keys():
+        yield Step("drop rights", (key,))
+    if known.get(str(DATABASE_OID)) != now.get(str(DATABASE_OID)):
+        yield Step("drop rights", (_FORMER_DATABASE_KEY,))
+    for key, said in now.items():
+        if known.get(key) != said:
+            yield Step("put rights", (key, msgspec.json.encode(said).decode()))
+
+
+def _rights_rows(rights: Rights) -> dict[str, ObjectRights | Acl]:
+    """An object's key is its OID; that of default privileges, `default role schema kind`."""
+    objects: dict[str, ObjectRights | Acl] = {str(oid): said for oid, said in rights.objects.items()}
+    return objects | {f"default {of.role} {of.schema} {of.kind}": said for of, said in rights.defaults.items()}
+
+
+def _rights(rows: Iterable[tuple[str, str]]) -> Rights:
+    objects: dict[int, ObjectRights] = {}
+    defaults: dict[DefaultKey, Acl] = {}
+    for key, body in rows:
+        if key.startswith("default "):
+            _, role, schema, kind = key.split()
+            defaults[DefaultKey(int(role), int(schema), cast("Kind", kind))] = msgspec.json.decode(body, type=Acl)
+        else:
+            objects[int(key)] = msgspec.json.decode(body, type=ObjectRights)
+    former = objects.pop(int(_FORMER_DATABASE_KEY), None)
+    if former is not None:
+        objects.setdefault(DATABASE_OID, former)
+    return Rights(objects, defaults)
+
+
+def _counters(snapshot: Snapshot) -> set[int]:
+    return {relation.counter for relation in snapshot.relations.values() if isinstance(relation, Sequence)}
+
+
+def _locations(snapshot: Snapshot) -> set[str]:
+    return {table.storage.location for table in snapshot.tables() if table.storage is not None}
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What one transaction decided about the files of one table. number: the catalog's version that it made."""
+
+    number: int
+    location: str
+    files: FileChange
+
+
+def decision(number: int, location: str, body: str) -> Decision:
+    return Decision(number, location, msgspec.json.decode(body, type=FileChange))
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """What the database says of the files of stored tables. published: by location; decisions: in the order of their numbers."""
+
+    published: dict[str, Published]
+    decisions: dict[str, list[Decision]]
+
+    @staticmethod
+    def of(storages: Iterable[tuple[Any, ...]], decisions: Iterable[tuple[Any, ...]]) -> Content:
+        """From rows: (location, version, number) and (number, location, body)."""
+        decided: dict[str, list[Decision]] = {}
+        for row in sorted(decisions):
+            decided.setdefault(row[1], []).append(decision(*row))
+        return Content({location: Published(version, number) for location, version, number in storages}, decided)
+
+    def of_table(self, table: Table) -> Table:
+        assert table.storage is not None
+        at = self.published.get(table.storage.location, Published(0, 0))
+        whole, number = FileChange(), at.number
+        for made in self.decisions.get(table.storage.location, ()):
+            whole, number = whole.then(made.files), made.number
+        return tables.committed(table, at.version, number, whole)
+
+
+def snapshot(
+    version: int,
+    schemas: Iterable[tuple[Any, ...]],
+    relations: Iterable[tuple[Any, ...]],
+    content: Content,
+    statistics: Iterable[tuple[int, str]],
+    root: Path,
+    roles: Iterable[tuple[Any, ...]],
+    types: Iterable[tuple[Any, ...]],
+    rights: Iterable[tuple[str, str]],
+) -> Snapshot:
+    """The state that a database's rows describe: (name, oid, comment) of schemas, (schema, name, oid, kind, body) of relations,
+    (oid, body) of tables' statistics, (name, body) of roles, (body,) of types, (key, body) of privileges.
+
+    root: the folder of stored tables.
+    """
+    analysed = by_relation(statistics)
+    made = [decoded(body) for (body,) in types]
+    known = {(typ.schema, typ.name): typ for typ in made}
+    find = type_of(known)
+    return Snapshot(
+        version,
+        {name: Schema(oid, name, comment) for name, oid, comment in schemas},
+        {(row[0], row[1]): _placed(_relation(*row, find=find), content, analysed, root) for row in relations},
+        Roles({name: msgspec.json.decode(body, type=Role) for name, body in roles}),
+        known,
+        _rights(rights),
+    )
+
+
+def _placed(
+    relation: StoredRelation, content: Content, analysed: Mapping[int, TableStatistics], root: Path
+) -> StoredRelation:
+    """A table with its statistics, and a stored one with its files; its path is each member's own, as it sees the folder of
+    tables."""
+    if not isinstance(relation, Table):
+        return relation
+    if relation.oid in analysed:
+        relation = replace(relation, statistics=analysed[relation.oid])
+    if relation.storage is None:
+        return relation
+    return content.of_table(replace(relation, path=str(tables.folder(root, relation.storage))))
+
+
+class _Column(msgspec.Struct, omit_defaults=True):
+    name: str
+    type: int
+    typmod: int
+    number: int
+    nullable: bool
+    default: str | None = None
+    identity: Literal["", "always", "by default"] = ""
+    stored: str = ""
+    comment: str | None = None
+    generated: bool = False
+    nested: FileType | None = None
+
+
+class _TableBody(msgspec.Struct, omit_defaults=True):
+    columns: list[_Column]
+    format: str
+    path: str
+    options: dict[str, str]
+    constraints: tuple[Constraint, ...] = ()
+    storage: Storage | None = None
+    comment: str | None = None
+    last_number: int = 0
+    query: _ViewBody | None = None
+    populated: bool = True
+    partition_by: tuple[str, ...] = ()
+    lake: Lake = ""
+    unlogged: bool = False
+
+
+class _ViewBody(msgspec.Struct, omit_defaults=True):
+    columns: list[_Column]
+    definition: str
+    search_path: list[str]
+    depends: list[int]
+    comment: str | None = None
+    sees: tuple[Seen, ...] = ()
+    options: tuple[tuple[str, str], ...] = ()
+    keys: tuple[int, ...] = ()
+
+
+class _SequenceBody(msgspec.Struct, omit_defaults=True):
+    type: int
+    start: int
+    increment: int
+    minimum: int
+    maximum: int
+    cache: int
+    cycle: bool
+    counter: int
+    first: int
+    owner: tuple[int, int] | None = None
+    internal: bool = False
+    comment: str | None = None
+
+
+def _kind(relation: StoredRelation) -> str:
+    match relation:
+        case Table():
+            return "table"
+        case View():
+            return "view"
+        case Sequence():
+            return "sequence"
+
+
+def _body(relation: StoredRelation) -> str:
+    return msgspec.json.encode(_encoded(relation)).decode()
+
+
+def _encoded(relation: StoredRelation) -> msgspec.Struct:
+    match relation:
+        case Table(columns=columns, format=kind, path=path, options=options, constraints=constraints) as table:
+            storage = tables.bare(table.storage) if table.storage is not None else None
+            path = path if storage is None else ""
+            query = None if table.query is None else _view_body(table.query)
+            return _TableBody(
+                _rows(columns), kind, path, dict(options), constraints, storage, table.comment, table.last_number, query,
+                table.populated, table.partition_by, table.lake, table.unlogged,
+            )  # fmt: skip
+        case View() as view:
+            return _view_body(view)
+        case Sequence() as s:
+            return _SequenceBody(
+                s.type.pg.oid, s.start, s.increment, s.minimum, s.maximum, s.cache, s.cycle, s.counter, s.first, s.owner,
+                s.internal, s.comment,
+            )  # fmt: skip
+
+
+def _view_body(view: View) -> _ViewBody:
+    path, depends = list(view.search_path), list(view.depends)
+    return _ViewBody(
+        _rows(view.columns), view.definition, path, depends, view.comment, view.sees, view.options, view.keys
+    )
+
+
+def _rows(columns: Iterable[TableColumn]) -> list[_Column]:
+    return [
+        _Column(
+            c.name, c.declared.oid, c.type.typmod, c.number, c.nullable, c.default, c.identity, c.stored, c.comment,
+            c.generated, c.nested,
+        )
+        for c in columns
+    ]  # fmt: skip
+
+
+def _relation(schema: str, name: str, oid: int, kind: str, body: str, *, find: TypeOf) -> StoredRelation:
+    match kind:
+        case "view":
+            return _view(schema, name, oid, msgspec.json.decode(body, type=_ViewBody), find)
+        case "sequence":
+            s = msgspec.json.decode(body, type=_SequenceBody)
+            return Sequence(
+                oid, schema, name, st.of(t.BY_OID[s.type]), s.start, s.increment, s.minimum, s.maximum, s.cache, s.cycle,
+                s.owner, s.internal, s.counter, s.first, s.comment,
+            )  # fmt: skip
+        case _:
+            return _table(schema, name, oid, msgspec.json.decode(body, type=_TableBody), find)
+
+
+def _table(schema: str, name: str, oid: int, body: _TableBody, find: TypeOf) -> Table:
+    return Table(
+        oid, schema, name, _columns(body.columns, find), body.format, body.path, files=(), options=body.options,  # type: ignore[arg-type]
+        guarantee=body.storage.sort_by if body.storage is not None else (),
+        storage=body.storage, constraints=body.constraints, comment=body.comment,
+        last_number=body.last_number, partition_by=body.partition_by, lake=body.lake,
+        query=None if body.query is None else _view(schema, name, oid, body.query, find), populated=body.populated,
+        unlogged=body.unlogged,
+    )  # fmt: skip
+
+
+def _view(schema: str, name: str, oid: int, body: _ViewBody, find: TypeOf) -> View:
+    path, depends = tuple(body.search_path), tuple(body.depends)
+    return View(
+        oid, schema, name, _columns(body.columns, find), body.definition, path, depends, body.comment, body.sees,
+        body.options, body.keys,
+    )  # fmt: skip
+
+
+def _columns(columns: list[_Column], find: TypeOf) -> tuple[TableColumn, ...]:
+    return tuple(_column(c, find(c.type)) for c in columns)
+
+
+def _column(c: _Column, declared: t.PgType) -> TableColumn:
+    return TableColumn(
+        c.name, st.of(t.base_of(declared), c.typmod), c.number, c.nullable, c.default, c.identity, c.stored, c.comment,
+        c.generated, declared if declared.domain is not None else None, c.nested,
+    )  # fmt: skip

@@ -1,0 +1,324 @@
+"""The catalog store: a member's view of the catalog database that it may share with other members, and their commit point.
+
+The newest committed `Snapshot` that this member has seen is kept in memory and statements read only that. What it is worth
+is told by a version that grows with every commit of any member: before a statement begins, `is_current` asks for it, and
+`refresh` reads the rows anew where it has moved. So a statement sees everything that was committed, on whichever member,
+before it began, which is what READ COMMITTED promises to a client whose next connection lands elsewhere.
+
+A commit is optimistic: under the database's own lock it begins on the newest state, replays the transaction's changes onto
+it (`Snapshot.replay`; a conflict is 40001), writes them together with the next version, and only then shows the result. What
+it decides about the files of tables is visible from then on; Delta's logs follow in the background (`engine.storage`).
+
+What the question costs depends on where the database lies (`engine.catalog.store.sqlite`, `.store_postgres`):
+
+- SQLite: one row from a page that is in memory, 4 microseconds; `pragma data_version`, which exists for this, takes as long
+  and tells less (it moves with OIDs too). It is asked on the caller's thread.
+- PostgreSQL: one round trip a statement, off the loop. Statements that ask at the same time share one (a question that was
+  asked after I came is as good as mine), so that the catalog database sees at most one question at a time from a member.
+
+Rejected for PostgreSQL: LISTEN/NOTIFY, and a time to live. Both are cheaper and late: a client that created a table here
+and reads it there a millisecond later, through a load balancer, would be told that it does not exist. Where members share
+no disk, a statement costs milliseconds already; the round trip is the price of the promise.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Final, Protocol
+
+from engine.catalog.model import counters
+from engine.catalog.model.counters import Block, Count
+from engine.catalog.model.objects import Sequence as NumberSequence
+from engine.catalog.model.objects import Table
+from engine.catalog.snapshot import TEMPORARY, AnyChange, DataChange, Guard, Snapshot
+from engine.catalog.store.contents import Contents
+from engine.catalog.store.publication import pending, remove_dropped
+from engine.catalog.store.publisher import Publisher
+from engine.catalog.store.rows import Decision
+from engine.catalog.store.sweep import Strays, Swept, Vacuum, folders_with_rows
+from engine.common.supervised import Background
+from engine.storage.delta import Published
+from engine.storage.in_flight_files import UNDERWAY, Keeper
+from wire.errors import DataCorrupted, DuplicateTable, SqlError
+
+#: What a location in PostgreSQL begins with.
+URL_SCHEMES: Final = ("postgresql://", "postgres://")
+
+
+class CatalogDatabase(Protocol):
+    """Where the catalog is kept. Methods may block and may be called from any thread; they raise SqlError.
+
+    near: whether `version` answers in microseconds and never waits for a writer.
+    """
+
+    near: bool
+
+    def version(self) -> int:
+        """The version of the newest commit."""
+        ...
+
+    def load(self) -> Snapshot:
+        """The newest committed state, read at one moment."""
+        ...
+
+    def next_oid(self) -> int:
+        """A number that no member was ever given before."""
+        ...
+
+    def count(self, counter: int, change: Callable[[Count | None], Count]) -> Count | None:
+        """Change a counter in a transaction of its own: `change` is given where it stands, None before its first use.
+        Returns what `change` was given. What `change` raises leaves the counter as it was."""
+        ...
+
+    def counted(self, counter: int) -> Count | None:
+        """Where a counter stands."""
+        ...
+
+    def commit(self, known: Snapshot, changes: Sequence[AnyChange]) -> Snapshot:
+        """The newest state with the changes, durable. known: what need not be read again if it is still the newest.
+        Raises SerializationFailure; then nothing was changed."""
+        ...
+
+    def decisions(self) -> Sequence[Decision]:
+        """What commits decided about tables' files and Delta's logs may not say yet, in the order of the commits."""
+        ...
+
+    def settle(self, location: str, published: Published) -> None:
+        """A table's Delta log stands there: pin that version, forget the decisions that are in it. No change of what
+        the catalog says, so the catalog's version stays. Once is as good as twice."""
+        ...
+
+    def dropped(self, until: int) -> Sequence[str]:
+        """The folders of tables that were dropped before that second (since 1970) and are still to be removed."""
+        ...
+
+    def forget(self, location: str) -> None:
+        """A dropped table's folder is no more."""
+        ...
+
+    def contents(self) -> Contents:
+        """All rows, read at one moment."""
+        ...
+
+    def fill(self, given: Contents) -> None:
+        """Take another database's rows for one's own. Raises ObjectInUse where something was committed here already."""
+        ...
+
+    def close(self) -> None: ...
+
+
+def open_database(location: Path | str, tables: Path) -> CatalogDatabase:
+    """Open PostgreSQL for a URL, else a SQLite file, and make what is missing in it.
+
+    Imported late: psycopg takes a tenth of a second to import.
+    """
+    if is_url(location):
+        from engine.catalog.store.postgres import PostgresDatabase
+
+        return PostgresDatabase(str(location), tables)
+    from engine.catalog.store.sqlite import SqliteDatabase
+
+    return SqliteDatabase(Path(location), tables)
+
+
+def is_url(location: Path | str) -> bool:
+    """Whether a catalog's location is in PostgreSQL."""
+    return isinstance(location, str) and location.startswith(URL_SCHEMES)
+
+
+def _beside(location: Path | str) -> Path:
+    return Path("tables") if is_url(location) else Path(location).parent / "tables"
+
+
+class CatalogStore:
+    """See the module's docstring. All methods may be called from any thread.
+
+    location: a file, or a postgresql:// URL. tables: the folder of stored tables, as this member sees it; None: `tables`
+    beside the catalog's file, or in the working folder. allow_empty: go on where nothing was ever committed to the catalog and
+    the folder holds tables with rows. connect: opens the database that lies at the location.
+    snapshot: the newest committed state that was seen.
+    Raises DataCorrupted for a database that is damaged, was written by a later release, or has lost its tables; IoError for one
+    that is not there.
+    """
+
+    def __init__(
+        self,
+        location: Path | str,
+        tables: Path | None = None,
+        *,
+        allow_empty: bool = False,
+        connect: Callable[[Path | str, Path], CatalogDatabase] = open_database,
+    ) -> None:
+        self.tables = (tables or _beside(location)).absolute()
+        self._database = connect(location, self.tables)
+        #: Of the threads that it has; other loops of the member's join them.
+        self.background = Background()
+        self._publisher = Publisher(self.publish, self.background.supervise("publisher"))
+        self._keeper = Keeper(self.tables, self.background.supervise("keeper"))
+        #: Called after each commit of this member, on its thread, with the number of files added, by location.
+        self.watch: Callable[[Mapping[str, int]], None] | None = None
+        self._lock = threading.Lock()
+        self._asking = threading.Lock()
+        self._asked = 0
+        self._answered = 0
+        self._away: SqlError | None = None
+        self._declared: tuple[Table, ...] = ()
+        self.snapshot = self._database.load()
+        if self.snapshot.version == 0 and not allow_empty:
+            self._require_no_rows(location)
+
+    def _require_no_rows(self, location: Path | str) -> None:
+        """A catalog that was lost, and made anew by this start, would be taken for one of no tables, and its next commits would
+        give numbers again that the tables' logs have."""
+        lost = next(folders_with_rows(self.tables), None)
+        if lost is not None:
+            self._database.close()
+            place = "in PostgreSQL" if is_url(location) else f"in {location}"
+            raise DataCorrupted(
+                f"the catalog {place} is empty, but {self.tables} holds tables with rows, such as {lost}",
+                hint="Put the catalog back, or restore a backup (sluice restore). To begin anew beside these tables, which no "
+                "statement will see, start with allow_empty_catalog (--allow-empty-catalog).",
+            )
+
+    def declare(self, tables: Sequence[Table]) -> None:
+        """Show these tables of the topology in every snapshot; they are not stored. Called once, before any statement.
+
+        A name that the catalog has already is refused (DuplicateTable): whichever of the two won, somebody would read rows
+        that he did not mean. One that is stored later, by a member that has not been given the file, is hidden.
+        """
+        for table in tables:
+            if (table.schema, table.name) in self.snapshot.relations:
+                raise DuplicateTable(
+                    f'relation "{table.name}", which the topology file declares, is in the catalog already',
+                    hint="Give the logical source another name, or drop what is in the catalog.",
+                )
+        self._declared = tuple(tables)
+        self.snapshot = self.snapshot.with_declared(self._declared)
+
+    def is_current(self) -> bool:
+        """Whether `snapshot` is known to be the newest, found out without waiting; where False, `refresh`."""
+        return self._database.near and self._database.version() == self.snapshot.version
+
+    def refresh(self) -> None:
+        """Make `snapshot` one that holds everything committed before this call. May block."""
+        asked = self._asked
+        with self._asking:
+            if self._answered > asked:
+                # While the database is away, the last of many would otherwise wait as long as all before it together.
+                if self._away is not None:
+                    raise self._away
+                return
+            self._asked = question = self._asked + 1
+            try:
+                if self._database.version() != self.snapshot.version:
+                    self._show(self._database.load())
+                self._away = None
+            except SqlError as error:
+                self._away = error
+                raise
+            finally:
+                self._answered = question
+
+    def next_oid(self) -> int:
+        """A new OID, never given again, by any member, even when its transaction rolls back."""
+        return self._database.next_oid()
+
+    def advance(self, sequence: NumberSequence, count: int) -> Block:
+        """The sequence's next values, at most `count`, durable and given to nobody else, whatever becomes of the
+        transaction that asked. Raises SequenceGeneratorLimitExceeded."""
+        before = self._database.count(sequence.counter, lambda at: counters.advance(sequence, at, count)[1])
+        return counters.advance(sequence, before, count)[0]
+
+    def set_counter(self, sequence: NumberSequence, count: Count) -> None:
+        """setval: the next value is `count.value`, or the one after it where that was `called`."""
+        self._database.count(sequence.counter, lambda _at: count)
+
+    def counted(self, sequence: NumberSequence) -> Count:
+        """Where the sequence stands."""
+        return self._database.counted(sequence.counter) or Count(sequence.first, called=False)
+
+    def commit(self, changes: Iterable[AnyChange]) -> Snapshot:
+        """Make a transaction's changes durable and visible. Raises SerializationFailure; then nothing was changed."""
+        lasting = [change for change in changes if change.key[0] != TEMPORARY]
+        if not lasting:
+            return self.snapshot
+        if all(isinstance(change, Guard) for change in lasting):
+            self.refresh()
+            self.snapshot.replay(lasting)
+            return self.snapshot
+        committed = self._database.commit(self.snapshot, lasting)
+        self._show(committed)
+        data = [change for change in lasting if isinstance(change, DataChange)]
+        UNDERWAY.named(self.tables / change.location / file.path for change in data for file in change.files.added)
+        self._publisher.wake()
+        if self.watch is not None and data:
+            self.watch(Counter(change.location for change in data for _ in change.files.added))
+        return committed
+
+    def publish(self) -> None:
+        """Bring Delta's logs up to what is committed (`engine.catalog.store.publication`), whoever committed it. May block.
+
+        One table's failure, whatever it is, does not keep the others from it. Raises the first one's error.
+        """
+        decisions = self._database.decisions()
+        failed: list[Exception] = []
+        try:
+            for _ in remove_dropped(self._database, self.tables, int(time.time())):
+                pass
+        except (SqlError, OSError) as error:
+            failed.append(error)
+        if decisions:
+            self._publish(decisions, failed)
+        if failed:
+            raise failed[0]
+
+    def _publish(self, decisions: Sequence[Decision], failed: list[Exception]) -> None:
+        for publication in pending(self._database, self.tables, decisions, self._database.load()):
+            try:
+                for _ in publication:
+                    pass
+            except Exception as error:  # noqa: BLE001 - it is told, and the others' turn comes
+                failed.append(error)
+        self._show(self._database.load())
+
+    def pending(self) -> Mapping[str, int]:
+        """How many commits each table's Delta log does not have yet, by location; none are left out."""
+        return Counter(decision.location for decision in self._database.decisions())
+
+    def statistics(self) -> dict[str, int]:
+        """stored: tables. unpublished: those with other files than Delta's logs say yet. failing: whether publishing fails
+        (0, 1)."""
+        stored = [table.storage for table in self.snapshot.tables() if table.storage is not None]
+        unpublished = sum(1 for storage in stored if storage.added or storage.removed)
+        return {"stored": len(stored), "unpublished": unpublished, "failing": int(self._publisher.failure is not None)}
+
+    def start_publishing(self) -> None:
+        """Publish in the background from now on: what a crash left, and each commit soon after it. And show other members
+        what is under way here."""
+        self._publisher.start()
+        self._keeper.start()
+
+    def vacuum(self, locations: Sequence[str], retention: float) -> Iterable[Swept]:
+        """Remove files that tables have no more (`engine.catalog.store.sweep`), a table at a time. retention: seconds. Blocks.
+        Raises SqlError."""
+        return Vacuum(self._database, self.tables, time.time() - retention).tables(locations)
+
+    def vacuum_strays(self, retention: float) -> Strays:
+        """Remove folders of tables that never were. Blocks. Raises SqlError."""
+        return Vacuum(self._database, self.tables, time.time() - retention).strays()
+
+    def _show(self, snapshot: Snapshot) -> None:
+        """Two threads may come with states of different age. One of the same age says the same, in other words where tables
+        were published meanwhile."""
+        with self._lock:
+            if snapshot.version >= self.snapshot.version:
+                self.snapshot = snapshot.with_declared(self._declared) if self._declared else snapshot
+
+    def close(self) -> None:
+        self._keeper.close()
+        self._publisher.close()
+        self._database.close()

@@ -1,0 +1,244 @@
+"""Removing what no reader can name any more: files of tables, and folders of tables that never were.
+
+A file of a table is removed when all of this holds:
+
+- the catalog does not name it: not the pinned version, not a decision that waits, not the newest version of Delta's log
+  (published, and not pinned yet);
+- it was not taken away a short while ago: a reader that began before may have it in its plan;
+- nothing of this member's is about to name it (`underway`);
+- it is old: another member that is about to name it touches it every few minutes, and one that writes it does too.
+
+Nothing is removed while a backup copies (`engine.storage.claims.Hold`).
+
+The folder of a statement that crashed (`StagingArea`) goes with its files, by the same rules.
+
+Short and old are the same `retention`. What is there is listed before the catalog is asked, never after: what is committed in
+between is then named. When a file was taken away is told by the tombstones of Delta's log, by the time of the log's file: not
+by the file's own, which is that of its writing.
+
+A folder that the catalog does not know is removed when nothing in it is young and its log has no decision: then nobody has
+ever committed a row to it (a CREATE or a rewrite that crashed, a temporary table of a member that did). One with decisions is
+somebody's table, in a catalog that was put back to an earlier day, say. It is left, and told.
+
+Rejected: delta-rs' own vacuum. It counts in whole hours, knows neither the catalog's decisions nor what is under way, and goes by
+the time that a file was written, where the log has forgotten its tombstone.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+from urllib.parse import unquote
+
+import msgspec
+
+from engine.catalog.model.objects import Table
+from engine.catalog.store.publication import readable_version
+from engine.storage import delta, disk, tables
+from engine.storage.claims import is_held
+from engine.storage.in_flight_files import UNDERWAY
+from wire.dataclass import dataclass
+from wire.errors import DataCorrupted, IoError
+
+if TYPE_CHECKING:
+    from engine.catalog.snapshot import Snapshot
+    from engine.catalog.store.rows import Decision
+    from engine.catalog.store.store import CatalogDatabase
+
+_COMMIT: Final = re.compile(r"\d{20}\.json")
+#: How `tables.create` names folders: nothing else that lies there is ours.
+_LOCATION: Final = re.compile(r"[0-9a-f]{32}")
+#: Later than every folder was dropped.
+_EVER: Final = 1 << 53
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A file that is old enough to be removed. path: below the table's folder."""
+
+    path: str
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Swept:
+    """What was removed of a table. left: files that the table has."""
+
+    location: str
+    files: int
+    size: int
+    left: int
+
+
+@dataclass(frozen=True, slots=True)
+class Strays:
+    """Folders that the catalog does not know. kept: those that hold committed rows."""
+
+    removed: Sequence[str] = ()
+    kept: Sequence[str] = ()
+
+
+class Vacuum:
+    """One run. Made before the catalog is asked anything; blocks. before: seconds since 1970; what changed later stays."""
+
+    def __init__(self, database: CatalogDatabase, root: Path, before: float) -> None:
+        self._database = database
+        self._root = root
+        self._before = before
+        #: Asked first: a backup that begins later reads a catalog that does not name what is removed here.
+        self._held = is_held(root)
+
+    def tables(self, locations: Sequence[str]) -> Iterator[Swept]:
+        """Remove dead files of these tables, those that are still there. Raises SqlError."""
+        listed = () if self._held else locations
+        found = {location: list(_old_files(self._root / location, self._before)) for location in listed}
+        areas = {location: list(_old_areas(self._root / location, self._before)) for location in locations}
+        decisions, snapshot = self._state()
+        known = _by_location(snapshot)
+        for location in locations:
+            if location in known:
+                yield self._sweep(known[location], found.get(location, ()), snapshot.version, decisions)
+                _remove_empty(areas[location])
+
+    def strays(self) -> Strays:
+        """Remove folders of tables that nobody knows. Raises IoError."""
+        if self._held:
+            return Strays()
+        there = [path for path in _folders(self._root) if _is_old(path, self._before)]
+        _, snapshot = self._state()
+        dropped = frozenset(self._database.dropped(_EVER))
+        known = frozenset(_by_location(snapshot)) | dropped | UNDERWAY.folders()
+        strange = [path for path in there if path.name not in known]
+        kept = [path.name for path in strange if _has_decisions(path)]
+        for path in strange:
+            if path.name not in kept:
+                tables.discard(self._root, path.name)
+        # Claims of transactions whose members are gone.
+        _remove_empty(_old_areas(self._root, self._before))
+        return Strays([path.name for path in strange if path.name not in kept], kept)
+
+    def _state(self) -> tuple[Sequence[Decision], Snapshot]:
+        """In this order: what is settled in between is in the version that the snapshot pins."""
+        return self._database.decisions(), self._database.load()
+
+    def _sweep(self, table: Table, found: Sequence[Found], number: int, decisions: Sequence[Decision]) -> Swept:
+        assert table.storage is not None, "a stored table"
+        location, folder = table.storage.location, Path(table.path)
+        named = self._named(table, number)
+        left = len(named)
+        named |= {file.path for made in decisions if made.location == location for file in made.files.added}
+        named |= set(_taken_away(folder, self._before))
+        underway = UNDERWAY.files()
+        dead = [file for file in found if file.path not in named and str(folder / file.path) not in underway]
+        for file in dead:
+            _unlink(folder / file.path)
+        return Swept(location, len(dead), sum(file.size for file in dead), left)
+
+    def _named(self, table: Table, number: int) -> set[str]:
+        """The paths that the catalog and Delta's log name. number: of the catalog's last commit. Raises DataCorrupted where the
+        log has a later one: a catalog of yesterday does not know what is dead."""
+        assert table.storage is not None, "a stored table"
+        newest = readable_version(self._database, Path(table.path), table.storage.version)
+        if newest.published.number > number:
+            raise DataCorrupted(
+                f'the log of the table in "{table.path}" is newer than the catalog',
+                hint="Where the catalog was restored from a copy, restore the tables' folder from one of the same time.",
+            )
+        pinned = delta.opened(table.path, table.storage.version)
+        return {*pinned.paths, *newest.files.paths, *(file.path for file in table.storage.added)}
+
+
+def _by_location(snapshot: Snapshot) -> dict[str, Table]:
+    return {table.storage.location: table for table in snapshot.tables() if table.storage is not None}
+
+
+# -- what stays ------------------------------------------------------------------------------------------------------
+
+
+def _taken_away(folder: Path, since: float) -> Iterator[str]:
+    """The files that versions since then have no more. Commits are in the log for a week, longer than any retention."""
+    for path in (folder / delta.LOG).iterdir():
+        status = _status(path) if _COMMIT.fullmatch(path.name) else None
+        if status is not None and status.st_mtime >= since:
+            for line in path.read_bytes().splitlines():
+                action = msgspec.json.decode(line)
+                if "remove" in action:
+                    yield unquote(action["remove"]["path"])
+
+
+def folders_with_rows(root: Path) -> Iterator[str]:
+    """Folders of tables to which somebody has committed rows, by their logs: what a catalog that is empty has lost. Blocks."""
+    return (path.name for path in _folders(root) if _has_decisions(path))
+
+
+def _has_decisions(folder: Path) -> bool:
+    """Whether somebody has ever committed rows to a table; also where its log cannot be read, but has more than the version that
+    CREATE makes, which a power failure may have torn."""
+    if not (folder / delta.LOG).exists():
+        return False
+    try:
+        return delta.Log(str(folder)).published.number > 0
+    except DataCorrupted:
+        return any(int(path.stem) > 0 for path in (folder / delta.LOG).iterdir() if _COMMIT.fullmatch(path.name))
+
+
+# -- what is there ---------------------------------------------------------------------------------------------------
+
+
+def _old_files(folder: Path, before: float) -> Iterator[Found]:
+    """The Parquet files of a table that were written, and last touched, before then."""
+    for base, folders, names in os.walk(folder):
+        folders[:] = [name for name in folders if name != delta.LOG]
+        for name in names:
+            path = Path(base, name)
+            status = _status(path)
+            if name.endswith(".parquet") and status is not None and status.st_mtime < before:
+                yield Found(path.relative_to(folder).as_posix(), status.st_size)
+
+
+def _old_areas(folder: Path, before: float) -> Iterator[Path]:
+    """The folders of statements that are over: those of others are touched."""
+    underway = UNDERWAY.files()
+    for path in folder.glob("_staging-*"):
+        status = _status(path)
+        if status is not None and status.st_mtime < before and str(path) not in underway:
+            yield path
+
+
+def _folders(root: Path) -> Collection[Path]:
+    if not root.is_dir():
+        return ()
+    return [path for path in root.iterdir() if _LOCATION.fullmatch(path.name) and path.is_dir()]
+
+
+def _is_old(folder: Path, before: float) -> bool:
+    """Whether nothing in the folder is younger."""
+    paths = (Path(base, name) for base, folders, names in os.walk(folder) for name in (*folders, *names))
+    statuses = map(_status, (folder, *paths))
+    return all(status is not None and status.st_mtime < before for status in statuses)
+
+
+def _status(path: Path) -> os.stat_result | None:
+    """None where it is gone."""
+    try:
+        return path.stat()
+    except FileNotFoundError:
+        return None
+
+
+def _remove_empty(folders: Iterable[Path]) -> None:
+    for path in folders:
+        # What is in it still is young.
+        with contextlib.suppress(OSError):
+            disk.current().remove_folder(path)
+
+
+def _unlink(path: Path) -> None:
+    try:
+        disk.current().remove(path)
+    except OSError as error:
+        raise IoError(f'could not remove "{path}": {error.strerror or error}') from error

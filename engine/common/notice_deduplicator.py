@@ -1,0 +1,33 @@
+"""Notices of a statement that may run again (`engine.session.transaction`): what it says in both runs is told once."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+
+from wire.errors import Notice
+
+
+class ToldOnce:
+    """tell: tells the client. Called from one thread at a time."""
+
+    def __init__(self, tell: Callable[[Notice], None]) -> None:
+        self._tell = tell
+        self._told: Counter[Notice] = Counter()
+        self._known: Counter[Notice] = Counter()
+
+    def begin(self) -> None:
+        """A statement begins."""
+        self._told.clear()
+        self._known.clear()
+
+    def again(self) -> None:
+        """It begins once more."""
+        self._known = self._told.copy()
+
+    def __call__(self, notice: Notice) -> None:
+        if self._known[notice]:
+            self._known[notice] -= 1
+            return
+        self._told[notice] += 1
+        self._tell(notice)

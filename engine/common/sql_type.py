@@ -1,0 +1,79 @@
+"""The type of an expression: a PostgreSQL type, its modifier, and what the planner knows of a numeric's digits.
+
+PostgreSQL's numeric has no bounds and keeps a display scale in every value. Spark and DuckDB have decimal(p, s) with
+p <= 38. The binder therefore tracks digits statically: each numeric expression has a precision and a scale (its storage
+type is decimal(precision, scale) in both engines) and a rule for how many fractional digits are printed
+(`wire.types.carriers.NumericScale`). Where the digits are not known (a text column cast to numeric), `UNKNOWN_DIGITS` is
+assumed; a value that does not fit raises 22003, never a rounded answer in silence.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Final
+
+from wire.dataclass import dataclass
+from wire.types import pg_types as t
+from wire.types.carriers import UNKNOWN_SCALE, NumericScale
+
+MAX_PRECISION: Final = 38
+#: (precision, scale) of a numeric of which nothing is known.
+UNKNOWN_DIGITS: Final = (38, UNKNOWN_SCALE)
+
+
+@dataclass(frozen=True, slots=True)
+class SqlType:
+    """The type of an expression.
+
+    pg, typmod: as a client sees them in RowDescription.
+    precision, scale, display: for numeric and arrays of it; see the module's docstring.
+    minimum: where values decide on the fractional digits printed (`NumericScale`), the least number of them.
+    fields: names and types of a record's or composite type's fields, or of those that an array holds, else empty. A composite
+        type's are what it says itself.
+    """
+
+    pg: t.PgType
+    typmod: int = -1
+    precision: int = 0
+    scale: int = 0
+    display: NumericScale = NumericScale.FIXED
+    minimum: int = 0
+    fields: tuple[tuple[str, SqlType], ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.pg.category == "C" or (self.fields and self.pg not in (t.RECORD, t.RECORDS)):
+            object.__setattr__(self, "fields", _fields(self.pg))
+
+    def __str__(self) -> str:
+        return t.format_type(self.pg, self.typmod)
+
+
+def numeric(
+    precision: int,
+    scale: int,
+    display: NumericScale = NumericScale.FIXED,
+    *,
+    minimum: int = 0,
+    typmod: int = -1,
+) -> SqlType:
+    """A numeric whose digits are known; precision and scale are clamped into what the engines can hold."""
+    scale = max(0, min(scale, MAX_PRECISION))
+    return SqlType(t.NUMERIC, typmod, max(1, min(max(precision, scale), MAX_PRECISION)), scale, display, minimum)
+
+
+def of(pg: t.PgType, typmod: int = -1) -> SqlType:
+    """The SqlType of a declared type: a numeric's digits from its modifier, else `UNKNOWN_DIGITS`."""
+    base = t.element_of(pg) if pg.is_array else pg
+    if base is not t.NUMERIC:
+        return SqlType(pg, typmod)
+    if typmod == -1:
+        precision, scale = UNKNOWN_DIGITS
+        return SqlType(pg, -1, precision, scale, NumericScale.TRIMMED)
+    precision, scale = t.numeric_precision_scale(typmod)
+    kept = max(scale, 0)
+    return SqlType(pg, typmod, min(max(precision + kept - scale, kept, 1), MAX_PRECISION), kept)
+
+
+@cache
+def _fields(pg: t.PgType) -> tuple[tuple[str, SqlType], ...]:
+    return tuple((item.name, of(*t.attribute_type(item))) for item in pg.attributes)

@@ -1,0 +1,30 @@
+"""Whether values of parameters are so long that who handles them should not keep the event loop waiting."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Final
+
+#: Characters, bytes and items.
+_LONG: Final = 1 << 16
+
+
+def are_long(values: Iterable[Any], length: int = _LONG) -> bool:
+    """Whether canonical values (`engine.plan_ir.expr`) have many characters, bytes or items together. Looks at no more than it
+    must."""
+    return _room_left(values, length) < 0
+
+
+def _room_left(values: Iterable[Any], room: int) -> int:
+    for value in values:
+        if isinstance(value, str | bytes):
+            room -= len(value)
+        elif isinstance(value, list):
+            room = _room_left(value, room - 1)
+        elif isinstance(value, dict):
+            room = _room_left(value.values(), room - 1)
+        else:
+            room -= 1
+        if room < 0:
+            break
+    return room

@@ -1,0 +1,101 @@
+"""What an engine counted by the operators of its own plan, as EXPLAIN ANALYZE asks for it.
+
+A tree of operators; between members it travels as counters, which have names and numbers (`engine.runtime.analysis`):
+
+operator.<fragment>.<instance>.<number>.<depth>.<kind>.<source>      rows; numbers go parents first
+
+`engine.executors.local.profile` and `engine.executors.spark.profile` make it; `engine.planner.explain.actual_rows` finds out
+which of our operators are meant.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
+
+from wire.dataclass import dataclass
+
+#: The source of what reads relations that are given to a statement: inputs of its fragment, the system catalog.
+GIVEN = "given"
+#: The rows of an operator that did not count them.
+UNKNOWN = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Operator:
+    """kind: as the engine calls it. rows: how many it gave, or `UNKNOWN`. source: what one without inputs reads, "" for all else:
+    `GIVEN`, or the first of its files, which is replaced by `table_source` or `reader_source`."""
+
+    kind: str
+    rows: int
+    source: str = ""
+    below: tuple[Operator, ...] = ()
+
+
+def with_sources(operator: Operator, named: Callable[[str], str]) -> Operator:
+    """The tree with sources called by other names; "" for one that is not known."""
+    source = operator.source if operator.source in ("", GIVEN) else named(operator.source)
+    return replace(operator, source=source, below=tuple(with_sources(child, named) for child in operator.below))
+
+
+def by_files(files: Iterable[tuple[str, Iterable[str]]]) -> Callable[[str], str]:
+    """The name of a source from its files, as text: that of which one of the files comes first in it."""
+    known = [(name, tuple(own)) for name, own in files]
+
+    def named(text: str) -> str:
+        return next((name for name, own in known if own and text.startswith(own)), "")
+
+    return named
+
+
+def table_source(oid: int) -> str:
+    return f"t{oid}"
+
+
+def reader_source(reader: int) -> str:
+    """A reader of a physical plan, by its number."""
+    return f"r{reader}"
+
+
+def counters(root: Operator, prefix: str) -> Mapping[str, int]:
+    """The tree as counters whose names begin so."""
+    return {
+        f"{prefix}.{number}.{depth}.{operator.kind}.{operator.source}": operator.rows
+        for number, (depth, operator) in enumerate(_walk(root, 0))
+    }
+
+
+def _walk(operator: Operator, depth: int) -> Iterator[tuple[int, Operator]]:
+    yield depth, operator
+    for child in operator.below:
+        yield from _walk(child, depth + 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One counter of a tree, read."""
+
+    number: int
+    depth: int
+    kind: str
+    source: str
+    rows: int
+
+
+def tree(lines: list[Line]) -> Operator | None:
+    """The tree of these counters; None where they are none."""
+    ordered = sorted(lines, key=lambda line: line.number)
+    if not ordered or [line.number for line in ordered] != list(range(len(ordered))):
+        return None
+    root, end = _read(ordered, 0)
+    return root if end == len(ordered) else None
+
+
+def _read(lines: list[Line], at: int) -> tuple[Operator, int]:
+    """The operator that begins here, and where the next one does."""
+    own, at = lines[at], at + 1
+    below: list[Operator] = []
+    while at < len(lines) and lines[at].depth > own.depth:
+        child, at = _read(lines, at)
+        below.append(child)
+    return Operator(own.kind, own.rows, own.source, tuple(below)), at

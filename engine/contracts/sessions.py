@@ -1,0 +1,280 @@
+"""What the engine offers to the server: sessions that prepare and execute statements.
+
+    engine = Engine(config); await engine.start()
+    session = engine.session.session(user="ann", database="sluice", options={"TimeZone": "Europe/Paris"}, client=client)
+    [statement] = await session.parse("select $1::int4 + 1")
+    prepared = await session.prepare(statement, parameter_types=(0,))
+    execution = await session.execute(prepared, (41,))
+    while (batch := await execution.stream.next_batch()) is not None: ...
+    await execution.close()
+    await session.close(); await engine.close()
+
+A session belongs to one client connection and is used by one task at a time, but several of its executions may be
+suspended at once (portals). It owns the client's settings, its catalog transaction and its temporary objects. The server
+owns what the protocol owns: prepared statements' and portals' names, transaction status, pages.
+
+Transactions: the server calls `begin` at BEGIN (or at the start of an implicit block), then exactly one of `commit` or
+`rollback`; `savepoint`, `rollback_to`, `release` in between. They cover the catalog and transactional settings
+(SET is undone by ROLLBACK, SET LOCAL by both).
+
+Interruption: a cancel, a timeout or a client that has gone is an `asyncio.CancelledError` inside whatever the server awaits
+here. `prepare` and `execute` then leave nothing of theirs behind; after an interrupted `next_batch` the server awaits the
+execution's `close`, and the session is usable again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import field
+from typing import Any, Protocol
+
+from engine.common.sql_type import SqlType
+from engine.contracts.executor import BatchStream, QueryId
+from engine.sql.parser.nodes.statements import Statement
+from wire.dataclass import dataclass
+from wire.errors import Notice
+from wire.types import pg_types as t
+
+
+@dataclass(frozen=True, slots=True)
+class ResultColumn:
+    """A column as RowDescription tells it. table_oid, attribute: where it is a plain table column, else 0."""
+
+    name: str
+    type: SqlType
+    table_oid: int = 0
+    attribute: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A statement analysed: what Describe can tell before execution.
+
+    parameters: the types of $1 ..., inferred where the client named none.
+    columns: None for a statement that returns no rows.
+    plan: the engine's own; opaque to the server.
+    """
+
+    statement: Statement
+    parameters: tuple[t.PgType, ...]
+    columns: tuple[ResultColumn, ...] | None
+    plan: Any = field(default=None, repr=False, compare=False)
+
+
+class Execution(Protocol):
+    """A statement under way. For one without rows `columns` is None and the stream is at its end at once."""
+
+    columns: tuple[ResultColumn, ...] | None
+    stream: BatchStream
+
+    @property
+    def query(self) -> QueryId | None:
+        """By which it is known to all members; None for what is no query."""
+        ...
+
+    def tag(self, rows: int) -> str:
+        """The command tag, given how many rows went to the client: `SELECT 5`, `CREATE VIEW`, `SET`."""
+        ...
+
+    async def close(self) -> None:
+        """Cancel if running, release everything; idempotent."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Activity:
+    """One connection, for pg_stat_activity. Times are seconds since the epoch, or None where there is none yet.
+
+    state: PostgreSQL's words: `active`, `idle`, `idle in transaction`, `idle in transaction (aborted)`.
+    """
+
+    pid: int
+    user: str
+    database: str
+    application_name: str
+    client_address: str | None
+    client_port: int | None
+    state: str
+    query: str
+    backend_start: float
+    transaction_start: float | None
+    query_start: float | None
+    state_change: float | None
+    server_address: str | None = None
+    server_port: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CursorState:
+    """One open cursor or portal, for pg_cursors. created: seconds since the epoch."""
+
+    name: str
+    statement: str
+    holdable: bool
+    binary: bool
+    scrollable: bool
+    created: float
+
+
+@dataclass(frozen=True, slots=True)
+class QueryState:
+    """One query that has begun and whose cursor or portal is open, for sluice.queries.
+
+    query: its id. cursor: the name of the cursor or portal; empty where it has none. state: `running`, or `suspended` until
+    more of it is asked for. started: seconds since the epoch. rows: how far it has come.
+    """
+
+    query: str
+    pid: int
+    user: str
+    database: str
+    cursor: str
+    statement: str
+    state: str
+    started: float
+    rows: int
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedState:
+    """One prepared statement, for pg_prepared_statements. from_sql: by PREPARE, not by the protocol."""
+
+    name: str
+    statement: str
+    prepared_at: float
+    parameters: tuple[t.PgType, ...]
+    from_sql: bool
+
+
+class Client(Protocol):
+    """What a session may ask of the connection it serves. Every method may be called from any thread."""
+
+    backend_pid: int
+
+    @property
+    def turn(self) -> int:
+        """The same for messages that had all arrived when the first of them was taken: the client said them without
+        having learnt anything in between."""
+        ...
+
+    def notice(self, notice: Notice) -> None:
+        """Tell the client at once, also while a statement runs; `client_min_messages` is applied here."""
+        ...
+
+    def cancel_backend(self, pid: int) -> bool:
+        """pg_cancel_backend: interrupt what that connection runs; False if there is no such connection."""
+        ...
+
+    def terminate_backend(self, pid: int) -> bool:
+        """pg_terminate_backend."""
+        ...
+
+    def activity(self) -> Sequence[Activity]:
+        """All connections of this member."""
+        ...
+
+    def cursors(self) -> Sequence[CursorState]:
+        """This connection's open cursors."""
+        ...
+
+    def queries(self) -> Sequence[QueryState]:
+        """The queries of all connections of this member."""
+        ...
+
+    def prepared_statements(self) -> Sequence[PreparedState]:
+        """This connection's prepared statements."""
+        ...
+
+    def notify(self, channel: str, payload: str) -> None:
+        """pg_notify. Raises InvalidParameterValue."""
+        ...
+
+    def listening(self) -> Sequence[str]:
+        """pg_listening_channels."""
+        ...
+
+    def notifications_waiting(self) -> float:
+        """pg_notification_queue_usage: how full the fullest listener's queue of this member is, 0 to 1."""
+        ...
+
+
+class SessionFactory(Protocol):
+    """How the server makes a session: `Engine.session`.
+
+    user, database: from the startup packet. options: the settings the client began with, by name as sent; a bad one
+    raises SqlError. client: kept by the session for as long as it lives.
+    """
+
+    def __call__(self, *, user: str, database: str, options: Mapping[str, str], client: Client) -> EngineSession: ...
+
+
+class EngineSession(Protocol):
+    """See the module's docstring. `settings` is read by the server for its own keys (statement_timeout, DateStyle ...)."""
+
+    settings: Settings
+
+    async def parse(self, sql: str) -> Sequence[Statement]:
+        """Split and parse a query string; empty for one without statements. Raises SqlSyntaxError with a position."""
+        ...
+
+    async def prepare(self, statement: Statement, parameter_types: Sequence[int]) -> Prepared:
+        """Bind a statement. `parameter_types`: OIDs, 0 where the client leaves it to us. Raises SqlError."""
+        ...
+
+    async def execute(self, prepared: Prepared, arguments: Sequence[Any], *, single: bool = False) -> Execution:
+        """Run a prepared statement with canonical values (`engine.plan_ir.expr`) for its parameters.
+
+        single: nobody began the transaction, which ends by itself: it may be this statement's alone.
+        """
+        ...
+
+    def takes_rows(self, prepared: Prepared) -> bool:
+        """Whether `execute_rows` is worth a try: an INSERT of one row without RETURNING that depends on its parameters alone."""
+        ...
+
+    async def execute_rows(self, prepared: Prepared, rows: Sequence[Sequence[Any]]) -> bool:
+        """Run an INSERT once for each of these arguments, in their order and all at once; each inserts one row.
+
+        Returns False, with nothing changed but values taken of sequences, where this cannot be done or one of the rows is
+        refused: `execute` of each then says which and why.
+        """
+        ...
+
+    def begin(self) -> None: ...
+    async def commit(self) -> None: ...
+    def rollback(self) -> None: ...
+    def savepoint(self, name: str) -> None: ...
+    def rollback_to(self, name: str) -> None:
+        """Raises InvalidSavepointSpecification."""
+        ...
+
+    def release(self, name: str) -> None: ...
+    async def discard(self, target: str) -> None:
+        """DISCARD's part that is the engine's: temporary objects, settings, plans."""
+        ...
+
+    async def close(self) -> None: ...
+
+
+class Settings(Protocol):
+    """A session's settings (GUCs): see `engine.settings.session_settings`.
+
+    version: grows with every change, so that what is derived from settings can be kept until then.
+    """
+
+    version: int
+
+    def get(self, name: str) -> str:
+        """The current value as SHOW prints it. Raises UndefinedObject for an unknown name."""
+        ...
+
+    def set(self, name: str, value: str | None, *, local: bool = False) -> None:
+        """SET; None is DEFAULT. Raises InvalidParameterValue, UndefinedObject or CantChangeRuntimeParam."""
+        ...
+
+    def time_ms(self, name: str) -> int: ...
+    def size_bytes(self, name: str) -> int: ...
+    def reset_all(self) -> None: ...
+    def reported(self) -> Mapping[str, str]:
+        """The settings that ParameterStatus tells, with their present values."""
+        ...

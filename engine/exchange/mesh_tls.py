@@ -1,0 +1,219 @@
+"""TLS between members: what both ends demand of each other, in one place.
+
+Every connection to a mesh port, control or data, is TLS 1.3 where `cluster.tls` is configured, and both ends show a
+certificate of the cluster's authority. One certificate serves a member for both roles.
+
+**Whose certificate.** It has to carry the *member's name* as a subject alternative name (DNS), letter for letter. Everything
+that the mesh grants is granted to a name: queries are named by their initiator, a plan says which member sends to which. A
+certificate for an address would prove that we reached the machine that we dialled, which says nothing to the end that accepts
+and changes whenever a member moves. So the end that dials a seed, of which only the address is known, takes the name from
+`welcome` and compares then, before it proves anything; the end that accepts compares after `proof`; a sender knows from the
+plan who its receiver is, and shows its token to nobody else. The sender of a stream is held to the authority and the token
+alone: only the member that was told the token has it, and Spark tasks may run on machines that have a certificate of their own.
+
+OpenSSL's own comparison of names is not used: it ignores case and takes wildcards, where members' names are neither alike nor
+families.
+
+**Mistakes** show at start: a member first shakes hands with itself, in memory, both ways. What makes that fail (a key that
+does not belong, an authority that did not sign, a date, a purpose, a name) would have every other member refuse it.
+
+Considered and rejected: the key inside of what Spark ships to its tasks (Spark's network is its own business and mostly in the
+clear, and a member's key is worth more than one query's token), a ticket to resume sessions by (a blocking sender that
+never reads would leave it in its socket, whose close would then take the last batches with it), and a compiled library for
+reading certificates (the handshake gives the names).
+
+Neighbours: `engine.exchange.tls_server` accepts, `engine.exchange.outbound`, `engine.exchange.send` and
+`server.cluster.mesh_link` dial.
+"""
+
+from __future__ import annotations
+
+import socket
+import ssl
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Final
+
+from wire.dataclass import dataclass
+
+#: OpenSSL's reasons for a first message that is not the beginning of a handshake.
+_NOT_TLS: Final = ("WRONG_VERSION_NUMBER", "HTTP_REQUEST", "RECORD_LAYER_FAILURE", "PACKET_LENGTH_TOO_LONG")
+_REASONS: Final = {
+    **dict.fromkeys(_NOT_TLS, "it does not speak TLS (is cluster.tls configured there?)"),
+    "UNSUPPORTED_PROTOCOL": "it does not speak TLS 1.3",
+    "PEER_DID_NOT_RETURN_A_CERTIFICATE": "it shows no certificate",
+    "TLSV13_ALERT_CERTIFICATE_REQUIRED": "it wants a certificate",
+    "TLSV1_ALERT_UNKNOWN_CA": "it does not know the authority of this member's certificate",
+}
+
+
+class MeshTlsError(Exception):
+    """A mistake in `cluster.tls`. key: which file it is about."""
+
+    def __init__(self, key: str, message: str) -> None:
+        super().__init__(f"{key}: {message}")
+
+
+class UntrustedPeer(Exception):
+    """The peer's certificate is good, but not that of the member it should be."""
+
+
+class HandshakeFailed(Exception):
+    """A worker found no member that it could trust. The text of a Spark task is all that reaches its member, so it carries
+    the SQLSTATE (`engine.executors.spark.errors`)."""
+
+    def __init__(self, member: str, why: str) -> None:
+        super().__init__(f"SQLSTATE:08006:could not open a data connection to member {member}: {why}")
+
+
+@dataclass(frozen=True, slots=True)
+class TlsFiles:
+    """PEM files, by absolute path: the certificate (with what leads up to the authority), its key, the authority."""
+
+    certificate: str
+    key: str
+    authority: str
+
+
+@dataclass(frozen=True, slots=True)
+class TlsPeer:
+    """How a worker outside of the member's process is to dial: with which files, which must lie on its machine too, and
+    which member it must find."""
+
+    files: TlsFiles
+    member: str
+
+
+class MeshTls:
+    """A member's contexts, made once. member: its name. Blocks on the file system; raises MeshTlsError."""
+
+    def __init__(self, files: TlsFiles, member: str) -> None:
+        self._files = files
+        self.member = member
+        self.accepting = _context(files, ssl.PROTOCOL_TLS_SERVER)
+        self.dialling = _context(files, ssl.PROTOCOL_TLS_CLIENT)
+        _try_out(self.accepting, self.dialling, member)
+
+    def peer(self, member: str) -> TlsPeer:
+        """For a worker that is to connect to a member."""
+        return TlsPeer(self._files, member)
+
+
+def require_member(peer: ssl.SSLObject | ssl.SSLSocket, member: str) -> None:
+    """Raises UntrustedPeer unless the peer's certificate carries the member's name."""
+    names = _names(peer)
+    if member not in names:
+        shown = ", ".join(names) or "nobody"
+        raise UntrustedPeer(f"the certificate of member {member} names {shown}")
+
+
+def secured(connection: socket.socket, peer: TlsPeer) -> ssl.SSLSocket:
+    """The blocking handshake of a worker; takes the socket over. Raises HandshakeFailed."""
+    try:
+        wrapped = _dialling(peer.files).wrap_socket(connection)
+    except OSError as error:
+        raise HandshakeFailed(peer.member, explained(error)) from error
+    except MeshTlsError as error:
+        raise HandshakeFailed(peer.member, f"on the machine of the Spark task: cluster.tls.{error}") from error
+    try:
+        require_member(wrapped, peer.member)
+    except UntrustedPeer as error:
+        wrapped.close()
+        raise HandshakeFailed(peer.member, str(error)) from error
+    return wrapped
+
+
+def explained(error: OSError) -> str:
+    """Why a connection could not be made, in words."""
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return f"its certificate is not accepted: {error.verify_message}"
+    if isinstance(error, ssl.SSLError):
+        return _REASONS.get(error.reason, f"TLS failed: {error.strerror or error.reason}")
+    if isinstance(error, ConnectionError) and error.strerror is None:
+        return str(error) or "it closed the connection during the TLS handshake"
+    return error.strerror or str(error)
+
+
+def _names(peer: ssl.SSLObject | ssl.SSLSocket) -> list[str]:
+    certificate: dict[str, Any] = peer.getpeercert() or {}
+    return [name for kind, name in certificate.get("subjectAltName", ()) if kind == "DNS"]
+
+
+@lru_cache(4)
+def _dialling(files: TlsFiles) -> ssl.SSLContext:
+    return _context(files, ssl.PROTOCOL_TLS_CLIENT)
+
+
+def _context(files: TlsFiles, protocol: int) -> ssl.SSLContext:
+    context = ssl.SSLContext(protocol)
+    context.minimum_version = ssl.TLSVersion.TLSv1_3
+    context.check_hostname = False  # `require_member` does.
+    context.verify_mode = ssl.CERT_REQUIRED
+    if protocol == ssl.PROTOCOL_TLS_SERVER:
+        context.num_tickets = 0
+    load_own(context, files.certificate, files.key)
+    load_authority(context, files.authority, "authority")
+    return context
+
+
+def load_own(context: ssl.SSLContext, certificate: str, key: str) -> None:
+    """What a context shows others, from PEM files. Raises MeshTlsError."""
+    _require_pem("certificate", certificate, "CERTIFICATE-----")
+    _require_pem("key", key, "PRIVATE KEY-----")
+    try:
+        context.load_cert_chain(certificate, key, password=_no_password)
+    except ssl.SSLError as error:
+        if error.reason == "KEY_VALUES_MISMATCH":
+            raise MeshTlsError("key", f"{key} does not belong to the certificate {certificate}") from None
+        raise MeshTlsError("certificate", f"cannot use {certificate} with {key}: {error}") from None
+
+
+def load_authority(context: ssl.SSLContext, authority: str, name: str) -> None:
+    """Whose signatures a context believes, from a PEM file. name: of the key that gives it. Raises MeshTlsError."""
+    _require_pem(name, authority, "CERTIFICATE-----")
+    try:
+        context.load_verify_locations(authority)
+    except ssl.SSLError as error:
+        raise MeshTlsError(name, f"cannot use {authority}: {error}") from None
+
+
+def _require_pem(key: str, path: str, marker: str) -> None:
+    try:
+        text = Path(path).read_bytes()
+    except OSError as error:
+        raise MeshTlsError(key, f"cannot read {path}: {error.strerror}") from None
+    if marker.encode() not in text:
+        raise MeshTlsError(key, f"expected PEM with -----BEGIN {marker} in {path}")
+
+
+def _no_password() -> str:
+    """OpenSSL would ask at the terminal."""
+    raise MeshTlsError("key", "expected a key without a passphrase, readable by the member's user only")
+
+
+def _try_out(accepting: ssl.SSLContext, dialling: ssl.SSLContext, member: str) -> None:
+    """The handshake that another member would have with this one."""
+    up, down = ssl.MemoryBIO(), ssl.MemoryBIO()
+    dialler, acceptor = dialling.wrap_bio(down, up), accepting.wrap_bio(up, down, server_side=True)
+    try:
+        # The second turn of each verifies what the other has shown in its first.
+        for end in (dialler, acceptor, dialler, acceptor):
+            _shake(end)
+        require_member(dialler, member)
+    except ssl.SSLCertVerificationError as error:
+        raise MeshTlsError(
+            "certificate", f"other members would not accept it from this authority: {error.verify_message}"
+        ) from None
+    except ssl.SSLError as error:
+        raise MeshTlsError("certificate", f"a handshake with it fails: {error}") from None
+    except UntrustedPeer as error:
+        raise MeshTlsError(
+            "certificate", f"{error}; expected its name among the subject alternative names, as in DNS:{member}"
+        ) from None
+
+
+def _shake(end: ssl.SSLObject) -> None:
+    try:
+        end.do_handshake()
+    except ssl.SSLWantReadError:
+        return

@@ -1,0 +1,400 @@
+"""SEND for the loop: streams of an edge from this member, to another one or to itself.
+
+    stream = await open_remote(host, port, opening)   # or LoopbackStream(receiver, opening)
+    await stream.send(body, rows)                     # returns when the batch is on its way: a wait for credit is a future,
+    await stream.finish()                             #   never a thread
+    stream.abandon(sqlstate, message)                 # instead of finish: tells the receiver why
+
+A `LastingStream` is a remote one that goes on over another connection when its own breaks (`sluice.fault_policy = wait`). It has no
+deadline: it tries until the receiver has everything or refuses it, or until its query ends and it is cancelled.
+
+All kinds keep the one rule of a sender without credit: exactly one batch is pending. A receiver that wants no more shows as
+`StreamRefused`, a connection that broke as `ConnectionFailure`. A loopback stream has the receiver's account but no socket: a
+member that is both ends of an edge pays for no copy through the kernel, and no connection of it can break.
+
+Neighbours: `engine.exchange.send` is the same for a blocking worker, `engine.exchange.receive` the other end.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import logging
+from collections.abc import Awaitable, Callable
+from typing import Final, Protocol, cast
+
+import pyarrow as pa
+
+from engine.common.wake_signal import Bell
+from engine.exchange.mesh_tls import MeshTls, UntrustedPeer, explained, require_member
+from engine.exchange.receive import InboundStream, Receiver
+from engine.exchange.send import StreamRefused
+from wire.errors import ConnectionFailure
+from wire.mesh.backlog import Backlog
+from wire.mesh.channel import BatchArrived, DataSender, SenderEvent, State
+from wire.mesh.credits import ReceiveCredits
+from wire.mesh.error_fields import ErrorFields
+from wire.mesh.framing import RemoteProtocolError
+from wire.mesh.messages import Cancel, Deny, DenyReason, Ok, Open
+
+_log = logging.getLogger(__name__)
+_CONNECT_SECONDS: Final = 10.0
+#: Between attempts to connect again; the last one is repeated.
+_RECONNECT_SECONDS: Final = (0.005, 0.02, 0.05, 0.1, 0.2, 0.5)
+
+
+class OutboundStream(Protocol):
+    """One stream on its way out; see the module's docstring. bytes, stalls: sent so far, and how often credit was waited for."""
+
+    bytes: int
+
+    @property
+    def stalls(self) -> int: ...
+
+    async def send(self, body: pa.Buffer, rows: int) -> None:
+        """Send a batch (an Arrow IPC record batch message). Raises StreamRefused, ConnectionFailure."""
+        ...
+
+    async def finish(self) -> None:
+        """Say that this was all; returns when the receiver has it. Raises StreamRefused, ConnectionFailure."""
+        ...
+
+    def abandon(
+        self, sqlstate: str, message: str, detail: str = "", hint: str = "", fields: ErrorFields | None = None
+    ) -> None:
+        """Give the stream up, unless it is over; never raises, leaves no socket."""
+        ...
+
+
+class ConnectionBroken(ConnectionFailure):
+    """A connection broke or could not be made; another one may carry the stream."""
+
+
+class DeniedNow(Exception):
+    """The receiver does not know the channel; it may be asked again."""
+
+
+def refusal(reason: DenyReason, message: str) -> Exception:
+    """What a deny means to a sender. Only who is done with the query may leave rows unsent; all else is a fault."""
+    if reason == "unknown":
+        return DeniedNow(message)
+    if reason in ("closed", "complete"):
+        return StreamRefused(message)
+    return ConnectionFailure(f"a data connection was refused: {message}")
+
+
+async def open_remote(
+    host: str,
+    port: int,
+    opening: Open,
+    *,
+    tls: MeshTls | None = None,
+    member: str = "",
+    backlog: Backlog | None = None,
+) -> RemoteStream:
+    """Connect and introduce the stream. member: who is there; with `tls`, it has to prove that. tls: None: in the clear.
+    backlog: of a stream that outlives this connection.
+
+    Raises DeniedNow, StreamRefused, ConnectionFailure (ConnectionBroken where another attempt may succeed).
+    """
+    loop = asyncio.get_running_loop()
+    try:
+        async with asyncio.timeout(_CONNECT_SECONDS):
+            _, stream = await loop.create_connection(
+                lambda: RemoteStream(opening, member, proved=tls is not None, backlog=backlog),
+                host,
+                port,
+                ssl=tls.dialling if tls is not None else None,
+                server_hostname="" if tls is not None else None,
+            )
+            try:
+                await stream.opened()
+            except BaseException:
+                # Whoever gave it up knows why; to the receiver it is a connection that was lost.
+                stream.abandon(
+                    ConnectionFailure.default_sqlstate, "a data connection was given up before its stream was opened"
+                )
+                raise
+    except OSError as error:
+        why = "timed out" if isinstance(error, TimeoutError) else explained(error)
+        raise ConnectionBroken(
+            f"could not open a data connection to member {member} at {host}:{port}: {why}"
+        ) from error
+    return stream
+
+
+class RemoteStream(asyncio.Protocol):
+    """A stream over a data connection of its own. member: where it goes. proved: whether the receiver has to show the
+    certificate of that member. backlog: of a stream that outlives this connection (`LastingStream`)."""
+
+    def __init__(
+        self, opening: Open, member: str = "", *, proved: bool = False, backlog: Backlog | None = None
+    ) -> None:
+        self._proved = proved
+        self.bytes = 0
+        self.stalls = 0
+        self._member = member
+        self._machine = DataSender(opening, backlog)
+        self._transport: asyncio.Transport | None = None
+        self._failure: Exception | None = None
+        self._gone = False
+        self._bell = Bell()
+
+    # What the transport calls.
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        # uvloop's transports are not registered as asyncio's.
+        self._transport = cast("asyncio.Transport", transport)
+        if self._trusted():
+            self._transport.write(self._machine.opening())
+
+    def data_received(self, data: bytes) -> None:
+        try:
+            for event in self._machine.receive_data(data):
+                self._hear(event)
+        except RemoteProtocolError as error:
+            self._fail(ConnectionFailure(f"a data connection to member {self._member} failed: {error}"))
+        self._bell.ring()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._transport = None
+        self._gone = True
+        self._bell.ring()
+
+    # What the sender calls.
+
+    async def opened(self) -> None:
+        await self._until(lambda: self._machine.state is not State.OPENING)
+
+    async def send(self, body: pa.Buffer, rows: int) -> None:
+        self.offer(memoryview(body), rows)
+        await self.drained()
+        self.bytes += body.size
+
+    async def finish(self) -> None:
+        self.offer(b"", 0, last=True)
+        # It closes when it has everything. (Closing first would make TCP discard what its grants have not acknowledged.)
+        await self.closed()
+
+    async def closed(self) -> None:
+        await self._until(lambda: self._gone)
+
+    def offer(self, body: memoryview | bytes, rows: int, *, last: bool = False) -> None:
+        """Send a batch, or keep it as the pending one. Raises as `send`."""
+        if self._failure is not None:
+            raise self._failure
+        self._write(self._machine.offer(body, rows, last=last))
+
+    async def drained(self) -> None:
+        """Wait until no batch is pending."""
+        if self._machine.pending:
+            self.stalls += 1
+            await self._until(self._sent_pending)
+
+    async def confirmed(self) -> None:
+        """Wait until the receiver has said that it has everything. Only for a stream whose batches it counts."""
+        await self._until(lambda: self._machine.confirmed)
+
+    def require_connected(self) -> None:
+        """Raises ConnectionBroken."""
+        if self._gone and self._failure is None:
+            raise self._broken()
+
+    def abandon(
+        self, sqlstate: str, message: str, detail: str = "", hint: str = "", fields: ErrorFields | None = None
+    ) -> None:
+        if self._transport is None:
+            return
+        if self._machine.state is not State.OPENING:
+            self._write((self._machine.cancel(sqlstate, message, detail, hint, fields),))
+        self._transport.close()
+
+    def _trusted(self) -> bool:
+        """Whether the receiver may be shown the token."""
+        assert self._transport is not None, "asked of a connection that is made"
+        if not self._proved:
+            return True
+        try:
+            require_member(self._transport.get_extra_info("ssl_object"), self._member)
+        except UntrustedPeer as error:
+            self._fail(ConnectionFailure(f"a data connection was refused: {error}"))
+            return False
+        return True
+
+    def _hear(self, event: SenderEvent) -> None:
+        match event:
+            case Deny(reason, message):
+                self._fail(refusal(reason, message))
+            case Cancel():
+                self._fail(StreamRefused(event.message))
+            case Ok():
+                self._write(self._machine.send_pending())
+
+    def _sent_pending(self) -> bool:
+        self._write(self._machine.send_pending())
+        return not self._machine.pending
+
+    async def _until(self, reached: Callable[[], bool]) -> None:
+        """Wait until `reached()`, which is asked again whenever something was heard."""
+        while True:
+            if self._failure is not None:
+                raise self._failure
+            if reached():
+                return
+            if self._gone:
+                raise self._broken()
+            await self._bell.next_ring()
+
+    def _broken(self) -> ConnectionBroken:
+        return ConnectionBroken(f"a data connection to member {self._member} was lost")
+
+    def _fail(self, error: Exception) -> None:
+        self._failure = self._failure or error
+        if self._transport is not None:
+            self._transport.close()
+
+    def _write(self, chunks: tuple[bytes | memoryview, ...]) -> None:
+        if self._transport is not None and not self._transport.is_closing():
+            self._transport.writelines(chunk for chunk in chunks if chunk)
+
+
+#: Makes a connection for a stream. Arguments: which attempt it is, and the stream's backlog. Raises as `open_remote`.
+Connector = Callable[[int, Backlog], Awaitable[RemoteStream]]
+
+
+class LastingStream:
+    """A stream to another member that outlives its connections: `await LastingStream.opened(connect)`."""
+
+    def __init__(self, connect: Connector) -> None:
+        self.bytes = 0
+        self._connect = connect
+        self._backlog = Backlog(keeps=True)
+        self._attempts = itertools.count()
+        self._stalls = 0
+        self._stream: RemoteStream | None = None
+
+    @classmethod
+    async def opened(cls, connect: Connector) -> LastingStream:
+        """Raises StreamRefused, ConnectionFailure."""
+        stream = cls(connect)
+        await stream._reconnect()
+        return stream
+
+    @property
+    def stalls(self) -> int:
+        return self._stalls + self._present.stalls
+
+    async def send(self, body: pa.Buffer, rows: int) -> None:
+        self.bytes += body.size
+        self._present.offer(memoryview(body), rows)
+        await self._through(self._sent)
+
+    async def finish(self) -> None:
+        self._present.offer(b"", 0, last=True)
+        await self._through(self._delivered)
+
+    def abandon(
+        self, sqlstate: str, message: str, detail: str = "", hint: str = "", fields: ErrorFields | None = None
+    ) -> None:
+        self._present.abandon(sqlstate, message, detail, hint, fields)
+
+    @property
+    def _present(self) -> RemoteStream:
+        assert self._stream is not None, "used before it was opened"
+        return self._stream
+
+    async def _sent(self, stream: RemoteStream) -> None:
+        await stream.drained()
+        # A loss is noticed here rather than when credit runs out: the receiver waits for what was lost.
+        stream.require_connected()
+
+    async def _delivered(self, stream: RemoteStream) -> None:
+        await stream.drained()
+        await (stream.confirmed() if self._backlog.keeps else stream.closed())
+
+    async def _through(self, step: Callable[[RemoteStream], Awaitable[None]]) -> None:
+        """Take a step, over as many connections as it needs."""
+        while True:
+            try:
+                await step(self._present)
+            except ConnectionBroken as error:
+                if not self._backlog.keeps:
+                    raise
+                _log.warning("%s; the stream goes on over another connection", error.message)
+                self._stalls += self._present.stalls
+                await self._reconnect()
+            else:
+                return
+
+    async def _reconnect(self) -> None:
+        for attempt in self._attempts:
+            try:
+                self._stream = await self._connect(attempt, self._backlog)
+            except (DeniedNow, ConnectionBroken):
+                await asyncio.sleep(_RECONNECT_SECONDS[min(attempt, len(_RECONNECT_SECONDS) - 1)])
+            else:
+                return
+
+
+class LoopbackStream:
+    """A stream whose receiver is in this process; it is its own link. Raises Denied."""
+
+    def __init__(self, receiver: Receiver, opening: Open) -> None:
+        self.bytes = 0
+        self.stalls = 0
+        self._account = ReceiveCredits(receiver.window)
+        self._refused: str | None = None
+        self._over = False
+        self._bell = Bell()
+        self._inbound: InboundStream = receiver.admit(opening, self)
+
+    # The receiver's view of it (`engine.exchange.receive.Link`).
+
+    @property
+    def account(self) -> ReceiveCredits:
+        return self._account
+
+    def release(self, cost: int) -> None:
+        self._account.release(cost)
+        self._account.due()
+        self._bell.ring()
+
+    def cancel(self, sqlstate: str, message: str) -> None:
+        del sqlstate
+        self._refused = message
+        self._bell.ring()
+
+    # The sender's.
+
+    async def send(self, body: pa.Buffer, rows: int) -> None:
+        size = body.size
+        if not self._covers(size):
+            self.stalls += 1
+            while not self._covers(size):
+                await self._bell.next_ring()
+        self._account.receive(size)
+        self.bytes += size
+        self._inbound.arrive(BatchArrived(cast("bytearray", memoryview(body)), rows, False, size))
+
+    async def finish(self) -> None:
+        self._require_wanted()
+        self._over = True
+        self._inbound.arrive(BatchArrived(bytearray(), 0, True, 0))
+
+    def abandon(
+        self, sqlstate: str, message: str, detail: str = "", hint: str = "", fields: ErrorFields | None = None
+    ) -> None:
+        if not self._over and self._refused is None:
+            self._over = True
+            self._inbound.cancelled(Cancel(sqlstate, message, detail, hint, fields))
+
+    def _covers(self, size: int) -> bool:
+        self._require_wanted()
+        if size > self._account.window and not self._account.held:
+            self._account.announce_oversize(size)
+            self._account.due()
+        return size <= self._account.available
+
+    def _require_wanted(self) -> None:
+        if self._refused is not None:
+            raise StreamRefused(self._refused)

@@ -1,0 +1,44 @@
+"""Schemas of streams, from the messages that carry them in a plan; and batches of them.
+
+A statement that is repeated has the same edges each time, and to read a schema costs as much as to send a small batch; so those
+of the last plans are remembered.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Final
+
+import pyarrow as pa
+
+from engine.exchange.send import schema_fingerprint
+from wire.errors import ConnectionFailure
+
+_KEPT: Final = 256
+
+
+@lru_cache(_KEPT)
+def stream_schema(message: bytes) -> pa.Schema:
+    """The schema in an Arrow IPC schema message."""
+    return pa.ipc.read_schema(pa.py_buffer(message))
+
+
+def received_batch(body: bytes | bytearray, schema: pa.Schema) -> pa.RecordBatch:
+    """The batch in an Arrow IPC message of a peer. Raises ConnectionFailure for one that is none.
+
+    Arrow believes what a message says of its buffers: that they are as long as the rows need is looked at here, before anybody
+    reads beyond them. What the values are is not, as it would cost as much as to compute with them; a peer has proved that it is a
+    member.
+    """
+    try:
+        batch = pa.ipc.read_record_batch(pa.py_buffer(body), schema)
+        batch.validate()
+    except (pa.ArrowException, OSError, EOFError) as error:
+        raise ConnectionFailure("a member sent a batch that cannot be read", detail=str(error)) from error
+    return batch
+
+
+@lru_cache(_KEPT)
+def stream_fingerprint(message: bytes) -> bytes:
+    """What stands for it where a stream is opened."""
+    return schema_fingerprint(message)

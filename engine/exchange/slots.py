@@ -1,0 +1,81 @@
+"""When senders that wait for credit hold up others: the rule by which receivers let them go on into spool files.
+
+**Theory.** A streaming work unit keeps its slot (a Spark task slot; there are as many as cores) until its stream has been
+sent. A portal that is suspended, or a client that is slow, leaves its streams without credit: their slots are held and idle.
+When every slot is held by an open stream and some query gets none, nobody may ever move. So:
+
+    a query is starved   when its consumer waits and none of its streams is on its way to it;
+    a stream is blocked  when it has been out of credit for `GRACE` seconds;
+    while a query is starved, and all slots are held by open streams (or it is its own blocked streams that hold them, as when
+    the partition whose turn it is has no slot), receivers with blocked streams spool: their senders run on at the speed of
+    the disk, end, and free their slots.
+
+It is sound: with a starved query there either is a slot that no stream holds, and fair scheduling gives it away; or all are
+held by streams, each of which moves at least a window per `GRACE`, or spools; so each of them ends. It is small: nobody spools
+while nobody waits, and a suspended portal over an idle member costs a window and no disk. The spool's budget bounds it:
+once that is used up, who waits goes on waiting.
+
+Considered and rejected: spooling whenever a portal is suspended (every `LIMIT`-less cursor would be copied to disk); asking
+the scheduler for its queue (its answer is late, and differs by cluster manager); more slots than cores (blocked tasks keep
+their sort buffers, and there is always one portal more).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable
+from typing import Final
+
+from engine.exchange.receive import Receiver
+
+GRACE: Final = 0.1
+
+
+def receivers_to_spool(receivers: Iterable[Receiver], slots: int, since: float) -> set[Receiver]:
+    """The receivers whose blocked streams are to go on into files. `since`: `GRACE` seconds ago."""
+    everyone = list(receivers)
+    starved = [receiver for receiver in everyone if receiver.starved(since)]
+    if not starved:
+        return set()
+    if sum(receiver.streams_open for receiver in everyone) < slots:
+        return {receiver for receiver in starved if receiver.streams_blocked(since)}
+    return {receiver for receiver in everyone if receiver.spooling or receiver.streams_blocked(since)}
+
+
+class SlotKeeper:
+    """Applies the rule to a member's receivers. It looks when something changed, and again while somebody waits.
+
+    slots: how many work units run at once, as far as is known.
+    """
+
+    def __init__(self, slots: Callable[[], int]) -> None:
+        self._slots = slots
+        self._receivers: set[Receiver] = set()
+        self._loop = asyncio.get_running_loop()
+        self._timer: asyncio.TimerHandle | None = None
+
+    def add(self, receiver: Receiver) -> None:
+        self._receivers.add(receiver)
+
+    def discard(self, receiver: Receiver) -> None:
+        self._receivers.discard(receiver)
+        if not self._receivers:
+            self.close()
+
+    def changed(self) -> None:
+        """Something happened to a receiver."""
+        if self._timer is None and any(receiver.waiting_since is not None for receiver in self._receivers):
+            self._timer = self._loop.call_later(GRACE, self._look)
+
+    def close(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _look(self) -> None:
+        self._timer = None
+        chosen = receivers_to_spool(self._receivers, self._slots(), self._loop.time() - GRACE)
+        for receiver in self._receivers:
+            if receiver.spooling or receiver in chosen:
+                receiver.spool(receiver in chosen)
+        self.changed()

@@ -1,0 +1,118 @@
+"""Spool files: batches that a receiver puts on disk so that their sender can go on.
+
+One file a stream, append-only, without a name from the moment it exists: whatever ends the process, nothing is left. All
+files of a member share one budget of bytes and one writer thread, so that a slow disk delays those who spool and nobody
+else. Used by `engine.exchange.receive`; the rule that says when is `engine.exchange.slots`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import tempfile
+from concurrent.futures import Executor, ThreadPoolExecutor
+from io import FileIO
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from engine.common.os_errors import kind_of
+from wire.errors import IoError, SqlError
+
+#: A member's budget: what one query may spool by default (`sluice.spool_limit`).
+_BYTES_MAX: Final = 16 << 30
+
+
+class Place(NamedTuple):
+    """Where a batch lies in its stream's spool file."""
+
+    offset: int
+    length: int
+
+
+class Spooler:
+    """A member's spool: the budget and the thread that its files share.
+
+    directory: where the files are made. bytes_max: how much may lie on disk at once. threads: an executor that runs one call at
+    a time; None: one of its own.
+    """
+
+    def __init__(self, directory: Path, bytes_max: int = _BYTES_MAX, *, threads: Executor | None = None) -> None:
+        self.bytes_max = bytes_max
+        self.bytes_used = 0
+        self._directory = directory
+        self._threads = threads or ThreadPoolExecutor(1, thread_name_prefix="sluice-spool")
+
+    def create(self) -> SpoolFile:
+        """A new empty file. Raises SqlError."""
+        try:
+            self._directory.mkdir(parents=True, exist_ok=True)
+            # Unbuffered and unnamed: positions are explicit, and the file ends with its descriptor.
+            handle = tempfile.TemporaryFile(dir=self._directory, buffering=0)  # noqa: SIM115
+        except OSError as error:
+            raise _translated(error) from error
+        return SpoolFile(self, self._threads, handle)
+
+    def covers(self, size: int) -> bool:
+        return self.bytes_used + size <= self.bytes_max
+
+    def close(self) -> None:
+        """To be called when no file is in use."""
+        self._threads.shutdown()
+
+
+class SpoolFile:
+    """One stream's file. Reads and writes take their turns on the spooler's thread."""
+
+    def __init__(self, spooler: Spooler, threads: Executor, handle: FileIO) -> None:
+        self._spooler = spooler
+        self._threads = threads
+        self._handle = handle
+        self._end = 0
+
+    async def write(self, body: bytearray) -> Place:
+        """Append a batch. Raises DiskFull or IoError."""
+        place = Place(self._end, len(body))
+        self._end += len(body)
+        self._spooler.bytes_used += len(body)
+        await asyncio.get_running_loop().run_in_executor(self._threads, _write_all, self._handle, body, place.offset)
+        return place
+
+    async def read(self, place: Place) -> bytearray:
+        """A batch that was written. Raises IoError."""
+        return await asyncio.get_running_loop().run_in_executor(self._threads, _read_all, self._handle, place)
+
+    async def close(self) -> None:
+        """Give the file and its share of the budget back, after the reads and writes that are under way."""
+        try:
+            await asyncio.get_running_loop().run_in_executor(self._threads, self._handle.close)
+        finally:
+            self._spooler.bytes_used -= self._end
+            self._end = 0
+
+
+def _write_all(handle: FileIO, body: bytearray, offset: int) -> None:
+    rest = memoryview(body)
+    try:
+        while rest:
+            count = os.pwrite(handle.fileno(), rest, offset)
+            rest, offset = rest[count:], offset + count
+    except OSError as error:
+        raise _translated(error) from error
+
+
+def _read_all(handle: FileIO, place: Place) -> bytearray:
+    body = bytearray(place.length)
+    rest, offset = memoryview(body), place.offset
+    try:
+        while rest:
+            count = os.preadv(handle.fileno(), [rest], offset)
+            if count == 0:
+                raise IoError("could not read from a spool file: it ended early")
+            rest, offset = rest[count:], offset + count
+    except OSError as error:
+        raise _translated(error) from error
+    return body
+
+
+def _translated(error: OSError) -> SqlError:
+    return kind_of(error)(f"could not use a spool file: {error.strerror}")

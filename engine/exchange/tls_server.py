@@ -1,0 +1,126 @@
+"""Accepting connections that begin with a TLS handshake, in which both ends show certificates.
+
+It is to the data listener what asyncio's own server is in the clear (`sockets`, `is_serving`, `close`, `wait_closed`): a
+protocol hears of a connection when the handshake is done, and bytes go from OpenSSL straight into the protocol's buffer. A
+handshake that fails is logged with its reason and touches nothing else; one that is under way ends with the server.
+
+Considered and rejected: asyncio's `create_server(ssl=...)`, which tells nobody why a handshake failed and does not end those
+that are under way; and `start_tls` on accepted connections, as uvloop begins to read before it can be called and the first
+bytes are lost.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from engine.common.shielded import wait_out
+from engine.exchange.mesh_tls import MeshTls, explained
+
+_log = logging.getLogger(__name__)
+_HANDSHAKE_SECONDS: Final = 10.0
+#: How long a peer may take to answer the end of a connection.
+_SHUTDOWN_SECONDS: Final = 5.0
+#: How long nothing is accepted when the system has no descriptors left.
+_PAUSE_SECONDS: Final = 1.0
+_BACKLOG: Final = 100
+
+
+class TlsServer:
+    """See the module's docstring. `await listen(...)` makes one; it serves until `close`."""
+
+    def __init__(
+        self, tls: MeshTls, factory: Callable[[], asyncio.BaseProtocol], sockets: Sequence[socket.socket]
+    ) -> None:
+        self.sockets = tuple(sockets)
+        self._tls = tls
+        self._factory = factory
+        self._closing = False
+        self._loop = asyncio.get_running_loop()
+        self._handshakes: set[asyncio.Task[None]] = set()
+        #: Those that were accepted and whose handshake has not begun: a task that is cancelled before does not begin at all.
+        self._accepted: set[socket.socket] = set()
+        for listening in self.sockets:
+            self._loop.add_reader(listening, self._accept, listening)
+
+    @classmethod
+    async def listen(cls, tls: MeshTls, factory: Callable[[], asyncio.BaseProtocol], host: str, port: int) -> TlsServer:
+        """Raises OSError."""
+        found = await asyncio.get_running_loop().getaddrinfo(
+            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )
+        sockets: list[socket.socket] = []
+        try:
+            for family, _, _, _, address in dict.fromkeys(found):
+                sockets.append(_listening(family, address))
+        except BaseException:
+            for listening in sockets:
+                listening.close()
+            raise
+        return cls(tls, factory, sockets)
+
+    def is_serving(self) -> bool:
+        return not self._closing
+
+    def close(self) -> None:
+        """Accept nothing more, and give up the handshakes that are under way."""
+        if self._closing:
+            return
+        self._closing = True
+        for listening in self.sockets:
+            self._loop.remove_reader(listening)
+        for handshake in self._handshakes:
+            handshake.cancel()
+
+    async def wait_closed(self) -> None:
+        """Wait until nothing is left of what `close` ended."""
+        await wait_out(*self._handshakes)
+        for left in (*self._accepted, *self.sockets):
+            left.close()
+        self._accepted.clear()
+
+    def _accept(self, listening: socket.socket) -> None:
+        """Somebody has connected. Not `loop.sock_accept`: a task that is cancelled as it returns loses the connection."""
+        try:
+            connection, peer = listening.accept()
+        except (BlockingIOError, InterruptedError, ConnectionError):
+            return  # It has gone again.
+        except OSError as error:
+            _log.error("the mesh port cannot accept connections: %s", error.strerror)
+            self._loop.remove_reader(listening)
+            self._loop.call_later(_PAUSE_SECONDS, self._resume, listening)
+            return
+        connection.setblocking(False)
+        self._accepted.add(connection)
+        handshake = self._loop.create_task(self._shake_hands(connection, peer))
+        self._handshakes.add(handshake)
+        handshake.add_done_callback(self._handshakes.discard)
+
+    def _resume(self, listening: socket.socket) -> None:
+        if not self._closing:
+            self._loop.add_reader(listening, self._accept, listening)
+
+    async def _shake_hands(self, connection: socket.socket, peer: Any) -> None:
+        self._accepted.discard(connection)
+        try:
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            await self._loop.connect_accepted_socket(
+                self._factory,
+                connection,
+                ssl=self._tls.accepting,
+                ssl_handshake_timeout=_HANDSHAKE_SECONDS,
+                ssl_shutdown_timeout=_SHUTDOWN_SECONDS,
+            )
+        except OSError as error:
+            # Whoever only looks whether somebody listens is no reason to worry.
+            level = logging.INFO if isinstance(error, ConnectionError) else logging.WARNING
+            _log.log(level, "a connection to the mesh port from %s is refused: %s", peer, explained(error))
+
+
+def _listening(family: int, address: Any) -> socket.socket:
+    listening = socket.create_server(address[:2], family=family, backlog=_BACKLOG)
+    listening.setblocking(False)
+    return listening

@@ -1,0 +1,1 @@
+"""The engines that run fragments: DuckDB in process, and Spark."""

@@ -1,0 +1,363 @@
+"""The member's DuckDB database, and the cursors that streams borrow from it.
+
+The database is in memory and holds no table of its own: statements read files in place, and the system catalog's rows from
+the Arrow tables that come with a fragment. Settings are locked once it is open: a
+statement changes nothing but its cursor's time zone and whether it is profiled. Extensions are neither fetched nor loaded,
+variables of the Python program are not visible, and a query that outgrows the memory limit spills to the member's own folder.
+
+A cursor runs one statement at a time, and DuckDB takes no other until its result is gone. Cursors are kept by time zone;
+each remembers plans of its last statements over tables in memory and inputs, since to parse, bind and optimize a short one costs
+as much as to run it, and for a final stage over a few rows many times as much. Statements over files are planned each time: a
+plan knows the files as they were.
+
+DuckDB's relations are not used to run anything: they bind a statement once more than it needs, and give no way to run
+a prepared one as a stream. What they call in the end, `_submit`, does both; the version of DuckDB is pinned.
+"""
+
+from __future__ import annotations
+
+import logging
+import shutil
+import threading
+from collections import OrderedDict, defaultdict
+from collections.abc import Hashable, Mapping, Sequence
+from itertools import count
+from pathlib import Path
+from typing import Any, Final, Literal
+
+import duckdb
+import pyarrow as pa
+from sqlglot import exp
+
+from engine.catalog.model.objects import SystemTable, Table
+from engine.config import EngineConfig
+from engine.executors.local import udf
+from engine.executors.local.sandbox import CONFINED
+from engine.executors.local.zone_names import zone_name
+from engine.sql.trees.storage_types import relation_name
+from wire.dataclass import dataclass
+from wire.errors import InvalidParameterValue
+
+_IDLE_PER_ZONE: Final = 8
+_ZONES: Final = 32
+_PLANS: Final = 64
+#: DuckDB's: no batch has fewer rows for less work.
+_VECTOR: Final = 2048
+_SYSTEM_TABLES: Final = 128
+#: What DuckDB computes ahead of who reads a statement's rows, for each statement. By default it would be 10 MiB.
+_READ_AHEAD_BYTES: Final = 2 << 20
+_TABLE_BYTES: Final = (
+    exp.select("coalesce(sum(memory_usage_bytes), 0)")
+    .from_(exp.Table(this=exp.func("duckdb_memory", dialect="duckdb")))
+    .where("tag = 'IN_MEMORY_TABLE'")
+    .sql("duckdb")
+)
+_PART: Final = "sluice_part"
+#: Bytes of an input whose name stays registered.
+_HELD_BYTES: Final = 1 << 20
+_log = logging.getLogger(__name__)
+
+
+class _Held:
+    """Rows under a name that stays registered from one statement to the next: to register it again would cost a short one a
+    millisecond. DuckDB asks for the stream each time that it scans the name."""
+
+    __slots__ = ("rows",)
+
+    def __init__(self, rows: pa.Table) -> None:
+        self.rows = rows
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self.rows.__arrow_c_stream__(requested_schema)
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """A prepared statement: the statements that run it, and that end it."""
+
+    execute: str
+    deallocate: str
+
+
+class LocalCursor:
+    """One connection of the database, in one time zone. Used by one thread at a time, but for `interrupt`."""
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection, time_zone: str) -> None:
+        self.time_zone = time_zone
+        self._connection = connection
+        self._plans: OrderedDict[Hashable, _Plan | None] = OrderedDict()
+        self._numbers = count(1)
+        self._registered: OrderedDict[str, None] = OrderedDict()
+        self._inputs: dict[str, tuple[Literal["held", "view", "table"], pa.Schema]] = {}
+        self._held: dict[str, _Held] = {}
+
+    def run(
+        self,
+        statement: str,
+        tables: Sequence[Table | SystemTable],
+        batch_rows: int,
+        parameters: Mapping[str, Any] | None = None,
+        *,
+        in_memory: bool = False,
+    ) -> Any:
+        """Begin to run a statement: an Arrow reader.
+
+        tables: what it reads of the catalog's. in_memory: it reads nothing but tables of this database, whose names never
+        stand for others, and inputs; so its plan may be kept.
+        """
+        for table in tables:
+            if isinstance(table, SystemTable):
+                self._register(table)
+        values = dict(parameters) if parameters else None
+        text = self._planned(statement) if in_memory and values is None else statement
+        return self._submit(text, values, batch_rows).arrow_reader()
+
+    def profile(self) -> None:
+        """Have what runs next counted by operators. A cursor that does is not to be used for anything else."""
+        self._connection.execute("SET enable_profiling = 'no_output'")
+
+    def profiled(self) -> str:
+        """What was counted of the statement that has ended, as DuckDB's JSON."""
+        return str(self._connection.get_profiling_information("json"))
+
+    def _planned(self, statement: str) -> str:
+        """What to run in the statement's place: the plan of one that comes again, and the first time itself."""
+        # A plan reads what has its inputs' names when it runs, if the types are those for which it was made.
+        key = (statement, tuple((name, schema) for name, (_, schema) in self._inputs.items()))
+        if key not in self._plans:
+            self._plans[key] = None
+            if len(self._plans) > _PLANS:
+                self._forget_plan(self._plans.popitem(last=False)[1])
+            return statement
+        self._plans.move_to_end(key)
+        plan = self._plans[key]
+        if plan is None:
+            name = f"plan_{next(self._numbers)}"
+            self._submit(_command("PREPARE", f"{name} AS {statement}"))
+            plan = self._plans[key] = _Plan(_command("EXECUTE", name), _command("DEALLOCATE", name))
+        return plan.execute
+
+    def _forget_plans(self) -> None:
+        while self._plans:
+            self._forget_plan(self._plans.popitem()[1])
+
+    def _forget_plan(self, plan: _Plan | None) -> None:
+        if plan is not None:
+            self._submit(plan.deallocate)
+
+    def _submit(self, text: str, values: dict[str, Any] | None = None, batch_rows: int = _VECTOR) -> Any:
+        """Run one statement; its result, of which `arrow_reader` gives the rows. More than one are an error."""
+        return self._connection._submit(text, values, "stream", batch_rows)
+
+    def hold(self, name: str, rows: pa.Table) -> None:
+        """Have a fragment's input known by name until `forget_inputs` (`engine.executors.local.inputs`)."""
+        if rows.nbytes > _HELD_BYTES:
+            # Scanned by several threads, which a stream is not.
+            self._drop_held(name)
+            self._connection.register(name, rows)
+            self._inputs[name] = ("view", rows.schema)
+            return
+        held = self._held.get(name)
+        if held is not None and held.rows.schema == rows.schema:
+            held.rows = rows
+        else:
+            self._drop_held(name)
+            held = self._held[name] = _Held(rows)
+            self._connection.register(name, held)
+        self._inputs[name] = ("held", rows.schema)
+
+    def store(self, name: str, rows: pa.Table) -> None:
+        """Append a part of a fragment's input to a temporary table of that name."""
+        part = exp.select("*").from_(exp.to_table(_PART))
+        target = exp.to_table(name)
+        append: exp.Expression
+        if name in self._inputs:
+            append = exp.Insert(this=target, expression=part)
+        else:
+            self._drop_held(name)
+            temporary = exp.Properties(expressions=[exp.TemporaryProperty()])
+            append = exp.Create(this=target, kind="TABLE", expression=part, properties=temporary)
+        self._connection.register(_PART, rows)
+        try:
+            self.change(append)
+        finally:
+            self._connection.unregister(_PART)
+        self._inputs[name] = ("table", rows.schema)
+
+    def change(self, statement: exp.Expression) -> None:
+        """Run a statement that gives no rows."""
+        self._connection.execute(statement.sql("duckdb"))
+
+    def table_bytes(self) -> int:
+        """What all tables of the database take of memory."""
+        [(found,)] = self._connection.execute(_TABLE_BYTES).fetchall()
+        return int(found)
+
+    def forget_inputs(self) -> bool:
+        """Drop what `hold` and `store` made. False if that failed: the cursor is not to be used again."""
+        inputs, self._inputs = self._inputs, {}
+        try:
+            for name, (kind, _) in inputs.items():
+                if kind == "held":
+                    self._held[name].rows = self._held[name].rows.schema.empty_table()
+                elif kind == "view":
+                    self._connection.unregister(name)
+                else:
+                    self.change(exp.Drop(kind="TABLE", tables=[exp.to_table(name)]))
+        except duckdb.Error:
+            return False
+        except Exception:  # noqa: BLE001
+            # Whatever it was, who lent the cursor is to have it back.
+            _log.exception("a cursor could not let go of its inputs")
+            return False
+        return True
+
+    def _drop_held(self, name: str) -> None:
+        if self._held.pop(name, None) is not None:
+            self._connection.unregister(name)
+            # They would go on reading what had the name when they were made.
+            self._forget_plans()
+
+    def _register(self, table: SystemTable) -> None:
+        """Have a system table's rows known by name."""
+        name = relation_name(table)
+        if name in self._registered:
+            self._registered.move_to_end(name)
+            return
+        self._connection.register(name, table.rows)
+        self._registered[name] = None
+        if len(self._registered) > _SYSTEM_TABLES:
+            self._connection.unregister(self._registered.popitem(last=False)[0])
+            self._forget_plans()
+
+    def interrupt(self) -> None:
+        self._connection.interrupt()
+
+    def close(self) -> None:
+        self._connection.close()
+
+
+class LocalDatabase:
+    """See the module's docstring. Its methods may be called from any thread. folder: its own, below the member's."""
+
+    def __init__(self, config: EngineConfig, folder: str = "local") -> None:
+        self._spill = config.private / folder
+        # DuckDB makes the folder itself when it spills, but not those above it.
+        self._spill.parent.mkdir(parents=True, exist_ok=True)
+        self._root = duckdb.connect(":memory:", config=_settings(config, self._spill))
+        udf.install(self._root)
+        if config.stores:
+            from engine.lakes.store_files import StoreFiles
+
+            self._root.register_filesystem(StoreFiles())
+        else:
+            # Each scan under way would hold the compressed columns of a row group, once a thread. Local files gain nothing by it.
+            self._root.execute("LOAD parquet")
+            self._root.execute("SET GLOBAL disable_parquet_prefetching = true")
+        self._root.execute("SET GLOBAL allowed_configs = ['TimeZone', 'enable_profiling', 'streaming_buffer_size']")
+        self._root.execute("SET GLOBAL lock_configuration = true")
+        self._lock = threading.Lock()
+        self._retired = False
+        self._idle: OrderedDict[str, list[LocalCursor]] = OrderedDict()
+        self._lent: defaultdict[str, int] = defaultdict(int)
+
+    def borrow(self, time_zone: str) -> LocalCursor:
+        """A cursor in this time zone. Raises InvalidParameterValue for one that DuckDB does not know, FatalException where the
+        database is of no more use."""
+        name = zone_name(time_zone)
+        with self._lock:
+            if self._retired:
+                raise duckdb.FatalException("the database has been retired")
+            self._lent[time_zone] += 1
+            idle = self._idle.get(time_zone)
+            if idle:
+                return idle.pop()
+        try:
+            return LocalCursor(self._connected(time_zone, name), time_zone)
+        except BaseException:
+            with self._lock:
+                self._returned(time_zone)
+            raise
+
+    def _connected(self, time_zone: str, name: str) -> duckdb.DuckDBPyConnection:
+        """name: as DuckDB calls the zone."""
+        connection = self._root.cursor()
+        try:
+            connection.execute("SET TimeZone = $1", [name])
+            connection.execute("SET streaming_buffer_size = $1", [f"{_READ_AHEAD_BYTES}B"])
+        except BaseException as error:
+            connection.close()
+            if isinstance(error, duckdb.Error) and not isinstance(error, duckdb.FatalException):
+                raise InvalidParameterValue(f'invalid value for parameter "TimeZone": "{time_zone}"') from error
+            raise
+        return connection
+
+    def give_back(self, cursor: LocalCursor, *, healthy: bool) -> None:
+        """Return a cursor whose result is gone; one that failed is not used again."""
+        dropped = [cursor]
+        with self._lock:
+            self._returned(cursor.time_zone)
+            if healthy and not self._retired:
+                dropped = self._keep(cursor)
+        for old in dropped:
+            try:
+                old.close()
+            except duckdb.Error:
+                _log.exception("a cursor could not be closed")
+
+    def statistics(self) -> dict[str, int]:
+        with self._lock:
+            return {"cursors": sum(self._lent.values()), "idle_cursors": sum(map(len, self._idle.values()))}
+
+    def retire(self) -> None:
+        """Lend no more: what is lent may come back, and then nothing is left."""
+        with self._lock:
+            self._retired = True
+            idle = [cursor for cursors in self._idle.values() for cursor in cursors]
+            self._idle.clear()
+        for cursor in idle:
+            cursor.close()
+        self._root.close()
+
+    def close(self) -> None:
+        """Close everything and remove what was spilled. No cursor may be lent."""
+        with self._lock:
+            assert not any(self._lent.values()), "cursors are still lent"
+        self.retire()
+        shutil.rmtree(self._spill, ignore_errors=True)
+
+    def _returned(self, time_zone: str) -> None:
+        self._lent[time_zone] -= 1
+        if not self._lent[time_zone]:
+            del self._lent[time_zone]
+
+    def _keep(self, cursor: LocalCursor) -> list[LocalCursor]:
+        """Put a cursor among the idle ones; those that there is no room for."""
+        idle = self._idle.setdefault(cursor.time_zone, [])
+        self._idle.move_to_end(cursor.time_zone)
+        idle.append(cursor)
+        dropped = [idle.pop(0)] if len(idle) > _IDLE_PER_ZONE else []
+        if len(self._idle) > _ZONES:
+            dropped += self._idle.popitem(last=False)[1]
+        return dropped
+
+
+def _command(word: str, what: str) -> str:
+    """A command of which sqlglot has no tree but its first word."""
+    return exp.Command(this=word, expression=what).sql("duckdb")
+
+
+def _settings(config: EngineConfig, spill: Path) -> dict[str, Any]:
+    return {
+        "threads": config.local_threads,
+        # Files are local: handing each read to another thread costs a short query a tenth of its time, and gains no other.
+        "async_threads": 0,
+        # What was freed goes back to the system while nothing runs, too; else memory goes up and down by a hundred megabytes.
+        "allocator_background_threads": True,
+        "memory_limit": config.local_memory,
+        "temp_directory": str(spill),
+        **CONFINED,
+        "preserve_insertion_order": True,
+        # Aggregates over constants are ordered by these.
+        "order_by_non_integer_literal": True,
+    }

@@ -1,0 +1,135 @@
+"""`sluice_divide`: numeric division as PostgreSQL's, for the local engine, vectorised over Arrow arrays.
+
+Operands come as texts, since one function serves all scales. The quotient is cut off with digits to spare (256-bit decimals),
+so that rounding it half away from zero is rounding the true quotient. How many digits are kept is counted per value and
+rounded per number of digits, of which there are a handful.
+
+The rule is told in `engine.sql.functions.division`, which builds the calls. Source: PostgreSQL 15, numeric.c.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from engine.executors.local.udf import arrow_function
+from wire.errors import DivisionByZero, NumericValueOutOfRange
+
+_WIDEST: Final = 76
+_NUMERIC: Final = 38
+_GROUP: Final = 4
+_SIGNIFICANT: Final = 16
+_TEN: Final = 10
+_TOO_LONG: Final = "value out of range: a quotient with more digits than numeric can hold here"
+
+Integers = npt.NDArray[np.int64]
+
+
+@arrow_function(
+    "sluice_divide",
+    ["VARCHAR", "VARCHAR", "INTEGER", "INTEGER", "INTEGER", "INTEGER", "INTEGER"],
+    "VARCHAR",
+)
+def divide(dividends: Any, divisors: Any, scales_a: Any, scales_b: Any, scales: Any, minima: Any, kinds: Any) -> Any:
+    """a / b as texts. The rest are constants: the scales of a and b, the result's scale, its least display scale, and a sum
+    of 1 where a's display scale is its value's and 2 where b's is. Raises DivisionByZero, NumericValueOutOfRange."""
+    if len(dividends) == 0:
+        return pa.array([], pa.utf8())
+    scale_a, scale_b, scale, minimum, flags = (c[0].as_py() for c in (scales_a, scales_b, scales, minima, kinds))
+    digits_a, digits_b = Digits(dividends, scale_a), Digits(divisors, scale_b)
+    a, b = _exact(dividends, scale_a, digits_a), _exact(divisors, scale_b, digits_b)
+    if pc.any(pc.equal(b, pa.scalar(0, b.type))).as_py():
+        raise DivisionByZero("division by zero")
+    wanted = _digits_wanted(digits_a, digits_b, minimum, flags)
+    quotient = _cut_off(a, b, scale)
+    rounded = pc.cast(rounded_to(quotient, np.minimum(wanted, scale)), pa.decimal256(_WIDEST, scale))
+    _check_whole(rounded, a, b, wanted > scale)
+    return pc.cast(rounded, pa.utf8())
+
+
+def _check_whole(quotient: Any, a: Any, b: Any, short: npt.NDArray[np.bool_]) -> None:
+    """Raises NumericValueOutOfRange for a quotient that should have more digits than it has, unless it is exact."""
+    if not short.any():
+        return
+    rows = pa.array(short)
+    q, divisor, dividend = (pc.filter(x, rows) for x in (quotient, b, a))
+    try:
+        # Of 37 digits, so that the product may have 76.
+        narrow = pc.cast(q, pa.decimal256(37, q.type.scale))
+        exact = pc.equal(pc.multiply(narrow, divisor), dividend)
+    except pa.ArrowInvalid:
+        exact = pa.array([False])
+    if not pc.all(exact).as_py():
+        raise NumericValueOutOfRange(_TOO_LONG)
+
+
+def _exact(texts: Any, scale: int, digits: Digits) -> Any:
+    """The decimals, without the fractional digits that are zero in all of them: they would take room from the quotient."""
+    column = pa.chunked_array([texts]) if isinstance(texts, pa.Array) else texts
+    # With a point and a sign, a text of a decimal has two characters more than it has digits.
+    precision = _NUMERIC if lengths(column).max() <= _NUMERIC + 2 else _WIDEST
+    exact = pc.cast(column, pa.decimal256(precision, scale))
+    return pc.cast(exact, pa.decimal256(precision, max(0, int(digits.decimals.max()))))
+
+
+def lengths(texts: Any) -> Integers:
+    return np.asarray(pc.binary_length(texts).to_numpy(zero_copy_only=False), np.int64)
+
+
+class Digits:
+    """Of decimals given as texts: the exponent of the first base-10000 group (0 of zero), the group itself, and how many
+    fractional digits there are without trailing zeros."""
+
+    def __init__(self, texts: Any, scale: int) -> None:
+        plain = pc.ascii_ltrim(pc.replace_substring(texts, ".", ""), "-0")
+        length = lengths(plain)
+        place = length - 1 - scale
+        self.weight: Integers = np.where(length == 0, 0, place // _GROUP)
+        first = pc.utf8_slice_codeunits(pc.ascii_rpad(plain, _GROUP, "0"), 0, _GROUP).cast(pa.int64())
+        self.decimals: Integers = np.where(length == 0, 0, scale - length + lengths(pc.ascii_rtrim(plain, "0")))
+        self.leading: Integers = np.asarray(first.to_numpy(zero_copy_only=False)) // _TEN ** (
+            _GROUP - 1 - place % _GROUP
+        )
+
+
+def _digits_wanted(a: Digits, b: Digits, minimum: int, flags: int) -> Integers:
+    """select_div_scale for each pair, and the display scales of operands that are quotients themselves."""
+    wanted = _SIGNIFICANT - _GROUP * (a.weight - b.weight - (a.leading <= b.leading))
+    for flag, operand in ((1, a), (2, b)):
+        if flags & flag:
+            wanted = np.maximum(wanted, _SIGNIFICANT - _GROUP * operand.weight)
+    least: Integers = np.maximum(wanted, minimum)
+    return least
+
+
+def _cut_off(a: Any, b: Any, scale: int) -> Any:
+    """The quotient toward zero, with at least two digits more than `scale`.
+
+    Arrow's quotient has s1 + p2 - s2 + 1 fractional digits, of p1 + p2 + 1 in all, which must not be more than 76; so the
+    operands are narrowed to the digits they have, and the dividend widened to make up for it.
+    """
+    precision_a, precision_b = (max(_width(x), x.type.scale, 1) for x in (a, b))
+    extra = max(0, scale + 2 - (a.type.scale + precision_b - b.type.scale + 1))
+    if precision_a + extra + precision_b + 1 > _WIDEST:
+        raise NumericValueOutOfRange(_TOO_LONG)
+    top = pc.cast(a, pa.decimal256(precision_a + extra, a.type.scale + extra))
+    return pc.divide(top, pc.cast(b, pa.decimal256(precision_b, b.type.scale)))
+
+
+def _width(values: Any) -> int:
+    """Digits of the longest value, its fraction included."""
+    largest = pc.max(pc.abs(values)).as_py()
+    return max(1, len(str(int(largest.scaleb(values.type.scale)))))
+
+
+def rounded_to(quotient: Any, wanted: Integers) -> Any:
+    """Each value rounded to its own number of digits, half away from zero."""
+    found = None
+    for digits in np.unique(wanted):
+        part = pc.round(quotient, int(digits), round_mode="half_towards_infinity")
+        found = part if found is None else pc.if_else(pa.array(wanted == digits), part, found)
+    return found

@@ -1,0 +1,71 @@
+"""The inputs of a local fragment: streams that arrive, made relations that its statement can read.
+
+A stage after an exchange (a final aggregation, a join's sides, a sort) must have seen its input before it can give a row, so
+a fragment's statement runs when its inputs have arrived whole. Until then no thread waits: batches are taken as they come, on
+the loop, which gives their senders credit. Up to `HELD_BYTES` they stay as Arrow tables, which DuckDB reads in place; what is
+more goes, a few megabytes at a time, to a temporary table of the fragment's cursor, which DuckDB keeps within its own memory
+limit and spills to disk beyond it. All inputs are taken at once, whatever the statement does with them, so that a sender to
+several receivers is never held by one of them.
+
+Considered and rejected: giving DuckDB a reader that waits for batches (its workers would wait inside it, each a thread).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Final, Protocol
+
+import pyarrow as pa
+
+from engine.common.shielded import together
+from engine.storage.infinities import without_infinities
+
+#: Bytes of one input that stay Arrow tables; and how much is handed to DuckDB at a time beyond.
+HELD_BYTES: Final = 16 << 20
+_CHUNK_BYTES: Final = 4 << 20
+
+
+class Inflow(Protocol):
+    """A stream that feeds a fragment (`engine.exchange.receive` and the merges over it). schema: of its batches, in carriers."""
+
+    @property
+    def schema(self) -> pa.Schema: ...
+
+    async def next_batch(self) -> pa.RecordBatch | None: ...
+
+
+#: Appends rows to the relation of that name, on a thread that may block.
+Store = Callable[[str, pa.Table], Awaitable[None]]
+
+
+async def take_all(inflows: Mapping[str, Inflow], store: Store, held_bytes: int = HELD_BYTES) -> dict[str, pa.Table]:
+    """Take all inputs to their ends. Those that are small are returned, by name; the others were stored. held_bytes: what one may
+    have that stays an Arrow table.
+
+    Raises the first SqlError of any. Nothing of it is under way when this returns or raises.
+    """
+    if len(inflows) == 1:
+        [(name, inflow)] = inflows.items()
+        only = await _take(name, inflow, store, held_bytes)
+        return {} if only is None else {name: only}
+    taken = await together(*(_take(name, inflow, store, held_bytes) for name, inflow in inflows.items()))
+    return {name: rows for name, rows in zip(inflows, taken, strict=True) if rows is not None}
+
+
+async def _take(name: str, inflow: Inflow, store: Store, held_bytes: int) -> pa.Table | None:
+    """The rows of an input; None if they were stored."""
+    held: list[pa.RecordBatch] = []
+    size, limit, stored = 0, held_bytes, False
+    while (batch := await inflow.next_batch()) is not None:
+        held.append(without_infinities(batch))
+        size += batch.nbytes
+        if size > limit:
+            rows, held, size, limit, stored = pa.Table.from_batches(held), [], 0, min(_CHUNK_BYTES, held_bytes), True
+            await store(name, rows)
+    if stored and not held:
+        return None
+    rows = pa.Table.from_batches(held, held[0].schema if held else inflow.schema)
+    if not stored:
+        return rows
+    await store(name, rows)
+    return None

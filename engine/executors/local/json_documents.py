@@ -1,0 +1,451 @@
+"""JSON documents as values: members, elements and paths of a text, and jsonb's operations.
+
+A `json` is kept as it was written, so that a part of it is a slice of its text. A `jsonb` is kept in its normal form, of
+which a part is in normal form too: both are cut the same way. Operations that make a new jsonb read the document into
+dicts, lists and scalars whose numbers keep their digits (`Number`), and write the normal form again.
+
+Pure functions over one document; `json_functions` applies them to columns. Reading leans on the standard library's scanner.
+Sources: PostgreSQL 15, section 9.16, jsonfuncs.c; `wire.types.json_input` for the normal form.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+from wire.errors import ArraySubscriptError, InvalidParameterValue, InvalidTextRepresentation, NullValueNotAllowed
+from wire.types.json_input import read_jsonb, require_text, unescaped
+from wire.types.numbers_input import whole
+
+_BLANK: Final = re.compile(r"[ \t\n\r]*")
+_INTEGER: Final = re.compile(r"\s*[+-]?[0-9]+\s*")
+
+
+class Number(str):
+    """A JSON number by its digits."""
+
+    __slots__ = ()
+
+
+_DECODER: Final = json.JSONDecoder(parse_float=Number, parse_int=Number, parse_constant=Number)
+
+
+def _skip(text: str, at: int) -> int:
+    blank = _BLANK.match(text, at)
+    assert blank is not None
+    return blank.end()
+
+
+def _end(text: str, start: int) -> int:
+    return int(_DECODER.raw_decode(text, start)[1])
+
+
+def kind(text: str) -> str:
+    """json_typeof: object, array, string, number, boolean or null."""
+    first = text[_skip(text, 0)]
+    return {"{": "object", "[": "array", '"': "string", "t": "boolean", "f": "boolean", "n": "null"}.get(
+        first, "number"
+    )
+
+
+def members(text: str) -> Iterator[tuple[str, str]]:
+    """The members of an object, each value as it is written."""
+    at = _skip(text, _skip(text, 0) + 1)
+    while text[at] != "}":
+        key, at = _DECODER.raw_decode(text, at)
+        start = _skip(text, _skip(text, at) + 1)
+        end = _end(text, start)
+        yield key, text[start:end]
+        at = _skip(text, end)
+        if text[at] == ",":
+            at = _skip(text, at + 1)
+
+
+def elements(text: str) -> list[str]:
+    """The elements of an array as they are written."""
+    found = []
+    at = _skip(text, _skip(text, 0) + 1)
+    while text[at] != "]":
+        end = _end(text, at)
+        found.append(text[at:end])
+        at = _skip(text, end)
+        if text[at] == ",":
+            at = _skip(text, at + 1)
+    return found
+
+
+def member(text: str, key: str) -> str | None:
+    """A member's value, the last one of that key; None where there is none or `text` is no object."""
+    require_text(text)
+    if kind(text) != "object":
+        return None
+    found = None
+    for name, value in members(text):
+        if name == key:
+            found = value
+    return found
+
+
+def element(text: str, index: int) -> str | None:
+    """An element by its place from 0, from the end when negative; None where there is none or `text` is no array."""
+    require_text(text)
+    if kind(text) != "array":
+        return None
+    found = elements(text)
+    return found[index] if -len(found) <= index < len(found) else None
+
+
+def binary_element(text: str, index: int) -> str | None:
+    """`element` of a jsonb, whose scalars pass for arrays of themselves."""
+    if kind(text) in ("object", "array"):
+        return element(text, index)
+    return text if index in (0, -1) else None
+
+
+def at_path(text: str, path: Sequence[str | None]) -> str | None:
+    """The part at a path of keys and places; the whole (without surrounding space) for an empty path."""
+    require_text(text)
+    current: str | None = text.strip(" \t\n\r")
+    for step in path:
+        if current is None or step is None:
+            return None
+        if kind(current) == "array":
+            current = element(current, whole(step)) if _INTEGER.fullmatch(step) else None
+        else:
+            current = member(current, step)
+    return current
+
+
+def as_text(text: str) -> str | None:
+    """A part as `->>` gives it: a string without its quotes, null as None."""
+    bare = text.strip(" \t\n\r")
+    if bare[0] == '"':
+        return unescaped(bare)
+    return None if bare == "null" else bare
+
+
+def array_length(text: str, binary: bool) -> int:
+    what = kind(text)
+    if what == "array":
+        return len(elements(text))
+    scalar = what != "object"
+    raise InvalidParameterValue(f"cannot get array length of a {'scalar' if scalar else 'non-array'}")
+
+
+def listed(text: str, function: str, binary: bool) -> list[str]:
+    """The elements, for the set-returning functions. Raises 22023 in their words."""
+    what = kind(text)
+    if what == "array":
+        return elements(text)
+    if binary:
+        wrong = (
+            "cannot extract elements from an object" if what == "object" else "cannot extract elements from a scalar"
+        )
+    else:
+        wrong = f"cannot call {function} on a {'non-array' if what == 'object' else 'scalar'}"
+    raise InvalidParameterValue(wrong)
+
+
+def paired(text: str, function: str, binary: bool) -> list[tuple[str, str]]:
+    """The members, for the set-returning functions: each as it comes. Raises 22023 in their words."""
+    require_text(text)
+    what = kind(text)
+    if what == "object":
+        return list(members(text))
+    if binary or function.endswith("_keys"):
+        raise InvalidParameterValue(_no_object(function, what))
+    raise InvalidParameterValue(
+        "cannot deconstruct an array as an object" if what == "array" else "cannot deconstruct a scalar"
+    )
+
+
+def records(text: str, function: str, binary: bool) -> list[str]:
+    """The objects whose members json_to_record and json_to_recordset take for fields. Raises 22023 in their words."""
+    what = kind(text)
+    if not function.endswith("set"):
+        if what == "object":
+            return [text]
+        named = "an array" if what == "array" else "a scalar"
+        raise InvalidParameterValue(f"cannot call populate_composite on {named}")
+    if what != "array":
+        named = "a non-array" if binary else "an object" if what == "object" else "a scalar"
+        raise InvalidParameterValue(f"cannot call {function} on {named}")
+    found = elements(text)
+    if any(kind(item) != "object" for item in found):
+        raise InvalidParameterValue(f"argument of {function} must be an array of objects")
+    return found
+
+
+def _no_object(function: str, what: str) -> str:
+    if function.endswith("_keys"):
+        return f"cannot call {function} on {'an array' if what == 'array' else 'a scalar'}"
+    return f"cannot call {function} on a non-object"
+
+
+# --- objects of texts ------------------------------------------------------------------------------------------------
+
+
+def object_of_list(items: Sequence[str | None]) -> str:
+    """json_object of one array: keys and values by turns."""
+    if len(items) % 2:
+        raise ArraySubscriptError("array must have even number of elements")
+    return object_of_lists(items[::2], items[1::2])
+
+
+def object_of_lists(keys: Sequence[str | None], values: Sequence[str | None]) -> str:
+    """json_object of an array of keys and one of values."""
+    if len(keys) != len(values):
+        raise ArraySubscriptError("mismatched array dimensions")
+    if None in keys:
+        raise NullValueNotAllowed("null value not allowed for object key")
+    pairs = (f"{_quoted(str(key))} : {write(value)}" for key, value in zip(keys, values, strict=True))
+    return "{" + ", ".join(pairs) + "}"
+
+
+# --- jsonb ------------------------------------------------------------------------------------------------------------
+
+
+def read(text: str) -> Any:
+    """A document as dicts, lists, str, Number, bool and None."""
+    return _DECODER.decode(text)
+
+
+def write(value: Any) -> str:
+    """The normal form of jsonb."""
+    if isinstance(value, dict):
+        ordered = sorted(value.items(), key=lambda item: (len(item[0].encode()), item[0].encode()))
+        return "{" + ", ".join(f"{_quoted(key)}: {write(item)}" for key, item in ordered) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(write(item) for item in value) + "]"
+    if isinstance(value, Number):
+        return str(value)
+    if isinstance(value, str):
+        return _quoted(value)
+    return "null" if value is None else "true" if value else "false"
+
+
+def _quoted(value: str) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def scalar(text: str, wanted: str, typ: str) -> str:
+    """The text of a number or boolean. Raises InvalidParameterValue for anything else."""
+    found = kind(text)
+    if found == wanted:
+        return text
+    named = {"number": "numeric", "object": "object", "array": "array"}.get(found, found)
+    raise InvalidParameterValue(f"cannot cast jsonb {named} to type {typ}")
+
+
+def normalized(text: str) -> str:
+    return read_jsonb(text)
+
+
+def _number(value: Number) -> tuple[bool, str]:
+    """A number that equals others of its value: 1.50 and 1.5."""
+    negative, digits = value.startswith("-"), value.lstrip("-")
+    whole, _, fraction = digits.partition(".")
+    bare = f"{whole.lstrip('0')}.{fraction.rstrip('0')}"
+    return negative and bare != ".", bare
+
+
+def same(a: Any, b: Any) -> bool:
+    """Equality of jsonb values."""
+    if isinstance(a, Number) or isinstance(b, Number):
+        return isinstance(a, Number) and isinstance(b, Number) and _number(a) == _number(b)
+    if isinstance(a, dict) and isinstance(b, dict):
+        return a.keys() == b.keys() and all(same(a[key], b[key]) for key in a)
+    if isinstance(a, list) and isinstance(b, list):
+        return len(a) == len(b) and all(same(x, y) for x, y in zip(a, b, strict=True))
+    return type(a) is type(b) and bool(a == b)
+
+
+def contains(a: Any, b: Any, *, top: bool = True) -> bool:
+    """a @> b. An array may contain a scalar only at the top."""
+    if isinstance(a, dict) and isinstance(b, dict):
+        return all(key in a and contains(a[key], item, top=False) for key, item in b.items())
+    if isinstance(a, list):
+        wanted = b if isinstance(b, list) else [b] if top and not isinstance(b, dict) else None
+        return wanted is not None and all(any(contains(x, y, top=False) for x in a) for y in wanted)
+    return not isinstance(b, dict | list) and same(a, b)
+
+
+def exists(value: Any, key: str) -> bool:
+    """value ? key: a member, a string element, or the string itself."""
+    if isinstance(value, dict):
+        return key in value
+    if isinstance(value, list):
+        return any(isinstance(item, str) and not isinstance(item, Number) and item == key for item in value)
+    return isinstance(value, str) and not isinstance(value, Number) and value == key
+
+
+def joined(a: Any, b: Any) -> Any:
+    """a || b."""
+    if isinstance(a, dict) and isinstance(b, dict):
+        return {**a, **b}
+    left = a if isinstance(a, list) else [a]
+    right = b if isinstance(b, list) else [b]
+    return [*left, *right]
+
+
+def without_keys(value: Any, keys: Sequence[str | None]) -> Any:
+    """value - key: members of an object, equal strings of an array."""
+    if not isinstance(value, dict | list):
+        raise InvalidParameterValue("cannot delete from scalar")
+    if isinstance(value, dict):
+        return {key: item for key, item in value.items() if key not in keys}
+    return [item for item in value if not (isinstance(item, str) and not isinstance(item, Number) and item in keys)]
+
+
+def without_index(value: Any, index: int) -> Any:
+    """value - index."""
+    if isinstance(value, dict):
+        raise InvalidParameterValue("cannot delete from object using integer index")
+    if not isinstance(value, list):
+        raise InvalidParameterValue("cannot delete from scalar")
+    place = index + len(value) if index < 0 else index
+    return [item for at, item in enumerate(value) if at != place]
+
+
+def place(step: str, length: int, position: int) -> int:
+    """The index that a step of a path means in an array, below 0 where that is before its beginning."""
+    if not _INTEGER.fullmatch(step):
+        raise InvalidTextRepresentation(f'path element at position {position} is not an integer: "{step}"')
+    index = whole(step)
+    return index + length if index < 0 else index
+
+
+def without_path(value: Any, path: Sequence[str | None]) -> Any:
+    """value #- path."""
+    if not isinstance(value, dict | list):
+        raise InvalidParameterValue("cannot delete path in scalar")
+    return _changed(value, path, 1, lambda _container, _key: _GONE) if path and value else value
+
+
+_GONE: Final = object()
+
+
+def replaced(value: Any, path: Sequence[str | None], new: Any, create: bool) -> Any:
+    """jsonb_set."""
+    if not isinstance(value, dict | list):
+        raise InvalidParameterValue("cannot set path in scalar")
+
+    def put(container: Any, key: Any) -> Any:
+        known = key in container if isinstance(container, dict) else 0 <= key < len(container)
+        return new if known or create else _GONE_NOWHERE
+
+    return _changed(value, path, 1, put) if path and (value or create) else value
+
+
+_GONE_NOWHERE: Final = object()
+
+
+def _changed(value: Any, path: Sequence[str | None], position: int, put: Any) -> Any:
+    """The value with what is at the path replaced by `put(container, key)`."""
+    step, rest = path[0], path[1:]
+    if step is None:
+        raise NullValueNotAllowed(f"path element at position {position} is null")
+    if isinstance(value, dict):
+        return _changed_member(value, step, rest, position, put)
+    if isinstance(value, list):
+        return _changed_element(value, place(step, len(value), position), rest, position, put)
+    return value
+
+
+def _changed_member(value: dict[str, Any], key: str, rest: Sequence[str | None], position: int, put: Any) -> Any:
+    if rest:
+        return {**value, key: _changed(value[key], rest, position + 1, put)} if key in value else value
+    new = put(value, key)
+    if new is _GONE_NOWHERE:
+        return value
+    if new is _GONE:
+        return {name: item for name, item in value.items() if name != key}
+    return {**value, key: new}
+
+
+def _changed_element(value: list[Any], index: int, rest: Sequence[str | None], position: int, put: Any) -> Any:
+    inside = 0 <= index < len(value)
+    if rest:
+        if not inside:
+            return value
+        return [*value[:index], _changed(value[index], rest, position + 1, put), *value[index + 1 :]]
+    new = put(value, index)
+    if new is _GONE_NOWHERE or (new is _GONE and not inside):
+        return value
+    if new is _GONE:
+        return [*value[:index], *value[index + 1 :]]
+    if inside:
+        return [*value[:index], new, *value[index + 1 :]]
+    return [new, *value] if index < 0 else [*value, new]
+
+
+def inserted(value: Any, path: Sequence[str | None], new: Any, after: bool) -> Any:
+    """jsonb_insert."""
+    if not isinstance(value, dict | list):
+        raise InvalidParameterValue("cannot set path in scalar")
+    return _inserted(value, path, 1, new, after) if path else value
+
+
+def _inserted(value: Any, path: Sequence[str | None], position: int, new: Any, after: bool) -> Any:
+    step, rest = path[0], path[1:]
+    if step is None:
+        raise NullValueNotAllowed(f"path element at position {position} is null")
+    if isinstance(value, dict):
+        if rest:
+            return {**value, step: _inserted(value[step], rest, position + 1, new, after)} if step in value else value
+        if step in value:
+            raise InvalidParameterValue(
+                "cannot replace existing key", hint="Try using the function jsonb_set to replace key value."
+            )
+        return {**value, step: new}
+    if not isinstance(value, list):
+        return value
+    index = place(step, len(value), position)
+    if rest:
+        if not 0 <= index < len(value):
+            return value
+        return [*value[:index], _inserted(value[index], rest, position + 1, new, after), *value[index + 1 :]]
+    at = min(max(index, 0), len(value))
+    if after and 0 <= index < len(value):
+        at = index + 1
+    return [*value[:at], new, *value[at:]]
+
+
+def stripped(value: Any) -> Any:
+    """Without members that are null."""
+    if isinstance(value, dict):
+        return {key: stripped(item) for key, item in value.items() if item is not None}
+    return [stripped(item) for item in value] if isinstance(value, list) else value
+
+
+def pretty(value: Any, depth: int = 0) -> str:
+    """jsonb_pretty: four blanks a level."""
+    inner, outer = " " * 4 * (depth + 1), " " * 4 * depth
+    if isinstance(value, dict):
+        ordered = sorted(value.items(), key=lambda item: (len(item[0].encode()), item[0].encode()))
+        lines = [f"{inner}{_quoted(key)}: {pretty(item, depth + 1)}" for key, item in ordered]
+        return "{\n" + ",\n".join(lines) + f"\n{outer}}}" if lines else f"{{\n{outer}}}"
+    if isinstance(value, list):
+        lines = [inner + pretty(item, depth + 1) for item in value]
+        return "[\n" + ",\n".join(lines) + f"\n{outer}]" if lines else f"[\n{outer}]"
+    return write(value)
+
+
+#: For objects as lists of their members, of which several may have one key.
+_KEEPING: Final = json.JSONDecoder(parse_float=Number, parse_int=Number, object_pairs_hook=tuple)
+
+
+def compacted(text: str) -> str:
+    """json_strip_nulls: without space and members that are null; members in their order, all of one key."""
+    return _compact(_KEEPING.decode(text))
+
+
+def _compact(value: Any) -> str:
+    if isinstance(value, tuple):
+        kept = (f"{_quoted(key)}:{_compact(item)}" for key, item in value if item is not None)
+        return "{" + ",".join(kept) + "}"
+    if isinstance(value, list):
+        return "[" + ",".join(_compact(item) for item in value) + "]"
+    return write(value)

@@ -1,0 +1,53 @@
+"""Where objects and arrays begin in PostgreSQL's binary form of a jsonb: jsonpath's keyvalue() tells it, as a part of its ids.
+
+A container is a header and an entry for each element (for each key and each value of an object), four bytes each; then what they
+hold: an object's keys, its values, or an array's elements. Texts follow one another, numbers and containers begin at the next
+four bytes, null and booleans take none. A number is a numeric with its length before it.
+
+Source: PostgreSQL 15, jsonb.h, jsonb_util.c (convertJsonbValue), numeric.c (make_result).
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any, Final
+
+from engine.executors.local import numeric_arithmetic
+from engine.executors.local.json_documents import Number
+
+_WORD: Final = 4
+#: Bytes of a numeric before its digits, of two bytes each: the length, and a header of either kind.
+_SHORT, _LONG = 6, 8
+_SHORT_SCALE_MAX, _SHORT_WEIGHT_FIRST, _SHORT_WEIGHT_END = 63, -64, 64
+
+
+def offsets(document: Any) -> dict[int, int]:
+    """The distance of each dict and list from the outermost one, by the object's id()."""
+    found: dict[int, int] = {}
+    _placed(document, 0, found)
+    return found
+
+
+def _placed(value: Any, at: int, found: dict[int, int]) -> int:
+    """Where `value` ends that comes at `at`."""
+    if isinstance(value, dict | list):
+        at = _aligned(at)
+        found[id(value)] = at
+        items: list[Any] = value if isinstance(value, list) else [*value.keys(), *value.values()]
+        at += _WORD + _WORD * len(items)
+        for item in items:
+            at = _placed(item, at, found)
+        return at
+    if isinstance(value, Number):
+        return _aligned(at) + _numeric_bytes(Decimal(value))
+    return at + len(value.encode()) if isinstance(value, str) else at
+
+
+def _aligned(at: int) -> int:
+    return -(-at // _WORD) * _WORD
+
+
+def _numeric_bytes(value: Decimal) -> int:
+    weight, _first, count = numeric_arithmetic.groups(value) if value else (0, 0, 0)
+    short = numeric_arithmetic.scale_of(value) <= _SHORT_SCALE_MAX and _SHORT_WEIGHT_FIRST <= weight < _SHORT_WEIGHT_END
+    return (_SHORT if short else _LONG) + 2 * count

@@ -1,0 +1,181 @@
+"""Functions of network addresses in the local engine; addresses are carried as bytes (`wire.types.network`).
+
+A value is asked for once, of two arguments each pair of them once.
+
+Source: PostgreSQL 15, network.c.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+
+from engine.executors.local.udf import arrow_function
+from wire.errors import InvalidParameterValue, NumericValueOutOfRange
+from wire.types import pg_types as t
+from wire.types.network import Address, address_of, address_text
+
+_Values = Callable[..., Any]
+
+
+def _whole(array: Any) -> pa.Array:
+    return array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
+
+
+def _each(compute: _Values, typ: pa.DataType) -> Callable[[Any], pa.Array]:
+    def run(keys: Any) -> pa.Array:
+        encoded = _whole(keys).dictionary_encode()
+        made = [compute(address_of(key)) for key in encoded.dictionary.to_pylist()]
+        return pa.array(made, typ).take(encoded.indices)
+
+    return run
+
+
+def _each_pair(compute: _Values, typ: pa.DataType) -> Callable[[Any, Any], pa.Array]:
+    def run(left: Any, right: Any) -> pa.Array:
+        one, two = _whole(left).dictionary_encode(), _whole(right).dictionary_encode()
+        width = max(len(two.dictionary), 1)
+        pairs = one.indices.to_numpy().astype(np.int64) * width + two.indices.to_numpy()
+        found, back = np.unique(pairs, return_inverse=True)
+        firsts, seconds = one.dictionary.to_pylist(), two.dictionary.to_pylist()
+        made = [compute(firsts[pair // width], seconds[pair % width]) for pair in found.tolist()]
+        return pa.array(made, typ).take(pa.array(back))
+
+    return run
+
+
+def _with(address: Address, packed: int, bits: int) -> bytes:
+    return Address(address.family, bits, packed.to_bytes(len(address.packed))).key()
+
+
+def _size(address: Address) -> int:
+    return len(address.packed) * 8
+
+
+def _mask(address: Address) -> int:
+    return (1 << _size(address)) - (1 << (_size(address) - address.bits))
+
+
+def _host_mask(address: Address) -> int:
+    return (1 << (_size(address) - address.bits)) - 1
+
+
+def _broadcast(address: Address) -> bytes:
+    return _with(address, int.from_bytes(address.packed) | _host_mask(address), address.bits)
+
+
+def _network(address: Address) -> bytes:
+    return Address(address.family, address.bits, address.network).key()
+
+
+def _host(address: Address) -> str:
+    return address_text(t.INET, Address(address.family, _size(address), address.packed).key())
+
+
+def _set_masklen(key: bytes, bits: int) -> bytes:
+    address = address_of(key)
+    bits = _size(address) if bits == -1 else bits
+    if not 0 <= bits <= _size(address):
+        raise InvalidParameterValue(f"invalid mask length: {bits}")
+    return Address(address.family, bits, address.packed).key()
+
+
+def _set_network_length(key: bytes, bits: int) -> bytes:
+    return _network(address_of(_set_masklen(key, bits)))
+
+
+def contains(one: bytes, two: bytes, *, equal: bool) -> bool:
+    """Whether the network of `one` contains that of `two`, or is it."""
+    outer, inner = address_of(one), address_of(two)
+    if outer.family != inner.family or not (outer.bits <= inner.bits if equal else outer.bits < inner.bits):
+        return False
+    return Address(inner.family, outer.bits, inner.packed).network == outer.network
+
+
+def _merged(one: bytes, two: bytes) -> bytes:
+    """The smallest network that has both. Raises InvalidParameterValue for two families."""
+    a, b = address_of(one), address_of(two)
+    if a.family != b.family:
+        raise InvalidParameterValue("cannot merge addresses from different families")
+    differing = int.from_bytes(a.packed) ^ int.from_bytes(b.packed)
+    bits = min(a.bits, b.bits, _size(a) - differing.bit_length())
+    return _network(Address(a.family, bits, a.packed))
+
+
+def _abbreviated(address: Address) -> str:
+    """A network without the octets that its mask leaves out; of IPv6 none is."""
+    if address.family != 2:
+        return address_text(t.CIDR, address.key())
+    kept = max((address.bits + 7) // 8, 1)
+    return ".".join(map(str, address.packed[:kept])) + f"/{address.bits}"
+
+
+def _not(address: Address) -> bytes:
+    return _with(address, int.from_bytes(address.packed) ^ ((1 << _size(address)) - 1), address.bits)
+
+
+def _bitwise(word: str, combine: Callable[[int, int], int]) -> Callable[[bytes, bytes], bytes]:
+    """The mask is the longer one of the two."""
+
+    def compute(one: bytes, two: bytes) -> bytes:
+        a, b = _alike(one, two, f"cannot {word} inet values of different sizes")
+        return _with(a, combine(int.from_bytes(a.packed), int.from_bytes(b.packed)), max(a.bits, b.bits))
+
+    return compute
+
+
+def _alike(one: bytes, two: bytes, otherwise: str) -> tuple[Address, Address]:
+    """Raises InvalidParameterValue for two families."""
+    a, b = address_of(one), address_of(two)
+    if a.family != b.family:
+        raise InvalidParameterValue(otherwise)
+    return a, b
+
+
+def _plus(key: bytes, number: int) -> bytes:
+    address = address_of(key)
+    moved = int.from_bytes(address.packed) + number
+    if not 0 <= moved < 1 << _size(address):
+        raise NumericValueOutOfRange("result is out of range")
+    return _with(address, moved, address.bits)
+
+
+def _distance(one: bytes, two: bytes) -> int:
+    a, b = _alike(one, two, "cannot subtract inet values of different sizes")
+    found = int.from_bytes(a.packed) - int.from_bytes(b.packed)
+    if not -(1 << 63) <= found < 1 << 63:
+        raise NumericValueOutOfRange("result is out of range")
+    return found
+
+
+#: By the function's name: what it takes beside an address, what it gives, how.
+_FUNCTIONS: Final[tuple[tuple[str, str, pa.DataType, _Values], ...]] = (
+    ("host", "VARCHAR", pa.utf8(), _host),
+    ("masklen", "INTEGER", pa.int32(), lambda address: address.bits),
+    ("family", "INTEGER", pa.int32(), lambda address: 4 if address.family == 2 else 6),
+    ("network", "BLOB", pa.binary(), _network),
+    ("broadcast", "BLOB", pa.binary(), _broadcast),
+    ("netmask", "BLOB", pa.binary(), lambda address: _with(address, _mask(address), _size(address))),
+    ("abbreviated", "VARCHAR", pa.utf8(), _abbreviated),
+    ("not", "BLOB", pa.binary(), _not),
+    ("hostmask", "BLOB", pa.binary(), lambda address: _with(address, _host_mask(address), _size(address))),
+)
+_PAIRS: Final[tuple[tuple[str, str, str, pa.DataType, _Values], ...]] = (
+    ("set_masklen", "INTEGER", "BLOB", pa.binary(), _set_masklen),
+    ("set_network_length", "INTEGER", "BLOB", pa.binary(), _set_network_length),
+    ("contains", "BLOB", "BOOLEAN", pa.bool_(), lambda one, two: contains(one, two, equal=False)),
+    ("contains_or_is", "BLOB", "BOOLEAN", pa.bool_(), lambda one, two: contains(one, two, equal=True)),
+    ("and", "BLOB", "BLOB", pa.binary(), _bitwise("AND", operator.and_)),
+    ("or", "BLOB", "BLOB", pa.binary(), _bitwise("OR", operator.or_)),
+    ("plus", "BIGINT", "BLOB", pa.binary(), _plus),
+    ("distance", "BLOB", "BIGINT", pa.int64(), _distance),
+    ("merged", "BLOB", "BLOB", pa.binary(), _merged),
+)
+for _name, _returns, _typ, _compute in _FUNCTIONS:
+    arrow_function(f"sluice_inet_{_name}", ["BLOB"], _returns)(_each(_compute, _typ))
+for _name, _second, _returns, _typ, _compute in _PAIRS:
+    arrow_function(f"sluice_inet_{_name}", ["BLOB", _second], _returns)(_each_pair(_compute, _typ))

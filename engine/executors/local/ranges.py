@@ -1,0 +1,95 @@
+"""What makes a range of two, and ranges of bounds: for the local engine, whose SQL would have to name every case.
+
+Ranges come as their canonical texts (`wire.types.ranges`); how two of them lie is said by `wire.types.range_ops`.
+
+Source: PostgreSQL 15, rangetypes.c (range_union_internal, range_intersect_internal, range_minus_internal).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from engine.executors.local.distinct_calls import register
+from wire.errors import DataException, SqlSyntaxError
+from wire.types import pg_types as t
+from wire.types.range_bounds import bound_text, read_bound
+from wire.types.range_ops import adjacent, intersect, lower, merge, overlap, upper
+from wire.types.ranges import SUBTYPES, Range, canonical, with_bounds, written
+
+_FLAGS: Final = ("[]", "[)", "(]", "()")
+
+
+def _read(subtype: t.PgType, text: str) -> Range:
+    return with_bounds(subtype, text, read_bound)
+
+
+def union(one: Range, two: Range) -> Range:
+    """Raises DataException where something lies between them."""
+    if not one.empty and not two.empty and not overlap(one, two) and not adjacent(one, two):
+        raise DataException("result of range union would not be contiguous")
+    return merge(one, two)
+
+
+def minus(one: Range, two: Range) -> Range:
+    """What of `one` is not in `two`. Raises DataException where that would be two ranges."""
+    if one.empty or two.empty or not overlap(one, two):
+        return one
+    before, after = lower(one) < lower(two), upper(one) > upper(two)
+    if before and after:
+        raise DataException("result of range difference would not be contiguous")
+    if before:
+        return Range(one.lower, two.lower, one.lower_in, not two.lower_in)
+    if after:
+        return Range(two.upper, one.upper, not two.upper_in, one.upper_in)
+    return Range(empty=True)
+
+
+def _told(given: Range, subtype: t.PgType) -> str:
+    return written(canonical(subtype, given), subtype, bound_text)
+
+
+def _of_two(compute: Callable[[Range, Range], Range]) -> Callable[[str, str, str], str]:
+    def made(typ: str, one: str, two: str) -> str:
+        subtype = SUBTYPES[t.BY_NAME[typ]]
+        return _told(compute(_read(subtype, one), _read(subtype, two)), subtype)
+
+    return made
+
+
+def _judged(compute: Callable[[Range, Range], bool]) -> Callable[[str, str, str], bool]:
+    def judge(typ: str, one: str, two: str) -> bool:
+        subtype = SUBTYPES[t.BY_NAME[typ]]
+        left, right = _read(subtype, one), _read(subtype, two)
+        return not left.empty and not right.empty and compute(left, right)
+
+    return judge
+
+
+def _intersection(typ: str, texts: Sequence[str | None]) -> str | None:
+    """Of all that are not null; null where there is none."""
+    subtype = SUBTYPES[t.BY_NAME[typ]]
+    found: Range | None = None
+    for text in texts:
+        if text is not None:
+            one = _read(subtype, text)
+            found = one if found is None else intersect(found, one)
+    return None if found is None else _told(found, subtype)
+
+
+def _made(typ: str, lower: str | None, upper: str | None, flags: str) -> str:
+    if flags not in _FLAGS:
+        raise SqlSyntaxError("invalid range bound flags", hint='Valid values are "[]", "[)", "(]", and "()".')
+    subtype = SUBTYPES[t.BY_NAME[typ]]
+    low, high = (None if bound is None else read_bound(subtype, bound) for bound in (lower, upper))
+    inside = flags[0] == "[" and low is not None, flags[1] == "]" and high is not None
+    return _told(Range(low, high, *inside), subtype)
+
+
+_V: Final = "VARCHAR"
+for _name, _compute in (("union", union), ("intersect", intersect), ("minus", minus), ("merge", merge)):
+    register(f"sluice_range_{_name}", [_V, _V, _V], _V, _of_two(_compute))
+register("sluice_range_not_right", [_V, _V, _V], "BOOLEAN", _judged(lambda a, b: upper(a) <= upper(b)))
+register("sluice_range_not_left", [_V, _V, _V], "BOOLEAN", _judged(lambda a, b: lower(a) >= lower(b)))
+register("sluice_range_intersection", [_V, "VARCHAR[]"], _V, _intersection)
+register("sluice_range_made", [_V, _V, _V, _V], _V, _made, strict=False)

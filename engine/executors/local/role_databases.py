@@ -1,0 +1,115 @@
+"""The DuckDB databases of roles whose memory is limited: one a role and limit, so that what one takes is no other's loss.
+
+DuckDB keeps a limit for a database, not for a statement. A limited role's statements run in one of their own, all together
+within the limit: what can be spilled is, and what cannot ends the statement that asked, with 53200. The database has one
+thread, the one that asks: operators of several threads want memory for each, and a role that is limited is not to have the
+general one's workers as well. Tables in memory for small files are not for it, as they lie in another database.
+
+It is made when a statement first needs it, on the thread that does (a tenth of a second), and kept for the next ones. Of those
+that nobody uses only a few are kept.
+
+Considered and rejected: a limit for each statement (a database for each: a tenth of a second, and a role with many
+sessions would have it many times).
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from itertools import count
+from typing import Final
+
+import duckdb
+
+from engine.config import EngineConfig
+from engine.contracts.memory_share import MemoryShare
+from engine.executors.local.database import LocalCursor, LocalDatabase
+
+_IDLE: Final = 8
+
+
+class RoleDatabase:
+    """What `LocalDatabase` is to its cursors, made when the first is asked for. Its methods may be called from any thread."""
+
+    def __init__(self, make: Callable[[], LocalDatabase]) -> None:
+        self._make = make
+        self._lock = threading.Lock()
+        self._made: LocalDatabase | None = None
+
+    def borrow(self, time_zone: str) -> LocalCursor:
+        """As `LocalDatabase.borrow`."""
+        with self._lock:
+            if self._made is None:
+                self._made = self._make()
+        return self._made.borrow(time_zone)
+
+    def give_back(self, cursor: LocalCursor, *, healthy: bool) -> None:
+        assert self._made is not None, "it lent the cursor"
+        self._made.give_back(cursor, healthy=healthy)
+
+    def statistics(self) -> Mapping[str, int]:
+        return {} if self._made is None else self._made.statistics()
+
+    def close(self) -> None:
+        """Nobody uses it any more. Blocks."""
+        if self._made is not None:
+            self._made.close()
+
+
+class RoleDatabases:
+    """On the loop's thread. Every `enter` is followed by a `leave`; what it gives is no longer used: close it, off the loop."""
+
+    def __init__(self, config: EngineConfig) -> None:
+        self._config = config
+        self._numbers = count(1)
+        self._kept: OrderedDict[MemoryShare, RoleDatabase] = OrderedDict()
+        self._users: Counter[RoleDatabase] = Counter()
+        self._dropped: set[RoleDatabase] = set()
+
+    def enter(self, share: MemoryShare) -> RoleDatabase:
+        """The database in which a statement is to run."""
+        database = self._kept.get(share)
+        if database is None:
+            folder = f"role-{next(self._numbers)}"
+            database = self._kept[share] = RoleDatabase(lambda: self._made(share, folder))
+        self._kept.move_to_end(share)
+        self._users[database] += 1
+        return database
+
+    def leave(self, database: RoleDatabase) -> list[RoleDatabase]:
+        self._users[database] -= 1
+        if self._users[database]:
+            return []
+        del self._users[database]
+        if database in self._dropped:
+            self._dropped.discard(database)
+            return [database]
+        idle = [share for share, kept in self._kept.items() if kept not in self._users]
+        return [self._kept.pop(share) for share in idle[: max(len(idle) - _IDLE, 0)]]
+
+    def drop(self, broken: RoleDatabase) -> None:
+        """Have another in the place of one that is of no more use."""
+        for share in [share for share, kept in self._kept.items() if kept is broken]:
+            del self._kept[share]
+            self._dropped.add(broken)
+
+    def statistics(self) -> Counter[str]:
+        counted = Counter(role_databases=len(self._kept))
+        for database in (*self._kept.values(), *self._dropped):
+            counted.update(database.statistics())
+        return counted
+
+    def close(self) -> list[RoleDatabase]:
+        """Those to be closed; nobody uses them."""
+        assert not self._users, "statements are still running"
+        kept = [*self._kept.values()]
+        self._kept.clear()
+        return kept
+
+    def _made(self, share: MemoryShare, folder: str) -> LocalDatabase:
+        try:
+            return LocalDatabase(replace(self._config, local_threads=1, local_memory=f"{share.bytes}B"), folder)
+        except duckdb.OutOfMemoryException:
+            raise share.exceeded() from None

@@ -1,0 +1,209 @@
+"""Small files as tables in memory: what a dashboard asks again and again is not opened, decoded and planned as files each time.
+
+Theory. A short query over a Parquet file of a few rows spends most of its time on the file: open, footer, decompression, and
+handing the scan to other threads. So files that were read before, and are small, are tables in the DuckDB of one thread
+(`engine.executors.local.executor`). A statement goes there if all that it reads does: files by way of such tables, inputs that
+arrived (`engine.executors.local.inputs`) if they are small. Everything else, and everything the first time, runs over the
+files.
+
+A table in memory stands for one table function of a statement (`read_parquet([...], options)`), as it was for these files with
+these sizes and times: they are asked for at each run, and other ones are another table. A column that cannot be read may be
+one that the statement does not want; then nothing is kept and the statement reads the file.
+
+How much memory a table takes is what DuckDB's tables take more once it is made. Its files say little of it: Parquet of few values
+is a hundredth. A table that would take most of the room is dropped at once, and not tried again while its files are the same.
+
+Rejected: keeping results (right for one statement, of no use to the next), DuckDB's caches of Parquet metadata and file
+contents (a tenth of a millisecond of more than two), a view for each reader that the statement names (bound twice: what
+is not small would pay).
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections import Counter, OrderedDict
+from collections.abc import Hashable, Iterable, Mapping
+from functools import lru_cache
+from itertools import count
+from typing import Any, Final
+
+import duckdb
+import pyarrow as pa
+from sqlglot import exp
+
+from engine.executors.local.database import LocalDatabase
+from engine.executors.local.statements import Reader, over_tables, readers_of
+from engine.planner.codegen.files import plain_path
+from engine.sql.trees.dialects import to_sql
+from wire.dataclass import dataclass
+
+#: Bytes on disk of one reader's files; how many it may have; bytes in memory of its table, and of all that are kept.
+_READER_BYTES: Final = 4 << 20
+_FILES: Final = 16
+_TABLE_BYTES: Final = 32 << 20
+_KEPT_BYTES: Final = 64 << 20
+#: Bytes of inputs that arrived.
+INPUT_BYTES: Final = 1 << 20
+_SEEN: Final = 512
+#: A file that changed a moment ago may change again without another time: those of file systems move in milliseconds.
+_SETTLED_NS: Final = 2_000_000_000
+_Stamps = tuple[tuple[int, int, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """A table in memory, and how many bytes of it."""
+
+    name: str
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """A statement as it runs in the database of one thread. kept: what it reads there, until `release`."""
+
+    statement: str
+    parameters: Mapping[str, Any]
+    kept: tuple[_Kept, ...] = ()
+
+
+class SmallFiles:
+    """See the module's docstring. Methods may be called from any thread; `place` blocks while it loads a file.
+
+    database: where the tables are, and statements that were placed run; its owner closes it.
+    """
+
+    def __init__(self, database: LocalDatabase) -> None:
+        self._database = database
+        self._lock = threading.Lock()
+        self._numbers = count(1)
+        #: Readers that were asked for, and whether they are worth another try.
+        self._seen: OrderedDict[Hashable, bool] = OrderedDict()
+        self._kept: OrderedDict[Hashable, _Kept] = OrderedDict()
+        self._users: Counter[str] = Counter()
+
+    def place(self, text: str, parameters: Mapping[str, Any], inputs: Iterable[pa.Table]) -> Placed | None:
+        """The statement over tables in memory; None where it is to run over its files. `release` what is returned."""
+        held = list(inputs)
+        if sum(rows.nbytes for rows in held) > INPUT_BYTES:
+            return None
+        readers = readers_of(text)
+        if readers is None or not (held or readers):
+            return None
+        kept: list[_Kept] = []
+        for reader in readers:
+            table = self._table(reader, parameters)
+            if table is None:
+                self._give_up(kept)
+                return None
+            kept.append(table)
+        taken = {reader.parameter for reader in readers}
+        rest = {name: value for name, value in parameters.items() if name not in taken}
+        return Placed(over_tables(text, tuple(table.name for table in kept)), rest, tuple(kept))
+
+    def release(self, placed: Placed) -> None:
+        """The statement has ended: what it read may go."""
+        self._give_up(placed.kept)
+
+    def statistics(self) -> dict[str, int]:
+        with self._lock:
+            return {"small_tables": len(self._kept), "small_table_bytes": sum(k.bytes for k in self._kept.values())}
+
+    def _table(self, reader: Reader, parameters: Mapping[str, Any]) -> _Kept | None:
+        """The table that stands for the reader's files as they are now, in use; None if there is none."""
+        files = reader.files or tuple(parameters[reader.parameter])
+        stamps = _stamps(files)
+        if stamps is None or any(time.time_ns() - changed < _SETTLED_NS for _, changed, _ in stamps):
+            return None
+        call, text = _naming(reader, files)
+        key = (text, stamps)
+        with self._lock:
+            if (found := self._kept.get(key)) is not None:
+                self._kept.move_to_end(key)
+                self._users[found.name] += 1
+                return found
+            if key not in self._seen:
+                self._seen[key] = True
+                if len(self._seen) > _SEEN:
+                    self._seen.popitem(last=False)
+                return None
+            return self._load(key, call, files, stamps) if self._seen[key] else None
+
+    def _load(self, key: Hashable, call: exp.Anonymous, files: tuple[str, ...], stamps: _Stamps) -> _Kept | None:
+        """Keep what the call reads, in use; what was used longest ago makes room. Others wait for it: it is small."""
+        name = f"small_{next(self._numbers)}"
+        rows = exp.select("*").from_(exp.Table(this=call.copy()))
+        before = self._table_bytes()
+        try:
+            self._change(exp.Create(this=exp.to_table(name), kind="TABLE", expression=rows))
+        except duckdb.Error:
+            # The statement will say it, if it minds.
+            del self._seen[key]
+            return None
+        # Others may have dropped what they stored of inputs meanwhile: it takes no less than its files.
+        table = _Kept(name, max(self._table_bytes() - before, sum(size for size, _, _ in stamps)))
+        self._seen[key] = table.bytes <= _TABLE_BYTES
+        if _stamps(files) != stamps or not self._seen[key]:
+            self._drop(table)
+            return None
+        self._kept[key] = table
+        self._users[table.name] = 1
+        self._make_room()
+        return table
+
+    def _make_room(self) -> None:
+        held = sum(table.bytes for table in self._kept.values())
+        for key, table in list(self._kept.items()):
+            if held <= _KEPT_BYTES:
+                return
+            if not self._users[table.name]:
+                self._drop(table)
+                del self._kept[key], self._users[table.name]
+                held -= table.bytes
+
+    def _drop(self, table: _Kept) -> None:
+        self._change(exp.Drop(kind="TABLE", tables=[exp.to_table(table.name)]))
+
+    def _table_bytes(self) -> int:
+        """What the database's tables take of memory."""
+        cursor = self._database.borrow("UTC")
+        try:
+            return cursor.table_bytes()
+        finally:
+            self._database.give_back(cursor, healthy=True)
+
+    def _change(self, statement: exp.Expression) -> None:
+        cursor = self._database.borrow("UTC")
+        try:
+            cursor.change(statement)
+        finally:
+            self._database.give_back(cursor, healthy=True)
+
+    def _give_up(self, kept: Iterable[_Kept]) -> None:
+        with self._lock:
+            for table in kept:
+                self._users[table.name] -= 1
+
+
+def _stamps(files: tuple[str, ...]) -> _Stamps | None:
+    """(size, time of change in ns, inode) of each file; None where they are many, large, or gone."""
+    if len(files) > _FILES:
+        return None
+    try:
+        found = [os.stat(plain_path(file)) for file in files]
+    except OSError:
+        return None
+    if sum(status.st_size for status in found) > _READER_BYTES:
+        return None
+    return tuple((status.st_size, status.st_mtime_ns, status.st_ino) for status in found)
+
+
+@lru_cache(_SEEN)
+def _naming(reader: Reader, files: tuple[str, ...]) -> tuple[exp.Anonymous, str]:
+    """The reader's call with its files named, and its text."""
+    named = reader.call.copy()
+    assert isinstance(named, exp.Anonymous)
+    named.expressions[0].replace(exp.Array(expressions=[exp.Literal.string(file) for file in files]))
+    return named, to_sql(named, "local")

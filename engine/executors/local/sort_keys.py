@@ -1,0 +1,160 @@
+"""Bytes that sort, and are equal, as PostgreSQL sorts what its carrier does not: jsonb, ranges, multiranges, tsvector, tsquery.
+
+A key is what comparing two values would look at, in the order in which it would: the count of an array's elements, then each
+element; a lower bound, whether it is in the range, the upper bound. Texts end with a zero byte, which none of them has; numbers
+are their sign, their magnitude and their digits, all turned round for negative ones.
+
+Source: PostgreSQL 15, jsonb_util.c (compareJsonbContainers), rangetypes.c (range_cmp), tsvector_op.c
+(silly_cmp_tsvector), tsquery_op.c (CompareTSQ), tsquery_util.c (QTNodeCompare).
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any, Final
+
+from engine.executors.local import json_documents as documents
+from engine.executors.local.distinct_calls import register
+from wire.types import pg_types as t
+from wire.types import text_search, text_search_queries
+from wire.types.multiranges import RANGES, pieces
+from wire.types.range_bounds import read_bound
+from wire.types.ranges import SUBTYPES, Range, parsed
+
+_BIAS: Final = 1 << 31
+_NULL, _STRING, _NUMBER, _FALSE, _TRUE, _ARRAY, _OBJECT = (bytes((n,)) for n in (0, 1, 2, 3, 4, 16, 17))
+
+
+def number_key(value: Decimal) -> bytes:
+    """A finite number; 1.50 has the key of 1.5."""
+    if not value:
+        return b"\1"
+    sign, digits, exponent = value.normalize().as_tuple()
+    assert isinstance(exponent, int)
+    magnitude = (len(digits) + exponent + _BIAS).to_bytes(4)
+    # Digits are one up, so that none is the end.
+    shown = magnitude + bytes(digit + 1 for digit in digits) + b"\0"
+    return b"\0" + bytes(255 - byte for byte in shown) if sign else b"\2" + shown
+
+
+def document_key(text: str) -> bytes:
+    """A jsonb. A scalar is an array of itself, but before the array that has it alone."""
+    value = documents.read(text)
+    if isinstance(value, dict):
+        return _part(value)
+    return _listed(value, b"\1") if isinstance(value, list) else _listed([value], b"\0")
+
+
+def _listed(items: list[Any], container: bytes) -> bytes:
+    return _ARRAY + len(items).to_bytes(4) + container + b"".join(map(_part, items))
+
+
+def _part(value: Any) -> bytes:
+    if isinstance(value, dict):
+        members = sorted(((key.encode(), item) for key, item in value.items()), key=lambda m: (len(m[0]), m[0]))
+        return _OBJECT + len(members).to_bytes(4) + b"".join(key + b"\0" + _part(item) for key, item in members)
+    if isinstance(value, list):
+        return _listed(value, b"\1")
+    if isinstance(value, documents.Number):
+        return _NUMBER + number_key(Decimal(value))
+    if isinstance(value, str):
+        return _STRING + value.encode() + b"\0"
+    return _NULL if value is None else _TRUE if value else _FALSE
+
+
+def range_key(typ: t.PgType, text: str) -> bytes:
+    """A range's canonical text: the empty one first, no lower bound before any, no upper bound after all."""
+    found = parsed(text)
+    return b"\0" if found.empty else b"\1" + _lower(typ, found) + _upper(typ, found)
+
+
+def multirange_key(typ: t.PgType, text: str) -> bytes:
+    """A multirange's canonical text: its ranges, one after the other, and an end before any range."""
+    return b"".join(range_key(RANGES[typ], piece) for piece in pieces(text)) + b"\0"
+
+
+def _lower(typ: t.PgType, given: Range) -> bytes:
+    if given.lower is None:
+        return b"\0"
+    return b"\1" + _bound(typ, given.lower) + (b"\0" if given.lower_in else b"\1")
+
+
+def _upper(typ: t.PgType, given: Range) -> bytes:
+    if given.upper is None:
+        return b"\2"
+    return b"\1" + _bound(typ, given.upper) + (b"\1" if given.upper_in else b"\0")
+
+
+def _bound(typ: t.PgType, text: str) -> bytes:
+    value = read_bound(SUBTYPES[typ], text)
+    return number_key(value) if isinstance(value, Decimal) else (value + (1 << 63)).to_bytes(8)
+
+
+def tsvector_key(text: str) -> bytes:
+    """How many bytes PostgreSQL needs, how many words, and of each: whether it has places, the word, more places before fewer."""
+    entries = text_search.entries_of(text)
+    key = _size(8 + 4 * len(entries) + text_search.texts_bytes(entries)) + _size(len(entries))
+    for word, places in entries:
+        key += (b"\0" if places else b"\1") + word.encode() + b"\0"
+        if places:
+            key += _down(len(places)) + b"".join(_down(place) + _down(weight) for place, weight in places)
+    return key
+
+
+def _size(number: int) -> bytes:
+    return number.to_bytes(4)
+
+
+def _down(number: int) -> bytes:
+    """Greater numbers first."""
+    return (_BIAS * 2 - 1 - number).to_bytes(4)
+
+
+def tsquery_key(carried: str) -> bytes:
+    """How many nodes, how many bytes PostgreSQL needs, and of each node what it is: operators first, words by their checksum."""
+    tree = text_search_queries.tree_of(carried)
+    nodes = list(text_search_queries.nodes(tree))
+    words = [node.text for node in nodes if isinstance(node, text_search_queries.Word)]
+    key = _size(len(nodes)) + _size(8 + 12 * len(nodes) + sum(len(word.encode()) + 1 for word in words))
+    left_over: list[Any] = [tree] if tree is not None else []
+    while left_over:
+        node = left_over.pop()
+        if isinstance(node, bytes):
+            key += node
+        elif isinstance(node, text_search_queries.Word):
+            key += b"\1" + _down(_checksum(node.text.encode()) + _BIAS) + node.text.encode() + b"\0"
+        else:
+            key += b"\0" + _down(node.kind)
+            distance = [_down(node.distance)] if node.kind == text_search_queries.PHRASE else []
+            left_over += [*distance, *([] if node.left is None else [node.left]), node.right]
+    return key
+
+
+def _checksum(word: bytes) -> int:
+    """PostgreSQL's legacy CRC, signed: the table of the usual one, used the other way round."""
+    crc = 0xFFFFFFFF
+    for byte in word:
+        crc = _CRC[(crc >> 24) ^ byte] ^ (crc << 8 & 0xFFFFFFFF)
+    crc ^= 0xFFFFFFFF
+    return crc - (crc >> 31 << 32)
+
+
+def _crc_of(byte: int) -> int:
+    for _ in range(8):
+        byte = byte >> 1 ^ (0xEDB88320 if byte & 1 else 0)
+    return byte
+
+
+_CRC: Final = [_crc_of(byte) for byte in range(256)]
+
+
+def _of_range(typ: t.PgType) -> None:
+    key = multirange_key if typ in RANGES else range_key
+    register(f"sluice_{typ.name}_key", ["VARCHAR"], "BLOB", lambda text: key(typ, text))
+
+
+register("sluice_jsonb_key", ["VARCHAR"], "BLOB", document_key)
+register("sluice_tsvector_key", ["VARCHAR"], "BLOB", tsvector_key)
+register("sluice_tsquery_key", ["VARCHAR"], "BLOB", tsquery_key)
+for _typ in (*SUBTYPES, *RANGES):
+    _of_range(_typ)

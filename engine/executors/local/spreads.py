@@ -1,0 +1,26 @@
+"""`sluice_spread`: what a variance of exact numbers is a quotient of, for the local engine.
+
+n * sum(x^2) - sum(x)^2 has up to four times the digits of a value, which no type of the engine's holds: Python's whole numbers do,
+once for each group.
+
+The call is built in `engine.sql.functions.aggregates`. Source: PostgreSQL 15, numeric.c (numeric_stddev_internal).
+"""
+
+from __future__ import annotations
+
+from engine.executors.local.distinct_calls import register
+
+
+def _numerator(wholes: str, mixed: str, fractions: str, total: str, count: int, scale: int) -> str:
+    """The difference, with twice as many fractional digits as the values. wholes, mixed, fractions: sums of the products of whole
+    parts and fractions, as whole numbers. total: the sum of the values, with `scale` fractional digits."""
+    unit = 10**scale
+    squares = int(wholes) * unit * unit + 2 * int(mixed) * unit + int(fractions)
+    difference = count * squares - int(total.replace(".", "")) ** 2
+    if scale == 0:
+        return str(difference)
+    digits = str(difference).rjust(2 * scale + 1, "0")
+    return f"{digits[: -2 * scale]}.{digits[-2 * scale :]}"
+
+
+register("sluice_spread", ["VARCHAR", "VARCHAR", "VARCHAR", "VARCHAR", "BIGINT", "INTEGER"], "VARCHAR", _numerator)

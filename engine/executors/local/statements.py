@@ -1,0 +1,114 @@
+"""What a statement for DuckDB reads, told from its text: as a fragment it may have come from another member.
+
+Its tree is that of the dialect in which it was written, and is believed only if its text is, letter for letter, the statement
+again: so what is made of it differs from what was sent in nothing but what was changed here.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Final
+
+import sqlglot
+from sqlglot import exp
+
+from engine.common.weighted_lru_cache import Remembered
+from engine.planner.codegen.files import FOLDERS_NAME
+from engine.sql.trees.dialects import to_sql
+from engine.sql.trees.engine_dialects import DIALECTS
+from wire.dataclass import dataclass
+
+_TEXT_LENGTH: Final = 32_768
+_TEXTS: Final = 512
+#: Characters of all that are remembered, each of which has some 80 bytes of tree.
+TEXTS_ROOM: Final = 1 << 19
+_READERS: Final = ("READ_PARQUET", "READ_CSV", "READ_JSON")
+#: What a statement may consist of that does nothing but read a table's columns.
+_SCAN: Final = (
+    exp.Select, exp.From, exp.Table, exp.TableAlias, exp.Subquery, exp.Column, exp.Identifier, exp.Alias, exp.Cast, exp.DataType,
+    exp.DataTypeParam, exp.Literal,
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Reader:
+    """A table function of a statement: the files that it names, or the parameter whose value they are. Equal to itself only."""
+
+    call: exp.Anonymous
+    files: tuple[str, ...]
+    parameter: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Statement:
+    tree: exp.Expression
+    readers: tuple[Reader, ...]
+    is_scan: bool
+
+
+_STATEMENTS: Final[Remembered[str, _Statement | None]] = Remembered(_TEXTS, TEXTS_ROOM, lambda text, _: len(text))
+
+
+def readers_of(text: str) -> tuple[Reader, ...] | None:
+    """The statement's table functions over files; None if they cannot be told."""
+    statement = _read(text) if len(text) <= _TEXT_LENGTH else None
+    return None if statement is None else statement.readers
+
+
+def is_scan(text: str) -> bool:
+    """Whether the statement gives a table's rows as they are read: no filter, nothing computed but casts."""
+    statement = _read(text) if len(text) <= _TEXT_LENGTH else None
+    return statement is not None and statement.is_scan
+
+
+@lru_cache(_TEXTS)
+def over_tables(text: str, names: tuple[str, ...]) -> str:
+    """The statement with its readers, in order, become tables of these names."""
+    statement = _read(text)
+    assert statement is not None, "a statement whose readers are known"
+    tree = statement.tree.copy()
+    for call, name in zip(_calls(tree), names, strict=True):
+        call.replace(exp.to_identifier(name))
+    return to_sql(tree, "local")
+
+
+def _read(text: str) -> _Statement | None:
+    return _STATEMENTS.get(text, lambda: _read_anew(text))
+
+
+def _read_anew(text: str) -> _Statement | None:
+    try:
+        tree = sqlglot.parse_one(text, dialect=DIALECTS["local"])
+    except sqlglot.ParseError:
+        return None
+    if not isinstance(tree, exp.Expression) or to_sql(tree, "local") != text:
+        return None
+    readers = [_reader(call) for call in _calls(tree)]
+    known = tuple(reader for reader in readers if reader is not None)
+    return _Statement(tree, known, _is_scan(tree)) if len(known) == len(readers) else None
+
+
+def _calls(tree: exp.Expression) -> list[exp.Anonymous]:
+    return [node for node in tree.find_all(exp.Anonymous) if node.name.upper() in _READERS]
+
+
+def _names_folders(option: exp.Expression) -> bool:
+    """Whether an option of a table function asks for the files' names to compute columns from them: over rows in memory that
+    would be done for each row, and no longer for each file."""
+    return isinstance(option, exp.EQ) and option.expression.name.startswith(FOLDERS_NAME)
+
+
+def _reader(call: exp.Anonymous) -> Reader | None:
+    if not isinstance(call.parent, exp.Table) or any(map(_names_folders, call.expressions)):
+        return None
+    paths = call.expressions[0]
+    if isinstance(paths, exp.Array):
+        return Reader(call, tuple(path.name for path in paths.expressions), "")
+    name = paths.name if isinstance(paths, (exp.Placeholder, exp.Parameter)) else ""
+    return Reader(call, (), name) if name else None
+
+
+def _is_scan(tree: exp.Expression) -> bool:
+    [*calls] = _calls(tree)
+    own = tree.walk(prune=lambda node: node in calls)
+    return len(calls) == 1 and all(isinstance(node, _SCAN) or node in calls for node in own)

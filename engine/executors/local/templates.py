@@ -1,0 +1,74 @@
+"""Values written and read by templates (to_char, to_number, to_date, to_timestamp) in the local engine: what SQL cannot say of one.
+
+A value and a template are asked for once in a batch.
+
+Source: PostgreSQL 15, section 9.8.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from engine.executors.local.udf import arrow_function
+from engine.sql.text_templates import moments, numbers, reading
+
+
+def _each(compute: Callable[..., Any], typ: pa.DataType, arguments: int) -> Callable[..., pa.Array]:
+    """`compute` of the arguments' values, once for each combination of them. DuckDB counts a function's parameters."""
+
+    def run(*columns: Any) -> pa.Array:
+        encoded = [_encoded(column) for column in columns]
+        firsts, back = _combinations([column.indices.to_numpy() for column in encoded])
+        given = [column.dictionary.take(column.indices.take(pa.array(firsts))).to_pylist() for column in encoded]
+        return pa.array([compute(*values) for values in zip(*given, strict=True)], typ).take(pa.array(back))
+
+    def of_two(a: Any, b: Any) -> pa.Array:
+        return run(a, b)
+
+    def of_three(a: Any, b: Any, c: Any) -> pa.Array:
+        return run(a, b, c)
+
+    def of_four(a: Any, b: Any, c: Any, d: Any) -> pa.Array:
+        return run(a, b, c, d)
+
+    counted: dict[int, Callable[..., pa.Array]] = {2: of_two, 3: of_three, 4: of_four}
+    return counted[arguments]
+
+
+def _combinations(columns: list[npt.NDArray[Any]]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Of rows of numbers: where each combination is first, and which of these each row is."""
+    codes = columns[0].astype(np.int64)
+    for column in columns[1:]:
+        _seen, codes = np.unique(codes, return_inverse=True)
+        codes = codes * (int(column.max(initial=0)) + 1) + column
+    _seen, firsts, back = np.unique(codes, return_index=True, return_inverse=True)
+    return firsts, back
+
+
+def _encoded(array: Any) -> Any:
+    return (array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array).dictionary_encode()
+
+
+_TEXT, _MICROS = "VARCHAR", "BIGINT"
+#: By the function's name: what it takes, what it gives, how it is computed. A zone is a name that DuckDB has for it.
+_FUNCTIONS: Final[tuple[tuple[str, tuple[str, ...], str, pa.DataType, Callable[..., Any]], ...]] = (
+    ("to_number", (_TEXT, _TEXT), _TEXT, pa.utf8(), numbers.read_number),
+    ("numeric_to_char", (_TEXT, _TEXT), _TEXT, pa.utf8(), numbers.numeric_text),
+    ("int4_to_char", ("INTEGER", _TEXT), _TEXT, pa.utf8(), numbers.int4_text),
+    ("int8_to_char", ("BIGINT", _TEXT), _TEXT, pa.utf8(), numbers.int8_text),
+    ("float4_to_char", ("REAL", _TEXT), _TEXT, pa.utf8(), partial(numbers.float_text, size=4)),
+    ("float8_to_char", ("DOUBLE", _TEXT), _TEXT, pa.utf8(), partial(numbers.float_text, size=8)),
+    ("timestamp_to_char", (_MICROS, _TEXT), _TEXT, pa.utf8(), moments.timestamp_text),
+    ("timestamptz_to_char", (_MICROS, _TEXT, _TEXT), _TEXT, pa.utf8(), moments.timestamptz_text),
+    ("interval_to_char", ("BIGINT", "BIGINT", _MICROS, _TEXT), _TEXT, pa.utf8(), moments.interval_text),
+    ("to_date", (_TEXT, _TEXT), "INTEGER", pa.int32(), reading.read_date),
+    ("to_timestamp", (_TEXT, _TEXT, _TEXT), _MICROS, pa.int64(), reading.read_timestamp),
+)
+for _name, _parameters, _returns, _typ, _compute in _FUNCTIONS:
+    arrow_function(f"sluice_{_name}", _parameters, _returns)(_each(_compute, _typ, len(_parameters)))

@@ -1,0 +1,80 @@
+"""Functions of the local engine that SQL cannot say: vectorised over Arrow arrays, registered in DuckDB at start.
+
+    @arrow_function("sluice_jsonb", ["VARCHAR"], "VARCHAR")
+    def normalised(texts: pa.Array) -> pa.Array: ...
+
+A function gets one Arrow array (or chunked array) per argument and gives one of the same length; without nulls of its own
+making where an argument is null, since DuckDB does not call it for those unless `sees_nulls`. An error is raised as a
+`SqlError`: it reaches the client as it is. Names begin with `sluice_`, so that no function of DuckDB's is hidden.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import duckdb
+from duckdb.func import FunctionNullHandling, PythonUDFType
+
+from engine.common.error_codec import as_text
+from wire.dataclass import dataclass
+from wire.errors import SqlError
+
+Vectorised = Callable[..., Any]
+
+
+@dataclass(frozen=True, slots=True)
+class ArrowFunction:
+    """parameters, returns: DuckDB's types by name. volatile: computed anew for every row, never folded."""
+
+    name: str
+    parameters: tuple[str, ...]
+    returns: str
+    compute: Vectorised
+    sees_nulls: bool = False
+    volatile: bool = False
+
+
+FUNCTIONS: Final[dict[str, ArrowFunction]] = {}
+
+
+def arrow_function(
+    name: str, parameters: Sequence[str], returns: str, *, sees_nulls: bool = False, volatile: bool = False
+) -> Callable[[Vectorised], Vectorised]:
+    """Registers a vectorised function for every local engine that starts afterwards."""
+
+    def register(compute: Vectorised) -> Vectorised:
+        assert name.startswith("sluice_"), name
+        assert name not in FUNCTIONS, name
+        FUNCTIONS[name] = ArrowFunction(name, tuple(parameters), returns, compute, sees_nulls, volatile)
+        return compute
+
+    return register
+
+
+def install(connection: duckdb.DuckDBPyConnection) -> None:
+    """Make all registered functions known to a database."""
+    for function in FUNCTIONS.values():
+        connection.create_function(
+            function.name,
+            _telling(function.compute),
+            list(function.parameters),
+            function.returns,
+            type=PythonUDFType.ARROW,
+            null_handling=FunctionNullHandling.SPECIAL if function.sees_nulls else FunctionNullHandling.DEFAULT,
+            side_effects=function.volatile,
+        )
+
+
+def _telling(compute: Vectorised) -> Vectorised:
+    """`compute`, its SqlErrors as texts that `engine.executors.local.errors` reads back: DuckDB keeps no more of an exception."""
+
+    @functools.wraps(compute)
+    def call(*arrays: Any) -> Any:
+        try:
+            return compute(*arrays)
+        except SqlError as error:
+            raise ValueError(as_text(error)) from error
+
+    return call

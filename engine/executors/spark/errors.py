@@ -1,0 +1,237 @@
+"""Spark's errors as a client sees them: the one place where they are translated.
+
+Two kinds carry a meaning: texts that the function table raises itself (`SQLSTATE:xxxxx:message`, see
+`engine.sql.functions`), and Spark's own error conditions (`[DIVIDE_BY_ZERO] ...`), of which the rows below say what
+PostgreSQL says in their place. An error may come as an exception of PySpark's or as the text of a failed task; both are
+read as text. Whatever is left is ours to mend: XX000 without Java's stack, which goes to the log.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+import traceback
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+from engine.common.error_codec import told_error
+from engine.common.sql_type import MAX_PRECISION
+from wire.errors import (
+    ArraySubscriptError,
+    CardinalityViolation,
+    ConnectionFailure,
+    DataCorrupted,
+    DatetimeFieldOverflow,
+    DivisionByZero,
+    FeatureNotSupported,
+    InternalError,
+    InvalidDatetimeFormat,
+    InvalidParameterValue,
+    InvalidRegularExpression,
+    InvalidTextRepresentation,
+    NumericValueOutOfRange,
+    OutOfMemory,
+    ProgramLimitExceeded,
+    QueryCanceled,
+    SqlError,
+    StatementTooComplex,
+    UndefinedFile,
+)
+from wire.types.numbers_input import numeric_overflow
+
+_log = logging.getLogger(__name__)
+
+#: SQL type names in Spark's messages, and PostgreSQL's.
+_TYPES: Final = {
+    "BOOLEAN": "boolean",
+    "SMALLINT": "smallint",
+    "INT": "integer",
+    "BIGINT": "bigint",
+    "FLOAT": "real",
+    "DOUBLE": "double precision",
+    "DATE": "date",
+    "TIMESTAMP": "timestamp with time zone",
+    "TIMESTAMP_NTZ": "timestamp without time zone",
+    "BINARY": "bytea",
+}
+_DATETIMES: Final = ("DATE", "TIMESTAMP", "TIMESTAMP_NTZ")
+_OVERFLOWING: Final = {"short": "smallint", "integer": "integer", "int": "integer", "long": "bigint"}
+
+#: Quoted it would be part of a statement: Spark's errors show the one that they come from.
+_RAISED: Final = re.compile(r"(?<!['\"])SQLSTATE:([0-9A-Z]{5}):(.*?)(?: SQLSTATE: P0001|[\r\n]|$)")
+_CONDITION: Final = re.compile(r"\[([A-Z][A-Z0-9_]+(?:\.[A-Z0-9_]+)*)\] ?([^\r\n]*)")
+_CAST: Final = re.compile(
+    # The first `value` is the only one tried, and no letter of a type is given back: the text quotes a value of a user.
+    r"\A(?>.*?[Vv]alue )(.*) of the type \"([A-Z_]++)[^\"]*+\" cannot be cast to \"([A-Z_]++)[^\"]*+\"",
+    re.DOTALL,
+)
+_DECIMAL: Final = re.compile(r"cannot be represented as Decimal\((\d+), (\d+)\)")
+#: Java's own error, which Spark lets through where it makes a timestamp of a date, or moves one.
+_OVERFLOW: Final = re.compile(r"java\.lang\.ArithmeticException: (long|integer) overflow")
+_MEMORY: Final = ("java.lang.OutOfMemoryError", "SparkOutOfMemoryError", "UNABLE_TO_ACQUIRE_MEMORY")
+_CANCELLED: Final = ("cancelled part of cancelled job", "SPARK_JOB_CANCELLED", "java.lang.InterruptedException")
+#: Why a task could not send: the member that receives can tell more (`engine.exchange.send`).
+_LOST: Final = ("StreamLost", "ConnectionResetError", "ConnectionRefusedError", "BrokenPipeError")
+
+
+def _out_of_range(name: str) -> SqlError:
+    if name.startswith("DECIMAL"):
+        return NumericValueOutOfRange("numeric field overflow")
+    return NumericValueOutOfRange(f"{_TYPES.get(name, 'value')} out of range")
+
+
+def _cast_overflow(message: str) -> SqlError:
+    found = _CAST.search(message)
+    return _out_of_range(found[3]) if found else NumericValueOutOfRange("value out of range")
+
+
+def _cast_invalid(message: str) -> SqlError:
+    found = _CAST.search(message)
+    if not found:
+        return InvalidTextRepresentation("invalid input syntax")
+    value, target = found[1].strip().removeprefix("'").removesuffix("'"), found[3]
+    kind = InvalidDatetimeFormat if target in _DATETIMES else InvalidTextRepresentation
+    name = "numeric" if target.startswith("DECIMAL") else _TYPES.get(target, target.lower())
+    return kind(f'invalid input syntax for type {name}: "{value}"')
+
+
+def _arithmetic(message: str) -> SqlError:
+    word = message.split(" ", 1)[0].lower()
+    return NumericValueOutOfRange(f"{_OVERFLOWING.get(word, 'value')} out of range")
+
+
+def _numeric(message: str) -> SqlError:
+    """Of a numeric whose precision somebody gave, which is told; computed ones have the engine's most."""
+    found = _DECIMAL.search(message)
+    if found is None or int(found[1]) == MAX_PRECISION:
+        return NumericValueOutOfRange("numeric field overflow")
+    return numeric_overflow(int(found[1]), int(found[2]))
+
+
+def _always(kind: type[SqlError], message: str) -> Callable[[str], SqlError]:
+    return lambda _message: kind(message)
+
+
+def _mismatch(message: str) -> SqlError:
+    """Analysis refuses types that the binder could not tell: above all arrays of several dimensions."""
+    return FeatureNotSupported("not supported: an expression over these types in Spark", detail=message)
+
+
+def _correlated(_message: str) -> SqlError:
+    return FeatureNotSupported("not supported: this correlated subquery in Spark")
+
+
+#: Error conditions by their first part, most of them of ANSI mode.
+_CONDITIONS: Final[dict[str, Callable[[str], SqlError]]] = {
+    "DIVIDE_BY_ZERO": _always(DivisionByZero, "division by zero"),
+    "INTERVAL_DIVIDED_BY_ZERO": _always(DivisionByZero, "division by zero"),
+    "REMAINDER_BY_ZERO": _always(DivisionByZero, "division by zero"),
+    "ARITHMETIC_OVERFLOW": _arithmetic,
+    "BINARY_ARITHMETIC_OVERFLOW": _always(NumericValueOutOfRange, "smallint out of range"),
+    "CAST_OVERFLOW": _cast_overflow,
+    "CAST_INVALID_INPUT": _cast_invalid,
+    "NUMERIC_VALUE_OUT_OF_RANGE": _numeric,
+    "NUMERIC_OUT_OF_SUPPORTED_RANGE": _numeric,
+    "INTERVAL_ARITHMETIC_OVERFLOW": _always(DatetimeFieldOverflow, "interval out of range"),
+    "DATETIME_OVERFLOW": _always(DatetimeFieldOverflow, "timestamp out of range"),
+    "DATETIME_FIELD_OUT_OF_BOUNDS": _always(DatetimeFieldOverflow, "date/time field value out of range"),
+    "CANNOT_PARSE_TIMESTAMP": _always(InvalidDatetimeFormat, "invalid input syntax for type timestamp"),
+    "CANNOT_PARSE_TIME": _always(InvalidDatetimeFormat, "invalid input syntax for type time"),
+    "INVALID_ARRAY_INDEX": _always(ArraySubscriptError, "array subscript out of range"),
+    "INVALID_ARRAY_INDEX_IN_ELEMENT_AT": _always(ArraySubscriptError, "array subscript out of range"),
+    "SCALAR_SUBQUERY_TOO_MANY_ROWS": _always(
+        CardinalityViolation, "more than one row returned by a subquery used as an expression"
+    ),
+    "UNSUPPORTED_SUBQUERY_EXPRESSION_CATEGORY": _correlated,
+    # Names are found before: what is left is a name of two queries further out, which Spark does not look for.
+    "UNRESOLVED_COLUMN.WITH_SUGGESTION": _correlated,
+    "DATATYPE_MISMATCH": _mismatch,
+    "RECURSION_LEVEL_LIMIT_EXCEEDED": _always(StatementTooComplex, "recursive query exceeds Spark's limit of levels"),
+    "RECURSION_ROW_LIMIT_EXCEEDED": _always(StatementTooComplex, "recursive query exceeds Spark's limit of rows"),
+    "COLLECTION_SIZE_LIMIT_EXCEEDED": _always(ProgramLimitExceeded, "array size exceeds the maximum allowed"),
+    "INVALID_PARAMETER_VALUE": _always(InvalidParameterValue, "invalid parameter value"),
+    "INVALID_REGEXP_REPLACE": _always(InvalidRegularExpression, "invalid regular expression"),
+    "PATH_NOT_FOUND": _always(UndefinedFile, "could not open a file of a foreign table: it does not exist"),
+    "FAILED_READ_FILE": _always(DataCorrupted, "could not read a file of a foreign table"),
+    "MALFORMED_RECORD_IN_PARSING": _always(DataCorrupted, "a file of a foreign table has a malformed record"),
+}
+
+
+def translate(error: BaseException) -> SqlError:
+    """The SqlError of whatever a Spark action raised."""
+    if isinstance(error, SqlError):
+        return error
+    text = text_of(error)
+    known = translate_text(text)
+    if known is not None:
+        return known
+    if any(word in text for word in _LOST):
+        return ConnectionFailure("a data connection to another member was lost")
+    # Not the error itself: formatters ask it for its text, and PySpark's fails on one whose JVM is gone.
+    _log.error("Spark failed: %s\n%s", text, "".join(traceback.format_tb(error.__traceback__)))
+    return InternalError(f"Spark failed: {_first_line(text)}")
+
+
+def translate_text(text: str) -> SqlError | None:
+    """The SqlError that an error's text stands for, or None if it says nothing a client could use."""
+    told = told_error(text)
+    if told is not None:
+        return told
+    raised = _RAISED.search(text)
+    if raised:
+        return SqlError(raised[2].strip(), sqlstate=raised[1])
+    if any(word in text for word in _MEMORY):
+        return OutOfMemory("out of memory", detail="Spark's memory did not suffice for this query.")
+    for condition, message in _CONDITION.findall(text):
+        if condition == "FAILED_READ_FILE.FILE_NOT_EXIST":
+            return _CONDITIONS["PATH_NOT_FOUND"](message)
+        known = _CONDITIONS.get(condition.split(".", 1)[0])
+        if known is not None and not _wraps_another(condition, text):
+            return known(message)
+    if _OVERFLOW.search(text):
+        return DatetimeFieldOverflow("timestamp out of range")
+    if any(word in text for word in _CANCELLED):
+        return QueryCanceled("canceling statement due to user request")
+    return None
+
+
+def _wraps_another(condition: str, text: str) -> bool:
+    """FAILED_READ_FILE is raised around whatever went wrong while a file was read, a query's own error included."""
+    if not condition.startswith("FAILED_READ_FILE"):
+        return False
+    names = (found.split(".", 1)[0] for found, _ in _CONDITION.findall(text))
+    return any(name in _CONDITIONS and name != "FAILED_READ_FILE" for name in names)
+
+
+def text_of(error: BaseException) -> str:
+    """Everything the error and its causes say, Java's first: what Py4J says of one is only that there is one."""
+    parts: list[str] = []
+    seen: BaseException | None = error
+    while seen is not None:
+        parts += _texts(seen)
+        seen = seen.__cause__
+    return "\n".join(parts)
+
+
+def _texts(error: BaseException) -> list[str]:
+    # Errors are read where Spark runs, so that it has been imported; this module is imported by members without Spark, too.
+    from py4j.protocol import Py4JError
+
+    # An exception of Java's is in the JVM, which is asked for its text and may be gone.
+    try:
+        return [*_java_texts(getattr(error, "java_exception", None)), str(error)]
+    except (Py4JError, OSError):
+        return [f"{type(error).__name__}: Spark has ended"]
+
+
+def _java_texts(java: Any) -> Iterator[str]:
+    """The innermost cause first: it is the error, the others are wrappings."""
+    texts: list[str] = []
+    while java is not None:
+        texts.append(str(java.toString()))
+        java = java.getCause()
+    return reversed(texts)
+
+
+def _first_line(text: str) -> str:
+    return text.strip().split("\n", 1)[0].strip() or "no message"

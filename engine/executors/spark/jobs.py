@@ -1,0 +1,172 @@
+"""A Spark action on a thread of its own, and how it is stopped.
+
+Py4J blocks the calling thread, and Spark ties a query's properties (job group, pool) to the thread: so one thread per running
+action, named after its query, joined when it ends.
+
+**Cancel** has three parts, since the action may be anywhere: jobs of its group are cancelled, those under way and those that
+it has yet to start (`cancelJobGroupAndFutureJobs`); its Java thread is interrupted, which ends waits on the driver (listing
+files, a broadcast, a subquery); and `wait_gone` returns only when the thread has ended and the scheduler has no task of the
+group left. Until then it cancels the group again and again: of the jobs that have yet to start Spark's scheduler refuses those
+of a result but not the stages that adaptive execution runs one by one (`submitMapStage`), so what was planned when the cancel
+came would run to its end.
+
+Not stoppable is what neither waits nor looks. On the driver that is analysis and planning, milliseconds for what people
+write: the thread is waited for. In a task it is a sort in memory, or what one batch of rows has to meet in a join of few keys
+(without any key, each row looks: `engine.planner.codegen.interruptible`): such a task has been killed and delivers nothing, so
+after `_GONE_SECONDS` it is left to notice by itself.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import logging
+import threading
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final
+
+from engine.executors.spark.connection import own_connection
+from engine.executors.spark.errors import translate, translate_text
+from wire.errors import QueryCanceled, SqlError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from engine.executors.spark.session import SparkRuntime
+
+_log = logging.getLogger(__name__)
+_POLL_SECONDS: Final = 0.01
+_CANCEL_AGAIN_SECONDS: Final = 0.1
+_GONE_SECONDS: Final = 0.5
+_CAUSE_SECONDS: Final = 1.0
+_GROUPS: Final = itertools.count(1)
+#: Pools are never forgotten by Spark's scheduler, so their names are few and used again.
+_POOLS: Final = 64
+
+
+class SparkJob:
+    """One action. `work(session)` runs on the job's thread; `done(result, error)` is called there when it has ended."""
+
+    def __init__(
+        self,
+        runtime: SparkRuntime,
+        name: str,
+        time_zone: str,
+        work: Callable[[SparkSession], Any],
+        done: Callable[[Any, SqlError | None], None],
+    ) -> None:
+        number = next(_GROUPS)
+        self.group = f"sluice-{number}-{name}"
+        self._pool = f"sluice-{number % _POOLS}"
+        self._runtime = runtime
+        self._time_zone = time_zone
+        self._work = work
+        self._done = done
+        self._lock = threading.Lock()
+        self._cancelled = False
+        self._java_thread: Any = None
+        self._thread = threading.Thread(target=self._run, name=self.group, daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    @property
+    def running(self) -> bool:
+        return self._thread.is_alive()
+
+    def cancel(self) -> None:
+        """Stop it, wherever it is; does not wait. Blocks for a call or two to the JVM."""
+        with self._lock:
+            self._cancelled = True
+            java_thread = self._java_thread
+        if not self.running:
+            return
+        with self._runtime.unless_ended():
+            self._cancel_group()
+            if java_thread is not None:
+                java_thread.interrupt()
+
+    def wait_gone(self) -> None:
+        """After `cancel`: wait until the thread has ended and no task of the group is left, `_GONE_SECONDS` at most for those."""
+        while self.running:
+            self._thread.join(_CANCEL_AGAIN_SECONDS)
+            with self._runtime.unless_ended():
+                self._cancel_group()
+        deadline = time.monotonic() + _GONE_SECONDS
+        with self._runtime.unless_ended():
+            while self._tasks_active():
+                if time.monotonic() > deadline:
+                    _log.warning("%s: killed tasks have not noticed yet", self.group)
+                    return
+                time.sleep(_POLL_SECONDS)
+
+    def _cancel_group(self) -> None:
+        self._runtime.context._jsc.sc().cancelJobGroupAndFutureJobs(self.group)
+
+    def _run(self) -> None:
+        result, error = None, None
+        with own_connection():
+            try:
+                result = self._act()
+            except BaseException as raised:  # noqa: BLE001
+                error = self._told(raised)
+            finally:
+                with self._lock:
+                    self._java_thread = None
+        self._done(result, error)
+
+    def _told(self, raised: BaseException) -> SqlError:
+        if self._cancelled:
+            return QueryCanceled("canceling statement due to user request")
+        return self._runtime.loss(raised) or translate(raised)
+
+    def _act(self) -> Any:
+        context = self._runtime.context
+        with self._lock:
+            if self._cancelled:
+                raise QueryCanceled("canceling statement due to user request")
+            self._java_thread = self._runtime.jvm.java.lang.Thread.currentThread()
+        context.setJobGroup(self.group, self.group, interruptOnCancel=True)
+        context.setLocalProperty("spark.scheduler.pool", self._pool)
+        return self._work(self._runtime.session(self._time_zone))
+
+    def _tasks_active(self) -> bool:
+        """Whether it has tasks, or may have: a machine that is very busy is told of their ends late."""
+        if not self._runtime.settle():
+            return True
+        tracker = self._runtime.context.statusTracker()
+        stages = (s for job in tracker.getJobIdsForGroup(self.group) for s in _stages(tracker.getJobInfo(job)))
+        infos = (tracker.getStageInfo(stage) for stage in stages)
+        return any(info is not None and info.numActiveTasks > 0 for info in infos)
+
+
+def _stages(job: Any) -> list[int]:
+    return list(job.stageIds) if job is not None else []
+
+
+def status_of_task(runtime: SparkRuntime, task: int) -> str | None:
+    """Return the state of a task attempt in Spark's status store: RUNNING, SUCCESS, FAILED, KILLED; None if it is not there."""
+    store, kind = _task_store(runtime)
+    with contextlib.suppress(Exception):
+        return str(store.read(kind, task).status())
+    return None
+
+
+def failure_of_task(runtime: SparkRuntime, task: int) -> SqlError | None:
+    """Why a task attempt failed, if Spark's status store says it within a second and it is an error of the query's."""
+    store, kind = _task_store(runtime)
+    deadline = time.monotonic() + _CAUSE_SECONDS
+    while time.monotonic() < deadline:
+        with contextlib.suppress(Exception):
+            message = store.read(kind, task).errorMessage()
+            if message.isDefined():
+                return translate_text(message.get())
+        time.sleep(_POLL_SECONDS)
+    return None
+
+
+def _task_store(runtime: SparkRuntime) -> tuple[Any, Any]:
+    """Return Spark's status store and the class of its entries for tasks."""
+    store = runtime.context._jsc.sc().statusStore().store()
+    return store, runtime.jvm.java.lang.Class.forName("org.apache.spark.status.TaskDataWrapper")

@@ -1,0 +1,96 @@
+"""A fragment on Spark whose rows do not come to this process: a job whose tasks send them to other members, or write them.
+
+Its tasks are the senders of an edge: the member that runs the job has found the receivers (`open_channel`) before; the tasks
+connect to them directly, so rows pass neither through the driver nor through this member. The job's own result is which streams
+each receiver is to have had. Or its tasks write a table's files (`engine.executors.spark.write_task`): then the result says which.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from engine.catalog.model.objects import Table
+from engine.contracts.executor import ExecutionContext
+from engine.exchange.partition_streams import Sent
+from engine.executors.spark.connection import own_connection
+from engine.executors.spark.jobs import SparkJob
+from engine.executors.spark.profile import operators
+from engine.executors.spark.views import Views
+from engine.executors.spark.worker import SUMMARY_SCHEMA, SendPartition, sent_by
+from engine.planner.codegen.scans import Scan
+from wire.errors import SqlError
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from engine.executors.spark.session import SparkRuntime
+
+R = TypeVar("R")
+
+
+class SparkProduction(Generic[R]):
+    """See the module's docstring. `ended`: the job's result or its SqlError. act: runs the statement's frame, on the job's thread.
+    call: runs a short call to the JVM."""
+
+    def __init__(
+        self,
+        runtime: SparkRuntime,
+        context: ExecutionContext,
+        statement: str,
+        tables: Mapping[str, Table | Scan],
+        act: Callable[[DataFrame], R],
+        views: Views,
+        call: Callable[[Callable[[], Any]], Awaitable[Any]],
+    ) -> None:
+        self._statement = statement
+        self._tables = tables
+        self._act = act
+        self._views = views
+        self._call = call
+        self._loop = asyncio.get_running_loop()
+        self.ended: asyncio.Future[R] = self._loop.create_future()
+        # Whoever closes without asking for the result has no use for its error.
+        self.ended.add_done_callback(lambda ended: ended.cancelled() or ended.exception())
+        self._job = SparkJob(runtime, str(context.query), context.time_zone, self._work, self._done)
+        self._job.start()
+
+    async def close(self) -> None:
+        """Stop the job if it runs; returns when it is gone."""
+        if self._job.running:
+            await self._call(self._stop)
+
+    def _stop(self) -> None:
+        with own_connection():
+            self._job.cancel()
+            self._job.wait_gone()
+
+    def _work(self, session: SparkSession) -> R:
+        self._views.require(session, self._tables)
+        return self._act(session.sql(self._statement))
+
+    def _done(self, result: Any, error: SqlError | None) -> None:
+        self._loop.call_soon_threadsafe(self._settle, result, error)
+
+    def _settle(self, result: R, error: SqlError | None) -> None:
+        if error is not None:
+            self.ended.set_exception(error)
+        else:
+            self.ended.set_result(result)
+
+
+def send_frame(frame: DataFrame, send: SendPartition, *, analyze: bool = False) -> Sent:
+    """Run the job that sends a frame's rows; blocks until it has ended. analyze: what operators counted is wanted."""
+    # On the job's thread, for which Spark has been started: PySpark is there.
+    from pyspark.sql.udf import _create_udf
+    from pyspark.util import PythonEvalType
+
+    from engine.executors.spark.collect import collect_arrow
+
+    frame = frame.toDF(*(f"c{i}" for i in range(len(frame.columns))))
+    udf = _create_udf(send, SUMMARY_SCHEMA, PythonEvalType.SQL_MAP_ARROW_ITER_UDF, "send", deterministic=False)
+    mapped = frame._jdf.mapInArrow(udf(*(frame[name] for name in frame.columns))._jc, False, None)
+    sent = sent_by(collect_arrow(mapped))
+    return replace(sent, operators=operators(mapped, sent=True)) if analyze else sent

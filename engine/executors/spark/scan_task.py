@@ -1,0 +1,88 @@
+"""What runs in a Spark task that reads files through DuckDB: `engine.planner.codegen.scans`.
+
+Stores and their credentials come with the task, in PySpark's own closure, which is in no plan, log or event. A store without a key
+takes what the executor's process has been given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+import pyarrow as pa
+
+from engine.common.error_codec import TaskError
+from engine.executors.local.sandbox import CONFINED
+from engine.lakes import stores
+from wire.dataclass import dataclass
+
+#: Rows of a batch: with DuckDB's vectors, a multiple of 2048.
+_BATCH_ROWS: Final = 1 << 16
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """A file, or the rows of one from `first` to before `end`."""
+
+    file: str
+    first: int = 0
+    end: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ScanUnits:
+    """Reads what the rows that it is given number. statement, reader: as in `Scan`, the reader by its number. columns: labels.
+    units: by number."""
+
+    statement: str
+    reader: int
+    columns: tuple[str, ...]
+    units: tuple[tuple[Unit, ...], ...]
+    stores: tuple[stores.Store, ...]
+    time_zone: str
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        # Imported where it is needed: most tasks read otherwise, and each worker would pay for it.
+        import duckdb
+
+        from engine.executors.local.errors import translate
+
+        stores.register(self.stores)
+        numbers = [number for batch in batches for number in batch.column(0).to_pylist()]
+        with duckdb.connect(":memory:", config=_SETTINGS) as connection:
+            if self.stores:
+                from engine.lakes.store_files import StoreFiles
+
+                connection.register_filesystem(StoreFiles())
+            if _OURS in self.statement.lower():
+                from engine.executors.local import json_functions, udf
+
+                assert json_functions, "whose import registers them"
+                udf.install(connection)
+            connection.execute("SET TimeZone = $1", [self.time_zone])
+            try:
+                for number in numbers:
+                    for unit in self.units[number]:
+                        read = connection.sql(self.statement, params=self._values(unit))
+                        rows: pa.RecordBatchReader = read.to_arrow_reader(_BATCH_ROWS)
+                        yield from map(self._named, rows)
+            except duckdb.Error as error:
+                raise TaskError(translate(error)) from None
+
+    def _named(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        if not self.columns:
+            return pa.RecordBatch.from_arrays([pa.nulls(batch.num_rows, pa.bool_())], names=[NOTHING])
+        return pa.RecordBatch.from_arrays(batch.columns, names=list(self.columns))
+
+    def _values(self, unit: Unit) -> dict[str, object]:
+        files: dict[str, object] = {f"r{self.reader}": [unit.file]}
+        if unit.end is None:
+            return files
+        return {**files, f"r{self.reader}_first": unit.first, f"r{self.reader}_end": unit.end}
+
+
+#: How the names of the local engine's own functions begin.
+_OURS: Final = "sluice_json"
+#: The column of a scan that reads none, which has rows all the same.
+NOTHING: Final = "nothing"
+_SETTINGS: Final[dict[str, str | bool | int | float | list[str]]] = {"threads": 1, **CONFINED}

@@ -1,0 +1,315 @@
+"""The JVM and its Spark context: started, configured, ended. One per member, and one per process, as PySpark has it.
+
+The JVM is a child of the member. It dies with it even if the member is killed: PySpark's gateway holds a pipe to its standard
+input, and the JVM ends when that breaks. Where the JVM ends by itself (killed, out of memory) the member goes on: what ran
+there is told so (`loss`), and the next query that needs Spark has it started again (`engine.executors.spark.executor`). All of
+Spark's own files (logs, shuffle files, warehouse) lie in one directory.
+
+A session per time zone: Spark's time zone is a session's setting, and a running query must keep the one it began with.
+
+All of this blocks; `engine.executors.spark.executor` calls it from its own threads.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+import threading
+import zipfile
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, Final
+
+from py4j.clientserver import FinalizerWorker
+from py4j.protocol import Py4JError, Py4JJavaError
+from pyspark import SparkConf, SparkContext
+from pyspark.java_gateway import launch_gateway
+from pyspark.logger import PySparkLogger
+from pyspark.sql import SparkSession
+from pyspark.sql.udf import _create_udf
+from pyspark.util import PythonEvalType
+
+from engine.config import SparkConfig
+from engine.executors.local.zone_names import zone_name
+from engine.executors.spark.collect import collect_arrow
+from engine.executors.spark.connection import embedded
+from engine.executors.spark.errors import text_of
+from engine.executors.spark.worker import SUMMARY_SCHEMA, idle
+from wire.errors import AdminShutdown, SerializationFailure, SqlError
+
+#: PySpark tells standard error of each statement that fails, all of it, with its literals and its plan.
+for _name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
+    PySparkLogger.getLogger(_name).disabled = True
+
+_SESSIONS_MAX: Final = 16
+_STOP_SECONDS: Final = 10
+_SETTLE_MILLIS: Final = 10_000
+#: How long a JVM whose connections have broken may take to be gone.
+_DYING_SECONDS: Final = 2.0
+_LOG_SETTINGS: Final = """
+rootLogger.level = warn
+rootLogger.appenderRef.file.ref = file
+appender.file.type = RollingFile
+appender.file.name = file
+appender.file.fileName = {directory}/spark.log
+appender.file.filePattern = {directory}/spark.log.%i
+appender.file.layout.type = PatternLayout
+appender.file.layout.pattern = %d %p %c: %m%n%ex
+appender.file.policies.type = Policies
+appender.file.policies.size.type = SizeBasedTriggeringPolicy
+appender.file.policies.size.size = 10MB
+appender.file.strategy.type = DefaultRolloverStrategy
+appender.file.strategy.max = 2
+logger.pools.name = org.apache.spark.scheduler.FairSchedulableBuilder
+logger.pools.level = error
+"""
+
+
+def spark_settings(config: SparkConfig, directory: Path) -> dict[str, str]:
+    """Spark's settings for a member. `config.conf` overrides all but the master."""
+    settings = {
+        "spark.app.name": "sluice",
+        "spark.driver.memory": config.driver_memory,
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        # A row's fields are not judged by a file's statistics: they leave NaN out (`engine.executors.spark.floats`).
+        "spark.sql.optimizer.nestedPredicatePushdown.supportedFileSources": "",
+        # What the status store keeps; the causes of failed tasks are read from it (`engine.executors.spark.jobs`).
+        "spark.ui.retainedJobs": "100",
+        "spark.ui.retainedStages": "200",
+        "spark.ui.retainedTasks": "5000",
+        "spark.sql.ui.retainedExecutions": "20",
+        # A query that arrives gets a slot as soon as one is free, however many tasks others have queued.
+        "spark.scheduler.mode": "FAIR",
+        "spark.speculation": "false",
+        "spark.sql.ansi.enabled": "true",
+        # Sums and products of decimals keep their scale or fail; the function table's numeric rows rely on it.
+        "spark.sql.decimalOperations.allowPrecisionLoss": "false",
+        "spark.sql.adaptive.enabled": "true",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.timestampType": "TIMESTAMP_LTZ",
+        "spark.sql.timeType.enabled": "true",
+        "spark.sql.catalogImplementation": "in-memory",
+        "spark.sql.warehouse.dir": str(directory / "warehouse"),
+        "spark.sql.sources.parallelPartitionDiscovery.threshold": "10000",
+        "spark.sql.parquet.inferTimestampNTZ.enabled": "true",
+        "spark.sql.legacy.parquet.nanosAsLong": "true",
+        "spark.sql.execution.arrow.pyspark.enabled": "true",
+        "spark.sql.execution.arrow.localRelationThreshold": "0",
+        # A first row waits for a whole batch of them.
+        "spark.sql.execution.arrow.maxRecordsPerBatch": "4096",
+        # Files that Spark itself writes hold times as ours do, in microseconds and by one calendar; and what its tasks keep of
+        # them leaves room in the heap, however many there are.
+        "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+        "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
+        "spark.hadoop.parquet.memory.pool.ratio": "0.4",
+        "spark.sql.debug.maxToStringFields": "64",
+        # What the parser learns of statements it forgets when that may be so much of the heap, in percent. Otherwise never: a few
+        # hundred long statements, all different, filled it.
+        "spark.sql.parser.manageParserCaches": "true",
+        "spark.sql.parser.parserDfaCacheFlushRatio": "10",
+        # A worker that does not notice that its task was killed is ended after this long.
+        "spark.python.task.killTimeout": "100ms",
+        "spark.python.worker.reuse": "true",
+        "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={(directory.absolute() / 'log4j2.properties').as_uri()}",
+    }
+    if embedded(config.master):
+        settings |= {
+            "spark.driver.bindAddress": "127.0.0.1",
+            "spark.driver.host": "127.0.0.1",
+            "spark.local.dir": str(directory / "local"),
+            "spark.sql.shuffle.partitions": str(max(2, _cores(config.master))),
+            "spark.python.daemon.module": "engine.executors.spark.worker_daemon",
+        }
+    return settings | dict(config.conf) | {"spark.master": _master(config.master)}
+
+
+def _master(master: str) -> str:
+    """An embedded Spark tries a task once more, as a cluster does, where the user has not said how often."""
+    if master == "local":
+        return "local[1,2]"
+    if embedded(master) and "," not in master:
+        return master.removesuffix("]") + ",2]"
+    return master
+
+
+def _cores(master: str) -> int:
+    inner = master.removeprefix("local").strip("[]").split(",")[0]
+    return int(inner) if inner.isdecimal() else len(os.sched_getaffinity(0)) if inner == "*" else 1
+
+
+class SparkRuntime:
+    """A started Spark. `slots`: how many tasks run at once, as known at the start."""
+
+    def __init__(self, config: SparkConfig, directory: Path, *, abandoned: Callable[[], bool] = lambda: False) -> None:
+        """Start the JVM and the context, and run a first query; seconds. Raises SqlError if that fails.
+
+        abandoned: asked between the steps; once it is true, what has been started is ended and AdminShutdown raised.
+        """
+        self._directory = directory
+        self._abandoned = abandoned
+        self._lock = threading.Lock()
+        self._sessions: OrderedDict[str, SparkSession] = OrderedDict()
+        self._prepare_directory()
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+        self._log = (directory / "jvm.log").open("wb")
+        try:
+            self._start(config)
+        except Exception as error:
+            said = text_of(error)
+            self.stop()
+            if isinstance(error, SqlError):
+                raise
+            self._check_abandoned()
+            raise SqlError(f"Spark could not be started: {said}", sqlstate="58000") from error
+
+    def _check_abandoned(self) -> None:
+        if self._abandoned():
+            raise AdminShutdown("terminating connection due to administrator command")
+
+    def _start(self, config: SparkConfig) -> None:
+        conf = SparkConf(loadDefaults=False)
+        conf.setAll(list(spark_settings(config, self._directory).items()))
+        gateway = launch_gateway(conf, {"stdout": self._log, "stderr": self._log})  # type: ignore[no-untyped-call]
+        self._process: subprocess.Popen[bytes] = gateway.proc
+        SparkContext._ensure_initialized(gateway=gateway)
+        self._check_abandoned()
+        self.context = SparkContext(conf=conf, gateway=gateway)
+        if not embedded(config.master):
+            self.context.addPyFile(str(_sources(self._directory)))
+        self.slots = int(self.context.defaultParallelism)
+        self._root = SparkSession(self.context)
+        self._check_abandoned()
+        self._warm()
+
+    def session(self, time_zone: str) -> SparkSession:
+        """The session of a time zone, as PostgreSQL calls it. Raises SqlError if Spark does not know it."""
+        with self._lock:
+            session = self._sessions.get(time_zone)
+            if session is None:
+                session = self._root.newSession()
+                session.conf.set("spark.sql.session.timeZone", zone_name(time_zone))
+                self._sessions[time_zone] = session
+            self._sessions.move_to_end(time_zone)
+            while len(self._sessions) > _SESSIONS_MAX:
+                self._sessions.popitem(last=False)
+            return session
+
+    @property
+    def jvm(self) -> Any:
+        return self.context._jvm
+
+    def ended(self, seconds: float = 0.0) -> bool:
+        """Whether the JVM is gone, or is so within that time."""
+        try:
+            self._process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            return False
+        return True
+
+    def loss(self, error: BaseException) -> SqlError | None:
+        """What a call to the JVM raised, where the reason is that the JVM has ended. Blocks for a moment.
+
+        Py4J says of a broken connection whatever its caller makes of no answer, such as that a class does not exist; what
+        else reads from the JVM, that its stream is short or its port closed. An answer of Java's came before the end.
+        """
+        if isinstance(error, (SqlError, Py4JJavaError)):
+            return None
+        unanswered = isinstance(error, (Py4JError, OSError))
+        if not self.ended(_DYING_SECONDS if unanswered else 0.0):
+            return None
+        return SerializationFailure(
+            "could not complete the query: Spark has ended unexpectedly",
+            hint="The statement may be repeated: Spark is started again for it.",
+        )
+
+    @contextlib.contextmanager
+    def unless_ended(self) -> Iterator[None]:
+        """For calls that have nothing to do where the JVM has ended."""
+        try:
+            yield
+        except (Py4JError, OSError) as error:
+            if self.loss(error) is None:
+                raise
+
+    def settle(self) -> bool:
+        """Wait until Spark's status store has heard of everything that has happened; False: not within `_SETTLE_MILLIS`."""
+        try:
+            self.context._jsc.sc().listenerBus().waitUntilEmpty(_SETTLE_MILLIS)
+        except Py4JJavaError as error:
+            if error.java_exception.getClass().getName() != "java.util.concurrent.TimeoutException":
+                raise
+            return False
+        return True
+
+    def _warm(self) -> None:
+        """Run a first query and start the Python workers, so that the first client does not wait for it."""
+        frame = self.session("UTC").range(0, self.slots, 1, self.slots)
+        udf = _create_udf(idle, SUMMARY_SCHEMA, PythonEvalType.SQL_MAP_ARROW_ITER_UDF)
+        collect_arrow(frame._jdf.mapInArrow(udf(frame["id"])._jc, False, None))
+
+    def stop(self) -> None:
+        """End the context and the JVM. Returns when the process is gone."""
+        gateway = SparkContext._gateway
+        with contextlib.suppress(Exception):
+            if self.ended():
+                # It would be asked to stop, which fails, and what the context has in this process would stay.
+                self.context._jsc = None
+            self.context.stop()
+        _forget_context()
+        if gateway is not None:
+            _end(gateway)
+        self._log.close()
+        for name in ("local", "warehouse"):
+            shutil.rmtree(self._directory / name, ignore_errors=True)
+
+    def _prepare_directory(self) -> None:
+        self._directory.mkdir(parents=True, exist_ok=True)
+        (self._directory / "local").mkdir(exist_ok=True)
+        (self._directory / "log4j2.properties").write_text(_log_settings(self._directory))
+
+
+def _log_settings(directory: Path) -> str:
+    """Properties of Java's: Latin-1, in which all else is escaped, as in JSON."""
+    return _LOG_SETTINGS.format(directory=json.dumps(str(directory))[1:-1])
+
+
+def _sources(directory: Path) -> Path:
+    """Our own packages as a zip, for executors that do not have them installed."""
+    root = Path(__file__).resolve().parents[3]
+    target = directory / "sluice.zip"
+    with zipfile.ZipFile(target, "w") as archive:
+        for package in ("wire", "engine"):
+            for path in sorted((root / package).rglob("*.py")):
+                archive.write(path, path.relative_to(root))
+    return target
+
+
+def _forget_context() -> None:
+    """PySpark keeps one context and gateway per process in class attributes; the next start is to make new ones."""
+    SparkContext._active_spark_context = None
+    SparkContext._gateway = None
+    SparkContext._jvm = None
+    SparkSession._instantiatedSession = None
+
+
+def _end(gateway: Any) -> None:
+    with contextlib.suppress(Exception):
+        gateway.shutdown()
+    # PySpark's collector of Java references looks once a second whether it is to end.
+    for thread in threading.enumerate():
+        if isinstance(thread, FinalizerWorker):
+            thread.join(_STOP_SECONDS)
+    process = gateway.proc
+    with contextlib.suppress(OSError):
+        process.stdin.close()
+    try:
+        process.wait(_STOP_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()

@@ -1,0 +1,105 @@
+"""Whether a statement for Spark is one that the compiler could have made: checked by the member that runs it for another.
+
+The tree is that of our own dialect (`engine.sql.trees.engine_dialects`), and it is believed only if its text is, letter for
+letter, the statement again. So a statement that passes is what the compiler's generator writes for a tree of these nodes, these
+functions (`engine.executors.spark.fragment_functions`) and these tables; how that generator quotes names and literals, which
+clients write, is what the compiler relies on for every statement.
+
+Rejected: Spark's own parser, whose tree is the JVM's and costs a call for each node to look at, and which would have Spark be
+started to refuse a statement.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Set
+from typing import Final
+
+import sqlglot
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
+
+from engine.common.depth import bounded
+from engine.executors.spark.fragment_functions import FUNCTIONS, TABLE_FUNCTIONS
+from engine.planner.codegen.provenance import refusal, require_compilable
+from engine.sql.trees.dialects import to_sql
+from engine.sql.trees.engine_dialects import DIALECTS
+
+_QUERIES: Final = (exp.Select, exp.SetOperation)
+#: The nodes of the compiler's trees, but for calls of functions by name.
+_NODES: Final = frozenset((
+    "Add", "Alias", "And", "Array", "Between", "BitwiseAnd", "BitwiseNot", "BitwiseOr", "BitwiseXor", "Boolean", "Bracket",
+    "CTE", "Case", "Cast", "Column", "ColumnDef", "Cube", "DPipe", "DataType", "DataTypeParam", "Distinct", "Div", "Dot",
+    "EQ", "Except", "Exists", "Extract", "Filter", "From", "GT", "GTE", "Group", "GroupingSets", "Having", "Identifier", "If",
+    "In", "IntDiv", "Intersect", "Interval", "IntervalSpan", "Is", "Join", "LT", "LTE", "Lambda", "Lateral", "Like", "Limit",
+    "Literal", "Mod", "Mul", "NEQ", "Neg", "Not", "Null", "NullSafeEQ", "NullSafeNEQ", "Offset", "Or", "Order", "Ordered",
+    "Paren", "RegexpLike", "Rollup", "Select", "Star", "Sub", "Subquery", "Table", "TableAlias", "Transform", "TryCast",
+    "Tuple", "Union", "Values", "Var", "Where", "Window", "WindowSpec", "With", "WithinGroup",
+))  # fmt: skip
+#: What a task asks to find out that it has been killed (`engine.planner.codegen.interruptible`).
+_LOOK: Final = "JAVA_METHOD('java.lang.Thread', 'sleep', CAST(0 AS BIGINT))"
+
+
+def require_compiled(statement: str, relations: Set[str]) -> tuple[str, ...]:
+    """The files that a statement names: none. Raises InsufficientPrivilege unless it is one that the compiler could have made.
+
+    relations: the names of the tables that it is told of. Takes some milliseconds, in proportion to the text.
+    """
+    with bounded():
+        tree = _tree(statement)
+        for node in tree.walk():
+            _require_node(node, relations)
+    return ()
+
+
+def _tree(statement: str) -> exp.Expression:
+    try:
+        trees = sqlglot.parse(statement, dialect=DIALECTS["spark"])
+    except SqlglotError:
+        raise refusal("it cannot be read") from None
+    [tree, *more] = trees
+    if more or not isinstance(tree, _QUERIES):
+        raise refusal("it is no query")
+    if to_sql(tree, "spark") != statement:
+        raise refusal("it is not written as the compiler writes it")
+    if "${" in statement:
+        # Spark puts a setting or a variable of its environment there, within names too.
+        raise refusal("it refers to Spark's configuration")
+    return tree
+
+
+def _require_node(node: exp.Expr, relations: Set[str]) -> None:
+    if isinstance(node, exp.Table):
+        _require_table(node, relations)
+    elif isinstance(node, exp.Anonymous):
+        name = node.name
+        in_from = isinstance(node.parent, (exp.Table, exp.Lateral))
+        known = name.lower() in (TABLE_FUNCTIONS if in_from else FUNCTIONS) or to_sql(node, "spark") == _LOOK
+        require_compilable(known and isinstance(node.this, str), f'the function "{name}"')
+    else:
+        kind = type(node).__name__
+        require_compilable(kind in _NODES, f"an expression {kind}")
+
+
+def _require_table(node: exp.Table, relations: Set[str]) -> None:
+    """A table that the statement is told of, a common table expression in sight, or a function's rows."""
+    if isinstance(node.this, exp.Anonymous):
+        return
+    plain = isinstance(node.this, exp.Identifier) and set(filter(node.args.get, node.args)) <= {"this", "alias"}
+    require_compilable(plain and (node.name in relations or node.name in _in_sight(node)), f'the table "{node.name}"')
+
+
+def _in_sight(node: exp.Expr) -> set[str]:
+    """The common table expressions that a table's name may mean: those of the queries around it; in their list, those before."""
+    names: set[str] = set()
+    below: exp.Expr = node
+    while (above := below.parent) is not None:
+        with_ = above.args.get("with_")
+        if isinstance(with_, exp.With) and below is not with_:
+            names |= {cte.alias for cte in with_.expressions}
+        if isinstance(above, exp.With):
+            before = above.expressions[: above.expressions.index(below)]
+            names |= {cte.alias for cte in before}
+            if above.args.get("recursive"):
+                names.add(below.alias)
+        below = above
+    return names

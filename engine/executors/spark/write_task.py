@@ -1,0 +1,110 @@
+"""What runs in a Spark task that writes into a table: a MUTATE's sink over its partition, which leaves its intents as the result.
+
+Rows are judged, counted and written here as a member would (`engine.writers.sink`), so they never leave the executor. The
+job's result is a row for each task: how many rows changed, and the files. Only what such a row names is ever committed: of a task
+that was tried again, or twice at a time, Spark takes one attempt's result, and the initiator removes the files of the others
+with the statement's folder (`engine.statements.dml.tasks`).
+
+Imported in Spark's Python workers only by tasks that write, which costs them Arrow's Parquet and the sink. The table comes as
+the plan says it, by PySpark's own closures; types are compared by identity everywhere, so they travel as their OIDs or definitions.
+"""
+
+from __future__ import annotations
+
+import copyreg
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from engine.common.error_codec import TaskError
+from engine.contracts.output_cast import carry_to
+from engine.plan_ir.logical import Mutate, Values
+from engine.storage.infinities import with_infinities
+from engine.writers.parts import writer_of
+from engine.writers.returned_rows import ReturnedFile
+from engine.writers.sink import RowSink
+from engine.writers.write_result import Written, told
+from wire.dataclass import dataclass
+from wire.errors import InternalError, SqlError
+from wire.types import pg_types as t
+from wire.types.text_settings import OutputSettings
+from wire.types.user_types import type_heard, type_told
+
+#: Rows and bytes that the sink is given at once: Spark's batches are small, so that a first row need not wait.
+_BATCH_ROWS: Final = 1 << 16
+_BATCH_BYTES: Final = 16 << 20
+
+
+copyreg.pickle(t.PgType, lambda typ: (type_heard, (type_told(typ),)))
+
+
+def rules(plan: Mutate) -> Mutate:
+    """What a task has to know of a MUTATE: neither how its rows are found, nor which files there are."""
+    assert plan.table.storage is not None, "a stored table"
+    storage = replace(plan.table.storage, added=(), removed=())
+    table = replace(plan.table, files=(), storage=storage, query=None)
+    return replace(plan, table=table, input=Values(plan.input.columns, ()), located=None, targets=(), forbidden=None)
+
+
+@dataclass(frozen=True, slots=True)
+class WritePartition:
+    """Writes one partition's batches. plan: its `rules`. folder: the statement's (`StagingArea`). schema: Arrow IPC schema
+    message of the carriers. output: how values are written in messages."""
+
+    plan: Mutate
+    folder: str
+    schema: bytes
+    output: OutputSettings
+
+    @property
+    def parted_by(self) -> tuple[int, ...]:
+        """Which of the input's columns are those that the table is partitioned by."""
+        table = self.plan.table
+        assert table.storage is not None, "a stored table"
+        index = {column.id: number for number, column in enumerate(self.plan.input.columns)}
+        rows = {c.file_column: index[row.id] for c, row in zip(table.columns, self.plan.rows, strict=True)}
+        return tuple(rows[name] for name in table.storage.partition_by)
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        try:
+            written = self._written(batches)
+        except SqlError as error:
+            raise TaskError(error) from None
+        yield from told(written)
+
+    def _written(self, batches: Iterable[pa.RecordBatch]) -> Written:
+        schema = pa.ipc.read_schema(pa.py_buffer(self.schema))
+        writer = writer_of(self.plan, Path(self.folder), self.output)
+        sink = RowSink(self.plan, writer, _take, self.output)
+        returned = ReturnedFile(Path(self.folder))
+        try:
+            for batch in _gathered(batches):
+                sink.write(with_infinities(carry_to(batch, schema)))
+                returned.write(sink.take_returned())
+            return replace(sink.written(writer.finish()), returned_in=returned.finish())
+        except BaseException:
+            writer.abandon()
+            returned.abandon()
+            raise
+
+
+def _gathered(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    kept: list[pa.RecordBatch] = []
+    rows = size = 0
+    for batch in batches:
+        kept.append(batch)
+        rows, size = rows + batch.num_rows, size + batch.nbytes
+        if rows >= _BATCH_ROWS or size >= _BATCH_BYTES:
+            yield pa.concat_batches(kept)
+            kept, rows, size = [], 0, 0
+    if kept:
+        yield pa.concat_batches(kept)
+
+
+def _take(_sequence: int, _count: int) -> npt.NDArray[np.int64]:
+    raise InternalError("values of sequences are the member's to give")

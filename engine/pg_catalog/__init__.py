@@ -1,0 +1,132 @@
+"""The system catalog: the relations of pg_catalog and of Sluice's own schema `sluice` as tables in memory, made from a catalog
+snapshot, from the session and from the mesh.
+
+Clients read these on connect and on browse, with joins, arrays and casts, so they are relations like any other: bound,
+planned and run by the in-process engine. One file a family. A row of `SYSTEM`
+declares a relation: its OID and columns, as in PostgreSQL 15 where it is PostgreSQL's, and how its rows are made.
+
+Rows that follow from the snapshot alone are made once for each; those of the session (activity, cursors,
+settings) anew for each statement, which is then not cached.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Final
+
+import pyarrow as pa
+
+from engine.catalog.model.counters import Count
+from engine.catalog.model.objects import Sequence as NumberSequence
+from engine.catalog.model.objects import SystemTable, TableColumn, View
+from engine.catalog.snapshot import Snapshot
+from engine.pg_catalog import (
+    cluster,
+    definitions,
+    dependencies,
+    extension,
+    postgres_views,
+    privileges,
+    relations,
+    roles,
+    sessions,
+    settings,
+    statistics,
+    tables,
+    types,
+    zones,
+)
+from engine.pg_catalog.acl_text import AclText
+from engine.pg_catalog.builtin import rows as builtin_rows
+from engine.pg_catalog.declared import PG_CATALOG, Key, Row, SystemContext, SystemRelation
+from wire.types import pg_types as t
+from wire.types.carriers import carrier
+
+__all__ = ["PG_CATALOG", "SystemCatalog", "SystemContext"]
+
+FAMILIES: Final = (
+    types,
+    relations,
+    roles,
+    privileges,
+    definitions,
+    statistics,
+    dependencies,
+    extension,
+    sessions,
+    settings,
+    cluster,
+    tables,
+    zones,
+)
+SYSTEM: Final[Mapping[Key, SystemRelation]] = {
+    relation.key: relation for module in (postgres_views, *FAMILIES) for relation in module.SYSTEM
+}
+_BY_OID: Final[Mapping[int, SystemRelation]] = {relation.oid: relation for relation in SYSTEM.values()}
+
+
+class SystemCatalog:
+    """The system relations for one session. `find` gives one with its rows as of now."""
+
+    _versions = itertools.count(1)
+
+    def __init__(self) -> None:
+        self._made: dict[Key, tuple[Snapshot, SystemTable]] = {}
+
+    @staticmethod
+    def oid_of(schemas: Sequence[str], name: str) -> int | None:
+        """The OID of the relation of that name, without its rows."""
+        key = next((key for schema in schemas if (key := (schema, name)) in SYSTEM), None)
+        return SYSTEM[key].oid if key is not None else None
+
+    def find(self, schemas: Sequence[str], name: str, context: SystemContext) -> SystemTable | View | None:
+        """The relation of that name in the first of the schemas that has it; whether it may be read is checked as of any other."""
+        key = next((key for schema in schemas if (key := (schema, name)) in SYSTEM), None)
+        if key is None:
+            return None
+        relation, made = SYSTEM[key], self._made.get(key)
+        if relation.query:
+            columns, is_closed = relation.declared(), bool(relation.closed)
+            return View(relation.oid, *key, columns, relation.query, (PG_CATALOG,), is_closed=is_closed)
+        if made is not None and made[0] is context.snapshot and not relation.volatile:
+            return made[1]
+        columns = relation.declared()
+        rows = _table(columns, relation.rows(replace(context, system=SYSTEM)))
+        if relation.stored:
+            known = _owned(columns, builtin_rows(name), context)
+            rows = pa.concat_tables((known, rows.cast(known.schema))) if rows.num_rows else known
+        table = SystemTable(relation.oid, *key, columns, rows, next(self._versions), relation.closed)
+        self._made[key] = (context.snapshot, table)
+        return table
+
+    @staticmethod
+    def with_oid(oid: int) -> SystemRelation | None:
+        return _BY_OID.get(oid)
+
+    def counter(self, sequence: NumberSequence, at: Count) -> SystemTable:
+        """A sequence as a relation of one row: where it stands."""
+        columns = relations.COUNTER
+        rows = _table(columns, [(at.value, 0, at.called)])
+        return SystemTable(sequence.oid, sequence.schema, sequence.name, columns, rows, next(self._versions))
+
+    @staticmethod
+    def is_volatile(table: SystemTable | View) -> bool:
+        return SYSTEM[table.schema, table.name].volatile
+
+
+def _owned(columns: Sequence[TableColumn], rows: pa.Table, context: SystemContext) -> pa.Table:
+    """PostgreSQL's own rows as they are where the first role has its name of here."""
+    for column in columns:
+        if column.type.pg is t.array_of(t.ACLITEM):
+            shown = AclText(context.snapshot.roles, context.user)
+            at = rows.schema.get_field_index(column.name)
+            rows = rows.set_column(at, rows.schema.field(at), shown.kept(rows.column(at)))
+    return rows
+
+
+def _table(columns: Sequence[TableColumn], rows: Iterable[Row]) -> pa.Table:
+    values = list(zip(*rows, strict=True)) or [()] * len(columns)
+    arrays = [pa.array(v, carrier(c.type.pg, c.type.scale)) for c, v in zip(columns, values, strict=True)]
+    return pa.Table.from_arrays(arrays, names=[c.name for c in columns])

@@ -1,0 +1,100 @@
+"""The parts that a family of system relations is declared with."""
+
+from __future__ import annotations
+
+from collections import abc
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import field
+from functools import cache
+from typing import Any, Final, Literal
+
+from engine.catalog.authority import UNBOUNDED, Authority
+from engine.catalog.model.counters import Count
+from engine.catalog.model.objects import Sequence, TableColumn
+from engine.catalog.snapshot import Snapshot
+from engine.common import sql_type as st
+from engine.contracts.copy_progress import CopyProgress
+from engine.contracts.mesh import MemberInfo
+from engine.contracts.sessions import Client
+from engine.pg_catalog.builtin import shapes
+from engine.settings.session_settings import SessionSettings
+from wire.dataclass import dataclass
+from wire.types import pg_types as t
+
+PG_CATALOG: Final = "pg_catalog"
+INFORMATION_SCHEMA: Final = "information_schema"
+Key = tuple[str, str]
+Row = abc.Sequence[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class SystemContext:
+    """What rows are made from. members: of the mesh, as of now (rows are made on any thread, and the mesh has but one).
+    pending: commits to stored tables that Delta's logs do not have yet, counted by location; asked when rows are made.
+    may_see: whether what a user does is shown to who asks; may_examine: whether the value of a setting is.
+    system: every system relation by schema and name. copies: those that run here, asked when rows are made.
+    authority: of who asks. counted: where a sequence stands, asked when rows are made."""
+
+    snapshot: Snapshot
+    settings: SessionSettings
+    client: Client
+    user: str
+    database: str
+    members: abc.Sequence[MemberInfo] = ()
+    pending: Callable[[], Mapping[str, int]] = dict
+    may_see: Callable[[str], bool] = lambda _user: True
+    may_examine: Callable[[str], bool] = lambda _setting: True
+    system: Mapping[Key, SystemRelation] = field(default_factory=dict)
+    copies: Callable[[], abc.Sequence[CopyProgress]] = tuple
+    authority: Authority = UNBOUNDED
+    counted: Callable[[Sequence], Count] = lambda sequence: Count(sequence.first, called=False)
+
+
+@dataclass(frozen=True, slots=True)
+class SystemRelation:
+    """A relation's declaration. columns: `name type` pairs. volatile: its rows are the session's, not the snapshot's.
+    closed: for superusers alone, and what it is called when others ask.
+    stored: PostgreSQL's own rows (`engine.pg_catalog.builtin`) are there before those that are made. query: of a view, what it
+    shows."""
+
+    oid: int
+    name: str
+    columns: str
+    rows: Callable[[SystemContext], Iterable[Row]] = lambda _context: ()
+    volatile: bool = False
+    schema: str = PG_CATALOG
+    closed: Literal["", "table", "view"] = ""
+    stored: bool = False
+    query: str = ""
+
+    @property
+    def key(self) -> Key:
+        return self.schema, self.name
+
+    def declared(self) -> tuple[TableColumn, ...]:
+        return _columns(self.columns)
+
+
+def postgres(
+    name: str,
+    rows: Callable[[SystemContext], Iterable[Row]] = lambda _context: (),
+    *,
+    schema: str = PG_CATALOG,
+    volatile: bool = False,
+    closed: Literal["", "table", "view"] = "",
+    stored: bool = False,
+    query: str = "",
+) -> SystemRelation:
+    """A relation that PostgreSQL has, with its OID and its columns."""
+    shape = shapes()[schema, name]
+    return SystemRelation(shape.oid, name, shape.columns, rows, volatile, schema, closed, stored, query)
+
+
+@cache
+def _columns(text: str) -> tuple[TableColumn, ...]:
+    pairs = [pair.split() for pair in text.split(",")]
+    return tuple(TableColumn(name, st.of(_type(typ)), i) for i, (name, typ) in enumerate(pairs, 1))
+
+
+def _type(name: str) -> t.PgType:
+    return t.array_of(t.BY_NAME[name[:-2]]) if name.endswith("[]") else t.BY_NAME[name]

@@ -1,0 +1,40 @@
+"""The OIDs of schemas: those that are there without being made, and users'."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Final
+
+from engine.catalog.snapshot import SLUICE, TEMPORARY, Snapshot
+from engine.pg_catalog.builtin import rows as builtin_rows
+from engine.pg_catalog.declared import SystemContext
+
+#: OIDs of ours among those that PostgreSQL keeps for itself and does not use.
+OURS: Final = {TEMPORARY: 15_899, SLUICE: 15_900}
+
+
+@cache
+def _namespaces() -> Mapping[str, int]:
+    """The schemas that are there without being made."""
+    return {**{row["nspname"]: row["oid"] for row in builtin_rows("pg_namespace").to_pylist()}, **OURS}
+
+
+def is_system_schema(oid: int) -> bool:
+    return oid in _namespaces().values()
+
+
+def system_schemas() -> Mapping[str, int]:
+    """Their OIDs, by name."""
+    return _namespaces()
+
+
+def schema_oid(snapshot: Snapshot, name: str) -> int | None:
+    """A schema's OID; None where there is none of that name."""
+    stored = snapshot.schemas.get(name)
+    return stored.oid if stored is not None else _namespaces().get(name)
+
+
+def namespace(context: SystemContext, name: str) -> int:
+    """The OID of a schema that is there."""
+    return _namespaces()[name] if name in _namespaces() else context.snapshot.schemas[name].oid

@@ -1,0 +1,84 @@
+"""What PostgreSQL 15 has beside: relations whose rows are its own, its views as it defines them itself, and the relations of
+kinds of object that there are none of here.
+
+A view of PostgreSQL's is a query over the other relations, so its own definition (kept with its columns by
+`engine.pg_catalog.builtin`) is all that is needed for it to say what PostgreSQL would say of the rows that are here. Where the
+definition asks for what is not here, the view has the rows that can be there: none. An empty relation is the truth about such
+a kind, and lets the queries of clients that join it run as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, Literal
+
+from engine.catalog.snapshot import SLUICE
+from engine.pg_catalog.builtin import shapes
+from engine.pg_catalog.declared import SystemRelation, postgres
+
+#: Relations whose rows are PostgreSQL's and nobody else's.
+STORED: Final = frozenset(
+    (
+        "pg_aggregate", "pg_am", "pg_amop", "pg_amproc", "pg_cast", "pg_collation", "pg_conversion", "pg_language",
+        "pg_opclass", "pg_operator", "pg_opfamily", "pg_proc", "pg_tablespace", "pg_ts_config", "pg_ts_config_map",
+        "pg_ts_dict", "pg_ts_parser", "pg_ts_template", "sql_features", "sql_implementation_info", "sql_parts", "sql_sizing",
+    )
+)  # fmt: skip
+#: Views over what a PostgreSQL has in memory or does, and nothing here does: replication, vacuum's progress, caches.
+_EMPTY: Final = frozenset(
+    (
+        "pg_available_extension_versions", "pg_available_extensions", "pg_backend_memory_contexts", "pg_config",
+        "pg_file_settings", "pg_hba_file_rules", "pg_ident_file_mappings", "pg_locks", "pg_prepared_xacts",
+        "pg_publication_tables", "pg_replication_origin_status", "pg_replication_slots", "pg_seclabels",
+        "pg_shmem_allocations", "pg_stat_archiver", "pg_stat_progress_analyze", "pg_stat_progress_basebackup",
+        "pg_stat_gssapi", "pg_stat_progress_cluster", "pg_stat_progress_create_index", "pg_stat_progress_vacuum",
+        "pg_stat_recovery_prefetch",
+        "pg_stat_replication", "pg_stat_replication_slots", "pg_stat_slru", "pg_stat_ssl", "pg_stat_subscription",
+        "pg_stat_subscription_stats", "pg_stat_wal", "pg_stat_wal_receiver", "pg_stats_ext", "pg_stats_ext_exprs",
+        "pg_timezone_abbrevs",
+    )
+)  # fmt: skip
+#: For superusers alone.
+_CLOSED: Final[Mapping[str, Literal["table", "view"]]] = {
+    **dict.fromkeys(
+        ("pg_statistic", "pg_statistic_ext_data", "pg_user_mapping", "pg_largeobject", "sql_parts"), "table"
+    ),
+    **dict.fromkeys(
+        (
+            "pg_backend_memory_contexts", "pg_config", "pg_file_settings", "pg_hba_file_rules", "pg_ident_file_mappings",
+            "pg_replication_origin_status", "pg_shmem_allocations", "transforms", "_pg_foreign_data_wrappers",
+            "_pg_foreign_servers", "_pg_foreign_table_columns", "_pg_foreign_tables", "_pg_user_mappings",
+        ),
+        "view",
+    ),
+}  # fmt: skip
+
+
+def _query(name: str, definition: str) -> str:
+    """pg_authid is not everybody's, and its views in PostgreSQL are, which take nothing from it that pg_roles has not."""
+    if name in _EMPTY:
+        return ""
+    return definition.removesuffix(";").replace("pg_authid", "pg_roles")
+
+
+_KEYWORDS: Final = SystemRelation(
+    15_905,
+    "keywords",
+    "word text, catcode char, barelabel bool, catdesc text, baredesc text",
+    schema=SLUICE,
+    stored=True,
+)
+#: Every relation of PostgreSQL's; where another family declares it, that one counts (`engine.pg_catalog`).
+SYSTEM: Final[tuple[SystemRelation, ...]] = (
+    _KEYWORDS,
+    *(
+        postgres(
+            name,
+            schema=schema,
+            query=_query(name, shape.definition),
+            stored=name in STORED,
+            closed=_CLOSED.get(name, ""),
+        )
+        for (schema, name), shape in shapes().items()
+    ),
+)

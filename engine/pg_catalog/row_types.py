@@ -1,0 +1,52 @@
+"""The types that relations' rows have: each table, view and foreign table is a composite type of its name.
+
+Their OIDs follow from the relation's, so nothing of them is kept in the catalog, and relations of earlier releases have them too:
+those of row types lie above 2^30, those of arrays of rows 2^29 higher. No relation's OID comes near 2^29.
+
+Rejected: OIDs of their own, as PostgreSQL has them. Each relation's stored body would carry two more numbers that nobody chose.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from engine.catalog.model.objects import Sequence, StoredRelation, Table, View
+from engine.sql.deparse.stored_text import quoted
+from wire.types import pg_types as t
+from wire.types.user_types import composite_type
+
+_ROWS: Final = 1 << 30
+_ARRAYS: Final = _ROWS + (1 << 29)
+
+
+def has_row_type(relation: object) -> bool:
+    return isinstance(relation, Table | View)
+
+
+def row_type_oid(relation: StoredRelation) -> int:
+    """Zero for a sequence, which is no type (PostgreSQL, heap.c: heap_create_with_catalog)."""
+    return 0 if isinstance(relation, Sequence) else _ROWS + relation.oid
+
+
+def is_row_type(oid: int) -> bool:
+    """Whether it is of the rows of a relation, or of arrays of those."""
+    return oid >= _ROWS
+
+
+def relation_of(row_type: int) -> int:
+    """The relation whose rows, or arrays of rows, have a type."""
+    return row_type - (_ARRAYS if row_type >= _ARRAYS else _ROWS)
+
+
+def row_type(relation: Table | View) -> t.PgType:
+    name = quoted(relation.name)
+    shown = name if relation.schema == "public" else f"{quoted(relation.schema)}.{name}"
+    attributes = tuple(
+        t.Attribute(c.name, c.declared, _typmod(c.domain, c.type.typmod), c.number) for c in relation.columns
+    )
+    return composite_type(_ROWS + relation.oid, _ARRAYS + relation.oid, relation.name, shown, attributes)
+
+
+def _typmod(domain: t.PgType | None, typmod: int) -> int:
+    """A domain has its modifier itself."""
+    return -1 if domain is not None else typmod

@@ -1,0 +1,90 @@
+"""What the session and its neighbours are doing: pg_stat_activity, pg_cursors, pg_prepared_statements,
+pg_stat_progress_copy, and `sluice.connections`: where each has come to.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import Final
+
+from engine.catalog.model.rights import DATABASE_OID
+from engine.catalog.snapshot import SLUICE
+from engine.pg_catalog.declared import Row, SystemContext, SystemRelation, postgres
+from wire.errors import InvalidTextRepresentation
+from wire.types import pg_types as t
+from wire.types.network import read_address
+
+#: When this member began, in microseconds: its process has this module from the start.
+_STARTED: Final = time.time_ns() // 1000
+#: What is shown of another role's session from its client's address on, to who is neither of that role nor a superuser.
+_HIDDEN: Final = (*(None,) * 13, "<insufficient privilege>", None)
+
+
+def _micros(seconds: float | None) -> int | None:
+    return None if seconds is None else round(seconds * 1_000_000)
+
+
+def _address(text: str | None) -> bytes | None:
+    """As an inet is carried. What is no address (a socket in a folder) has none."""
+    try:
+        return read_address(t.INET, text.partition("%")[0]) if text else None
+    except InvalidTextRepresentation:
+        return None
+
+
+def _pg_stat_activity(context: SystemContext) -> Iterator[Row]:
+    for a in context.client.activity():
+        user = context.snapshot.roles.of(a.user).oid
+        if not context.may_see(a.user):
+            yield DATABASE_OID, a.database, a.pid, None, user, a.user, a.application_name, *_HIDDEN
+            continue
+        yield (
+            DATABASE_OID, a.database, a.pid, None, user, a.user, a.application_name, _address(a.client_address), None,
+            a.client_port, _micros(a.backend_start), _micros(a.transaction_start), _micros(a.query_start),
+            _micros(a.state_change), None, None, a.state, None, None, None, a.query, "client backend",
+        )  # fmt: skip
+
+
+def _pg_cursors(context: SystemContext) -> Iterator[Row]:
+    for c in context.client.cursors():
+        yield c.name, c.statement, c.holdable, c.binary, c.scrollable, _micros(c.created)
+
+
+def _pg_prepared_statements(context: SystemContext) -> Iterator[Row]:
+    for p in context.client.prepared_statements():
+        types = [typ.oid for typ in p.parameters]
+        yield p.name, p.statement, _micros(p.prepared_at), types, p.from_sql, 0, 0
+
+
+def _pg_stat_progress_copy(context: SystemContext) -> Iterator[Row]:
+    """The progress of each running COPY. For the COPY of a session whose activity the role may not see, only the process and the
+    database are shown; the other columns are null (pgstatfuncs.c, pg_stat_get_progress_info)."""
+    shown = {a.pid for a in context.client.activity() if context.may_see(a.user)}
+    for c in context.copies():
+        if c.pid in shown:
+            yield c.pid, DATABASE_OID, c.database, c.relation, c.command, c.type, c.bytes, c.size, c.rows, c.excluded
+        else:
+            yield c.pid, DATABASE_OID, c.database, *(None,) * 7
+
+
+def _connections(context: SystemContext) -> Iterator[Row]:
+    for a in context.client.activity():
+        if context.may_see(a.user):
+            yield a.pid, _address(a.server_address), a.server_port, _STARTED
+
+
+SYSTEM: Final = (
+    SystemRelation(
+        15_908,
+        "connections",
+        "pid int4, server_addr inet, server_port int4, server_start timestamptz",
+        _connections,
+        volatile=True,
+        schema=SLUICE,
+    ),
+    postgres("pg_stat_activity", _pg_stat_activity, volatile=True),
+    postgres("pg_cursors", _pg_cursors, volatile=True),
+    postgres("pg_prepared_statements", _pg_prepared_statements, volatile=True),
+    postgres("pg_stat_progress_copy", _pg_stat_progress_copy, volatile=True),
+)

@@ -1,0 +1,79 @@
+"""pg_settings: the settings that are here, no others, with what PostgreSQL says of those that are PostgreSQL's (category,
+description, unit), so that a client that knows them by that finds them.
+
+A value is a number of its unit, as in PostgreSQL: `work_mem` is 4096, of kB, where SHOW says 4MB.
+
+Source: PostgreSQL 15, guc.c (GetConfigOptionValues).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import cache
+from typing import Any, Final
+
+from engine.catalog.snapshot import SLUICE
+from engine.pg_catalog.builtin import rows as builtin_rows
+from engine.pg_catalog.declared import Row, SystemContext, SystemRelation, postgres
+from engine.settings.session_settings import NOT_LISTED, SETTINGS, Setting, size_bytes, time_ms
+
+_UNITS: Final = {"ms": 1, "s": 1_000, "min": 60_000, "B": 1, "kB": 1 << 10, "8kB": 8 << 10, "MB": 1 << 20}
+_TYPES: Final = {"time": "integer", "size": "integer"}
+_OURS: Final = "Sluice"
+
+
+@cache
+def _known() -> Mapping[str, Mapping[str, Any]]:
+    """What PostgreSQL says of its settings, by name."""
+    return {row["name"]: row for row in builtin_rows("pg_settings").to_pylist()}
+
+
+def _pg_settings(context: SystemContext) -> Iterator[Row]:
+    for setting in SETTINGS.values():
+        if setting.name not in NOT_LISTED and context.may_examine(setting.name):
+            yield _row(setting, context.settings.get(setting.name), context.settings.default(setting))
+
+
+def _row(setting: Setting, value: str, reset: str) -> Row:
+    known = _known().get(setting.name, {})
+    unit = known.get("unit") or {"time": "ms", "size": "B"}.get(setting.kind)
+    numeric = setting.kind in ("integer", "real", "time", "size")
+    shown = "g" if setting.kind == "real" else ".0f"
+    size = _UNITS[unit] if unit and setting.kind in ("time", "size") else 1
+    lowest, highest = (f"{x / size:{shown}}" for x in (setting.minimum, setting.maximum))
+    return (
+        setting.name, _number(setting, value, unit), unit, known.get("category", _OURS),
+        known.get("short_desc", setting.description), known.get("extra_desc"), _context(setting),
+        _TYPES.get(setting.kind, setting.kind), "default" if value == setting.default else _source(value, reset),
+        lowest if numeric else None, highest if numeric else None, list(setting.values) or None,
+        _number(setting, setting.default, unit), _number(setting, reset, unit), None, None, False,
+    )  # fmt: skip
+
+
+def _number(setting: Setting, value: str, unit: str | None) -> str:
+    if unit is None or setting.kind not in ("time", "size"):
+        return value
+    return str((time_ms(value) if setting.kind == "time" else size_bytes(value)) // _UNITS[unit])
+
+
+def _context(setting: Setting) -> str:
+    if setting.at_start:
+        return "postmaster"
+    return "internal" if setting.fixed else "superuser" if setting.privileged else "user"
+
+
+def _source(value: str, reset: str) -> str:
+    """Where a value comes from that is not the built-in one: SET, or what the session began with."""
+    return "client" if value == reset else "session"
+
+
+def _shown(context: SystemContext) -> Iterator[Row]:
+    """As SHOW says them: what current_setting() of a name that a query finds looks up."""
+    for name in (*filter(context.may_examine, SETTINGS), *context.settings.custom_names()):
+        yield name, context.settings.get(name)
+
+
+SYSTEM: Final = (
+    postgres("pg_settings", _pg_settings, volatile=True),
+    SystemRelation(15_906, "settings", "name text, value text", _shown, volatile=True, schema=SLUICE),
+)

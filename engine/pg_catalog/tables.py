@@ -1,0 +1,47 @@
+"""`sluice.tables`: how each stored table lies on disk, for whoever looks after them.
+
+One row a table, its session's temporary ones too. `files`, `rows` and `bytes` are what a query of the session would read now; they
+are null where the folder cannot be read, since a view of what is wrong must not fail because of it. `pending` is asked of the
+catalog database: commits that Delta's log does not have yet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from engine.catalog.model.objects import Table
+from engine.catalog.snapshot import SLUICE
+from engine.pg_catalog.declared import Row, SystemContext, SystemRelation
+from engine.storage.tables import described
+from wire.errors import SqlError
+
+
+def _tables(context: SystemContext) -> Iterator[Row]:
+    pending = context.pending()
+    for table in sorted(context.snapshot.tables(), key=lambda table: (table.schema, table.name)):
+        storage = table.storage
+        if storage is not None:
+            waiting = pending.get(storage.location, 0)
+            yield table.schema, table.name, table.oid, storage.location, storage.version, waiting, *_content(table)
+
+
+def _content(table: Table) -> tuple[int | None, int | None, int | None]:
+    """Files, rows, bytes."""
+    try:
+        files = described(table).values()
+    except SqlError:
+        return None, None, None
+    return len(files), sum(file.rows for file in files), sum(file.size for file in files)
+
+
+SYSTEM: Final = (
+    SystemRelation(
+        15_903,
+        "tables",
+        "schema name, name name, oid oid, location text, version int8, pending int8, files int8, rows int8, bytes int8",
+        _tables,
+        volatile=True,
+        schema=SLUICE,
+    ),
+)

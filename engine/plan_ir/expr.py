@@ -1,0 +1,362 @@
+"""Bound expressions: names resolved, every node typed by PostgreSQL's rules, every function chosen.
+
+What the binder produces and the plan carries. An expression tree is immutable and knows neither SQL text nor engine;
+`engine.planner.codegen` turns it into a sqlglot tree for one engine with the templates of `engine.sql.functions`.
+
+Columns are identified by number, unique within a statement: a reference from a correlated subquery to a column of an
+outer query is just a `ColumnRef` whose column is not produced inside the subquery's plan.
+
+**Canonical values.** A constant's value is what `pyarrow.scalar(value, carrier(type))` accepts: bool, int, float,
+Decimal, str, bytes; int days since 1970 for date; int microseconds since 1970 for timestamp and timestamptz; int
+microseconds for time; a dict(micros, zone) for timetz; `pyarrow.MonthDayNano` for interval; (nested) lists for arrays;
+None for null. `wire.types.input` produces the same from text.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterator, Sequence
+from dataclasses import field, fields, replace
+from functools import cache
+from typing import TYPE_CHECKING, Any, Literal, overload
+
+from engine.common.interrupts import check_for_interrupts
+from engine.common.sql_type import SqlType
+from wire.dataclass import dataclass
+from wire.types import pg_types as t
+
+if TYPE_CHECKING:
+    from engine.plan_ir.logical import Node
+    from engine.sql.functions import Function
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of a logical stream. `id` is unique in the statement; `name` is for people."""
+
+    id: int
+    name: str = field(compare=False)
+    type: SqlType = field(compare=False)
+    nullable: bool = field(default=True, compare=False)
+
+    @property
+    def label(self) -> str:
+        """The column's identifier in generated SQL."""
+        return f"c{self.id}"
+
+
+@dataclass(frozen=True, slots=True)
+class Expr:
+    """A typed expression. `position`: 0-based offset of its token in the statement's text, or -1; not compared, so that
+    an expression equals itself written elsewhere (GROUP BY)."""
+
+    type: SqlType
+    position: int = field(default=-1, compare=False, repr=False, kw_only=True)
+
+    def children(self) -> Iterator[Expr]:
+        """The direct operands, in order; a subquery's plan is not among them."""
+        kind: Any = self.__class__
+        for name in _holding(kind):
+            value = getattr(self, name)
+            if isinstance(value, Expr):
+                yield value
+            elif isinstance(value, tuple):
+                for item in value:
+                    if isinstance(item, Expr):
+                        yield item
+                    elif isinstance(item, tuple):
+                        yield from (x for x in item if isinstance(x, Expr))
+                    elif isinstance(item, OrderItem):
+                        yield item.expr
+            elif isinstance(value, Frame):
+                yield from (bound.offset for bound in (value.start, value.end) if bound.offset is not None)
+
+    def walk(self) -> Iterator[Expr]:
+        """This expression and all below it, parents first; does not enter a subquery's plan."""
+        left: list[Expr] = [self]
+        while left:
+            check_for_interrupts()
+            expr = left.pop()
+            yield expr
+            left += reversed(list(expr.children()))
+
+
+@cache
+def _holding(kind: type) -> tuple[str, ...]:
+    """The fields of an expression that may hold one; asked for each part of a list of thousands several times."""
+    return tuple(f.name for f in fields(kind) if f.name not in ("type", "position", "function"))
+
+
+@dataclass(frozen=True, slots=True)
+class OrderItem:
+    expr: Expr
+    descending: bool = False
+    nulls_first: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Const(Expr):
+    """A literal in its canonical value (see the module's docstring)."""
+
+    value: Any
+
+
+class Constants(Sequence[Const]):
+    """Many constants of one type as one value, such as a long list of IN. What walks over a plan or rewrites it passes it by, as
+    nothing is below it; who needs the constants iterates over it.
+
+    values: canonical. An item has no position.
+    """
+
+    __slots__ = ("type", "values")
+
+    def __init__(self, type: SqlType, values: Sequence[Any]) -> None:  # noqa: A002 (the name that expressions have for it)
+        self.type = type
+        self.values = values
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    @overload
+    def __getitem__(self, index: int) -> Const: ...
+    @overload
+    def __getitem__(self, index: slice) -> Constants: ...
+    def __getitem__(self, index: int | slice) -> Const | Constants:
+        if isinstance(index, slice):
+            return Constants(self.type, self.values[index])
+        return Const(self.type, self.values[index])
+
+    def __iter__(self) -> Iterator[Const]:
+        for value in self.values:
+            check_for_interrupts()
+            yield Const(self.type, value)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Constants) and (self.type, self.values) == (other.type, other.values)
+
+    def __hash__(self) -> int:
+        return hash((self.type, len(self.values)))
+
+    def __repr__(self) -> str:
+        return f"Constants({self.type!r}, {self.values!r})"
+
+
+def gathered(items: Sequence[Expr], at_least: int) -> Sequence[Expr]:
+    """The items as one value where they are that many, and all constants of one type; else as they are."""
+    if len(items) < at_least:
+        return items
+    typ, values = items[0].type, []
+    for item in items:
+        check_for_interrupts()
+        if not isinstance(item, Const) or item.type != typ:
+            return items
+        values.append(item.value)
+    return Constants(typ, tuple(values))
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnRef(Expr):
+    column: Column
+
+
+@dataclass(frozen=True, slots=True)
+class ParamRef(Expr):
+    """$index (1-based). Its value is rendered as a literal when a portal is compiled."""
+
+    index: int
+
+
+@dataclass(frozen=True, slots=True)
+class ContextRef(Expr):
+    """A value fixed when execution begins: `now` (transaction start), `statement_timestamp`, `current_user`,
+    `current_database`, `current_schema`, `pg_backend_pid`, ... Rendered as a literal like a parameter."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Call(Expr):
+    """A scalar (or set-returning) function, operator or cast from the function table, arguments already coerced.
+
+    Casts are calls too: their function is a cast row (`Function.kind == "cast"`), and `type` carries the target's
+    modifier and digits.
+    """
+
+    function: Function
+    args: tuple[Expr, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Relabel(Expr):
+    """`arg` as another type that is stored alike: RelabelType of PostgreSQL's parse trees (`with_type`)."""
+
+    arg: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class And(Expr):
+    args: tuple[Expr, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Or(Expr):
+    args: tuple[Expr, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Not(Expr):
+    arg: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class IsNull(Expr):
+    """arg IS [NOT] NULL. Of a row that asks for all its fields; whole: whether the row itself is null."""
+
+    arg: Expr
+    negated: bool = False
+    whole: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class IsDistinct(Expr):
+    """left IS [NOT] DISTINCT FROM right, operands of one type."""
+
+    left: Expr
+    right: Expr
+    negated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class InList(Expr):
+    """arg IN (items), all of one type; NOT IN is Not(InList)."""
+
+    arg: Expr
+    items: Sequence[Expr]
+
+
+@dataclass(frozen=True, slots=True)
+class Case(Expr):
+    """CASE; a simple CASE has been rewritten to a searched one."""
+
+    whens: tuple[tuple[Expr, Expr], ...]
+    default: Expr | None
+
+
+@dataclass(frozen=True, slots=True)
+class Coalesce(Expr):
+    args: tuple[Expr, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayOf(Expr):
+    """ARRAY[...]: elements of one type (themselves arrays for several dimensions)."""
+
+    items: tuple[Expr, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Row(Expr):
+    items: tuple[Expr, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FieldRef(Expr):
+    """A field of a record, by 0-based index."""
+
+    arg: Expr
+    index: int
+
+
+class SubqueryKind(enum.Enum):
+    SCALAR = "scalar"
+    EXISTS = "exists"
+    IN = "in"
+    ARRAY = "array"
+
+
+@dataclass(frozen=True, slots=True)
+class Subquery(Expr):
+    """A subquery in an expression.
+
+    IN: `tests` are the left operands, as many as the plan has columns and of the same types (x = ANY (...) is IN).
+    Comparisons other than = with ANY / ALL: `quantifier` and the comparison `operator` are set, kind is IN.
+    SCALAR: one column; more than one row is 21000 at run time.
+    """
+
+    kind: SubqueryKind
+    plan: Node
+    tests: tuple[Expr, ...] = ()
+    operator: Function | None = None
+    quantifier: Literal["any", "all"] = "any"
+
+
+@dataclass(frozen=True, slots=True)
+class AggregateCall(Expr):
+    """An aggregate; only in an Aggregator's list (or, as a window function, in `WindowCall.call`).
+
+    args: the arguments (for an ordered-set aggregate, the direct arguments).
+    order_by: ORDER BY inside the call, or WITHIN GROUP's.
+    """
+
+    function: Function
+    args: tuple[Expr, ...]
+    distinct: bool = False
+    order_by: tuple[OrderItem, ...] = ()
+    filter: Expr | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class GroupingCall(Expr):
+    """GROUPING(args), as the expression binder leaves it; the query binder puts the Aggregator's column in its place."""
+
+    args: tuple[Expr, ...]
+
+
+class FrameUnit(enum.Enum):
+    ROWS = "rows"
+    RANGE = "range"
+    GROUPS = "groups"
+
+
+@dataclass(frozen=True, slots=True)
+class FrameBound:
+    """kind: unbounded preceding, preceding, current row, following or unbounded following; offset for the middle two."""
+
+    kind: Literal["unbounded preceding", "preceding", "current row", "following", "unbounded following"]
+    offset: Expr | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    unit: FrameUnit
+    start: FrameBound
+    end: FrameBound
+    exclude: Literal["", "current row", "group", "ties"] = ""
+
+
+@dataclass(frozen=True, slots=True)
+class WindowCall(Expr):
+    """A window function (`Call` whose function's kind is "window") or an aggregate over a window."""
+
+    call: Call | AggregateCall
+    partition_by: tuple[Expr, ...]
+    order_by: tuple[OrderItem, ...]
+    frame: Frame | None
+
+
+def with_type(expr: Expr, typ: SqlType) -> Expr:
+    """`expr` relabelled to `typ`: for changes that need no work at run time (varchar to text). A call with a type modifier keeps
+    it, since it is what the call does: cut off, round."""
+    if isinstance(expr, Relabel):
+        expr = expr.arg
+    if isinstance(expr, Call) and expr.type.typmod not in (-1, typ.typmod):
+        return Relabel(typ, expr, position=expr.position)
+    return replace(expr, type=typ)
+
+
+def sized_parameter(expr: Expr) -> ParamRef | None:
+    """The parameter in `$1::numeric(p, s)`: when it is bound, what comes of the cast is known as well as the value is."""
+    if not (isinstance(expr, Call) and expr.function.kind == "cast" and expr.type.pg is t.NUMERIC and expr.args):
+        return None
+    arg = expr.args[0]
+    return arg if isinstance(arg, ParamRef) and arg.type.pg is t.NUMERIC and expr.type.typmod >= 0 else None

@@ -1,0 +1,54 @@
+"""Which columns of an enclosing query a plan or an expression refers to: its free columns.
+
+Column ids are unique in a statement, so that a plan's free columns are all those it refers to and does not produce.
+Neighbours: `engine.plan_ir.logical` (correlated subqueries, lateral joins), `engine.planner.codegen`, the passes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from engine.plan_ir.expr import Column, ColumnRef, Expr, Subquery
+from engine.plan_ir.logical import Aggregator, DistinctOn, Final, Limit, Node, Sort
+from engine.plan_ir.rewrite import expressions, walk_all
+
+
+def free_columns(node: Node) -> frozenset[Column]:
+    """The columns that `node` refers to and that nothing in it produces; empty for an uncorrelated plan."""
+    used: set[Column] = set()
+    produced: set[Column] = set()
+    for part in walk_all(node):
+        produced.update(part.columns)
+        used.update(_keys(part))
+        for expr in expressions(part):
+            used.update(_own_references(expr))
+    return frozenset(used - produced)
+
+
+def references(expr: Expr) -> Iterator[Column]:
+    """The columns that an expression refers to, once for each place; those of a subquery as far as they are free in it."""
+    for part in expr.walk():
+        if isinstance(part, ColumnRef):
+            yield part.column
+        elif isinstance(part, Subquery):
+            yield from free_columns(part.plan)
+
+
+def _own_references(expr: Expr) -> Iterator[Column]:
+    """As `references`, leaving out subqueries' plans, which `walk_all` reaches."""
+    return (part.column for part in expr.walk() if isinstance(part, ColumnRef))
+
+
+def _keys(node: Node) -> Iterator[Column]:
+    match node:
+        case Aggregator(group=group):
+            yield from group
+        case DistinctOn(keys=keys, order=order):
+            yield from keys
+            yield from (key.column for key in order)
+        case Sort(keys=keys):
+            yield from (key.column for key in keys)
+        case Limit(requirement=order) | Final(requirement=order):
+            yield from (key.column for key in order)
+        case _:
+            pass

@@ -1,0 +1,208 @@
+"""What a statement does with which columns of which relations, noted while it is bound: what has to be permitted before it runs.
+
+A `Requirement` is about one item of FROM, or the table that a statement changes. It travels with the bound statement and is judged
+when that runs (`engine.catalog.authority`), so that a REVOKE holds at once for what was prepared or planned before.
+
+Columns are noted where names are resolved, because what PostgreSQL asks for is what the text names, not what a plan is left with:
+`count(*)` needs some column, whichever, `t.*` all. What is bound without anybody having named it (CHECK constraints) is not
+noted. What a view names is read in the name of the view's owner.
+
+Source: PostgreSQL 15, parse_relation.c (markVarForSelectPriv, markRTEForSelectPriv), execMain.c (ExecCheckRTEPerms).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import field
+from typing import TYPE_CHECKING, Final
+
+from engine.catalog.model import acl
+from engine.catalog.model.objects import TEMPORARY, SystemTable, Table, TableColumn, View
+from engine.catalog.model.roles import FIRST_ROLE
+from engine.plan_ir.expr import ColumnRef
+from wire.dataclass import dataclass
+
+if TYPE_CHECKING:
+    from engine.catalog.model.objects import Relation
+    from engine.plan_ir.expr import Column, Expr
+
+#: Schemas whose relations everybody may read, but those that are closed; none is of rows in memory.
+_OPEN: Final = ("pg_catalog", "information_schema", "sluice", TEMPORARY, "")
+
+
+@dataclass(frozen=True, slots=True)
+class Requirement:
+    """relation: its OID. kind: what messages call it. rights: bits of `engine.catalog.model.acl`. read, inserted, updated:
+    numbers of columns. whom: the role that is asked about; None is whoever runs the statement."""
+
+    relation: int
+    name: str
+    kind: str
+    rights: int
+    read: frozenset[int] = frozenset()
+    inserted: frozenset[int] = frozenset()
+    updated: frozenset[int] = frozenset()
+    whom: int | None = None
+
+
+@dataclass(slots=True, eq=False)
+class Access:
+    """A `Requirement` while it grows. below: of a view that is changed, its base relation's, which needs the same rights."""
+
+    relation: Relation
+    rights: int
+    whom: int | None
+    read: set[int] = field(default_factory=set)
+    inserted: set[int] = field(default_factory=set)
+    updated: set[int] = field(default_factory=set)
+    below: Access | None = None
+
+    def select(self, columns: Iterable[TableColumn]) -> None:
+        self.rights |= acl.SELECT
+        self.read.update(column.number for column in columns)
+
+    def insert(self, columns: Iterable[TableColumn]) -> None:
+        self.rights |= acl.INSERT
+        self.inserted.update(column.number for column in columns)
+
+    def update(self, columns: Iterable[TableColumn]) -> None:
+        self.rights |= acl.UPDATE
+        self.updated.update(column.number for column in columns)
+
+    def finished(self) -> Requirement:
+        r = self.relation
+        return Requirement(
+            r.oid, r.name, _kind(r), self.rights, frozenset(self.read), frozenset(self.inserted), frozenset(self.updated), self.whom
+        )  # fmt: skip
+
+
+class Accesses:
+    """One for each statement. owner_of: whose a view is, by its OID."""
+
+    def __init__(self, owner_of: Callable[[int], int] = lambda _oid: FIRST_ROLE) -> None:
+        self._owner_of = owner_of
+        self._found: list[Access] = []
+        self._columns: dict[int, tuple[Access, int]] = {}
+        self._values: dict[int, tuple[Expr, Access, int]] = {}
+        self._targets: dict[int, Access] = {}
+        self._whom: int | None = None
+        self._silent = False
+        self._defining = False
+
+    def read(self, relation: Relation) -> Access:
+        """An item of FROM."""
+        access = Access(relation, acl.SELECT, self._whom)
+        if relation.schema not in _OPEN or _is_closed(relation):
+            self._found.append(access)
+        return access
+
+    def target(self, table: Table | View, rights: int = 0) -> Access:
+        """The table or view that the statement changes; it needs more as more is found out."""
+        access = self._targets.get(table.oid)
+        if access is None:
+            access = self._targets[table.oid] = Access(table, 0, self._whom)
+            if table.schema not in _OPEN:
+                self._found.append(access)
+        access.rights |= rights
+        return access
+
+    def offer(self, table: Table, columns: Sequence[Column]) -> None:
+        """Columns that are a row of the table that the statement changes."""
+        if (access := self._targets.get(table.oid)) is not None:
+            self.columns_of(access, columns)
+
+    def columns_of(self, access: Access, columns: Sequence[Column]) -> None:
+        """Columns that are the relation's, in its order, from now on."""
+        for column, declared in zip(columns, access.relation.columns, strict=True):
+            self._columns[column.id] = access, declared.number
+
+    def offer_values(self, access: Access, values: Sequence[Expr]) -> None:
+        """What a view's columns are, in their order: these very expressions, which nobody else offers."""
+        for value, declared in zip(values, access.relation.columns, strict=True):
+            self._values[id(value)] = value, access, declared.number
+
+    def note(self, expr: Expr) -> None:
+        """Columns that were named."""
+        if self._silent:
+            return
+        for part in expr.walk():
+            if (offered := self._values.get(id(part))) is not None:
+                self._read(*offered[1:])
+            elif isinstance(part, ColumnRef) and (known := self._columns.get(part.column.id)) is not None:
+                self._read(*known)
+
+    def _read(self, access: Access, number: int) -> None:
+        access.rights |= 0 if self._defining else acl.SELECT
+        access.read.add(number)
+
+    def lock(self, relations: Sequence[Relation]) -> None:
+        """FOR UPDATE and its kin ask for rows of these."""
+        oids = {relation.oid for relation in relations}
+        for access in self._found:
+            if access.relation.oid in oids:
+                access.rights |= acl.UPDATE
+
+    @contextmanager
+    def silent(self) -> Iterator[None]:
+        """While something is bound that the statement does not name."""
+        kept, self._silent = self._silent, True
+        try:
+            yield
+        finally:
+            self._silent = kept
+
+    @contextmanager
+    def within(self, view: View) -> Iterator[None]:
+        """While a view's definition is bound. A temporary one is the session's own; one with security_invoker reads as whoever
+        runs the statement, also where another view reads it."""
+        kept = self._whom, self._silent
+        if view.has_option("security_invoker"):
+            self._whom = None
+        elif view.schema != TEMPORARY:
+            self._whom = self._owner_of(view.oid)
+        self._silent = False
+        try:
+            yield
+        finally:
+            self._whom, self._silent = kept
+
+    @contextmanager
+    def defining(self, view: View) -> Iterator[None]:
+        """While the definition of a view that is changed is bound: which columns it reads matters if the statement reads."""
+        kept, self._defining = self._defining, True
+        try:
+            with self.within(view):
+                yield
+        finally:
+            self._defining = kept
+
+    def finished(self) -> tuple[Requirement, ...]:
+        for access in self._found:
+            if access.below is not None:
+                access.below.rights |= access.rights
+        return tuple(access.finished() for access in self._found if access.rights)
+
+
+def _is_closed(relation: Relation) -> bool:
+    match relation:
+        case View(is_closed=is_closed):
+            return is_closed
+        case SystemTable(closed=closed):
+            return bool(closed)
+        case _:
+            return False
+
+
+def _kind(relation: Relation) -> str:
+    match relation:
+        case View():
+            return "view"
+        case SystemTable(closed=closed):
+            return closed or "sequence"
+        case Table(storage=None):
+            return "foreign table"
+        case Table(query=None):
+            return "table"
+        case _:
+            return "materialized view"

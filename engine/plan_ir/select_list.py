@@ -1,0 +1,62 @@
+"""The outermost select list of a query's plan: below what limits and sorts its rows, which pass them on as they are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+from engine.plan_ir.expr import Column
+from engine.plan_ir.logical import Evaluator, Final, Limit, Node, Ordering, Sort, Values, With
+
+_PASSING = Final | Limit | Sort | With
+
+
+def requirements(plan: Node) -> Iterator[Ordering]:
+    """In which orders the rows of the select list are asked for."""
+    while isinstance(plan, _PASSING):
+        match plan:
+            case Final() | Limit():
+                yield plan.requirement
+            case Sort():
+                yield plan.keys
+        plan = _below(plan)
+
+
+def select_list(plan: Node) -> Evaluator | None:
+    """Whose rows the plan gives, each once at the most; None where they are another node's."""
+    while isinstance(plan, _PASSING):
+        plan = _below(plan)
+    return plan if isinstance(plan, Evaluator) and not plan.barrier else None
+
+
+def has_one_row(node: Node) -> bool:
+    """Whether what the node evaluates is evaluated once, or once for each row that is written out."""
+    if isinstance(node, Evaluator):
+        return isinstance(node.input, Values) and len(node.input.rows) == 1
+    return isinstance(node, Values)
+
+
+def with_select_list(
+    plan: Node, changed: Evaluator, renewed: Mapping[int, Column] | None = None, added: tuple[Column, ...] = ()
+) -> Node:
+    """The plan over a changed select list. renewed: columns that others have taken the place of, by their ids. added: new ones."""
+    if not isinstance(plan, _PASSING):
+        return changed
+    names = renewed or {}
+    columns = (*(names.get(column.id, column) for column in plan.columns), *added)
+    below = with_select_list(_below(plan), changed, renewed, added)
+    match plan:
+        case With():
+            return replace(plan, columns=columns, body=below)
+        case Sort():
+            return replace(plan, columns=columns, input=below, keys=in_renewed(plan.keys, names))
+        case Final() | Limit():
+            return replace(plan, columns=columns, input=below, requirement=in_renewed(plan.requirement, names))
+
+
+def in_renewed(order: Ordering, renewed: Mapping[int, Column]) -> Ordering:
+    return tuple(replace(key, column=renewed.get(key.column.id, key.column)) for key in order)
+
+
+def _below(plan: Final | Limit | Sort | With) -> Node:
+    return plan.body if isinstance(plan, With) else plan.input

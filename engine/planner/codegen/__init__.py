@@ -1,0 +1,14 @@
+"""Plans as statements: one sqlglot tree for DuckDB or Spark from a logical plan.
+
+    fragment = compile_plan(plan, "local", Bindings(parameters={1: 41}))
+    to_sql(fragment.statement, "local")
+
+`Unsupported` says what an engine cannot do; the planner then tries the other one.
+"""
+
+from engine.planner.codegen.fragment import compile_plan
+from engine.planner.codegen.scope import Bindings
+from engine.sql.trees.dialects import to_sql
+from engine.sql.trees.unsupported import Unsupported
+
+__all__ = ["Bindings", "Unsupported", "compile_plan", "to_sql"]

@@ -1,0 +1,217 @@
+"""A SELECT under construction.
+
+Nodes of a plan are folded into one SELECT for as long as SQL's order of evaluation allows (FROM, WHERE, GROUP BY, HAVING,
+window functions and select list, ORDER BY, LIMIT); where it does not, what there is becomes a derived table. Columns are
+kept as trees, written when the SELECT is closed: only those that somebody wants are.
+
+What must not happen when nodes are folded, and is prevented by deriving a table first:
+- an expression computed twice because two places refer to it (columns and casts of them are cheap, all else is not), above
+  all a volatile one;
+- an expression moved above a LIMIT, or to the null-supplying side of an outer join;
+- a column reference from inside a subquery replaced by an expression, which the engines' correlation does not like.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from sqlglot import exp
+
+from engine.plan_ir.expr import AggregateCall, Call, Column, ColumnRef, Expr, Subquery
+from engine.plan_ir.free_columns import references
+from engine.plan_ir.logical import Node
+from engine.plan_ir.rewrite import expressions, walk_all
+from engine.planner.codegen.scope import Compilation, Scope
+from engine.sql.trees.build import QueryTree, aliased, column, conjunction, integer, label, ordered, table_alias
+
+
+class Stage(enum.IntEnum):
+    """How far a SELECT has come: what is set, and so what may still be added."""
+
+    SOURCE = 0
+    FILTERED = 1
+    GROUPED = 2
+    PROJECTED = 3
+    LIMITED = 4
+
+
+def is_plain(tree: exp.Expression) -> bool:
+    """A column or a cast of one: cheap, and null where its table is."""
+    if isinstance(tree, exp.Cast) and not isinstance(tree, exp.TryCast):
+        return is_plain(tree.this)
+    if isinstance(tree, exp.TryCast):
+        return is_plain(tree.this)
+    return isinstance(tree, exp.Column)
+
+
+def is_cheap(tree: exp.Expression) -> bool:
+    """A column, a literal, or a cast of these: may be repeated."""
+    while isinstance(tree, exp.Cast):
+        tree = tree.this
+    return isinstance(tree, (exp.Column, exp.Literal, exp.Boolean, exp.Null))
+
+
+def is_volatile(expr: Expr) -> bool:
+    for part in expr.walk():
+        if isinstance(part, (Call, AggregateCall)) and part.function.volatility == "volatile":
+            return True
+        if isinstance(part, Subquery) and _plan_is_volatile(part.plan):
+            return True
+    return False
+
+
+def _plan_is_volatile(plan: Node) -> bool:
+    return any(is_volatile(expr) for node in walk_all(plan) for expr in expressions(node))
+
+
+@dataclass(slots=True)
+class Block:
+    """See the module's docstring.
+
+    scope: how each column is written in this SELECT.
+    source: the first item of FROM, None for a SELECT without one.
+    whole: a complete query instead (a set operation), with its columns; everything but `close` derives a table from it.
+    volatile: ids of columns that are computed anew at each reference.
+    """
+
+    scope: Scope
+    source: exp.Expression | None = None
+    joins: list[exp.Join] = field(default_factory=list)
+    where: list[exp.Expression] = field(default_factory=list)
+    group: exp.Group | None = None
+    having: list[exp.Expression] = field(default_factory=list)
+    order: list[exp.Ordered] = field(default_factory=list)
+    limit: exp.Expression | None = None
+    offset: exp.Expression | None = None
+    stage: Stage = Stage.SOURCE
+    whole: QueryTree | None = None
+    volatile: set[int] = field(default_factory=set)
+
+    @property
+    def compilation(self) -> Compilation:
+        return self.scope.compilation
+
+    def close(self, columns: Sequence[Column], labels: Sequence[str] | None = None) -> QueryTree:
+        """The finished query with `columns` in order, labelled as such or by `labels`."""
+        names = [c.label for c in columns] if labels is None else list(labels)
+        if self.whole is not None:
+            if list(self.scope.columns) == [c.id for c in columns] and names == [c.label for c in columns]:
+                return self.whole
+            return self.derived().close(columns, labels)
+        return self.close_trees([self._own(c) for c in columns], names)
+
+    def _own(self, column: Column) -> exp.Expression:
+        """A column for the finished query, which is the last to use it: copying these was half of what compiling took."""
+        tree = self.scope.columns.get(column.id)
+        return self.scope.column(column) if tree is None else tree
+
+    def close_trees(self, trees: Sequence[exp.Expression], labels: Sequence[str]) -> QueryTree:
+        """The finished query with these expressions as its columns."""
+        emitted = [aliased(tree, name) for tree, name in zip(trees, labels, strict=True)]
+        select = exp.Select(expressions=emitted or [aliased(integer(1), "one")])
+        if self.source is not None:
+            select.set("from_", exp.From(this=self.source))
+        select.set("joins", self.joins)
+        if self.where:
+            select.set("where", exp.Where(this=conjunction(self.where)))
+        select.set("group", self.group)
+        if self.having:
+            select.set("having", exp.Having(this=conjunction(self.having)))
+        if self.order:
+            select.set("order", exp.Order(expressions=self._order_by(trees, labels)))
+        if self.limit is not None:
+            select.set("limit", exp.Limit(expression=self.limit))
+        if self.offset is not None:
+            select.set("offset", exp.Offset(expression=self.offset))
+        return select
+
+    def derived(
+        self,
+        extra: Mapping[str, exp.Expression] | None = None,
+        *,
+        keep_order: bool = False,
+        move_order: bool = False,
+    ) -> Block:
+        """This SELECT as a derived table that a new one reads.
+
+        extra: further expressions of this SELECT to have in the table, by label (`extra_column`).
+        keep_order: order the new SELECT as this one is, by columns of the table. move_order: and do not sort this one, which may
+            have no LIMIT.
+        """
+        assert not (move_order and self.stage is Stage.LIMITED)
+        alias = self.compilation.alias()
+        trees = {f"c{id_}": tree for id_, tree in self.scope.columns.items()} | dict(extra or {})
+        order = self._exported_order(trees, alias) if keep_order or move_order else []
+        if move_order:
+            self.order = []
+        query = self.whole
+        if query is None:
+            query = self.close_trees(list(trees.values()), list(trees))
+        columns: dict[int, exp.Expression] = {id_: column(f"c{id_}", alias) for id_ in self.scope.columns}
+        source = exp.Subquery(this=query, alias=table_alias(alias))
+        return Block(Scope(self.compilation, columns, self.scope.outer), source, order=order)
+
+    def extra_column(self, name: str) -> exp.Column:
+        """A column beyond the plan's of the derived table that this block has just begun to read."""
+        assert self.source is not None
+        return column(name, self.source.alias)
+
+    def _exported_order(self, trees: dict[str, exp.Expression], alias: str) -> list[exp.Ordered]:
+        """This SELECT's order in terms of the derived table, whose `trees` are given the keys that they lack."""
+        order = []
+        for index, item in enumerate(self.order):
+            name = next((name for name, tree in trees.items() if tree == item.this), f"k{index}")
+            trees.setdefault(name, item.this.copy())
+            order.append(ordered(column(name, alias), bool(item.args["desc"]), bool(item.args["nulls_first"])))
+        return order
+
+    def passes_on(self) -> bool:
+        """Whether some of its columns are of outer queries, not of its FROM clause."""
+        items = [] if self.source is None else [self.source, *(joined.this for joined in self.joins)]
+        own = {item.alias_or_name for item in items}
+        return any(c.table not in own for tree in self.scope.columns.values() for c in tree.find_all(exp.Column))
+
+    def flat(self) -> Block:
+        """A block that is a SELECT of its own: this one, or one that reads its whole query."""
+        return self if self.whole is None else self.derived()
+
+    def at_most(self, stage: Stage) -> Block:
+        """A block to which something that comes after `stage` may be added: this one, or one that reads it."""
+        return self if self.stage <= stage and self.whole is None else self.derived(keep_order=True)
+
+    def ready_for(self, exprs: Iterable[Expr]) -> Block:
+        """A block in which these expressions may be written: this one, or one that reads it; see the module's rules."""
+        direct: Counter[int] = Counter()
+        nested: set[int] = set()
+        for expr in exprs:
+            for part in expr.walk():
+                if isinstance(part, ColumnRef):
+                    direct[part.column.id] += 1
+                elif isinstance(part, Subquery):
+                    nested.update(c.id for c in references(part))
+        for id_, tree in self.scope.columns.items():
+            uses = direct[id_]
+            if id_ in nested and not is_plain(tree):
+                return self.derived(keep_order=True)
+            if uses and (id_ in self.volatile or (uses > 1 and not is_cheap(tree))):
+                return self.derived(keep_order=True)
+        if self.stage >= Stage.GROUPED and nested & self.scope.columns.keys():
+            return self.derived(keep_order=True)
+        return self
+
+    def _order_by(self, trees: Sequence[exp.Expression], labels: Sequence[str]) -> list[exp.Ordered]:
+        """ORDER BY's items, written by their labels where they are in the select list."""
+        by_tree = dict(zip(trees, labels, strict=True))
+        items = []
+        for item in self.order:
+            name = by_tree.get(item.this)
+            key = item.this if name is None else exp.Column(this=label(name))
+            items.append(ordered(key, bool(item.args["desc"]), bool(item.args["nulls_first"])))
+        return items
+
+
+def volatile_ids(columns: Sequence[Column], exprs: Sequence[Expr]) -> set[int]:
+    return {c.id for c, expr in zip(columns, exprs, strict=True) if is_volatile(expr)}

@@ -1,0 +1,32 @@
+"""Expressions that a block's derived table computes, so that what stands above refers to columns.
+
+DuckDB takes some expressions only as columns: keys of windows that may raise errors (`window_keys`), arguments of DISTINCT
+aggregates (`grouping`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from sqlglot import exp
+
+from engine.plan_ir.expr import Column, ColumnRef, Expr
+from engine.planner.codegen.block import Block
+
+
+def computed_below(
+    block: Block, label: str, computed: Sequence[tuple[Expr, exp.Expression]]
+) -> tuple[Block, Callable[[Expr], Expr]]:
+    """Return the block that reads a derived table with these expressions, and a function that puts their columns in their place.
+
+    label: the beginning of the columns' names. computed: different expressions, each with its tree in `block`.
+    """
+    block = block.derived({f"{label}{n}": tree for n, (_, tree) in enumerate(computed)}, keep_order=True)
+    # Of no node of the plan, whose columns count upwards.
+    columns = [(expr, Column(-1 - n, "", expr.type)) for n, (expr, _) in enumerate(computed)]
+    block.scope.columns |= {column.id: block.extra_column(f"{label}{n}") for n, (_, column) in enumerate(columns)}
+
+    def moved(expr: Expr) -> Expr:
+        return next((ColumnRef(expr.type, column) for known, column in columns if known == expr), expr)
+
+    return block, moved

@@ -1,0 +1,253 @@
+"""Bound expressions as trees of one engine.
+
+`render` gives the expression itself, in the storage type of its type. `condition` gives something that is true exactly
+when the expression is true, where false and null need not be told apart (WHERE, ON, HAVING, FILTER, CASE WHEN): that is
+often simpler, above all for subqueries.
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+from sqlglot import exp
+
+from engine.common.interrupts import check_for_interrupts
+from engine.common.sql_type import SqlType
+from engine.plan_ir.expr import (
+    And,
+    ArrayOf,
+    Call,
+    Case,
+    Coalesce,
+    ColumnRef,
+    Const,
+    ContextRef,
+    Expr,
+    FieldRef,
+    InList,
+    IsDistinct,
+    IsNull,
+    Not,
+    Or,
+    ParamRef,
+    Relabel,
+    Row,
+    Subquery,
+    sized_parameter,
+)
+from engine.planner.codegen import subqueries, value_lists
+from engine.planner.codegen.calls import apply, settle
+from engine.planner.codegen.scope import Scope
+from engine.planner.codegen.short_circuit import junction
+from engine.sql.trees.build import (
+    call,
+    case,
+    cast,
+    conjunction,
+    disjunction,
+    equals,
+    is_null,
+    negated,
+    not_distinct,
+    operand,
+    string,
+)
+from engine.sql.trees.keys import equality_key
+from engine.sql.trees.literals import array_storage, fits, literal, struct
+from engine.sql.trees.storage_types import element_type, storage_type
+from wire.types.numbers_input import apply_numeric_typmod
+
+
+def render(expr: Expr, scope: Scope) -> exp.Expression:
+    """`expr` in the storage type of its type."""
+    check_for_interrupts()
+    match expr:
+        case ColumnRef():
+            return scope.column(expr.column)
+        case Const():
+            return literal(expr.value, expr.type, scope.engine)
+        case ParamRef():
+            return literal(scope.compilation.bindings.parameters[expr.index], expr.type, scope.engine)
+        case ContextRef():
+            return literal(scope.compilation.bindings.context[expr.name], expr.type, scope.engine)
+        case Call():
+            stored = _stored_numeric(expr, scope)
+            if stored is not None:
+                return literal(stored, expr.type, scope.engine)
+            args = [render(arg, scope) for arg in expr.args]
+            return settle(apply(expr, args, scope.engine), expr.type, scope.engine)
+        case Relabel():
+            return render(expr.arg, scope)
+        case And() | Or():
+            return _junction(expr, scope)
+        case Not():
+            return negated(render(expr.arg, scope))
+        case IsNull():
+            return _is_null(expr, scope)
+        case IsDistinct():
+            return _is_distinct(expr, scope)
+        case InList():
+            return _in_list(expr, scope)
+        case Case():
+            return _case(expr, scope)
+        case Coalesce():
+            return call("COALESCE", *(render_as(arg, expr.type, scope) for arg in expr.args))
+        case ArrayOf():
+            return _array(expr, scope)
+        case Row():
+            return _row(expr, scope)
+        case FieldRef():
+            return _field(expr, scope)
+        case Subquery():
+            return subqueries.render(expr, scope)
+        case _:
+            raise AssertionError(f"{type(expr).__name__} does not stand here")
+
+
+def _junction(expr: And | Or, scope: Scope) -> exp.Expression:
+    trees, every = [render(arg, scope) for arg in expr.args], isinstance(expr, And)
+    if scope.engine == "local":
+        return junction(expr.args, trees, every=every)
+    return conjunction(trees) if every else disjunction(trees)
+
+
+def _stored_numeric(expr: Call, scope: Scope) -> Decimal | None:
+    """A numeric parameter as what it is cast to, where that has fewer digits: clients send a float as the number that it is in
+    fact, with fifty digits, which is more than an engine can hold. None where an engine has to cast."""
+    parameter = sized_parameter(expr)
+    if parameter is None:
+        return None
+    value = scope.compilation.bindings.parameters[parameter.index]
+    if value is None or not value.is_finite():
+        return None
+    stored = apply_numeric_typmod(value, expr.type.typmod)
+    return stored if fits(stored, expr.type) else None
+
+
+def condition(expr: Expr, scope: Scope) -> exp.Expression:
+    """Something true exactly when `expr` is true; whether it is false or null otherwise is left open."""
+    match expr:
+        case And():
+            return conjunction([condition(arg, scope) for arg in expr.args])
+        case Or():
+            return disjunction([condition(arg, scope) for arg in expr.args])
+        case Subquery():
+            return subqueries.condition(expr, scope)
+        case _:
+            return render(expr, scope)
+
+
+def filter_condition(expr: Expr, scope: Scope) -> exp.Expression:
+    """Return the condition of an aggregate's FILTER, which DuckDB computes as a value; else as `condition`."""
+    return render(expr, scope) if isinstance(expr, And | Or) and scope.engine == "local" else condition(expr, scope)
+
+
+def conjunct(expr: Expr, scope: Scope) -> exp.Expression:
+    """As `condition`, for WHERE and HAVING: there NOT IN is itself in both engines."""
+    if isinstance(expr, And):
+        return conjunction([conjunct(arg, scope) for arg in expr.args])
+    if isinstance(expr, Not) and subqueries.is_membership(expr.arg):
+        return negated(subqueries.membership(expr.arg, scope))
+    if isinstance(expr, Not) and value_lists.is_long(expr.arg, scope.engine):
+        return negated(_in_values(expr.arg, scope))
+    if value_lists.is_long(expr, scope.engine):
+        return _in_values(expr, scope)
+    return condition(expr, scope)
+
+
+def _in_values(expr: Expr, scope: Scope) -> exp.Expression:
+    assert isinstance(expr, InList), "a list of values"
+    return exp.In(this=operand(render(expr.arg, scope)), query=value_lists.rows(expr.items))
+
+
+def render_as(expr: Expr, typ: SqlType, scope: Scope) -> exp.Expression:
+    """`expr`, of the same PostgreSQL type as `typ`, with the digits of `typ`."""
+    tree = render(expr, scope)
+    return with_digits(tree, expr.type, typ, scope)
+
+
+def with_digits(tree: exp.Expression, given: SqlType, wanted: SqlType, scope: Scope) -> exp.Expression:
+    """A numeric, or an array of them, with other digits than it has."""
+    if (given.precision, given.scale) == (wanted.precision, wanted.scale):
+        return tree
+    return cast(tree, storage_type(wanted, scope.engine))
+
+
+def _is_null(expr: IsNull, scope: Scope) -> exp.Expression:
+    if expr.arg.type.pg.is_row and not expr.whole:
+        return _record_is_null(expr, scope)
+    tree = is_null(render(expr.arg, scope))
+    return exp.Not(this=tree) if expr.negated else tree
+
+
+def _record_is_null(expr: IsNull, scope: Scope) -> exp.Expression:
+    """A row is null when all its fields are, and not null when none is; it may be neither."""
+    items = expr.arg.items if isinstance(expr.arg, Row) else _fields_of(expr.arg)
+    tests = [is_null(render(item, scope)) for item in items]
+    return conjunction([exp.Not(this=test) for test in tests] if expr.negated else tests)
+
+
+def _fields_of(record: Expr) -> tuple[Expr, ...]:
+    return tuple(FieldRef(typ, record, index) for index, (_, typ) in enumerate(record.type.fields))
+
+
+def _is_distinct(expr: IsDistinct, scope: Scope) -> exp.Expression:
+    left, right = (equality_key(render(side, scope), side.type, scope.engine) for side in (expr.left, expr.right))
+    if expr.negated:
+        return not_distinct(left, right)
+    return exp.NullSafeNEQ(this=operand(left), expression=operand(right))
+
+
+def _in_list(expr: InList, scope: Scope) -> exp.Expression:
+    if expr.arg.type.pg.is_row:
+        return disjunction([_rows_equal(expr.arg, item, scope) for item in expr.items])
+    arg = equality_key(render(expr.arg, scope), expr.arg.type, scope.engine)
+    items = [equality_key(render(item, scope), item.type, scope.engine) for item in expr.items]
+    return exp.In(this=operand(arg), expressions=items)
+
+
+def _rows_equal(left: Expr, right: Expr, scope: Scope) -> exp.Expression:
+    if not (isinstance(left, Row) and isinstance(right, Row)):
+        raise scope.compilation.unsupported("IN over records that are not row constructors")
+    pairs = zip(left.items, right.items, strict=True)
+    return conjunction([equal(a, b, scope) for a, b in pairs])
+
+
+def equal(left: Expr, right: Expr, scope: Scope) -> exp.Expression:
+    """left = right for operands of one type."""
+    keys = [equality_key(render(side, scope), side.type, scope.engine) for side in (left, right)]
+    return equals(*keys)
+
+
+def _case(expr: Case, scope: Scope) -> exp.Expression:
+    whens = [(condition(when, scope), render_as(then, expr.type, scope)) for when, then in expr.whens]
+    return case(whens, None if expr.default is None else render_as(expr.default, expr.type, scope))
+
+
+def _array(expr: ArrayOf, scope: Scope) -> exp.Expression:
+    """ARRAY[...], cast so that an empty one has a type too."""
+    storage = array_storage(storage_type(element_type(expr.type), scope.engine), _dimensions(expr))
+    items = [render(item, scope) for item in expr.items]
+    return cast(exp.Array(expressions=items), storage)
+
+
+def _dimensions(expr: Expr) -> int:
+    if not isinstance(expr, ArrayOf):
+        return 1 if expr.type.pg.is_array else 0
+    return 1 + max((_dimensions(item) for item in expr.items), default=0)
+
+
+def _row(expr: Row, scope: Scope) -> exp.Expression:
+    if not expr.items:
+        raise scope.compilation.unsupported("ROW() without fields")
+    return struct(scope.engine, {expr.type.pg.field(i): render(item, scope) for i, item in enumerate(expr.items)})
+
+
+def _field(expr: FieldRef, scope: Scope) -> exp.Expression:
+    if isinstance(expr.arg, Row):
+        return render(expr.arg.items[expr.index], scope)
+    name = expr.arg.type.pg.field(expr.index)
+    record = render(expr.arg, scope)
+    if scope.engine == "local":
+        return call("STRUCT_EXTRACT", record, string(name))
+    return exp.Dot(this=operand(record), expression=exp.to_identifier(name))

@@ -1,0 +1,28 @@
+"""WHERE or HAVING of a block, whichever its stage asks for."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from engine.plan_ir.expr import Expr, Subquery
+from engine.planner.codegen.block import Block, Stage
+from engine.planner.codegen.expressions import conjunct
+
+
+def filtered(block: Block, test: Expr) -> Block:
+    """The rows for which `test` is true."""
+    grouped = block.stage is Stage.GROUPED and block.whole is None
+    if (grouped and any(isinstance(part, Subquery) for part in test.walk())) or block.stage > Stage.GROUPED:
+        block = block.derived(keep_order=True)
+    block = block.flat().ready_for([test])
+    tree = conjunct(test, block.scope)
+    if block.stage is Stage.GROUPED:
+        if block.scope.engine != "local" or tree.find(exp.Lambda) is None:
+            block.having.append(tree)
+            return block
+        # DuckDB takes the parameter of a lambda in HAVING for a column that is not grouped by.
+        block = block.derived(keep_order=True)
+        tree = conjunct(test, block.scope)
+    block.where.append(tree)
+    block.stage = Stage.FILTERED
+    return block

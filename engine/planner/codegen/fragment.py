@@ -1,0 +1,88 @@
+"""From a logical plan to a fragment that an executor can run."""
+
+from __future__ import annotations
+
+from typing import Final as Constant
+
+from sqlglot import exp
+
+from engine.catalog.model.objects import SystemTable, Table
+from engine.contracts.executor import CompiledFragment, EngineName, OutputColumn
+from engine.plan_ir.expr import Const, Expr, ParamRef
+from engine.plan_ir.logical import Aggregator, Evaluator, Final, Limit, Node, Sort, TableReader, Values, With
+from engine.plan_ir.rewrite import walk_all
+from engine.planner.codegen.grand_totals import with_grand_totals
+from engine.planner.codegen.interruptible import watched_inputs
+from engine.planner.codegen.relations import query
+from engine.planner.codegen.scope import Bindings, Compilation, Scope
+from engine.planner.optimizer.ordering import asks_for_order
+from engine.sql.trees.build import QueryTree
+
+#: Up to this many rows a result is small whatever its columns hold.
+SMALL_ROWS: Constant = 2000
+
+
+def compile_plan(plan: Node, engine: EngineName, bindings: Bindings) -> CompiledFragment:
+    """One statement for `engine` that computes `plan`, its columns labelled `c<id>`.
+
+    Raises Unsupported for what the engine cannot do, SqlError for what is wrong already (LIMIT -1).
+    """
+    compilation = Compilation(engine, bindings, query)
+    if engine == "spark":
+        plan = with_grand_totals(plan)
+        watched = (id(node) for node in watched_inputs(plan) if not is_small(node, bindings))
+        compilation.watched = frozenset(watched)
+    statement = query(plan, Scope(compilation))
+    if compilation.hoisted:
+        statement = _with_ctes(statement, compilation)
+    assert isinstance(statement, exp.Expression)
+    return CompiledFragment(
+        engine=engine,
+        statement=statement,
+        columns=tuple(OutputColumn(c.label, c.type) for c in plan.columns),
+        tables=_tables(plan),
+        ordered=asks_for_order(plan),
+        small=is_small(plan, bindings),
+        scans=compilation.scans,
+    )
+
+
+def _with_ctes(statement: QueryTree, compilation: Compilation) -> QueryTree:
+    own = statement.args.get("with_")
+    expressions = [*compilation.hoisted, *(own.expressions if own else ())]
+    recursive = compilation.recursive or bool(own and own.args.get("recursive"))
+    statement.set("with_", exp.With(expressions=expressions, recursive=recursive))
+    return statement
+
+
+def _tables(plan: Node) -> tuple[Table | SystemTable, ...]:
+    tables = {(n.table.oid, n.table.version): n.table for n in walk_all(plan) if isinstance(n, TableReader)}
+    return tuple(tables.values())
+
+
+def is_small(node: Node, bindings: Bindings) -> bool:
+    """Whether the result is small by construction: one group, a small LIMIT, literal rows."""
+    match node:
+        case Aggregator():
+            return (not node.group and node.grouping_sets is None) or is_small(node.input, bindings)
+        case Limit():
+            count = _bound(node.count, bindings)
+            return (count is not None and count <= SMALL_ROWS and not node.with_ties) or is_small(node.input, bindings)
+        case Values():
+            return len(node.rows) <= SMALL_ROWS
+        case With():
+            return is_small(node.body, bindings)
+        case Evaluator() | Sort() | Final():
+            return is_small(node.input, bindings)
+        case _:
+            return False
+
+
+def _bound(count: Expr | None, bindings: Bindings) -> int | None:
+    if isinstance(count, ParamRef):
+        value = bindings.parameters[count.index]
+    elif isinstance(count, Const):
+        value = count.value
+    else:
+        return None
+    return value if isinstance(value, int) else None

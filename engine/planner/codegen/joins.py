@@ -1,0 +1,131 @@
+"""JOIN: two inputs in one FROM clause.
+
+An input stays as it is where its SELECT is no more than a table and filters; otherwise it becomes a derived table. The
+null-supplying side of an outer join must give plain columns of its own: an expression computed above the join, or a column of an
+outer query that it passes on, would not become null.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from sqlglot import exp
+
+from engine.plan_ir.expr import Const, Expr, Subquery
+from engine.plan_ir.free_columns import free_columns, references
+from engine.plan_ir.logical import Join, Node
+from engine.planner.codegen.block import Block, Stage, is_plain
+from engine.planner.codegen.expressions import condition, conjunct
+from engine.planner.codegen.filters import filtered
+from engine.planner.codegen.scope import Scope
+from engine.sql.trees.build import conjunction
+
+Relation = Callable[[Node, Scope], Block]
+
+
+def join(node: Join, scope: Scope, relation: Relation) -> Block:
+    """Both inputs joined. `relation` compiles an input."""
+    left = _left_side(relation(node.left, scope), node)
+    if node.lateral:
+        return _lateral(node, left, relation)
+    right = _right_side(relation(node.right, Scope(scope.compilation, {}, scope.outer)), node)
+    assert right.source is not None
+    left.scope.columns = {**left.scope.columns, **right.scope.columns}
+    tests = list(right.where)
+    if node.condition is not None:
+        left, test = _condition(node, node.condition, left)
+        tests += test
+    if node.kind in ("inner", "cross"):
+        left.where += right.where
+        tests = tests[len(right.where) :]
+    left.joins.append(_clause(node, right.source, tests))
+    if left.where:
+        left.stage = Stage.FILTERED
+    return left
+
+
+def _lateral(node: Join, left: Block, relation: Relation) -> Block:
+    """A lateral join. Its condition goes inside the right side, which sees the left's columns: DuckDB wants ON TRUE."""
+    right = relation(node.right, Scope(left.compilation, {}, left.scope))
+    if node.condition is not None and node.condition != Const(node.condition.type, True):
+        right = filtered(right.at_most(Stage.FILTERED), node.condition)
+    right = _lateral_side(right)
+    assert right.source is not None
+    left.scope.columns = {**left.scope.columns, **right.scope.columns}
+    side = "LEFT" if node.kind == "left" else None
+    left.joins.append(
+        exp.Join(this=right.source, side=side, kind=None if side else "CROSS", on=exp.true() if side else None)
+    )
+    return left
+
+
+def _condition(node: Join, test: Expr, left: Block) -> tuple[Block, list[exp.Expression]]:
+    """ON's conditions; an inner join's subqueries go to WHERE, where every engine takes them."""
+    has_subquery = any(isinstance(part, Subquery) for part in test.walk())
+    if has_subquery and node.kind == "inner":
+        left.where.append(conjunct(test, left.scope))
+        return left, []
+    if has_subquery and left.scope.engine == "spark":
+        raise left.compilation.unsupported(f"a subquery in the condition of a {node.kind} join")
+    return left, [condition(test, left.scope)]
+
+
+def _clause(node: Join, item: exp.Expression, tests: list[exp.Expression]) -> exp.Join:
+    if node.kind in ("inner", "cross") and not tests:
+        return exp.Join(this=item, kind="CROSS")
+    side = None if node.kind in ("inner", "cross") else node.kind.upper()
+    return exp.Join(this=item, side=side, on=conjunction(tests))
+
+
+def _left_side(block: Block, node: Join) -> Block:
+    """The left input as the beginning of a FROM clause."""
+    block = block.at_most(Stage.FILTERED)
+    block.order = []
+    nullable = node.kind in ("right", "full")
+    fits = block.source is not None and not block.volatile and (not nullable or _is_bare(block))
+    if node.lateral and fits:
+        tested = () if node.condition is None else references(node.condition)
+        outer = {c.id for c in (*free_columns(node.right), *tested)}
+        fits = all(is_plain(tree) for id_, tree in block.scope.columns.items() if id_ in outer)
+    return block if fits else block.derived()
+
+
+def _right_side(block: Block, node: Join) -> Block:
+    """The right input as one item of a FROM clause, with filters only where they may go to WHERE or ON."""
+    block = block.at_most(Stage.FILTERED)
+    block.order = []
+    inner = node.kind in ("inner", "cross")
+    fits = block.source is not None and not block.joins and not block.volatile
+    if not inner:
+        fits = fits and _gives_its_own(block)
+        fits = fits and (not block.where or (node.kind == "left" and not any(w.find(exp.Query) for w in block.where)))
+    return block if fits else block.derived()
+
+
+def _lateral_side(block: Block) -> Block:
+    """The right input of a lateral join: a table function or a derived table, under LATERAL."""
+    if not (_is_bare(block) and block.whole is None and not block.joins and _may_be_lateral(block)):
+        block = block.derived()
+    source = block.source
+    assert isinstance(source, (exp.Subquery, exp.Table))
+    alias = source.args["alias"]
+    source.set("alias", None)
+    block.source = exp.Lateral(this=source if isinstance(source, exp.Subquery) else source.this, alias=alias)
+    return block
+
+
+def _may_be_lateral(block: Block) -> bool:
+    source = block.source
+    if isinstance(source, exp.Table):
+        return block.scope.engine == "spark" and isinstance(source.this, exp.Anonymous)
+    return isinstance(source, exp.Subquery)
+
+
+def _is_bare(block: Block) -> bool:
+    """A FROM clause and columns of it, nothing else."""
+    return block.stage is Stage.SOURCE and _gives_its_own(block)
+
+
+def _gives_its_own(block: Block) -> bool:
+    """Whether its columns are plain ones of its FROM clause."""
+    return all(is_plain(tree) for tree in block.scope.columns.values()) and not block.passes_on()

@@ -1,0 +1,50 @@
+"""ORDER BY of a block."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from engine.plan_ir.logical import Final, Limit, Ordering
+from engine.planner.codegen.block import Block, Stage, is_cheap
+from engine.planner.optimizer.ordering import is_read_in_order, ordering_of, satisfies
+from engine.sql.trees.build import ordered
+from engine.sql.trees.keys import order_keys
+
+
+def sorted_block(block: Block, keys: Ordering) -> Block:
+    """The block ordered by `keys`; as it is for none, or where it is so already."""
+    if not keys:
+        return block
+    block = block.flat()
+    order = order_by(block, keys)
+    if order == block.order:
+        return block
+    # Spark takes a window function in ORDER BY, but nothing that is computed of one.
+    windowed = block.scope.engine == "spark" and any(
+        item.this.find(exp.Window) not in (None, item.this) for item in order
+    )
+    if block.stage is Stage.LIMITED or windowed:
+        block = block.derived()
+        order = order_by(block, keys)
+    block.order = order
+    return block
+
+
+def in_order(node: Final | Limit, block: Block) -> Block:
+    """The input of `node`, in the order that it requires. A block that is so already keeps its order, which may tell apart rows
+    that are alike in the required one, as those of one set are (`engine.planner.codegen.sources.project_set`)."""
+    if is_read_in_order(node.input, node.requirement):
+        return block
+    if block.order and satisfies(ordering_of(node.input), node.requirement):
+        return block
+    return sorted_block(block, node.requirement)
+
+
+def order_by(block: Block, keys: Ordering) -> list[exp.Ordered]:
+    """ORDER BY's items; a constant sorts nothing, and as a literal it would be taken for a column's number."""
+    return [
+        ordered(tree, key.descending, key.nulls_first)
+        for key in keys
+        for tree in order_keys(block.scope.column(key.column), key.column.type, block.scope.engine)
+        if not is_cheap(tree) or tree.find(exp.Column)
+    ]

@@ -1,0 +1,112 @@
+"""Files that Spark has no reader for, as a relation of Spark's whose tasks read them through DuckDB: a scan.
+
+Spark's S3 connector is in no registry of Python's packages, Spark reads some names of folders otherwise than all others do, and
+it has no jsonb. So the reader is compiled for the local engine, columns and filter included, and Spark's tasks run that
+statement over their share of the files (`engine.executors.spark.scan_task`). What a file means is then said once for both
+engines, and what neither the columns nor the filter ask for is not fetched. Spark applies the filter again.
+
+Rejected: PySpark's Python data sources. They are told which filters there are but not which columns, and each statement starts two
+more Python processes on the driver to plan it; Arrow's own readers, which are a third opinion on csv, JSON and folders.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+from engine.catalog.model.objects import Table
+from engine.catalog.model.partitions import spark_base
+from engine.lakes import stores
+from engine.plan_ir.conjuncts import conjunction, conjuncts
+from engine.plan_ir.expr import And, Call, ColumnRef, Const, Expr, InList, IsNull, Not, Or, ParamRef
+from engine.plan_ir.logical import TableReader
+from engine.planner.codegen.files import ROW_NUMBER
+from engine.planner.codegen.scope import Bindings, Compilation, Scope
+from engine.sql.trees.dialects import to_sql
+from engine.sql.trees.storage_types import storage_name
+from engine.sql.trees.unsupported import Unsupported
+from wire.dataclass import dataclass
+from wire.types import pg_types as t
+
+#: The types whose values Spark does not read as PostgreSQL does, nor makes of what files have instead.
+DOCUMENTS: Final = (t.JSON, t.JSONB)
+#: The reader's number in a scan's statement: its files are `$r1`.
+READER: Final = 1
+#: The types whose values Arrow carries from DuckDB to Spark as both store them.
+_THE_SAME: Final = frozenset(
+    (
+        t.BOOL, t.INT2, t.INT4, t.INT8, t.FLOAT4, t.FLOAT8, t.NUMERIC, t.TEXT, t.VARCHAR, t.BPCHAR, t.NAME, t.CHAR, t.JSON,
+        t.JSONB, t.UUID, t.BYTEA, t.DATE, t.TIMESTAMP, t.TIMESTAMPTZ, *t.UNSIGNED,
+    )
+)  # fmt: skip
+_COMPARISONS: Final = frozenset(("=", "<>", "<", "<=", ">", ">="))
+
+
+@dataclass(frozen=True, slots=True)
+class Scan:
+    """statement: DuckDB's; its parameters are as those of an instance's reader (`engine.planner.codegen.files.Splits`).
+    columns: the labels of what it gives, and Spark's types for them. reader: what is read, whose filter and `parameters`
+    (canonical values by number) tell which files need not be. name: of the relation; another statement or other files have
+    another."""
+
+    statement: str
+    columns: tuple[tuple[str, str], ...]
+    reader: TableReader
+    ranged: bool
+    parameters: Mapping[int, Any]
+    name: str
+
+
+def is_scanned(node: TableReader) -> bool:
+    """Whether Spark has no reader of its own for what is read of a table's files."""
+    table = node.table
+    assert isinstance(table, Table), "a table of the catalog"
+    if table.storage is not None or table.lake == "spark":
+        return False
+    if any(column.type.pg in DOCUMENTS for column in node.columns):
+        return True
+    remote = stores.is_remote(table.path) or any(map(stores.is_remote, table.files[:1]))
+    return remote or bool(table.partition_by and spark_base(table) is None)
+
+
+def scan(node: TableReader, scope: Scope) -> Scan:
+    """Raises Unsupported for columns that cannot cross, and for what the local engine cannot read."""
+    table = node.table
+    assert isinstance(table, Table), "a table of the catalog"
+    for column in node.columns:
+        if column.type.pg not in _THE_SAME:
+            raise Unsupported("spark", f'column "{column.name}" of type {column.type} in files of "{table.name}"')
+    ranged = table.format == "parquet" and all(column.name.lower() != ROW_NUMBER for column in table.columns)
+    kept = conjunction(tuple(part for part in conjuncts(node.filter) if _may_be_asked(part, node)))
+    reader = replace(node, reader=READER, ranged=ranged, filter=kept, guarantee=(), key=None)
+    bindings = scope.compilation.bindings
+    text = _statement(reader, bindings, scope)
+    columns = tuple((column.label, storage_name(column.type, "spark")) for column in node.columns)
+    digest = hashlib.sha256(repr((text, columns, table.oid, table.version, table.files)).encode()).hexdigest()
+    return Scan(text, columns, reader, ranged, bindings.parameters, f"sluice_scan_{digest[:24]}")
+
+
+def _statement(reader: TableReader, bindings: Bindings, scope: Scope) -> str:
+    query = scope.compilation.query
+    try:
+        return to_sql(query(reader, Scope(Compilation("local", bindings, query))), "local")
+    except Unsupported as lacking:
+        raise Unsupported("spark", lacking.what) from None
+
+
+def _may_be_asked(condition: Expr, node: TableReader) -> bool:
+    """Whether a condition compares the reader's own columns with constants."""
+
+    def plain(part: Expr) -> bool:
+        match part:
+            case ColumnRef():
+                return part.column in node.columns
+            case Call():
+                return part.function.name in _COMPARISONS and len(part.args) == 2
+            case Const() | ParamRef() | And() | Or() | Not() | IsNull() | InList():
+                return True
+        return False
+
+    return all(plain(part) and (part.type.pg in _THE_SAME) for part in condition.walk())

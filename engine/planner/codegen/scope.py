@@ -1,0 +1,96 @@
+"""What the parts of one compilation share: the engine, the bindings, fresh names; and how columns are written where.
+
+A `Scope` says how each column of a SELECT's FROM clause is written there. Scopes nest as the SELECTs do: a column that is
+not found here is an outer query's, and since every alias is unique in the statement it can be named from inside as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import field
+from itertools import count
+from typing import TYPE_CHECKING, Any
+
+from sqlglot import exp
+
+from engine.contracts.executor import EngineName
+from engine.plan_ir.expr import Column
+from engine.plan_ir.logical import Node
+from engine.sql.trees.build import QueryTree
+from engine.sql.trees.unsupported import Unsupported
+from wire.dataclass import dataclass
+
+if TYPE_CHECKING:
+    from engine.planner.codegen.scans import Scan
+
+
+@dataclass(frozen=True, slots=True)
+class Bindings:
+    """What a statement is executed with, in canonical values (`engine.plan_ir.expr`).
+
+    parameters: by number, from 1. context: by the name of a `ContextRef`. time_zone: the session's.
+    """
+
+    parameters: Mapping[int, Any] = field(default_factory=dict)
+    context: Mapping[str, Any] = field(default_factory=dict)
+    time_zone: str = "UTC"
+
+
+@dataclass(slots=True)
+class Compilation:
+    """One statement on its way to one engine.
+
+    query: compiles a plan into a complete query, its columns labelled (`engine.planner.codegen.relations`).
+    ctes: the columns of each common table expression in sight, by its id.
+    hoisted, recursive: the statement's own WITH; in_place: ids of those defined elsewhere; recursing: of those whose
+        recursive term is being compiled.
+    watched: ids (Python's) of the nodes that `engine.planner.codegen.interruptible` is about.
+    scans: what Spark's tasks read through DuckDB, by the names that the statement has for it (`engine.planner.codegen.scans`).
+    """
+
+    engine: EngineName
+    bindings: Bindings
+    query: Callable[[Node, Scope], QueryTree]
+    ctes: dict[int, tuple[Column, ...]] = field(default_factory=dict)
+    hoisted: list[exp.CTE] = field(default_factory=list)
+    recursive: bool = False
+    in_place: set[int] = field(default_factory=set)
+    recursing: set[int] = field(default_factory=set)
+    watched: frozenset[int] = frozenset()
+    scans: dict[str, Scan] = field(default_factory=dict)
+    _aliases: count[int] = field(default_factory=lambda: count(1))
+
+    def alias(self) -> str:
+        """A fresh name for a table."""
+        return f"t{next(self._aliases)}"
+
+    def unsupported(self, what: str) -> Unsupported:
+        return Unsupported(self.engine, what)
+
+
+@dataclass(slots=True)
+class Scope:
+    """How columns are written at one place of a statement."""
+
+    compilation: Compilation
+    columns: dict[int, exp.Expression] = field(default_factory=dict)
+    outer: Scope | None = None
+
+    @property
+    def engine(self) -> EngineName:
+        return self.compilation.engine
+
+    @property
+    def is_inside(self) -> bool:
+        """Whether an outer query has columns that may be told here."""
+        return self.outer is not None and (bool(self.outer.columns) or self.outer.is_inside)
+
+    def column(self, column: Column) -> exp.Expression:
+        """The column as it is written here: the caller's own copy."""
+        scope: Scope | None = self
+        while scope is not None:
+            tree = scope.columns.get(column.id)
+            if tree is not None:
+                return tree.copy()
+            scope = scope.outer
+        raise AssertionError(f"column {column.label} ({column.name}) is out of reach")

@@ -1,0 +1,150 @@
+"""Set operations and common table expressions.
+
+A common table expression that refers to nothing around it goes to the statement's own WITH, wherever it was written: names
+are unique, and both engines like it best there. One that does refer to an outer query or to a recursion stays in place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from sqlglot import exp
+
+from engine.plan_ir.expr import Column
+from engine.plan_ir.free_columns import free_columns
+from engine.plan_ir.logical import Aggregator, Cte, CteReader, Node, SetOperation, With
+from engine.plan_ir.rewrite import walk_all
+from engine.planner.codegen.block import Block
+from engine.planner.codegen.expressions import with_digits
+from engine.planner.codegen.scope import Scope
+from engine.sql.trees.build import QueryTree, column, label, table_alias
+from engine.sql.trees.keys import needs_key
+
+Relation = Callable[[Node, Scope], Block]
+_CLASSES: dict[str, type[exp.Union] | type[exp.Intersect] | type[exp.Except]] = {
+    "union": exp.Union,
+    "intersect": exp.Intersect,
+    "except": exp.Except,
+}
+
+
+def set_operation(node: SetOperation, scope: Scope, relation: Relation) -> Block:
+    """UNION, INTERSECT or EXCEPT, a chain of one kind without parentheses."""
+    distinct = not node.all
+    if (distinct or node.kind != "union") and _need_keys(node.columns, scope):
+        if node.kind == "union":
+            return relation(Aggregator(node.columns, replace(node, all=True), node.columns), scope)
+        raise scope.compilation.unsupported(f"{node.kind.upper()} over values whose equals differ in store")
+    left, right = (_operand(side, node.columns, scope, relation) for side in (node.left, node.right))
+    kind = _CLASSES[node.kind]
+    chains = type(left) is kind and bool(left.args.get("distinct")) == distinct and not left.args.get("with_")
+    query = kind(this=left if chains else _enclosed(left), expression=_enclosed(right), distinct=distinct)
+    return _whole(query, node.columns, scope)
+
+
+def _need_keys(columns: Sequence[Column], scope: Scope) -> bool:
+    return any(needs_key(c.type, scope.engine) for c in columns)
+
+
+def _operand(node: Node, columns: Sequence[Column], scope: Scope, relation: Relation) -> QueryTree:
+    """One side, labelled as the operation's columns are and with their digits."""
+    block = relation(node, scope)
+    labels = [c.label for c in columns]
+    pairs = list(zip(node.columns, columns, strict=True))
+    same = all((a.type.precision, a.type.scale) == (b.type.precision, b.type.scale) for a, b in pairs)
+    whole = block.whole if same and list(block.scope.columns) == [c.id for c in node.columns] else None
+    if whole is not None and _relabel(whole, labels):
+        return whole
+    block = block.flat()
+    trees = [with_digits(block.scope.column(a), a.type, b.type, block.scope) for a, b in pairs]
+    return block.close_trees(trees, labels)
+
+
+def _relabel(query: QueryTree, labels: Sequence[str]) -> bool:
+    """Gives the columns of an operation other labels, in its first SELECT, where they come from; False if that is not
+    in plain sight."""
+    first: exp.Expression = query
+    while isinstance(first, exp.SetOperation):
+        first = first.this
+    if not isinstance(first, exp.Select):
+        return False
+    for alias, name in zip(first.expressions, labels, strict=False):
+        alias.set("alias", label(name))
+    return True
+
+
+def _enclosed(query: QueryTree) -> exp.Expression:
+    """An operand in parentheses where it has clauses, or an operation, of its own."""
+    clauses = ("order", "limit", "offset", "with_")
+    if isinstance(query, exp.SetOperation) or any(query.args.get(clause) for clause in clauses):
+        return exp.Subquery(this=query)
+    return query
+
+
+def _whole(query: QueryTree, columns: Sequence[Column], scope: Scope) -> Block:
+    """A block that is a complete query; its columns are in reach once it is a derived table."""
+    scope.columns = {c.id: exp.column(c.label) for c in columns}
+    return Block(scope, whole=query)
+
+
+def cte_name(id_: int) -> str:
+    return f"w{id_}"
+
+
+def cte_reader(node: CteReader, scope: Scope) -> Block:
+    alias = scope.compilation.alias()
+    produced = scope.compilation.ctes[node.cte]
+    scope.columns = {c.id: column(p.label, alias) for c, p in zip(node.columns, produced, strict=True)}
+    return Block(scope, exp.Table(this=label(cte_name(node.cte)), alias=table_alias(alias)))
+
+
+def with_(node: With, scope: Scope, relation: Relation) -> Block:
+    """The body, with its common table expressions hoisted, or before it."""
+    compilation = scope.compilation
+    kept: list[exp.CTE] = []
+    for cte in node.ctes:
+        compilation.ctes[cte.id] = cte.plan.columns
+        definition = _definition(cte, scope, relation)
+        if _stays(cte, scope):
+            kept.append(definition)
+            compilation.in_place.add(cte.id)
+        else:
+            compilation.hoisted.append(definition)
+            compilation.recursive = compilation.recursive or cte.step is not None
+    body = relation(node.body, scope)
+    if not kept:
+        return body
+    query = body.close(node.body.columns)
+    assert not query.args.get("with_")
+    recursive = any(cte.step is not None for cte in node.ctes)
+    query.set("with_", exp.With(expressions=kept, recursive=recursive))
+    return _whole(query, node.body.columns, Scope(compilation, {}, scope.outer))
+
+
+def _stays(cte: Cte, scope: Scope) -> bool:
+    plans = [cte.plan] if cte.step is None else [cte.plan, cte.step]
+    compilation = scope.compilation
+    readers = {n.cte for plan in plans for n in walk_all(plan) if isinstance(n, CteReader)} - {cte.id}
+    bound = compilation.in_place | compilation.recursing
+    return bool(readers & bound) or any(free_columns(plan) for plan in plans)
+
+
+def _definition(cte: Cte, scope: Scope, relation: Relation) -> exp.CTE:
+    query = _operand(cte.plan, cte.plan.columns, scope, relation)
+    if cte.step is not None:
+        query = _recursion(cte, query, cte.step, scope, relation)
+    labels = [c.label for c in cte.plan.columns]
+    return exp.CTE(this=query, alias=table_alias(cte_name(cte.id), labels))
+
+
+def _recursion(cte: Cte, base: QueryTree, step: Node, scope: Scope, relation: Relation) -> QueryTree:
+    if scope.engine == "spark" and not cte.union_all:
+        raise scope.compilation.unsupported("WITH RECURSIVE with UNION that is not ALL")
+    if not cte.union_all and _need_keys(cte.plan.columns, scope):
+        # The engine drops rows that are the same, and would go on with rows that are equal to earlier ones.
+        raise scope.compilation.unsupported("WITH RECURSIVE with UNION over values whose equals differ in store")
+    scope.compilation.recursing.add(cte.id)
+    recursive = _operand(step, cte.plan.columns, scope, relation)
+    scope.compilation.recursing.discard(cte.id)
+    return exp.Union(this=_enclosed(base), expression=_enclosed(recursive), distinct=not cte.union_all)

@@ -1,0 +1,46 @@
+"""AND and OR as values: PostgreSQL computes operands from the left until one decides, so what follows may not raise an error.
+
+DuckDB does the same where it selects rows (WHERE, ON, CASE WHEN). Elsewhere (select lists, FILTER, below NOT) it computes all
+operands for all rows, and `b <> 0 AND 3 / b = 1` divides by zero. There a CASE computes an operand that may raise an error, only
+for rows that the operands before it leave open. Those are written twice, so this is not done for subqueries and volatile functions.
+
+Source: PostgreSQL 15, execExprInterp.c (EEOP_BOOL_AND_STEP, EEOP_BOOL_OR_STEP).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from sqlglot import exp
+
+from engine.plan_ir.expr import Call, Expr, Subquery
+from engine.planner.codegen.block import is_volatile
+from engine.sql.trees.build import case, conjunction, disjunction, negated
+
+#: Operators that raise no errors whatever their operands are.
+_SAFE: Final = frozenset({"=", "<>", "<", "<=", ">", ">=", "~~", "!~~", "~~*", "!~~*", "^@", "@>", "<@", "&&"})
+#: How deep CASEs are nested: long lists of operands are generated, and what may raise an error comes first in few of them.
+_DEPTH_MAX: Final = 8
+
+
+def junction(exprs: Sequence[Expr], trees: Sequence[exp.Expression], *, every: bool, depth: int = 0) -> exp.Expression:
+    """The value of AND (`every`) or OR over operands, given as expressions and as trees."""
+    join = conjunction if every else disjunction
+    place = next((number for number in range(1, len(exprs)) if may_raise(exprs[number])), 0)
+    if not place or depth == _DEPTH_MAX or not all(map(_repeatable, exprs[:place])):
+        return join(trees)
+    before = join(trees[:place])
+    rest = junction(exprs[place:], trees[place:], every=every, depth=depth + 1)
+    decided = negated(before) if every else before
+    return case([(decided.copy(), exp.Boolean(this=not every))], join([before, rest]))
+
+
+def may_raise(expr: Expr) -> bool:
+    """Whether computing an expression may raise an error, as far as its functions tell."""
+    calls = (part for part in expr.walk() if isinstance(part, Call))
+    return any(call.function.kind != "operator" or call.function.name not in _SAFE for call in calls)
+
+
+def _repeatable(expr: Expr) -> bool:
+    return not is_volatile(expr) and not any(isinstance(part, Subquery) for part in expr.walk())

@@ -1,0 +1,117 @@
+"""Long lists and tables of constants for DuckDB: a literal a column that it reads as rows, instead of an expression a value.
+
+`x IN (1, 2, ...)` costs DuckDB several passes over as many expressions, during which it looks for no interrupt: 200,000 numbers
+take it ten seconds. The same numbers as one text, `x IN (SELECT CAST(UNNEST(FROM_JSON('["1","2",...]', ...)) AS INTEGER))`, are
+read by vectorised functions and looked up in a hash table. So it is with VALUES of many rows. The answer is the same where the
+condition of a WHERE or HAVING stands: what is null on the left, or meets a null in the list and no equal, is not kept either way.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Mapping, Sequence
+from decimal import Decimal
+from typing import Any, Final
+
+from sqlglot import exp
+
+from engine.common.sql_type import SqlType
+from engine.contracts.executor import EngineName
+from engine.plan_ir.expr import Const, Constants, Expr, InList
+from engine.plan_ir.logical import Values
+from engine.sql.trees.build import aliased, call, cast, column, string, table_alias
+from engine.sql.trees.literals import fits
+from engine.sql.trees.storage_types import storage_type
+from wire.types import pg_types as t
+
+#: Below, a list is short to plan, and readers of files look into it for row groups that they need not read.
+_LONG: Final = 1000
+_INTEGERS: Final = (t.INT2, t.INT4, t.INT8)
+_TEXTS: Final = (t.TEXT, t.VARCHAR)
+
+
+def is_long(expr: Expr, engine: EngineName) -> bool:
+    """Whether the expression is IN over a list that is better read as rows."""
+    if engine != "local" or not isinstance(expr, InList) or not isinstance(expr.items, Constants):
+        return False
+    return expr.items.type.pg is expr.arg.type.pg and expr.items.type.pg in (*_INTEGERS, *_TEXTS)
+
+
+def rows(items: Sequence[Expr]) -> exp.Expression:
+    """The values of a long list as a query of one column."""
+    assert isinstance(items, Constants), "a long list"
+    typ = items.type
+    column = _column(items.values, typ)
+    assert column is not None, "types whose values all have a text"
+    return exp.Subquery(this=exp.Select(expressions=[_typed(call("UNNEST", column), typ)]))
+
+
+def table(node: Values, alias: str, engine: EngineName) -> exp.Expression | None:
+    """Many rows of constants as a relation of that name, its columns labelled; None where they are few or of other types."""
+    if engine != "local" or len(node.rows) < _LONG or not node.columns:
+        return None
+    cells = zip(*node.rows, strict=True)
+    texts = [_column_of(column.type, values) for column, values in zip(node.columns, cells, strict=True)]
+    known = [text for text in texts if text is not None]
+    if len(known) < len(texts):
+        return None
+    lists = [aliased(call("UNNEST", text), c.label) for text, c in zip(known, node.columns, strict=True)]
+    zipped = exp.Subquery(this=exp.Select(expressions=lists), alias=table_alias(alias))
+    typed = [aliased(_typed(column(c.label, alias), c.type), c.label) for c in node.columns]
+    return exp.Subquery(this=exp.Select(expressions=typed, from_=exp.From(this=zipped)), alias=table_alias(alias))
+
+
+def _column_of(typ: SqlType, cells: Sequence[Expr]) -> exp.Expression | None:
+    values = [cell.value for cell in cells if isinstance(cell, Const) and cell.type.pg is typ.pg]
+    return _column(values, typ) if len(values) == len(cells) else None
+
+
+def _column(values: Sequence[Any], typ: SqlType) -> exp.Expression | None:
+    """A list of the values' texts; None where one has none that a cast would read as itself."""
+    text_of = _TEXTS_OF.get(typ.pg)
+    if text_of is None:
+        return None
+    try:
+        texts = [None if value is None else text_of(value, typ) for value in values]
+    except _NoText:
+        return None
+    return call(
+        "FROM_JSON", string(json.dumps(texts, ensure_ascii=False, separators=(",", ":"))), string('["VARCHAR"]')
+    )
+
+
+def _typed(text: exp.Expression, typ: SqlType) -> exp.Expression:
+    return text if typ.pg in _TEXTS else cast(text, storage_type(typ, "local"))
+
+
+class _NoText(Exception):
+    """A value that is not told as text."""
+
+
+def _integer(value: int, _typ: SqlType) -> str:
+    return str(value)
+
+
+def _numeric(value: Decimal, typ: SqlType) -> str:
+    if not value.is_finite() or not fits(value, typ):
+        raise _NoText
+    return format(value, "f")
+
+
+def _float(value: float, _typ: SqlType) -> str:
+    if not math.isfinite(value):
+        raise _NoText
+    return repr(float(value))
+
+
+def _text(value: str, _typ: SqlType) -> str:
+    return value
+
+
+_TEXTS_OF: Final[Mapping[t.PgType, Callable[[Any, SqlType], str]]] = {
+    **dict.fromkeys(_INTEGERS, _integer),
+    **dict.fromkeys(_TEXTS, _text),
+    t.NUMERIC: _numeric,
+    t.FLOAT8: _float,
+}

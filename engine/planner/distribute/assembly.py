@@ -1,0 +1,247 @@
+"""The physical plan under construction: fragments cut so far, edges, fresh numbers, and what every operator may ask.
+
+An exchange cuts a flow: what has grown becomes a fragment, and a new flow begins with `Receive` on the members where the rows
+go. Fragments are cut producers first, so that their order is topological; one that nobody receives from in the end (its rows
+turned out to be read where they are needed) is left out by `finish`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import field, replace
+from itertools import count
+from typing import Any
+
+from engine.catalog.model.objects import SystemTable
+from engine.common import sql_type as st
+from engine.common.sql_type import SqlType
+from engine.contracts.executor import EngineName
+from engine.plan_ir.expr import Column, ColumnRef, Const
+from engine.plan_ir.logical import Evaluator, Node, Sort, TableReader
+from engine.plan_ir.physical import (
+    Edge,
+    Fragment,
+    HashRouter,
+    Instance,
+    MirrorRouter,
+    RangeRouter,
+    Receive,
+    Router,
+    SingleRouter,
+    Synchronizer,
+    Unsynchronized,
+)
+from engine.plan_ir.rewrite import rewrite_plan, walk_all
+from engine.planner.distribute.flow import Flow
+from engine.planner.optimizer.cardinality import Estimate, estimate
+from wire.dataclass import dataclass
+from wire.types import pg_types as t
+
+
+class NotDistributable(Exception):
+    """The plan has something that cannot cross an edge; the text says what."""
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """Where a plan may run.
+
+    members: those that read data, the initiator among them or not. pinned: the member of each file that only it can read.
+    parameters: canonical values by number. mirror_limit: bytes up to which one side of a join is given to all.
+    gather_limit: bytes of partial results up to which they are put together on the initiator.
+    engine: which engine the fragments without inputs run on.
+    """
+
+    members: tuple[str, ...]
+    initiator: str
+    pinned: Mapping[str, str] = field(default_factory=dict)
+    parameters: Mapping[int, Any] = field(default_factory=dict)
+    mirror_limit: int = 4 << 20
+    gather_limit: int = 1 << 20
+    engine: EngineName = "local"
+
+
+class Assembly:
+    """See the module's docstring. `plan`: the flow of a logical node (`engine.planner.distribute.operators`). arrival: a column of
+    numbers that each instance may give by itself (`Mutate.arrival`)."""
+
+    def __init__(
+        self, setting: Setting, plan: Callable[[Node, Assembly], Flow], root: Node, arrival: Column | None = None
+    ) -> None:
+        self.setting = setting
+        self.arrival = arrival
+        self._plan = plan
+        self._columns = count(1 + max((c.id for node in walk_all(root) for c in node.columns), default=0))
+        self._readers = count(1)
+        self._edges: dict[int, Edge] = {}
+        self._fragments: list[Fragment] = []
+        self._pinned: dict[tuple[int, int, int], bool] = {}
+
+    # -- fresh things ------------------------------------------------------------------------------------------------
+
+    def column(self, typ: SqlType, name: str = "") -> Column:
+        return Column(next(self._columns), name, typ)
+
+    def reader(self) -> int:
+        """A number for a reader that reads splits."""
+        return next(self._readers)
+
+    def here(self) -> tuple[Instance, ...]:
+        """One instance, on the initiator."""
+        return (Instance(self.setting.initiator),)
+
+    def is_here(self, flow: Flow) -> bool:
+        """Whether all of the flow's rows are on the initiator."""
+        return flow.members == (self.setting.initiator,)
+
+    # -- flows -------------------------------------------------------------------------------------------------------
+
+    def flow(self, node: Node) -> Flow:
+        """The flow of a logical node, all of its stages done."""
+        flow = self.unfinished_flow(node)
+        return flow if flow.limit is None else self.gather(flow)
+
+    def unfinished_flow(self, node: Node) -> Flow:
+        """The same, where a LIMIT's second stage may be left to the caller (`Flow.limit`)."""
+        return self._plan(node, self)
+
+    def gather(self, flow: Flow, *, member: str | None = None) -> Flow:
+        """The flow's rows in one place: on the initiator unless said otherwise, in the order that they have."""
+        target = member or self.setting.initiator
+        if flow.members == (target,):
+            return flow
+        moved = self.in_order(flow, lambda below: self.exchange(below, SingleRouter(), (Instance(target),)))
+        node, order = moved.node, flow.order
+        if flow.limit is not None:
+            node = replace(flow.limit, input=node)
+            order = order if {key.column for key in order} <= set(node.columns) else ()
+        return replace(moved, node=node, order=order)
+
+    def in_order(self, flow: Flow, move: Callable[[Flow], Flow]) -> Flow:
+        """The flow, moved, and sorted where the rows arrive if they have an order; below its sets, if it has any of these."""
+        below = flow.before_sets if flow.order and flow.before_sets is not None else flow
+        moved = move(below)
+        node = Sort(moved.node.columns, moved.node, below.order) if below.order else moved.node
+        if below is flow:
+            return replace(moved, node=node, order=flow.order)
+        moved = replace(moved, node=node, order=below.order)
+        inputs = (*moved.inputs, *(edge for edge in flow.inputs if edge not in below.inputs))
+        above = rewrite_plan(flow.node, lambda part: node if part is below.node else part)
+        return replace(moved, node=above, inputs=inputs, order=flow.order, before_sets=moved)
+
+    def for_output(self, flow: Flow, node: Node) -> Flow:
+        """The flow where `node` may be computed of it: on the initiator, if the node's columns cannot go there."""
+        return flow if all(map(is_carriable, node.columns)) else self.gather(flow)
+
+    def mirror(self, flow: Flow, targets: Sequence[Instance]) -> Flow:
+        """All of the flow's rows on each of the targets' members."""
+        return self.exchange(flow, MirrorRouter(), tuple(Instance(i.member) for i in targets))
+
+    def exchange(
+        self,
+        flow: Flow,
+        router: Router,
+        targets: tuple[Instance, ...],
+        columns: tuple[Column, ...] | None = None,
+        synchronizer: Synchronizer | None = None,
+    ) -> Flow:
+        """Cut the flow and go on where its rows arrive. columns: those that cross, all of them unless said.
+
+        Raises NotDistributable for columns that cannot.
+        """
+        node = flow.node
+        if columns is None:
+            node = self._some_column(node)
+            columns = node.columns
+        if isinstance(router, (HashRouter, RangeRouter)) and self.engine(flow) == "spark":
+            # Its tasks part the rows that they send, so the keys are among the columns that cross.
+            columns = (*columns, *(key for key in router.keys if key not in columns))
+        check_carriable(columns)
+        edge = len(self._edges) + 1
+        fragment = len(self._fragments) + 1
+        self._fragments.append(self._fragment(fragment, node, flow, edge))
+        self._edges[edge] = Edge(edge, fragment, 0, columns, router, synchronizer or Unsynchronized())
+        return Flow(Receive(columns, edge), targets, (edge,), size=flow.size)
+
+    def _fragment(self, number: int, node: Node, flow: Flow, output: int | None) -> Fragment:
+        engine = self.engine(flow)
+        readers = {part.reader for part in walk_all(node) if isinstance(part, TableReader) and part.reader}
+        told = {reader for instance in flow.instances for reader in instance.splits}
+        assert readers <= told, f"readers {readers - told} of fragment {number} have no splits"
+        return Fragment(number, node, flow.instances, flow.inputs, output, engine, self._why(engine, node, flow))
+
+    def _why(self, engine: EngineName, node: Node, flow: Flow) -> str:
+        if flow.inputs:
+            return "it reads what other fragments send"
+        if engine == "local":
+            return "it reads its splits in place"
+        return "it reads pinned tables" if self.is_pinned(node) else "it reads and writes files of its own"
+
+    def engine(self, flow: Flow) -> EngineName:
+        """Which engine runs the fragment that the flow would be now: Spark reads tables, and nothing else."""
+        return "local" if flow.inputs else self.setting.engine
+
+    def _some_column(self, node: Node) -> Node:
+        """A row without columns is lost on the way: such a node gets one."""
+        if node.columns:
+            return node
+        typ = st.of(t.INT4)
+        return Evaluator((self.column(typ, "row"),), node, (Const(typ, 1),))
+
+    def is_mirrored(self, edge: int) -> bool:
+        """Whether every instance of the consumer gets all that the edge carries."""
+        return isinstance(self._edges[edge].router, MirrorRouter)
+
+    # -- questions about logical nodes -------------------------------------------------------------------------------
+
+    def is_pinned(self, node: Node) -> bool:
+        """Whether something below is readable on one member only."""
+        return any(self._is_pinned(part) for part in walk_all(node))
+
+    def _is_pinned(self, node: Node) -> bool:
+        if not isinstance(node, TableReader):
+            return False
+        if isinstance(node.table, SystemTable):
+            return True
+        key = (node.table.oid, node.table.version, len(node.table.files))
+        if key not in self._pinned:
+            self._pinned[key] = any(file in self.setting.pinned for file in node.table.files)
+        return self._pinned[key]
+
+    def rows(self, node: Node) -> Estimate:
+        """About how many rows a relation has."""
+        return estimate(node, self.setting.parameters)
+
+    # -- the end -----------------------------------------------------------------------------------------------------
+
+    def finish(self, flow: Flow) -> tuple[tuple[Fragment, ...], tuple[Edge, ...]]:
+        """The plan whose root fragment the flow is: what it receives from, directly or not."""
+        assert flow.members == (self.setting.initiator,), "the root runs on the initiator"
+        root = self._fragment(len(self._fragments) + 1, flow.node, flow, None)
+        kept: dict[int, Fragment] = {}
+        edges: dict[int, Edge] = {}
+        waiting = [root]
+        sources = {edge.id: edge.source for edge in self._edges.values()}
+        by_id = {fragment.id: fragment for fragment in self._fragments}
+        while waiting:
+            fragment = waiting.pop()
+            kept[fragment.id] = fragment
+            for number in fragment.inputs:
+                edges[number] = replace(self._edges[number], target=fragment.id)
+                waiting.append(by_id[sources[number]])
+        return tuple(kept[i] for i in sorted(kept)), tuple(edges[i] for i in sorted(edges))
+
+
+def is_carriable(column: Column) -> bool:
+    """Whether an edge's schema can say the column's type: an array's does not tell its dimensions."""
+    return not (column.type.pg.is_array or column.type.pg.is_row)
+
+
+def check_carriable(columns: Sequence[Column]) -> None:
+    for column in columns:
+        if not is_carriable(column):
+            raise NotDistributable(f"values of type {column.type} do not cross between members")
+
+
+def references_to(columns: Sequence[Column]) -> tuple[ColumnRef, ...]:
+    return tuple(ColumnRef(column.type, column) for column in columns)

@@ -1,0 +1,69 @@
+"""By which equalities of its condition a join's sides can be brought together, and the keys as columns that a router goes by."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from engine.plan_ir.conjuncts import conjuncts
+from engine.plan_ir.expr import Call, Column, ColumnRef, Expr, IsDistinct, Subquery
+from engine.plan_ir.free_columns import references
+from engine.plan_ir.logical import Evaluator, Join, Node
+from engine.planner.codegen.block import is_volatile
+from engine.planner.distribute.assembly import Assembly, references_to
+from engine.planner.distribute.flow import Flow
+from engine.planner.distribute.hashing import hash_class
+from wire.dataclass import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Equality:
+    """An expression of each side. Two nulls are equal in some (IS NOT DISTINCT FROM), so a router sends them to one place."""
+
+    left: Expr
+    right: Expr
+
+
+def equalities(node: Join) -> Iterator[Equality]:
+    """Those between the sides, whichever way round, over types that are hashed alike."""
+    for part in conjuncts(node.condition):
+        found = _equality(part, node)
+        if found is not None:
+            yield found
+
+
+def _equality(part: Expr, node: Join) -> Equality | None:
+    if isinstance(part, IsDistinct) and part.negated:
+        sides = part.left, part.right
+    elif isinstance(part, Call) and part.function.kind == "operator" and part.function.name == "=":
+        sides = part.args[0], part.args[1]
+    else:
+        return None
+    for left, right in (sides, sides[::-1]):
+        if _is_of(left, node.left) and _is_of(right, node.right):
+            classes = {hash_class(left.type.pg), hash_class(right.type.pg)}
+            return Equality(left, right) if len(classes) == 1 and None not in classes else None
+    return None
+
+
+def _is_of(expr: Expr, side: Node) -> bool:
+    used = set(references(expr))
+    simple = not is_volatile(expr) and not any(isinstance(part, Subquery) for part in expr.walk())
+    return simple and bool(used) and used <= set(side.columns)
+
+
+def with_keys(flow: Flow, keys: Sequence[Expr], assembly: Assembly) -> tuple[Flow, tuple[Column, ...]]:
+    """The flow with a column for each key: those that are none are computed, for a router alone."""
+    carried = flow.node.columns
+    columns, computed = [], []
+    for key in keys:
+        if isinstance(key, ColumnRef):
+            columns.append(key.column)
+        else:
+            column = assembly.column(key.type, "key")
+            columns.append(column)
+            computed.append((column, key))
+    if computed:
+        emit = (*references_to(carried), *(key for _, key in computed))
+        flow = replace(flow, node=Evaluator((*carried, *(column for column, _ in computed)), flow.node, emit))
+    return flow, tuple(columns)

@@ -1,0 +1,80 @@
+"""A logical stream as it will flow: the open piece of plan that makes it, and where that runs.
+
+A `Flow` is a fragment that has not been cut yet. Operators that need no movement of rows grow it; an exchange cuts it
+(`engine.planner.distribute.assembly`) and begins another. Its *distribution* is told by three things: how many instances it has
+(one: all rows are in one place), by which columns its rows are parted over them, and in which order each instance gives them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from engine.plan_ir.expr import Column
+from engine.plan_ir.logical import Limit, Node, Ordering
+from engine.plan_ir.physical import Instance
+from wire.dataclass import dataclass
+
+#: Ids of columns that hold equal values in each row.
+Equals = frozenset[int]
+
+
+@dataclass(frozen=True, slots=True)
+class Flow:
+    """See the module's docstring.
+
+    node: the piece of plan. inputs: the edges that it reads.
+    parted: rows that agree in these columns are in one instance; None: nothing is known. Each key is a set of columns that
+        are equal to one another, in the order in which the keys were hashed.
+    by_range: the readers' own columns (one of each reader that reads splits) by whose values the readers' splits were made, if
+        that is how the rows are parted: where a value is then follows from the files, and from no hash.
+    order: every instance gives its rows in this order, by columns of `node`.
+    in_turn: whether each instance's rows precede the next one's in that order.
+    before_sets: the flow below a PROJECT SET over rows in order. No key tells the rows of a set apart, so where streams are not
+        merged but sorted again, it is this flow's that are, and the sets run after that.
+    limit: a LIMIT whose first stage each instance has done, and whose second is still to be done over all of them.
+    size: bytes of column data below it, as far as known: what a choice between moving one side or the other goes by.
+    """
+
+    node: Node
+    instances: tuple[Instance, ...]
+    inputs: tuple[int, ...] = ()
+    parted: tuple[Equals, ...] | None = None
+    by_range: tuple[Column, ...] = ()
+    order: Ordering = ()
+    in_turn: bool = False
+    before_sets: Flow | None = None
+    limit: Limit | None = None
+    size: int = 0
+
+    @property
+    def members(self) -> tuple[str, ...]:
+        return tuple(instance.member for instance in self.instances)
+
+    @property
+    def is_single(self) -> bool:
+        """Whether all rows are in one place."""
+        return len(self.instances) == 1
+
+    def has_groups_of(self, keys: Iterable[Column]) -> bool:
+        """Whether rows that agree in `keys` are in one instance."""
+        if self.is_single:
+            return True
+        ids = {key.id for key in keys}
+        return bool(self.parted) and all(equals & ids for equals in self.parted or ())
+
+
+def same_places(flows: Sequence[Flow]) -> bool:
+    """Whether the flows run on the same members, in the same order."""
+    return len({flow.members for flow in flows}) == 1
+
+
+def together(flows: Sequence[Flow]) -> tuple[tuple[Instance, ...], tuple[int, ...]]:
+    """(instances, inputs) of the fragment that several flows grow into: on every member where one of them is."""
+    instances: dict[str, Instance] = {}
+    for flow in flows:
+        for instance in flow.instances:
+            before = instances.get(instance.member, Instance(instance.member))
+            splits, within = {**before.splits, **instance.splits}, {**before.within, **instance.within}
+            instances[instance.member] = Instance(instance.member, splits, within)
+    inputs = tuple(edge for flow in flows for edge in flow.inputs)
+    return tuple(instances.values()), inputs

@@ -1,0 +1,253 @@
+"""The order of inner joins, so that few rows are left by the time that many would move, and each exchange has an equality to go by.
+
+An engine that is given a whole query orders its joins itself; here fragments are cut between them, and `FROM a, b, c WHERE ...`
+is at first a product of a and b. So a group of inner and cross joins, with the filter above it, is taken apart into relations and
+conjuncts and built anew, left-deep: the largest relation first, since it is the one that should not move, then always one that an
+equality connects with what is there. Of these
+
+1. those that move nothing come first: relations that every instance reads whole (`everywhere`), and those whose files lie beside
+   the largest one's (`side_by_side`), unless they would multiply the rows;
+2. then the one that leaves the fewest rows (`engine.planner.optimizer.cardinality`); of equals, the smallest;
+3. what nothing connects comes last.
+
+Each conjunct goes to the first join where all that it names is there. An equality that every branch of an OR has is taken out of
+it, besides staying in it, and so is what every branch says of one relation: the OR of that goes to the relation (PostgreSQL's
+orclauses.c). A condition with a subquery that stands for itself goes to the relation that it concerns. A correlated one is dear,
+as each instance asks it of a whole table: it waits for the joins that move nothing, and is done before the first that does.
+
+Taking the smallest relation instead was tried first: TPC-H's query 5 then joins customers with suppliers of the same nation
+before it looks at the orders, and has sixty rows for each of lineitem's. Within a fragment the order does not matter: there the
+engine chooses again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+
+from engine.common import sql_type as st
+from engine.plan_ir.conjuncts import conjunction, conjuncts
+from engine.plan_ir.expr import Call, Column, ColumnRef, Expr, Or, Subquery
+from engine.plan_ir.free_columns import free_columns, references
+from engine.plan_ir.logical import Evaluator, Join, JoinKind, Node, TableReader
+from engine.plan_ir.rewrite import map_inputs
+from engine.planner.codegen.block import is_volatile
+from engine.planner.distribute.assembly import Assembly, references_to
+from engine.planner.distribute.colocated_join import keyed, readings_of
+from engine.planner.distribute.narrow import narrow
+from engine.planner.distribute.replicated import is_read_whole
+from engine.planner.distribute.splits_by_key import Keyed
+from engine.planner.optimizer.cardinality import Estimate, filtered
+from engine.planner.optimizer.cardinality import joined as estimated_join
+from wire.dataclass import dataclass
+from wire.types import pg_types as t
+
+
+def order_joins(node: Node, assembly: Assembly) -> Node:
+    """The plan with its groups of inner joins in order, of no more columns than are used above them; those inside of
+    expressions are left to the engine."""
+    return narrow(_ordered(node, assembly))
+
+
+def _ordered(node: Node, assembly: Assembly) -> Node:
+    if isinstance(node, Evaluator) and _is_group(node.input):
+        relations, conditions = _taken_apart(node.input)
+        joined, rest = _rebuilt(relations, [*conditions, *conjuncts(node.filter)], assembly)
+        return replace(node, input=joined, filter=conjunction(rest))
+    if _is_group(node):
+        joined, rest = _rebuilt(*_taken_apart(node), assembly)
+        return Evaluator(node.columns, joined, references_to(node.columns), conjunction(rest))
+    return map_inputs(node, lambda child: _ordered(child, assembly))
+
+
+def _is_group(node: Node) -> bool:
+    return isinstance(node, Join) and node.kind in ("inner", "cross") and not node.lateral
+
+
+def _taken_apart(node: Node) -> tuple[list[Node], list[Expr]]:
+    """The relations that a group joins, and its conditions."""
+    if not (isinstance(node, Join) and _is_group(node)):
+        return [node], []
+    left, right = _taken_apart(node.left), _taken_apart(node.right)
+    return left[0] + right[0], [*left[1], *right[1], *conjuncts(node.condition)]
+
+
+def _rebuilt(nodes: list[Node], parts: list[Expr], assembly: Assembly) -> tuple[Node, tuple[Expr, ...]]:
+    """(the relations joined, the conditions that stay above them)."""
+    nodes = [_ordered(node, assembly) for node in nodes]
+    movable, rest = _parted(parts)
+    nodes = [_with_filter(node, _implied(movable, node)) for node in nodes]
+    nodes, rest = _with_own_filters(nodes, rest)
+    return _Group(nodes, movable, rest, assembly).joined()
+
+
+# -- conditions ------------------------------------------------------------------------------------------------------
+
+
+def _parted(parts: Iterable[Expr]) -> tuple[list[Expr], list[Expr]]:
+    """Conjuncts that may stand in a join's condition, and those that stay above."""
+    movable: list[Expr] = []
+    rest: list[Expr] = []
+    for part in parts:
+        stays = is_volatile(part) or any(isinstance(p, Subquery) for p in part.walk()) or not any(references(part))
+        (rest if stays else movable).append(part)
+        if not stays and isinstance(part, Or):
+            movable += [common for common in _common(part) if common not in movable]
+    return movable, rest
+
+
+def _common(part: Or) -> Iterator[Expr]:
+    """The equalities that every branch has."""
+    first, *others = (conjuncts(branch) for branch in part.args)
+    for candidate in first:
+        if _is_equality(candidate) and all(candidate in other for other in others):
+            yield candidate
+
+
+def _implied(parts: Iterable[Expr], relation: Node) -> tuple[Expr, ...]:
+    """What follows for a relation from ORs that concern others too: of each branch, what it says of this one."""
+    implied: list[Expr] = []
+    for part in parts:
+        if isinstance(part, Or) and not _concerns(part, relation):
+            branches = [conjunction(tuple(p for p in conjuncts(b) if _concerns(p, relation))) for b in part.args]
+            known = tuple(branch for branch in branches if branch is not None)
+            if len(known) == len(branches):
+                implied.append(Or(st.of(t.BOOL), known))
+    return tuple(implied)
+
+
+def _with_own_filters(relations: Sequence[Node], parts: Sequence[Expr]) -> tuple[list[Node], list[Expr]]:
+    """Conditions with subqueries that stand for themselves, applied to the relation that they concern; and the others."""
+    filtered: list[Node] = []
+    left = list(parts)
+    for relation in relations:
+        own = tuple(part for part in left if _concerns(part, relation) and not _is_correlated(part))
+        left = [part for part in left if part not in own]
+        filtered.append(_with_filter(relation, own))
+    return filtered, left
+
+
+def _with_filter(node: Node, own: tuple[Expr, ...]) -> Node:
+    if not own:
+        return node
+    simple = not any(isinstance(part, Subquery) for expr in own for part in expr.walk())
+    if isinstance(node, TableReader) and simple:
+        return replace(node, filter=conjunction((*conjuncts(node.filter), *own)))
+    return Evaluator(node.columns, node, references_to(node.columns), conjunction(own))
+
+
+def _concerns(part: Expr, relation: Node) -> bool:
+    named = set(references(part))
+    return bool(named) and named <= set(relation.columns) and not is_volatile(part)
+
+
+def _is_correlated(part: Expr) -> bool:
+    return any(isinstance(p, Subquery) and free_columns(p.plan) for p in part.walk())
+
+
+def _is_equality(expr: Expr) -> bool:
+    return isinstance(expr, Call) and expr.function.kind == "operator" and expr.function.name == "="
+
+
+# -- the order -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Relation:
+    """A relation, or what has been joined so far. beside: where nothing has moved yet, the readers' columns by which files
+    have been dealt out; None afterwards."""
+
+    node: Node
+    estimate: Estimate
+    beside: tuple[Keyed, ...] | None = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """A relation joined next. apart: whether no equality connects it. moves: whether rows move for it, or become more."""
+
+    relation: _Relation
+    joined: _Relation
+    apart: bool
+    moves: bool
+
+    @property
+    def cost(self) -> tuple[bool, bool, float, float]:
+        return self.apart, self.moves, self.joined.estimate.rows, self.relation.estimate.rows
+
+
+class _Group:
+    """The relations of a group, one after the other.
+
+    conditions: those that may stand in a join's. rest: those that may not, and have no place yet.
+    """
+
+    def __init__(self, nodes: Sequence[Node], conditions: list[Expr], rest: list[Expr], assembly: Assembly) -> None:
+        self._assembly = assembly
+        self._left = [_Relation(node, assembly.rows(node)) for node in nodes]
+        self._conditions = conditions
+        self._rest = rest
+        self._alike: dict[tuple[int, ...], bool] = {}
+
+    def joined(self) -> tuple[Node, tuple[Expr, ...]]:
+        """(all of them joined, the conditions that stay above)."""
+        joined = max(self._left, key=lambda relation: relation.estimate.rows)
+        self._left.remove(joined)
+        while self._left:
+            step = min((self._step(joined, relation) for relation in self._left), key=lambda step: step.cost)
+            self._left.remove(step.relation)
+            if step.moves:
+                joined, relation = self._filtered(joined), self._filtered(step.relation)
+                step = self._step(joined, relation)
+            joined = step.joined
+            self._conditions = [part for part in self._conditions if not _is_within(part, joined.node.columns)]
+        # What is left of the conditions names columns of an enclosing query.
+        return _with_filter(joined.node, tuple(self._conditions)), tuple(self._rest)
+
+    def _step(self, joined: _Relation, relation: _Relation) -> _Step:
+        columns = (*joined.node.columns, *relation.node.columns)
+        fitting = tuple(part for part in self._conditions if _is_within(part, columns))
+        kind: JoinKind = "inner" if fitting else "cross"
+        node = Join(columns, kind, joined.node, relation.node, conjunction(fitting))
+        rows = estimated_join(joined.estimate, relation.estimate, fitting, self._assembly.setting.parameters)
+        stays = is_read_whole(relation.node, self._assembly)
+        beside = joined.beside if stays else self._beside(joined, relation, fitting)
+        moves = not (stays or beside) or rows.rows > joined.estimate.rows
+        apart = not any(_is_equality(part) for part in fitting)
+        return _Step(relation, _Relation(node, rows, beside), apart, moves)
+
+    def _beside(self, joined: _Relation, relation: _Relation, fitting: Sequence[Expr]) -> tuple[Keyed, ...] | None:
+        """By what files are dealt once the relation has been joined; None if rows move for it."""
+        if joined.beside is None:
+            return None
+        found = (self._lying_alike(joined.beside, joined, relation, part) for part in fitting)
+        return next((tables for tables in found if tables), None)
+
+    def _lying_alike(
+        self, beside: tuple[Keyed, ...], joined: _Relation, relation: _Relation, part: Expr
+    ) -> tuple[Keyed, ...]:
+        """The tables that lie side by side by an equality, if they do."""
+        if not (_is_equality(part) and isinstance(part, Call)):
+            return ()
+        ends = [arg.column for arg in part.args if isinstance(arg, ColumnRef)]
+        own = [found for c in ends if c in relation.node.columns and (found := keyed(relation.node, c)) is not None]
+        others = [found for c in ends if c in joined.node.columns and (found := keyed(joined.node, c)) is not None]
+        if not own or not others or (beside and others[0] not in beside):
+            return ()
+        tables = (*(beside or others[:1]), own[0])
+        key = tuple(table.column.id for table in tables)
+        if key not in self._alike:
+            self._alike[key] = readings_of(tables, self._assembly) is not None
+        return tables if self._alike[key] else ()
+
+    def _filtered(self, relation: _Relation) -> _Relation:
+        """The relation with the conditions that concern it and would be dearer afterwards."""
+        own = tuple(part for part in self._rest if _concerns(part, relation.node))
+        if not own:
+            return relation
+        self._rest = [part for part in self._rest if part not in own]
+        return replace(relation, node=_with_filter(relation.node, own), estimate=filtered(relation.estimate, own))
+
+
+def _is_within(part: Expr, columns: Sequence[Column]) -> bool:
+    return set(references(part)) <= set(columns)

@@ -1,0 +1,58 @@
+"""Below joins, only columns that are used above: what crosses an exchange is what its consumer needs.
+
+The passes prune what nobody reads. What is read for a filter, or for a join that is done, is still among a join's columns, which
+are all of its inputs', and would be sent along. So each input of a join that has such columns gets an EVALUATOR that leaves them
+out. It costs nothing where nothing moves: the engines see through it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from engine.plan_ir.expr import Column
+from engine.plan_ir.free_columns import references
+from engine.plan_ir.logical import Aggregator, Evaluator, Join, Node
+from engine.plan_ir.rewrite import expressions, map_inputs
+from engine.planner.codegen.block import is_volatile
+from engine.planner.distribute.assembly import references_to
+
+
+def narrow(node: Node) -> Node:
+    """The plan with narrow joins; its own columns stay what they are."""
+    if isinstance(node, Aggregator) and _is_of_joins(node.input):
+        return replace(node, input=_side(node.input, {*node.group, *_used_by(node)}))
+    if isinstance(node, Evaluator) and _is_join(node.input):
+        return replace(node, input=_joined(node.input, _used_by(node)))
+    if _is_join(node):
+        return _joined(node, set(node.columns))
+    return map_inputs(node, narrow)
+
+
+def _used_by(node: Node) -> set[Column]:
+    return {column for expr in expressions(node) for column in references(expr)}
+
+
+def _is_of_joins(node: Node) -> bool:
+    return _is_join(node.input if isinstance(node, Evaluator) else node)
+
+
+def _is_join(node: Node) -> bool:
+    return isinstance(node, Join) and not node.lateral
+
+
+def _joined(node: Node, used: set[Column]) -> Node:
+    """A join, of which these columns are used above, and maybe others that it needs itself."""
+    assert isinstance(node, Join)
+    here = used | set(references(node.condition)) if node.condition is not None else used
+    left, right = _side(node.left, here), _side(node.right, here)
+    return replace(node, left=left, right=right, columns=(*left.columns, *right.columns))
+
+
+def _side(node: Node, used: set[Column]) -> Node:
+    """A relation of which these columns are used, without the others."""
+    if isinstance(node, Evaluator) and not any(map(is_volatile, node.emit)):
+        pairs = [(column, expr) for column, expr in zip(node.columns, node.emit, strict=True) if column in used]
+        return narrow(replace(node, columns=tuple(c for c, _ in pairs), emit=tuple(e for _, e in pairs)))
+    inner = _joined(node, used) if _is_join(node) else narrow(node)
+    kept = tuple(column for column in inner.columns if column in used)
+    return inner if len(kept) == len(inner.columns) else Evaluator(kept, inner, references_to(kept))

@@ -1,0 +1,93 @@
+"""TABLE READER: one instance on every member that reads a split of the table.
+
+A table whose files (or row groups) are all excluded by the filter has no instance: it is read, as no rows, on the initiator. So
+is one with a single split, which nobody would read sooner.
+
+Where the files' ranges of a column do not overlap, the instances can follow one another by it (`in_order`): what reads a table in
+turn, or sends rows to those that have their keys, asks for that.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from engine.catalog.model.objects import SystemTable, Table
+from engine.plan_ir.expr import Column, ColumnRef
+from engine.plan_ir.logical import Aggregator, Evaluator, Node, OrderKey, TableReader
+from engine.plan_ir.physical import Instance
+from engine.plan_ir.rewrite import map_inputs
+from engine.planner.distribute.assembly import Assembly, is_carriable
+from engine.planner.distribute.flow import Flow
+from engine.planner.distribute.splits import Reading, reading, reading_in_order
+from engine.planner.distribute.undistributable import may_be_spread
+from wire.dataclass import dataclass
+
+
+def table_reader(node: TableReader, assembly: Assembly) -> Flow:
+    setting = assembly.setting
+    table = node.table
+    if isinstance(table, SystemTable):
+        return Flow(node, assembly.here())
+    ranges = setting.engine == "local"
+    found = reading(node, table, setting.members, setting.pinned, setting.parameters, ranges=ranges)
+    if not found.splits:
+        return Flow(replace(node, table=replace(table, files=())), assembly.here())
+    if len(found.splits) == 1 and setting.initiator in setting.members and not assembly.is_pinned(node):
+        found = replace(found, splits={setting.initiator: next(iter(found.splits.values()))})
+    return _over(node, found, assembly)
+
+
+@dataclass(frozen=True, slots=True)
+class InOrder:
+    """A table's rows, each instance's values of a column before the next one's. bounds: as in `splits.Reading`."""
+
+    flow: Flow
+    bounds: tuple[object, ...]
+
+
+def in_order(node: Node, key: OrderKey, assembly: Assembly, *, grouped: bool = False) -> InOrder | None:
+    """A table's reader below evaluators that pass its column on as the key; None for what is not, or not in its order.
+    grouped: aggregators may be on the way that group by the column: no two instances have a value of it in common."""
+    if not may_be_spread(node, assembly):
+        return None
+    if isinstance(node, TableReader):
+        return _reader_in_order(node, key, assembly)
+    passed = _passed_on(node, key, grouped=grouped)
+    if passed is None or not all(map(is_carriable, node.columns)):
+        return None
+    [child] = node.inputs()
+    below = in_order(child, replace(key, column=passed), assembly, grouped=grouped)
+    if below is None:
+        return None
+    return replace(below, flow=replace(below.flow, node=map_inputs(node, lambda _: below.flow.node)))
+
+
+def _passed_on(node: Node, key: OrderKey, *, grouped: bool) -> Column | None:
+    """The input's column that a node gives as the key, if it takes each row by itself, or each of its groups."""
+    if key.column not in node.columns:
+        return None
+    place = node.columns.index(key.column)
+    match node:
+        case Evaluator():
+            passed = node.emit[place]
+            return passed.column if isinstance(passed, ColumnRef) else None
+        case Aggregator(grouping_sets=None, filter=None) if grouped and place < len(node.group):
+            return node.group[place]
+        case _:
+            return None
+
+
+def _reader_in_order(node: TableReader, key: OrderKey, assembly: Assembly) -> InOrder | None:
+    setting = assembly.setting
+    if not isinstance(node.table, Table) or key.column not in node.columns:
+        return None
+    by = (key.column, key.descending)
+    found = reading_in_order(node, node.table, by, setting.members, setting.pinned, setting.parameters)
+    return None if found is None or len(found.splits) < 2 else InOrder(_over(node, found, assembly), found.bounds)
+
+
+def _over(node: TableReader, found: Reading, assembly: Assembly) -> Flow:
+    """The reader's flow over these splits."""
+    number = assembly.reader()
+    instances = tuple(Instance(member, {number: splits}) for member, splits in found.splits.items())
+    return Flow(replace(node, reader=number, ranged=found.ranged), instances, size=found.size)

@@ -1,0 +1,30 @@
+"""Rows with equal keys in one instance: whether it is the case already, and else the way that moves the least."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from engine.plan_ir.expr import Column
+from engine.planner.distribute.assembly import Assembly
+from engine.planner.distribute.colocated_join import grouped_side_by_side
+from engine.planner.distribute.flow import Flow
+from engine.planner.distribute.hashing import hash_class, hashed
+
+
+def meet(flow: Flow, keys: Sequence[Column], assembly: Assembly) -> Flow:
+    """The flow such that rows that agree in `keys` are in one instance: without moving any if that can be had, hashed, or in one
+    place."""
+    unmoved = met(flow, keys, assembly)
+    if unmoved is not None:
+        return unmoved
+    usable = tuple(key for key in keys if hash_class(key.type.pg) is not None)
+    if not usable:
+        return assembly.gather(flow)
+    return hashed(flow, usable, flow.members, assembly)
+
+
+def met(flow: Flow, keys: Sequence[Column], assembly: Assembly) -> Flow | None:
+    """The same, as it is or with its files dealt out anew; None where rows would have to move."""
+    if flow.has_groups_of(keys):
+        return flow
+    return grouped_side_by_side(flow, keys, assembly)

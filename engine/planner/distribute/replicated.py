@@ -1,0 +1,42 @@
+"""What every member finds alike: plans that each instance may read for itself, instead of being sent what one has read.
+
+All that such a plan reads can be read everywhere, and its rows do not depend on chance.
+"""
+
+from __future__ import annotations
+
+from engine.plan_ir.logical import Aggregator, CteReader, DistinctOn, Limit, Node, Window, With
+from engine.plan_ir.rewrite import expressions, walk_all
+from engine.planner.codegen.block import is_volatile
+from engine.planner.distribute.assembly import Assembly
+from engine.planner.optimizer.input_size import input_bytes
+from engine.planner.optimizer.relax_orderings import LISTENS
+
+
+def is_same_everywhere(plan: Node, assembly: Assembly) -> bool:
+    """Whether every member that evaluates the plan finds the same rows."""
+    defined = {cte.id for node in walk_all(plan) if isinstance(node, With) for cte in node.ctes}
+    return not assembly.is_pinned(plan) and all(_is_certain(node, defined) for node in walk_all(plan))
+
+
+def _is_certain(node: Node, defined: set[int]) -> bool:
+    """Whether the node's rows follow from its inputs': not which of equal rows comes first, not the order of a list."""
+    if any(is_volatile(expr) for expr in expressions(node)):
+        return False
+    match node:
+        case Limit():
+            return node.count is None and node.offset is None
+        case DistinctOn() | Window():
+            return False
+        case Aggregator():
+            return not any(call.function.name in LISTENS for call in node.aggregates)
+        case CteReader():
+            return node.cte in defined
+        case _:
+            return True
+
+
+def is_read_whole(plan: Node, assembly: Assembly) -> bool:
+    """Whether a side of a join is small enough, too, that every instance of the other side reads it for itself."""
+    setting = assembly.setting
+    return input_bytes(plan, setting.parameters) <= setting.mirror_limit and is_same_everywhere(plan, assembly)

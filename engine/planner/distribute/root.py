@@ -1,0 +1,46 @@
+"""FINAL: the root fragment, one instance on the initiator, which feeds the portal.
+
+Where everything is on the initiator already, FINAL tops that fragment. Where it is not, the root only merges what arrives and
+counts the rows of a LIMIT: it has no statement, so that the first row goes on as soon as it is there, and producers are stopped
+when the last is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from engine.plan_ir.logical import Final, Limit
+from engine.plan_ir.physical import Ordered, Sequential, SingleRouter, StagedChange, Synchronizer, Unsynchronized
+from engine.planner.distribute.assembly import Assembly
+from engine.planner.distribute.flow import Flow
+from engine.planner.distribute.mutations import collected, may_mutate
+from engine.planner.distribute.orderings import bound
+
+
+def root(node: Final, assembly: Assembly, change: StagedChange | None = None) -> Flow:
+    """The root's flow. change: what becomes of the rows, if those who make them may write them."""
+    below = assembly.unfinished_flow(node.input)
+    if change is not None and may_mutate(below, change, assembly):
+        return collected(below, change, assembly)
+    if assembly.is_here(below) or not _may_pass_on(below, assembly):
+        below = assembly.gather(below)
+        return replace(below, node=replace(node, input=below.node))
+    order = below.order
+    merged: Synchronizer = Ordered(order) if order else Unsynchronized()
+    if below.in_turn:
+        merged = Sequential()
+    moved = assembly.exchange(below, SingleRouter(), assembly.here(), node.columns, merged)
+    passed = moved.node
+    if below.limit is not None:
+        passed = Limit(node.columns, passed, below.limit.count, below.limit.offset, below.limit.requirement)
+    return replace(moved, node=Final(node.columns, passed, node.requirement))
+
+
+def _may_pass_on(flow: Flow, assembly: Assembly) -> bool:
+    """Whether the streams need no more than to be merged and counted: Spark's tasks give no keys to merge by."""
+    if flow.order and assembly.engine(flow) == "spark":
+        return False
+    if flow.limit is None:
+        return True
+    known = all(e is None or bound(e, assembly) is not None for e in (flow.limit.count, flow.limit.offset))
+    return known and not flow.limit.with_ties

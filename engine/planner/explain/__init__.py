@@ -1,0 +1,1 @@
+"""EXPLAIN: logical and physical plans as text, JSON, XML and YAML."""

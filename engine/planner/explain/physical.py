@@ -1,0 +1,345 @@
+"""EXPLAIN (DISTSQL): a physical plan for people, as text or JSON. What runs where, what moves, and why.
+
+Text: the root fragment first, as PostgreSQL prints a plan's consumers first; each fragment with its engine and the reason for
+it, its instances with what they read, the edge it feeds with the router, and its operators (`engine.planner.explain.logical`).
+An edge's synchronizer stands with the RECEIVE that reads it, since it belongs to the consumer.
+
+JSON: `Plan` is the whole plan as one tree, the producing fragment below each RECEIVE, so that a viewer of PostgreSQL plans
+draws it; `Fragments` and `Edges` say the rest. Names of analysis values begin with "Actual", as PostgreSQL's do.
+
+Considered for text: the same single tree. It hides what belongs to a fragment, which is what one looks for here.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from dataclasses import field, replace
+from typing import Any
+
+import msgspec
+
+from engine.catalog.model.remote_file_ref import stand_in
+from engine.contracts.profile import Operator
+from engine.plan_ir.logical import Aggregator, Final, Join, Node, TableReader
+from engine.plan_ir.physical import (
+    Edge,
+    Fragment,
+    HashRouter,
+    Instance,
+    KeyRange,
+    MirrorRouter,
+    Ordered,
+    PhysicalPlan,
+    RangeRouter,
+    Receive,
+    Router,
+    Sequential,
+    SingleRouter,
+    Split,
+    Synchronizer,
+    Unsynchronized,
+)
+from engine.planner.explain import describe
+from engine.planner.explain.logical import Annotate, Described, as_it_is, as_json, describe_plan, lines_of, shown
+from engine.planner.explain.stages import stages
+from engine.settings.session_settings import size_text
+from wire.dataclass import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class EdgeAnalysis:
+    """What went over an edge, summed over its streams.
+
+    time_ms: how long the receivers' streams were open, the longest. credit_stalls: how often a sender had to wait for
+    credits. spooled_bytes: written to disk at the receivers.
+    """
+
+    rows: int = 0
+    bytes: int = 0
+    batches: int = 0
+    time_ms: float = 0.0
+    credit_stalls: int = 0
+    spooled_bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class InstanceAnalysis:
+    """rows: given out. time_ms: from its start to its end. executed: whether its turn came before enough rows were there."""
+
+    rows: int = 0
+    time_ms: float = 0.0
+    executed: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class PhysicalAnalysis:
+    """What EXPLAIN ANALYZE counted. edges: by id. instances: by (fragment, number of the instance).
+
+    totals: of the whole statement, by the names under which they are told, times in milliseconds. operators: what instances'
+        engines counted by operators of their own, of those that ran to their end. timing: whether times of instances and edges
+        are told.
+    """
+
+    edges: Mapping[int, EdgeAnalysis] = field(default_factory=dict)
+    instances: Mapping[tuple[int, int], InstanceAnalysis] = field(default_factory=dict)
+    totals: Mapping[str, float | int | str] = field(default_factory=dict)
+    operators: Mapping[tuple[int, int], Operator] = field(default_factory=dict)
+    timing: bool = True
+
+
+def text_lines(
+    plan: PhysicalPlan,
+    analysis: PhysicalAnalysis | None = None,
+    statements: Mapping[int, str] | None = None,
+    told: Annotate = as_it_is,
+) -> list[str]:
+    """One line a row of the result. statements: the SQL given to the engines, by fragment (VERBOSE). told: says more of nodes."""
+    return list(_Listing(plan, analysis or PhysicalAnalysis(), statements or {}, told).lines())
+
+
+def json_text(
+    plan: PhysicalPlan,
+    analysis: PhysicalAnalysis | None = None,
+    statements: Mapping[int, str] | None = None,
+    told: Annotate = as_it_is,
+) -> str:
+    """One value, shaped as PostgreSQL's (a list of one object with a Plan); see the module's docstring."""
+    whole = _Document(plan, analysis or PhysicalAnalysis(), statements or {}, told).whole()
+    return msgspec.json.format(msgspec.json.encode([whole]), indent=2).decode()
+
+
+class _Told(ABC):
+    """What both forms say: the fragments' operators with what only the physical plan knows of them."""
+
+    def __init__(
+        self, plan: PhysicalPlan, analysis: PhysicalAnalysis, statements: Mapping[int, str], told: Annotate
+    ) -> None:
+        self._plan = plan
+        self._told = told
+        self._analysis = analysis
+        self._statements = statements
+        self._stages = stages(plan)
+        self._edges = {edge.id: edge for edge in plan.edges}
+        self._fragments = {fragment.id: fragment for fragment in plan.fragments}
+
+    def _operators(self, fragment: Fragment) -> Described:
+        return describe_plan(fragment.root, self._annotate)
+
+    def _annotate(self, node: Node, described: Described) -> Described:
+        described = self._told(node, described)
+        match node:
+            case Final() if self._plan.mutates:
+                return replace(described, name="INTENT-COLLECTOR")
+            case Aggregator() if id(node) in self._stages:
+                return replace(described, name=f"{described.name} ({self._stages[id(node)]})")
+            case Join() if self._is_lookup(node):
+                return replace(described, name="JOIN READER")
+            case TableReader() if node.reader:
+                return replace(described, properties={**described.properties, "Reader": node.reader})
+            case Receive():
+                return self._received(node, described)
+            case _:
+                return described
+
+    def _is_lookup(self, node: Join) -> bool:
+        """Whether the rows of one side were sent to where the other's have their keys."""
+        sent = (side for side in node.inputs() if isinstance(side, Receive))
+        return any(isinstance(self._edges[side.edge].router, RangeRouter) for side in sent)
+
+    @abstractmethod
+    def _received(self, node: Receive, described: Described) -> Described:
+        """RECEIVE as its form tells it."""
+
+    def _streams(self, edge: Edge) -> tuple[int, int]:
+        """How many instances send, and how many receive."""
+        return len(self._fragments[edge.source].instances), len(self._fragments[edge.target].instances)
+
+
+class _Listing(_Told):
+    """The text."""
+
+    def lines(self) -> Iterator[str]:
+        yield f"Distribution: {self._plan.reason}"
+        yield f"Initiator: {self._plan.initiator}"
+        for fragment in reversed(self._plan.fragments):
+            yield from self._fragment(fragment)
+        yield from (f"{name}: {shown(value)}" for name, value in self._analysis.totals.items())
+
+    def _fragment(self, fragment: Fragment) -> Iterator[str]:
+        yield f"Fragment {fragment.id}" + (" (root)" if fragment is self._plan.root else "")
+        yield f"  Engine: {fragment.engine}" + (f" ({fragment.reason})" if fragment.reason else "")
+        for number, instance in enumerate(fragment.instances):
+            yield f"  Instance {number}: {', '.join(self._instance(fragment, number, instance))}"
+        if fragment.output is not None:
+            edge = self._edges[fragment.output]
+            yield f"  Output: edge {edge.id} to fragment {edge.target}"
+            yield f"  Router: {_router(edge.router, self._streams(edge)[1])}"
+        yield from lines_of(self._operators(fragment), "  ", "->  ")
+        if fragment.id in self._statements:
+            yield "  Statement:"
+            yield from (f"    {line}" for line in self._statements[fragment.id].splitlines())
+
+    def _instance(self, fragment: Fragment, number: int, instance: Instance) -> Iterator[str]:
+        yield instance.member
+        for reader, splits in sorted(instance.splits.items()):
+            size = _size(splits)
+            told = size_text(size) if size is not None else "of a size not known here"
+            yield f"reader {reader}: {_counted(len(splits), 'split')}, {told}{_keys(instance.within.get(reader))}"
+        counted = self._analysis.instances.get((fragment.id, number))
+        if counted is not None and not counted.executed:
+            yield "never executed"
+        elif counted is not None:
+            yield f"actual rows={counted.rows}" + (f" time={shown(counted.time_ms)}" if self._analysis.timing else "")
+
+    def _received(self, node: Receive, described: Described) -> Described:
+        edge = self._edges[node.edge]
+        more = {
+            "Edge": f"{edge.id} from fragment {edge.source}",
+            "Synchronizer": _synchronizer(edge.synchronizer),
+            "Streams": self._stream_words(edge),
+        }
+        counted = self._analysis.edges.get(edge.id)
+        if counted is not None:
+            more["Actual"] = _edge_counters(counted, timing=self._analysis.timing)
+        return replace(described, properties={**described.properties, **more})
+
+    def _stream_words(self, edge: Edge) -> str:
+        senders, receivers = self._streams(edge)
+        parties = f"{_counted(senders, 'sender')} to {_counted(receivers, 'receiver')}"
+        if self._fragments[edge.source].sent_by_tasks:
+            return f"one for each of Spark's partitions, {parties}"
+        return f"{senders * receivers}, {parties}"
+
+
+class _Document(_Told):
+    """The JSON."""
+
+    def whole(self) -> dict[str, Any]:
+        plan = self._plan
+        return {
+            "Plan": as_json(self._operators(plan.root)),
+            "Distribution": plan.reason,
+            "Initiator": plan.initiator,
+            "Participants": list(plan.participants),
+            "Fragments": [self._fragment(fragment) for fragment in reversed(plan.fragments)],
+            "Edges": [self._edge(edge) for edge in plan.edges],
+            **self._analysis.totals,
+        }
+
+    def _operators(self, fragment: Fragment) -> Described:
+        described = super()._operators(fragment)
+        return replace(described, properties={"Fragment": fragment.id, **described.properties})
+
+    def _received(self, node: Receive, described: Described) -> Described:
+        """With the producing fragment below it."""
+        producer = self._fragments[self._edges[node.edge].source]
+        return replace(described, below=(("", self._operators(producer)),))
+
+    def _fragment(self, fragment: Fragment) -> dict[str, Any]:
+        told: dict[str, Any] = {
+            "Fragment": fragment.id,
+            "Engine": fragment.engine,
+            "Reason": fragment.reason,
+            "Instances": [self._instance(fragment, n, instance) for n, instance in enumerate(fragment.instances)],
+            "Inputs": list(fragment.inputs),
+        }
+        if fragment.output is not None:
+            told["Output"] = fragment.output
+        if fragment.id in self._statements:
+            told["Statement"] = self._statements[fragment.id]
+        return told
+
+    def _instance(self, fragment: Fragment, number: int, instance: Instance) -> dict[str, Any]:
+        told: dict[str, Any] = {"Instance": number, "Member": instance.member}
+        if instance.splits:
+            told["Readers"] = [
+                {
+                    "Reader": reader,
+                    "Splits": len(splits),
+                    "Bytes": _size(splits),
+                    **({"Keys": list(instance.within[reader])} if reader in instance.within else {}),
+                }
+                for reader, splits in sorted(instance.splits.items())
+            ]
+        counted = self._analysis.instances.get((fragment.id, number))
+        if counted is not None:
+            told |= {"Actual Rows": counted.rows, "Actual Loops": int(counted.executed)}
+            told |= {"Actual Total Time": counted.time_ms} if self._analysis.timing else {}
+        return told
+
+    def _edge(self, edge: Edge) -> dict[str, Any]:
+        senders, receivers = self._streams(edge)
+        told: dict[str, Any] = {
+            "Edge": edge.id,
+            "Source": edge.source,
+            "Target": edge.target,
+            "Columns": [describe.column(column) for column in edge.columns],
+            "Router": _router(edge.router, receivers),
+            "Synchronizer": _synchronizer(edge.synchronizer),
+            "Senders": senders,
+            "Receivers": receivers,
+        }
+        counted = self._analysis.edges.get(edge.id)
+        if counted is not None:
+            told |= {
+                "Actual Rows": counted.rows,
+                "Actual Bytes": counted.bytes,
+                "Actual Batches": counted.batches,
+                "Credit Stalls": counted.credit_stalls,
+                "Spooled Bytes": counted.spooled_bytes,
+            }
+            told |= {"Actual Total Time": counted.time_ms} if self._analysis.timing else {}
+        return told
+
+
+def _router(router: Router, receivers: int) -> str:
+    over = f"over {_counted(receivers, 'instance')}"
+    match router:
+        case SingleRouter():
+            return "single"
+        case MirrorRouter():
+            return f"mirror {over}"
+        case HashRouter():
+            return f"hash of {', '.join(map(describe.column, router.keys))} {over}"
+        case RangeRouter():
+            typ = router.ordering[0].column.type
+            bounds = ", ".join(describe.constant(bound, typ) for bound in router.bounds)
+            ranges = _counted(len(router.bounds) + 1, "instance")
+            return f"range of {describe.ordering(router.ordering)} over {ranges}, parted at {bounds}"
+
+
+def _synchronizer(synchronizer: Synchronizer) -> str:
+    match synchronizer:
+        case Unsynchronized():
+            return "unsynchronized"
+        case Ordered():
+            return f"ordered by {describe.ordering(synchronizer.keys)}"
+        case Sequential():
+            return "sequential"
+
+
+def _edge_counters(counted: EdgeAnalysis, *, timing: bool) -> str:
+    time = f" time={shown(counted.time_ms)}" if timing else ""
+    return (
+        f"rows={counted.rows} bytes={size_text(counted.bytes)} batches={counted.batches}{time}"
+        f" credit stalls={counted.credit_stalls} spooled={size_text(counted.spooled_bytes)}"
+    )
+
+
+def _keys(keys: KeyRange | None) -> str:
+    if keys is None:
+        return ""
+    low, high = keys
+    return ", keys" + (f" from {low}" if low is not None else "") + (f" to before {high}" if high is not None else "")
+
+
+def _size(splits: tuple[Split, ...]) -> int | None:
+    """Bytes; None where one stands for files that this member does not see."""
+    if any(stand_in(split.file) is not None for split in splits):
+        return None
+    return sum(split.size for split in splits)
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"

@@ -1,0 +1,92 @@
+"""How many rows each node gives, beside its name in EXPLAIN: as estimated, and with ANALYZE as counted.
+
+Counted is what crosses a boundary that is ours: what the client would get, what a fragment gives out, what an edge brings; and
+between two of those what the engine counted by operators of its own plan, where it can be told which of these it means
+(`engine.planner.explain.actual_rows`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from engine.contracts.profile import Operator, reader_source, table_source, with_sources
+from engine.plan_ir.logical import Final, Mutate, Node, TableReader
+from engine.plan_ir.physical import Fragment, PhysicalPlan, Receive
+from engine.plan_ir.rewrite import walk_all
+from engine.planner.explain.actual_rows import actual_rows
+from engine.planner.explain.logical import Annotate, Described
+from engine.planner.explain.physical import PhysicalAnalysis
+from engine.planner.optimizer.cardinality import Estimator
+
+
+def rows_of_plan(
+    plan: Node, parameters: Mapping[int, Any], counted: int | None, operators: Operator | None = None, *, costs: bool
+) -> Annotate:
+    """Of a logical plan. parameters: canonical values by number. counted: rows of its result, or that were changed. operators: what
+    its engine counted. costs: EXPLAIN's option of that name: whether estimates are told."""
+    estimator = Estimator(parameters, root=plan)
+    known = {} if operators is None else actual_rows(plan, operators)
+
+    def told(node: Node, described: Described) -> Described:
+        actual = counted if isinstance(node, (Final, Mutate)) else known.get(id(node))
+        return _with_rows(node, described, estimator if costs else None, actual)
+
+    return told
+
+
+def rows_of_physical(
+    plan: PhysicalPlan, parameters: Mapping[int, Any], analysis: PhysicalAnalysis, *, costs: bool
+) -> Annotate:
+    """Of a physical plan: a node's rows are those of all its instances together."""
+    estimator = Estimator(parameters, lambda node: plan.fragment(plan.edge(node.edge).source).root)
+    counted = _counted(plan, analysis)
+
+    def told(node: Node, described: Described) -> Described:
+        actual = counted.get(id(node))
+        if isinstance(node, Receive) and node.edge in analysis.edges:
+            actual = analysis.edges[node.edge].rows
+        return _with_rows(node, described, estimator if costs else None, actual)
+
+    return told
+
+
+def _counted(plan: PhysicalPlan, analysis: PhysicalAnalysis) -> dict[int, int]:
+    """What each fragment gave out, by the `id()` of its uppermost node, and what is known of the others."""
+    inner: dict[int, int] = {}
+    for fragment in plan.fragments:
+        inner |= _inside(fragment, analysis)
+    given: dict[int, int] = {}
+    for (number, _), instance in analysis.instances.items():
+        given[number] = given.get(number, 0) + instance.rows
+    found = inner | {id(plan.fragment(number).root): rows for number, rows in given.items()}
+    total = analysis.totals.get("Rows")
+    return found | {id(plan.root.root): total} if isinstance(total, int) else found
+
+
+def _inside(fragment: Fragment, analysis: PhysicalAnalysis) -> dict[int, int]:
+    """What the operators of a fragment gave, summed over its instances; only of nodes of which all that ran can tell."""
+    ran = [key for key, instance in analysis.instances.items() if key[0] == fragment.id and instance.executed]
+    trees = [analysis.operators.get(key) for key in ran or ([(fragment.id, 0)] if fragment.output is None else [])]
+    readers = {n.reader: n.table.oid for n in walk_all(fragment.root) if isinstance(n, TableReader) and n.reader}
+    # DuckDB reads what its readers are told; Spark reads tables.
+    tables = {
+        source: table_source(oid)
+        for reader, oid in readers.items()
+        for source in (reader_source(reader), table_source(oid))
+    }
+    found = [
+        {} if tree is None else actual_rows(fragment.root, with_sources(tree, lambda name: tables.get(name, "")))
+        for tree in trees
+    ]
+    if not found:
+        return {}
+    known = set(found[0]).intersection(*found[1:])
+    return {node: sum(rows[node] for rows in found) for node in known}
+
+
+def _with_rows(node: Node, described: Described, estimator: Estimator | None, actual: int | None) -> Described:
+    # A MUTATE's own rows are those of RETURNING; how many it changes its input does not tell.
+    rows = None if estimator is None or isinstance(node, Mutate) else round(estimator.of(node).rows)
+    return replace(described, rows=rows, actual=actual)

@@ -1,0 +1,327 @@
+"""How many rows each node of a plan gives, roughly: for the order of joins between fragments, for what is sent where, for EXPLAIN.
+
+**Tables.** A Parquet footer says how many rows a row group has and the least and greatest value of each column. A column of
+integers or dates has at most as many distinct values as its range is wide, which is what tells a key (as many as rows) from a
+code (few). Where ANALYZE has run (`engine.planner.optimizer.column_statistics`) it says how many there are, and conditions are
+estimated by its lists and histograms; footers still say how many rows there are by now, and at most how many are left of those
+that were not excluded.
+
+**Joins.** By an equality: the product of the rows over the larger number of distinct values (Selinger et al., "Access path
+selection in a relational database management system"). By several equalities it is over the product of these numbers, as far as one
+of the inputs has that many rows before its filters: a key of two columns has no more values than its table has rows. An outer join
+keeps at least the rows of its side. What conditions keep is `selectivity`'s to guess.
+
+**Groups**: the product of their keys' distinct values, and never more than there are rows.
+
+What is not known (other formats without statistics, files that this member does not see, functions that return sets) is taken to
+have a row for each `_ROW_BYTES`, all of them distinct. A wrong guess costs time and never rows.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from engine.catalog.model.objects import SystemTable, Table
+from engine.catalog.model.statistics import TableStatistics
+from engine.plan_ir.conjuncts import conjunction, conjuncts
+from engine.plan_ir.expr import Call, Column, ColumnRef, Const, Expr, ParamRef
+from engine.plan_ir.logical import (
+    Aggregator,
+    CteReader,
+    DistinctOn,
+    Evaluator,
+    Join,
+    Limit,
+    Node,
+    ProjectSet,
+    SetOperation,
+    Sort,
+    TableReader,
+    Values,
+    Window,
+    With,
+)
+from engine.plan_ir.logical import Final as FinalNode
+from engine.plan_ir.physical import Receive
+from engine.plan_ir.rewrite import walk_all
+from engine.planner.optimizer.column_bounds import Range, reader_test
+from engine.planner.optimizer.column_statistics import analysed, known
+from engine.planner.optimizer.input_size import RowGroup, groups_to_read, input_bytes
+from engine.planner.optimizer.selectivity import VALUES_UNKNOWN, Known, bits_as_values, kept
+from wire.dataclass import dataclass
+
+_ROW_BYTES: Final = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """rows: about how many. distinct: of each column, by id, at most how many values. unfiltered: the rows without filters."""
+
+    rows: float
+    distinct: Mapping[int, float]
+    unfiltered: float
+
+    @property
+    def size(self) -> float:
+        """Bytes, taking all rows to be alike."""
+        return self.rows * _ROW_BYTES
+
+
+def estimate(node: Node, parameters: Mapping[int, Any]) -> Estimate:
+    """The rows of a relation that is to be joined. parameters: canonical values by number."""
+    return Estimator(parameters).of(node)
+
+
+def joined(left: Estimate, right: Estimate, condition: tuple[Expr, ...], parameters: Mapping[int, Any]) -> Estimate:
+    """The rows of an inner join with these conjuncts."""
+    distinct = {**left.distinct, **right.distinct}
+    keys = [sides for part in condition if (sides := _equal_columns(part)) is not None]
+    values = math.prod(max(distinct.get(column, 1) for column in sides) for sides in keys)
+    if len(keys) > 1:
+        values = min(values, left.unfiltered, right.unfiltered)
+    rows = left.rows * right.rows / max(values, 1)
+    for part in condition:
+        if _equal_columns(part) is None:
+            rows *= kept(part, _known(distinct), parameters)
+    return Estimate(max(rows, 1), distinct, max(left.unfiltered, right.unfiltered))
+
+
+def filtered(below: Estimate, condition: tuple[Expr, ...]) -> Estimate:
+    """What conditions leave of which nothing else is known."""
+    part = kept(conjunction(condition), _known(below.distinct), {})
+    return Estimate(max(below.rows * part, 1), below.distinct, below.unfiltered)
+
+
+class Estimator:
+    """Estimates of the nodes of one plan, each made once. below: the node whose rows an edge brings, in a physical plan. root: a
+    plan whose common tables are read by nodes that are asked for."""
+
+    def __init__(
+        self,
+        parameters: Mapping[int, Any],
+        below: Callable[[Receive], Node] | None = None,
+        root: Node | None = None,
+    ) -> None:
+        self._parameters = parameters
+        self._below = below
+        nodes = walk_all(root) if root is not None else ()
+        self._ctes = {cte.id: cte.plan for node in nodes if isinstance(node, With) for cte in node.ctes}
+        #: The nodes are kept, so that no other one comes to have the same number.
+        self._made: dict[int, tuple[Node, Estimate]] = {}
+
+    def of(self, node: Node) -> Estimate:
+        if id(node) not in self._made:
+            self._made[id(node)] = node, self._of(node)
+        return self._made[id(node)][1]
+
+    def _of(self, node: Node) -> Estimate:
+        match node:
+            case TableReader():
+                return self._reader(node)
+            case Evaluator():
+                return self._evaluator(node)
+            case Join():
+                return self._join(node)
+            case Aggregator():
+                return self._groups(node)
+            case DistinctOn():
+                return _of_rows(node, self._combinations(node.keys, self.of(node.input)), self.of(node.input))
+            case SetOperation():
+                return self._set_operation(node)
+            case Limit():
+                return self._limit(node)
+            case Sort(input=below) | FinalNode(input=below) | Window(input=below) | ProjectSet(input=below):
+                return _of_rows(node, self.of(below).rows, self.of(below))
+            case _:
+                return self._source(node)
+
+    def _source(self, node: Node) -> Estimate:
+        match node:
+            case Values():
+                return _unknown(node, len(node.rows))
+            case With():
+                return self._with(node)
+            case CteReader() if node.cte in self._ctes:
+                return self._renamed(node, self._ctes[node.cte])
+            case Receive() if self._below is not None:
+                return self.of(self._below(node))
+            case _:
+                inputs = node.inputs()
+                return self._by_size(node) if len(inputs) != 1 else _of_rows(node, self.of(inputs[0]).rows, None)
+
+    def _renamed(self, node: Node, plan: Node) -> Estimate:
+        """The rows of a plan, its columns under the node's names."""
+        made = self.of(plan)
+        pairs = zip(node.columns, plan.columns, strict=True)
+        distinct = {column.id: made.distinct.get(own.id, made.rows) for column, own in pairs}
+        return Estimate(made.rows, distinct, made.unfiltered)
+
+    def _by_size(self, node: Node) -> Estimate:
+        return _unknown(node, input_bytes(node, self._parameters) / _ROW_BYTES)
+
+    # -- tables --------------------------------------------------------------------------------------------------
+
+    def _reader(self, node: TableReader) -> Estimate:
+        match node.table:
+            case SystemTable(rows=rows):
+                return self._kept_of(node, float(rows.num_rows), float(rows.num_rows), [], None)
+            case Table(format="parquet") as table:
+                return self._of_parquet(node, table)
+            case Table(statistics=TableStatistics(rows=rows)):
+                return self._kept_of(node, rows, rows, [], node.table)
+            case _:
+                return self._by_size(node)
+
+    def _of_parquet(self, node: TableReader, table: Table) -> Estimate:
+        groups: list[RowGroup] = []
+        test = reader_test(node, self._parameters)
+        try:
+            for file in table.files:
+                groups += groups_to_read(file, table, test)
+            rows = float(sum(group.end - group.first for group in groups))
+            whole = rows
+            if table.statistics is not None and (test is not None or node.of_files is not None):
+                # Which part of all rows a condition keeps is known, not which part of those that are left to read.
+                whole = max(rows, table.statistics.rows)
+        except OSError:
+            return self._by_size(node)
+        return self._kept_of(node, rows, whole, groups, table)
+
+    def _kept_of(
+        self, node: TableReader, rows: float, whole: float, groups: list[RowGroup], table: Table | None
+    ) -> Estimate:
+        """rows: those that are read; whole: those of which the filter keeps its part."""
+        rows, whole = max(rows, 1.0), max(whole, 1.0)
+        found = analysed(table) if table is not None else {}
+        distinct: dict[int, float] = {}
+        columns: dict[int, Known] = {}
+        for column, name in zip(node.columns, node.names, strict=True):
+            if name in found:
+                columns[column.id] = known(found[name], whole)
+                distinct[column.id] = min(rows, columns[column.id].values)
+            else:
+                distinct[column.id], columns[column.id] = _by_footers(groups, name, rows)
+        left = max(min(whole * kept(node.filter, columns, self._parameters), rows), 1)
+        return Estimate(left, {column: min(values, left) for column, values in distinct.items()}, rows)
+
+    # -- operators -----------------------------------------------------------------------------------------------
+
+    def _evaluator(self, node: Evaluator) -> Estimate:
+        join = node.input
+        if isinstance(join, Join) and join.kind in ("inner", "cross"):
+            # FROM a, b WHERE ...: what joins them stands above the product.
+            condition = (*conjuncts(join.condition), *conjuncts(node.filter))
+            below = joined(self.of(join.left), self.of(join.right), condition, self._parameters)
+            rows = below.rows
+        else:
+            below = self.of(join)
+            rows = max(below.rows * kept(node.filter, _known(below.distinct), self._parameters), 1)
+        pairs = zip(node.columns, node.emit, strict=True)
+        distinct = {c.id: below.distinct.get(e.column.id, rows) if isinstance(e, ColumnRef) else rows for c, e in pairs}
+        return Estimate(rows, {column: min(values, rows) for column, values in distinct.items()}, below.unfiltered)
+
+    def _join(self, node: Join) -> Estimate:
+        left, right = self.of(node.left), self.of(node.right)
+        inner = joined(left, right, conjuncts(node.condition), self._parameters)
+        at_least = {"left": left.rows, "right": right.rows, "full": max(left.rows, right.rows)}.get(node.kind, 1.0)
+        rows = max(inner.rows, at_least)
+        return Estimate(rows, {column: min(n, rows) for column, n in inner.distinct.items()}, inner.unfiltered)
+
+    def _groups(self, node: Aggregator) -> Estimate:
+        below = self.of(node.input)
+        sets = node.grouping_sets if node.grouping_sets is not None else (tuple(range(len(node.group))),)
+        rows = sum(self._combinations([node.group[at] for at in chosen], below) for chosen in sets)
+        names = dict(zip((column.id for column in node.columns), node.group, strict=False))
+        distinct = {
+            column.id: min(below.distinct.get(names[column.id].id, rows), rows) if column.id in names else rows
+            for column in node.columns
+        }
+        kept_part = kept(node.filter, _known(distinct), self._parameters)
+        return Estimate(max(rows * kept_part, 1), distinct, max(rows, 1))
+
+    @staticmethod
+    def _combinations(keys: tuple[Column, ...] | list[Column], below: Estimate) -> float:
+        """At most how many combinations of values these columns have."""
+        found = 1.0
+        for key in keys:
+            found = min(found * max(below.distinct.get(key.id, below.rows), 1), below.rows)
+        return max(found, 1.0)
+
+    def _set_operation(self, node: SetOperation) -> Estimate:
+        left, right = self.of(node.left), self.of(node.right)
+        rows = {"union": left.rows + right.rows, "intersect": min(left.rows, right.rows)}.get(node.kind, left.rows)
+        return _of_rows(node, rows, None)
+
+    def _limit(self, node: Limit) -> Estimate:
+        below = self.of(node.input)
+        count, offset = self._constant(node.count), self._constant(node.offset) or 0
+        rows = max(below.rows - offset, 1)
+        return _of_rows(node, rows if count is None else min(rows, count), below)
+
+    def _constant(self, expr: Expr | None) -> int | None:
+        if not isinstance(expr, (Const, ParamRef)):
+            return None
+        value = expr.value if isinstance(expr, Const) else self._parameters[expr.index]
+        return value if isinstance(value, int) else None
+
+    def _with(self, node: With) -> Estimate:
+        for cte in node.ctes:
+            self._ctes[cte.id] = cte.plan
+        return self.of(node.body)
+
+
+def _unknown(node: Node, rows: float) -> Estimate:
+    rows = max(rows, 1)
+    return Estimate(rows, {column.id: rows for column in node.columns}, rows)
+
+
+def _of_rows(node: Node, rows: float, below: Estimate | None) -> Estimate:
+    """So many rows of what is below, whose columns pass through."""
+    rows = max(rows, 1)
+    values = below.distinct if below is not None else {}
+    distinct = {column.id: min(values.get(column.id, rows), rows) for column in node.columns}
+    return Estimate(rows, distinct, rows if below is None else below.unfiltered)
+
+
+def _known(distinct: Mapping[int, float]) -> dict[int, Known]:
+    return {column: Known(min(values, VALUES_UNKNOWN)) for column, values in distinct.items()}
+
+
+def _by_footers(groups: list[RowGroup], name: str, rows: float) -> tuple[float, Known]:
+    """At most how many distinct values a column has, and what its conditions are guessed by."""
+    between = _range(groups, name)
+    width = _width(between)
+    typical = min(VALUES_UNKNOWN, bits_as_values(sum(group.size((name,)) for group in groups), rows))
+    return min(rows, width or rows), Known(min(rows, width or typical), between)
+
+
+def _range(groups: list[RowGroup], name: str) -> Range | None:
+    """The least and the greatest value of a column in these row groups; None where one of them does not say."""
+    ranges = [group.columns[name][1] for group in groups if name in group.columns]
+    known = [r for r in ranges if r is not None]
+    if not known or len(known) < len(groups):
+        return None
+    return min(low for low, _ in known), max(high for _, high in known)
+
+
+def _width(between: Range | None) -> float | None:
+    """At most how many values lie in a range; None where that is no limit."""
+    if between is None:
+        return None
+    low, high = between
+    if isinstance(low, int) and isinstance(high, int):
+        return float(high - low + 1)
+    if isinstance(low, dt.date) and isinstance(high, dt.date) and not isinstance(low, dt.datetime):
+        return float((high - low).days + 1)
+    return 1.0 if low == high else None
+
+
+def _equal_columns(part: Expr) -> tuple[int, int] | None:
+    if isinstance(part, Call) and part.function.name == "=" and len(part.args) == 2:
+        a, b = part.args
+        if isinstance(a, ColumnRef) and isinstance(b, ColumnRef):
+            return a.column.id, b.column.id
+    return None

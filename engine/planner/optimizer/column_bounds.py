@@ -1,0 +1,286 @@
+"""What a condition and statistics say together: may it be true for one of these rows?
+
+The one place that judges. Who asks has facts of columns for a set of rows, whichever: a Parquet file's row group, a whole file by
+what Delta's log says of it, a folder by its partition's value. A condition becomes a test of such facts once, and each set is put
+to it. No may be wrong in one direction only: rows that cannot match may be read, rows that match are never passed over.
+
+What makes a No certain:
+
+- **One order.** A fact counts only where its values are what the column's type means by them: integers for integers, dates for
+  dates, decimals of no more digits behind the point than the column has. character(n) ignores blanks, a real is compared as it was
+  rounded, a time of day or a uuid is text in files: of those nothing is concluded.
+- **Bounds may be wide.** Texts that were cut, times that were rounded: least and greatest need only lie outside of the values. Text
+  is compared by code points, which is the order of UTF-8's bytes and PostgreSQL's C collation.
+- **NaN** is greater than all numbers in PostgreSQL and left out by Parquet: a float's greatest value says nothing of what is
+  greater. What is equal or less is within the range still.
+- **Null** is no match of a comparison, so rows of which a column has only nulls match none, and a comparison with null none at all.
+- **Both ways.** NOT turns the question round: may it be false? An inverse operator answers that, AND and OR change places. What is
+  neither known to be one nor the other may be both.
+
+Functions, casts and columns compared with columns are not judged: whoever reads finds out.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from decimal import Decimal
+from typing import Any, Final
+
+import pyarrow as pa
+
+from engine.common.sql_type import SqlType
+from engine.plan_ir.conjuncts import conjuncts
+from engine.plan_ir.expr import And, Call, Column, ColumnRef, Const, Expr, InList, IsNull, Not, Or, ParamRef
+from engine.plan_ir.logical import TableReader
+from wire.dataclass import dataclass
+from wire.types import pg_types as t
+
+Range = tuple[Any, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What is known of a column in some rows. range: its least and greatest value or something beyond them, as `native` has
+    values; None: not known. nulls: how many rows have none; None: not known."""
+
+    rows: int
+    nulls: int | None = None
+    range: Range | None = None
+
+    @property
+    def only_nulls(self) -> bool:
+        return self.nulls is not None and self.nulls >= self.rows
+
+
+#: Facts of a file's column by its name; None where there are none.
+Told = Callable[[str], Facts | None]
+#: Whether rows of which these facts are told may have one that matches.
+Test = Callable[[Told], bool]
+
+_FLIPPED: Final = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "=", "<>": "<>"}
+_INVERSE: Final = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "=": "<>", "<>": "="}
+#: For `column operator value`: whether rows with this least and greatest value may hold a match.
+_MAY_MATCH: Final[dict[str, Callable[[Any, Any, Any], bool]]] = {
+    "=": lambda low, high, value: bool(low <= value <= high),
+    "<>": lambda low, high, value: bool(not low == value == high),
+    "<": lambda low, _high, value: bool(low < value),
+    "<=": lambda low, _high, value: bool(low <= value),
+    ">": lambda _low, high, value: bool(high > value),
+    ">=": lambda _low, high, value: bool(high >= value),
+}
+#: Comparisons that NaN passes, which no range of floats shows.
+_WITH_NAN: Final = (">", ">=", "<>")
+_LIKE: Final = ("%", "_", "\\")
+
+_INTEGERS: Final = (t.INT2, t.INT4, t.INT8)
+_TEXTS: Final = (t.TEXT, t.VARCHAR)
+
+
+def reader_test(reader: TableReader, parameters: Mapping[int, Any]) -> Test | None:
+    """The reader's filter as a test of facts by the names that its table's files give columns; None where it has none that
+    facts could answer. parameters: canonical values by number."""
+    names = {column.id: name for column, name in zip(reader.columns, reader.names, strict=True)}
+    tests = tuple(_tests(reader.filter, names, parameters))
+    return None if not tests else lambda told: all(test(told) for test in tests)
+
+
+def _tests(condition: Expr | None, names: Mapping[int, str], parameters: Mapping[int, Any]) -> Iterator[Test]:
+    for part in conjuncts(condition):
+        found = _Judge(names, parameters).test(part, truth=True)
+        if found is not None:
+            yield found
+
+
+@dataclass(frozen=True, slots=True)
+class _Judge:
+    """names: of the columns that have facts, by id."""
+
+    names: Mapping[int, str]
+    parameters: Mapping[int, Any]
+
+    def test(self, expr: Expr, *, truth: bool) -> Test | None:
+        """Whether `expr` may be true, or false, for a row; None where it always may."""
+        match expr:
+            case Not(arg=arg):
+                return self.test(arg, truth=not truth)
+            case And(args=args) | Or(args=args):
+                return self._of_several(args, truth=truth, every=isinstance(expr, And) == truth)
+            case IsNull(arg=ColumnRef(column=column), negated=negated):
+                return self._of_nulls(column, wanted=truth != negated)
+            case InList(arg=ColumnRef() as arg, items=items):
+                return self._of_list(arg, items, truth=truth)
+            case Call():
+                return self._of_call(expr, truth=truth)
+            case _:
+                return None
+
+    def _of_several(self, args: tuple[Expr, ...], *, truth: bool, every: bool) -> Test | None:
+        """every: all of them must be possible, or one of them."""
+        tests = [self.test(arg, truth=truth) for arg in args]
+        known = tuple(test for test in tests if test is not None)
+        if every:
+            return None if not known else lambda told: all(test(told) for test in known)
+        return None if len(known) < len(tests) else lambda told: any(test(told) for test in known)
+
+    def _of_nulls(self, column: Column, *, wanted: bool) -> Test | None:
+        name = self.names.get(column.id)
+        if name is None:
+            return None
+
+        def test(told: Told) -> bool:
+            facts = told(name)
+            if facts is None or facts.nulls is None:
+                return True
+            return facts.nulls > 0 if wanted else not facts.only_nulls
+
+        return test
+
+    def _of_list(self, arg: ColumnRef, items: Sequence[Expr], *, truth: bool) -> Test | None:
+        """IN: one of the equalities; NOT IN: none of them."""
+        tests = [self._of_comparison(arg, "=" if truth else "<>", item) for item in items]
+        known = tuple(test for test in tests if test is not None)
+        if not truth:
+            return None if not known else lambda told: all(test(told) for test in known)
+        return None if len(known) < len(tests) else lambda told: any(test(told) for test in known)
+
+    def _of_call(self, call: Call, *, truth: bool) -> Test | None:
+        if call.function.kind != "operator" or len(call.args) != 2:
+            return None
+        left, right = call.args
+        operator = call.function.name
+        if operator == "~~" and truth and isinstance(left, ColumnRef):
+            return self._of_pattern(left.column, right)
+        if operator not in _FLIPPED:
+            return None
+        if isinstance(right, ColumnRef):
+            left, right, operator = right, left, _FLIPPED[operator]
+        if not isinstance(left, ColumnRef):
+            return None
+        return self._of_comparison(left, operator if truth else _INVERSE[operator], right)
+
+    def _of_comparison(self, left: ColumnRef, operator: str, right: Expr) -> Test | None:
+        name = self.names.get(left.column.id)
+        if name is None or not isinstance(right, (Const, ParamRef)):
+            return None
+        constant = value_of(right, self.parameters)
+        if constant is None:
+            return lambda _told: False
+        value, column = native(constant, right.type.pg), left.column.type
+        if value is None:
+            return None
+        if not _is_of(value, column.pg) or not _is_of(value, left.type.pg):
+            return None
+
+        def test(told: Told) -> bool:
+            facts = told(name)
+            if facts is None:
+                return True
+            return not facts.only_nulls and _may_match(facts.range, column, operator, value)
+
+        return test
+
+    def _of_pattern(self, column: Column, pattern: Expr) -> Test | None:
+        """LIKE with a pattern that begins with characters that stand for themselves."""
+        name = self.names.get(column.id)
+        if name is None or column.type.pg not in _TEXTS or not isinstance(pattern, (Const, ParamRef)):
+            return None
+        text = value_of(pattern, self.parameters)
+        if text is None:
+            return lambda _told: False
+        ends = [at for at in (text.find(mark) for mark in _LIKE) if at >= 0]
+        prefix = text[: min(ends)] if ends else text
+        size = len(prefix)
+
+        def test(told: Told) -> bool:
+            facts = told(name)
+            if facts is None:
+                return True
+            if facts.only_nulls:
+                return False
+            between = facts.range
+            if between is None or not are_of(between, column.type):
+                return True
+            return bool(between[0][:size] <= prefix <= between[1][:size])
+
+        return test if prefix else None
+
+
+def _may_match(between: Range | None, column: SqlType, operator: str, value: Any) -> bool:
+    if between is None or not are_of(between, column):
+        return True
+    if isinstance(between[0], float) and operator in _WITH_NAN:
+        return True
+    return _MAY_MATCH[operator](*between, value)
+
+
+def may_overlap(facts: Facts | None, between: Range) -> bool:
+    """Whether rows of which this is known may have one of the values of a range, of the same column in other files that the same
+    writer made."""
+    return facts is None or facts.range is None or (facts.range[0] <= between[1] and between[0] <= facts.range[1])
+
+
+def are_of(between: Range, typ: SqlType) -> bool:
+    """Whether both ends are what `native` makes of values of this type, so that their order is that of its values."""
+    return all(_is_of(value, typ.pg) and (typ.pg is not t.NUMERIC or _digits(value) <= typ.scale) for value in between)
+
+
+def _is_of(value: Any, pg: t.PgType) -> bool:
+    match value:
+        case bool():
+            return False
+        case int():
+            return pg in _INTEGERS
+        case str():
+            return pg in _TEXTS
+        case dt.datetime():
+            return pg is (t.TIMESTAMP if value.tzinfo is None else t.TIMESTAMPTZ)
+        case dt.date():
+            return pg is t.DATE
+        case Decimal():
+            return pg is t.NUMERIC and value.is_finite()
+        case float():
+            return pg is t.FLOAT8 and not math.isnan(value)
+        case _:
+            return False
+
+
+def _digits(value: Decimal) -> int:
+    """Behind the point. A file's decimal with more of them than the column has is rounded as it is read."""
+    exponent = value.as_tuple().exponent
+    return -exponent if isinstance(exponent, int) else 0
+
+
+# -- constants -------------------------------------------------------------------------------------------------------
+
+
+def value_of(constant: Const | ParamRef, parameters: Mapping[int, Any]) -> Any:
+    """The canonical value; None is null."""
+    return constant.value if isinstance(constant, Const) else parameters[constant.index]
+
+
+def comparison(part: Expr, parameters: Mapping[int, Any]) -> tuple[Column, str, Any] | None:
+    """(column, operator, value as `native` has it) of a condition that compares a column with a constant which is not null."""
+    if not isinstance(part, Call) or part.function.name not in _FLIPPED or len(part.args) != 2:
+        return None
+    left, right = part.args
+    operator = part.function.name
+    if isinstance(right, ColumnRef):
+        left, right, operator = right, left, _FLIPPED[operator]
+    if not isinstance(left, ColumnRef) or not isinstance(right, (Const, ParamRef)):
+        return None
+    value = native(value_of(right, parameters), right.type.pg)
+    return None if value is None else (left.column, operator, value)
+
+
+def native(value: Any, pg: t.PgType) -> Any:
+    """A canonical value as statistics have theirs: dates and times as Python's; None for null and for what these cannot say."""
+    if value is None:
+        return None
+    if pg is t.DATE:
+        return pa.scalar(value, pa.date32()).as_py() if abs(value) < 700_000 else None
+    if pg in (t.TIMESTAMP, t.TIMESTAMPTZ):
+        zone = dt.UTC if pg is t.TIMESTAMPTZ else None
+        return dt.datetime(1970, 1, 1, tzinfo=zone) + dt.timedelta(microseconds=value) if abs(value) < 1 << 55 else None
+    return value

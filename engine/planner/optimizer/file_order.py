@@ -1,0 +1,215 @@
+"""Order that files have already: a SORT above a table's reader that would change nothing is left out.
+
+A stored table with a sort order has each file sorted, and the file's footer says so: that is what counts, since other writers of a
+Delta log do not sort. Files whose ranges of the first key do not overlap are read one after the other, by that key. The engine in
+process keeps the order of files and rows where nothing reorders them, so it gives the first rows at once, and a LIMIT reads no more
+than it wants. This is done once it is known who reads what: of a plan in process for all of a table's files, of a physical plan for
+the splits of each instance. There the streams are merged by their order as before, but nobody sorts; splits of different instances
+may overlap as they like, so that files that were appended over one another are in order as long as no two of them are one member's.
+
+**What a footer's word is worth.** It is said of each row group by itself. Of a file with several the ranges of the first key must
+follow one another, too; where one ends with the value that the next begins with, that key is all that is certain.
+
+Only what stands between the top and the reader is looked at, and only nodes that take row by row: below anything else order is not
+asked of rows but of what is made of them.
+
+Rejected: the same on Spark. It deals out pieces of files to tasks by their sizes, largest first, and promises nothing of it; what
+orders its tasks among each other is its own SORT.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any, Final
+
+from engine.catalog.model.objects import Table
+from engine.common.sql_type import SqlType
+from engine.plan_ir import logical
+from engine.plan_ir.logical import Evaluator, Limit, Node, Ordering, OrderKey, Sort, TableReader
+from engine.plan_ir.physical import Fragment, Instance, PhysicalPlan, Split
+from engine.plan_ir.rewrite import map_inputs
+from engine.planner.optimizer.column_bounds import Facts, are_of
+from engine.planner.optimizer.input_size import RowGroup, groups_to_read
+from engine.planner.optimizer.ordering import ordering_of, satisfies
+from wire.types import pg_types as t
+
+#: character(n) ignores blanks; of floats it would have to be told where NaN is.
+_ORDERED: Final = (t.INT2, t.INT4, t.INT8, t.NUMERIC, t.TEXT, t.VARCHAR, t.DATE, t.TIMESTAMP, t.TIMESTAMPTZ)
+#: A reader with its guarantee; None where it has none. May block on footers that were never read.
+_Guarantee = Callable[[TableReader], TableReader | None]
+
+
+def in_file_order(plan: logical.Final) -> logical.Final:
+    """The plan as the engine in process may run it. May block on footers that were never read."""
+    rebuilt = _without_sort(plan, _of_whole_table)
+    assert isinstance(rebuilt, logical.Final), "FINAL stays on top"
+    return rebuilt
+
+
+def in_split_order(plan: PhysicalPlan) -> PhysicalPlan:
+    """The same of a physical plan, whose fragments are where they will run."""
+    return replace(plan, fragments=tuple(map(_in_split_order, plan.fragments)))
+
+
+def _in_split_order(fragment: Fragment) -> Fragment:
+    if fragment.engine != "local":
+        return fragment
+    ordered: dict[int, Sequence[tuple[Split, ...]]] = {}
+
+    def guaranteed(node: TableReader) -> TableReader | None:
+        if not node.reader:
+            return _of_whole_table(node)
+        found = _of_splits(node, fragment.instances)
+        if found is None:
+            return None
+        reader, ordered[node.reader] = found
+        return reader
+
+    root = _without_sort(fragment.root, guaranteed)
+    if root == fragment.root:
+        return fragment
+    instances = tuple(_reading(instance, number, ordered) for number, instance in enumerate(fragment.instances))
+    return replace(fragment, root=root, instances=instances)
+
+
+def _reading(instance: Instance, number: int, ordered: Mapping[int, Sequence[tuple[Split, ...]]]) -> Instance:
+    mine = {reader: splits[number] for reader, splits in ordered.items() if reader in instance.splits}
+    return replace(instance, splits={**instance.splits, **mine})
+
+
+def _without_sort(node: Node, guarantee: _Guarantee) -> Node:
+    match node:
+        case logical.Final() | Limit(with_ties=False) | Evaluator():
+            return map_inputs(node, lambda child: _without_sort(child, guarantee))
+        case Sort():
+            below = _guaranteed(node.input, guarantee)
+            return below if below is not None and satisfies(ordering_of(below), node.keys) else node
+        case _:
+            return node
+
+
+def _guaranteed(node: Node, guarantee: _Guarantee) -> Node | None:
+    """The node with its reader's guarantee; None where there is none."""
+    match node:
+        case Evaluator():
+            below = _guaranteed(node.input, guarantee)
+            return None if below is None else replace(node, input=below)
+        case TableReader(table=Table() as table) if table.storage is not None and table.storage.sort_by:
+            return guarantee(node)
+        case _:
+            return None
+
+
+# -- readers ---------------------------------------------------------------------------------------------------------
+
+
+def _of_whole_table(node: TableReader) -> TableReader | None:
+    table, keys = _sorted_table(node)
+    found = _in_order([Split(file) for file in table.files], table, keys, node)
+    if found is None:
+        return None
+    splits, keys = found
+    files = tuple(split.file for split in splits)
+    return replace(node, table=replace(table, files=files), guarantee=keys)
+
+
+def _of_splits(
+    node: TableReader, instances: Sequence[Instance]
+) -> tuple[TableReader, Sequence[tuple[Split, ...]]] | None:
+    """The reader with what all instances guarantee, and the splits of each in that order."""
+    table, keys = _sorted_table(node)
+    ordered: list[tuple[Split, ...]] = []
+    for instance in instances:
+        splits = instance.splits.get(node.reader, ())
+        found = _in_order(splits, table, keys, node) if splits else ((), keys)
+        if found is None:
+            return None
+        mine, keys = found
+        ordered.append(mine)
+    return replace(node, guarantee=keys), ordered
+
+
+def _sorted_table(node: TableReader) -> tuple[Table, Ordering]:
+    """The reader's table, and its sort order as far as its columns are read, and files have PostgreSQL's order of their values."""
+    assert isinstance(node.table, Table)
+    assert node.table.storage is not None
+    columns = dict(zip(node.names, node.columns, strict=True))
+    keys: list[OrderKey] = []
+    for name in node.table.storage.sort_by:
+        if name not in columns or columns[name].type.pg not in _ORDERED:
+            break
+        keys.append(OrderKey(columns[name]))
+    return node.table, tuple(keys)
+
+
+# -- files -----------------------------------------------------------------------------------------------------------
+
+
+def _in_order(
+    splits: Sequence[Split], table: Table, keys: Ordering, node: TableReader
+) -> tuple[tuple[Split, ...], Ordering] | None:
+    """The splits such that what they have is in order, read one after the other, and by how many of the keys; None: by none."""
+    if not keys or not splits:
+        return None
+    called = {column.id: name for column, name in zip(node.columns, node.names, strict=True)}
+    names = tuple(called[key.column.id] for key in keys)
+    try:
+        pieces = [(split, _groups(split, table)) for split in splits]
+    except OSError:
+        return None
+    typ = keys[0].column.type
+    certain = min(_certain(groups, names, typ) for _, groups in pieces)
+    ordered = _one_after_the_other(pieces, names[0], typ) if certain else None
+    return None if ordered is None else (ordered, keys[:certain])
+
+
+def _groups(split: Split, table: Table) -> tuple[RowGroup, ...]:
+    groups = groups_to_read(split.file, table, None)
+    if split.end is None:
+        return groups
+    end = split.end
+    return tuple(group for group in groups if split.first <= group.first and group.end <= end)
+
+
+def _certain(groups: Sequence[RowGroup], names: tuple[str, ...], typ: SqlType) -> int:
+    """By how many of these columns the rows of a file's groups ascend, nulls last. typ: of the first column."""
+    if not groups or any(group.sorted_by[: len(names)] != names for group in groups):
+        return 0
+    steps = [_step(a.facts(names[0]), b.facts(names[0]), typ) for a, b in pairwise(groups)]
+    if 0 in steps:
+        return 0
+    return 1 if 1 in steps else len(names)
+
+
+def _step(before: Facts | None, after: Facts | None, typ: SqlType) -> int | None:
+    """How many keys are certain from one row group to the next: none, the first, or as many as there are (None)."""
+    if before is None or after is None or before.nulls is None or after.nulls is None:
+        return 0
+    if before.nulls:
+        return 1 if after.only_nulls else 0
+    if after.only_nulls:
+        return None
+    if before.range is None or after.range is None or not (are_of(before.range, typ) and are_of(after.range, typ)):
+        return 0
+    if before.range[1] < after.range[0]:
+        return None
+    return 1 if before.range[1] == after.range[0] else 0
+
+
+def _one_after_the_other(
+    pieces: Sequence[tuple[Split, Sequence[RowGroup]]], name: str, typ: SqlType
+) -> tuple[Split, ...] | None:
+    """The splits such that each one's values of a column precede the next one's; None where they do not."""
+    if len(pieces) == 1:
+        return (pieces[0][0],)
+    ranges: list[tuple[Any, Any, Split]] = []
+    for split, groups in pieces:
+        facts = [group.facts(name) for group in groups]
+        known = [found.range for found in facts if found is not None and found.range is not None and found.nulls == 0]
+        if not known or len(known) < len(groups) or not all(are_of(between, typ) for between in known):
+            return None
+        ranges.append((min(low for low, _ in known), max(high for _, high in known), split))
+    ranges.sort(key=lambda piece: piece[:2])
+    return tuple(split for *_, split in ranges) if all(a[1] < b[0] for a, b in pairwise(ranges)) else None

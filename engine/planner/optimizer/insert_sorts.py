@@ -1,0 +1,23 @@
+"""Stage two of ordering: where a requirement meets a stream that does not guarantee it, a SORT is put between.
+
+Stage one is the binder's plan itself, in which every node keeps what order its input has and nothing sorts. Requirements
+are those of FINAL and LIMIT (a subquery's ORDER BY is a LIMIT without a count).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from engine.plan_ir.logical import Final, Limit, Node, Sort
+from engine.plan_ir.rewrite import rewrite_plan
+from engine.planner.optimizer.ordering import ordering_of, satisfies
+
+
+def insert_sorts(plan: Node) -> Node:
+    return rewrite_plan(plan, _satisfy)
+
+
+def _satisfy(node: Node) -> Node:
+    if not isinstance(node, (Final, Limit)) or satisfies(ordering_of(node.input), node.requirement):
+        return node
+    return replace(node, input=Sort(node.input.columns, node.input, node.requirement))

@@ -1,0 +1,104 @@
+"""How much a plan has to do, by which its engine is chosen and whether it is spread: bytes of column data, and what they are.
+
+Without statistics that is what its readers read: bytes of files, after pruning. Where ANALYZE has run on all of its tables,
+estimates know better, both ways, and the largest of three measures counts:
+
+- what its tables give after their filters, since the rest goes no further than the scan;
+- the most rows that one of its joins gives: a join of small tables may be large;
+- a part of what is scanned, since rows that are thrown away have to be found too. They cost no memory and no exchange, so that the
+  part is small.
+
+All are in bytes as stored, so that they compare with `sluice.local_limit` and with each other: a row is as wide as what its readers
+read of each, and a join's as both sides', of which each is taken to have a few bytes at least: equal values that lie together in a
+file are next to nothing, and do not stay together. Considered and rejected: widths in memory (ANALYZE's), which are several times
+those of compressed files and would have moved every query with statistics to Spark at a fraction of the limit; the sum over all
+operators, which counts rows that an engine passes on without ever holding them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from engine.catalog.model.objects import Table
+from engine.plan_ir.logical import Evaluator, Join, Node, SetOperation, TableReader
+from engine.plan_ir.rewrite import walk_all
+from engine.planner.optimizer.cardinality import Estimator
+from engine.planner.optimizer.input_size import input_bytes, reader_bytes
+from engine.settings.session_settings import size_text
+from wire.dataclass import dataclass
+
+#: One byte in so many that are scanned counts.
+_SCANNED_PART: Final = 4
+#: A row of a table has so many bytes at least, in a join.
+_LEAST_WIDTH: Final = 4.0
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """size: bytes. text: what they are, as a sentence without its end."""
+
+    size: int
+    text: str
+
+
+def workload(plan: Node, parameters: Mapping[int, Any], enough: int) -> Workload:
+    """What the plan has to do. parameters: canonical values by number. enough: bytes below which nobody asks further: where
+    nothing joins, what is read is the most that it can be."""
+    read = input_bytes(plan, parameters)
+    by_size = Workload(read, f"it reads {size_text(read)} of column data")
+    nodes = list(walk_all(plan))
+    if not _analysed(nodes) or (read <= enough and not any(isinstance(node, Join) for node in nodes)):
+        return by_size
+    return max(_by_statistics(plan, nodes, parameters, read), key=lambda found: found.size)
+
+
+def _analysed(nodes: list[Node]) -> bool:
+    tables = [node.table for node in nodes if isinstance(node, TableReader) and isinstance(node.table, Table)]
+    return bool(tables) and all(table.statistics is not None for table in tables)
+
+
+def _by_statistics(plan: Node, nodes: list[Node], parameters: Mapping[int, Any], read: int) -> Iterator[Workload]:
+    """The three measures."""
+    measure = _Measure(plan, parameters)
+    readers = [node for node in nodes if isinstance(node, TableReader)]
+    rows = sum(measure.rows(reader) for reader in readers)
+    size = sum(measure.size(reader) for reader in readers)
+    yield Workload(size, f"by statistics its tables give {rows} rows, {size_text(size)} of column data")
+    scanned = read // _SCANNED_PART
+    yield Workload(
+        scanned,
+        f"by statistics {rows} rows are kept of {size_text(read)} of column data, of which a scan counts {size_text(scanned)}",
+    )
+    for join in _joins(nodes):
+        size = measure.size(join)
+        yield Workload(size, f"by statistics a JOIN gives {measure.rows(join)} rows, {size_text(size)} of column data")
+
+
+def _joins(nodes: list[Node]) -> Iterator[Node]:
+    """Those of the plan, each with the condition that makes it one: FROM a, b WHERE ... has it above the product."""
+    conditioned = [node for node in nodes if isinstance(node, Evaluator) and isinstance(node.input, Join)]
+    products = {id(node.input) for node in conditioned}
+    yield from conditioned
+    yield from (node for node in nodes if isinstance(node, Join) and id(node) not in products)
+
+
+class _Measure:
+    """Rows and bytes of the nodes of one plan."""
+
+    def __init__(self, plan: Node, parameters: Mapping[int, Any]) -> None:
+        self._parameters = parameters
+        self._estimator = Estimator(parameters, root=plan)
+
+    def rows(self, node: Node) -> int:
+        return round(self._estimator.of(node).rows)
+
+    def size(self, node: Node) -> int:
+        return round(self._estimator.of(node).rows * self._width(node))
+
+    def _width(self, node: Node) -> float:
+        """Bytes of a row, as its readers read it."""
+        if isinstance(node, TableReader):
+            return reader_bytes(node, self._parameters) / max(self._estimator.of(node).unfiltered, 1)
+        widths = [max(self._width(below), _LEAST_WIDTH) for below in node.inputs()]
+        return max(widths, default=0) if isinstance(node, SetOperation) else sum(widths)

@@ -1,0 +1,101 @@
+"""From a bound query to a fragment that an engine can run: the passes in their order, the choice of engine, compilation.
+
+The passes, and why each stands where it does:
+
+1. `push_filters` brings conditions to the readers, so that files are pruned and the size of the input is told rightly.
+2. `prune_columns` drops what nobody reads; after filters, whose own columns are needed while they are above.
+3. `insert_sorts` meets ordering requirements; after pruning, so that sort keys count as used.
+4. `relax_orderings` takes out the sorts that nobody can tell, those of the query's own subqueries.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any, Final, Literal, TypeVar
+
+from engine.catalog.model.objects import SystemTable
+from engine.common.depth import bounded
+from engine.contracts.executor import CompiledFragment, EngineName
+from engine.plan_ir import logical
+from engine.plan_ir.logical import Node, TableReader
+from engine.plan_ir.rewrite import walk_all
+from engine.planner.codegen import Bindings, Unsupported, compile_plan
+from engine.planner.optimizer.constant_divisions import divides_by_zero
+from engine.planner.optimizer.file_order import in_file_order
+from engine.planner.optimizer.insert_sorts import insert_sorts
+from engine.planner.optimizer.prune_columns import prune_columns
+from engine.planner.optimizer.push_filters import push_filters
+from engine.planner.optimizer.relax_orderings import relax_orderings
+from engine.planner.optimizer.workload import workload
+from engine.settings.session_settings import size_text
+from wire.dataclass import dataclass
+from wire.errors import FeatureNotSupported
+
+Wish = Literal["auto", "spark", "local"]
+NodeT = TypeVar("NodeT", bound=Node)
+
+PASSES: Final[tuple[Callable[[Node], Node], ...]] = (push_filters, prune_columns, insert_sorts, relax_orderings)
+
+
+def optimise(plan: logical.Final) -> logical.Final:
+    """The plan after all passes; FINAL stays on top. Raises StatementTooComplex for one that is too deep to walk."""
+    node: Node = plan
+    with bounded():
+        for run in PASSES:
+            node = run(node)
+        if not isinstance(node, logical.Final):
+            raise TypeError(f"a pass took FINAL away and left {type(node).__name__}")
+        return replace(node, divides_by_zero=True) if divides_by_zero(node) else node
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Which engine runs a fragment, and why, in words for EXPLAIN."""
+
+    engine: EngineName
+    reason: str
+
+
+def choose(plan: Node, wish: Wish, local_limit: int, parameters: Mapping[int, Any]) -> Choice:
+    """The engine that should run `plan`. `local_limit`: bytes of column data; see `sluice.local_limit`."""
+    tables = [node.table for node in walk_all(plan) if isinstance(node, TableReader)]
+    if tables and all(isinstance(table, SystemTable) for table in tables):
+        return Choice("local", "the system catalog is the member's own")
+    if wish != "auto":
+        return Choice(wish, f"sluice.engine is {wish}")
+    if not tables:
+        return Choice("local", "it reads no table")
+    work = workload(plan, parameters, local_limit)
+    if work.size <= local_limit:
+        return Choice("local", f"{work.text}, within sluice.local_limit {size_text(local_limit)}")
+    return Choice("spark", f"{work.text}, over sluice.local_limit {size_text(local_limit)}")
+
+
+def compile_choice(
+    plan: logical.Final, choice: Choice, wish: Wish, bindings: Bindings
+) -> tuple[CompiledFragment, Choice]:
+    """The fragment on the chosen engine or, where that one lacks something and the choice was ours, on the other.
+
+    Raises FeatureNotSupported naming what neither has (or what the engine that was asked for lacks).
+    """
+    try:
+        return _compiled(plan, choice.engine, bindings), choice
+    except Unsupported as lacking:
+        if wish != "auto":
+            raise FeatureNotSupported(
+                f"not supported on {lacking.engine}: {lacking.what}",
+                hint="SET sluice.engine = auto lets the planner use an engine that has it.",
+            ) from None
+        other: EngineName = "local" if choice.engine == "spark" else "spark"
+        try:
+            fragment = _compiled(plan, other, bindings)
+        except Unsupported:
+            raise FeatureNotSupported(f"not supported: {lacking.what}") from None
+        return fragment, Choice(other, f"{choice.engine} does not have {lacking.what}")
+
+
+def _compiled(plan: logical.Final, engine: EngineName, bindings: Bindings) -> CompiledFragment:
+    if engine == "spark" and not plan.columns:
+        raise Unsupported(engine, "a result without columns")
+    return compile_plan(in_file_order(plan) if engine == "local" else plan, engine, bindings)

@@ -1,0 +1,73 @@
+"""When a member may leave without a query missing it.
+
+A participant forgets a query when its own part is over, which no message says; its initiator may still have rows of that part
+to give. For the initiator a member that leaves is a member lost, since it cannot know whether a start that was on its way has
+been read. So one that wants to leave stays until the initiators of the queries that it has had a part in are done with them.
+It asks them as it would ask about a query that goes on for long (`check`, network-protocol seed, 3.5): those that are over
+are named in the answer.
+
+Considered and rejected: a message for each part that is over (every query would pay for the few that meet a departure), and a
+goodbye that lists them (of a start that it crosses neither end would know).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections import OrderedDict, defaultdict
+from collections.abc import Collection, Iterable
+from typing import Final
+
+from engine.contracts.executor import QueryId
+from engine.contracts.mesh import Mesh
+from wire.mesh.control_messages import Check
+
+#: How many queries that were over here last are remembered; a portal that was suspended before so many others is not.
+_REMEMBERED: Final = 4096
+#: How many a message asks about, and how often.
+_AT_ONCE: Final = 512
+_ASK_SECONDS: Final = 0.5
+
+
+class Departure:
+    """See the module's docstring. Used on the loop's thread."""
+
+    def __init__(self, mesh: Mesh) -> None:
+        self._mesh = mesh
+        self._done: OrderedDict[str, None] = OrderedDict()
+        self._news = asyncio.Event()
+
+    def done(self, query: str) -> None:
+        """Nothing of a query runs here any more."""
+        if QueryId.parse(query).initiator != self._mesh.member:
+            self._done[query] = None
+            if len(self._done) > _REMEMBERED:
+                self._done.popitem(last=False)
+        self._news.set()
+
+    def over(self, queries: Iterable[str]) -> None:
+        """Their initiators are done with them."""
+        for query in queries:
+            self._done.pop(query, None)
+        self._news.set()
+
+    async def free(self, running: Collection[str]) -> None:
+        """Wait until nothing runs here, and nobody needs what did. running: what does, as it changes."""
+        self._ask()
+        while running or self._done:
+            self._news.clear()
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(_ASK_SECONDS):
+                    await self._news.wait()
+                    continue
+            self._ask()
+
+    def _ask(self) -> None:
+        by_initiator: defaultdict[str, list[str]] = defaultdict(list)
+        for query in self._done:
+            by_initiator[QueryId.parse(query).initiator].append(query)
+        for initiator, queries in by_initiator.items():
+            for first in range(0, len(queries), _AT_ONCE):
+                part = tuple(queries[first : first + _AT_ONCE])
+                if not self._mesh.send(initiator, Check(part)):
+                    self.over(part)

@@ -1,0 +1,35 @@
+"""A consumer that is away: what arrives for it goes to disk meanwhile, so that its producers can go on and finish.
+
+A portal that is suspended, or whose client reads slowly, asks for no rows; then the windows fill, and every producer waits
+(`SET sluice.fault_policy = fail`, and all but one of the others). With `spool` the receiver takes on until the consumer is
+back. Pauses between two pages are no absence: what is taken at once would only make the disk busy.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Final
+
+from engine.exchange.receive import Receiver
+
+_PAUSE_SECONDS: Final = 0.1
+
+
+class Absence:
+    """Of one receiver's consumer. bytes_max: what may lie on disk; when it does, producers wait as they otherwise would."""
+
+    def __init__(self, receiver: Receiver, bytes_max: int) -> None:
+        receiver.spool_bytes_max = bytes_max
+        self._receiver = receiver
+        self._timer: asyncio.TimerHandle | None = None
+
+    def begin(self) -> None:
+        """The consumer has what it asked for."""
+        self._timer = asyncio.get_running_loop().call_later(_PAUSE_SECONDS, self._receiver.spool, True)
+
+    def end(self) -> None:
+        """It asks for more, or never will; idempotent."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+            self._receiver.spool(False)

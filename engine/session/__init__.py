@@ -1,0 +1,1 @@
+"""One client's session on the engine: its context, its transaction, and the dispatch of statements."""

@@ -1,0 +1,378 @@
+"""Functions that read or change the session itself, not rows: evaluated when a query is about to be compiled.
+
+`set_config`, `pg_cancel_backend` and their kin have effects outside of the plan, so no engine can run them. Their calls
+must have constant arguments (or parameters); each is evaluated once, and its value takes the call's place in the plan.
+`ContextRef`s are the simpler kind: named values of the session that compile as literals.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from collections.abc import Sequence as Sequential
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from engine.catalog.model import acl
+from engine.catalog.model.objects import Sequence, Table
+from engine.catalog.snapshot import TEMPORARY
+from engine.common import sql_type as st
+from engine.common.text_hash import hash_text
+from engine.pg_catalog import PG_CATALOG
+from engine.plan_ir.expr import Call, Const, ContextRef, Expr, ParamRef
+from engine.plan_ir.logical import Node
+from engine.plan_ir.rewrite import expressions, map_expressions, rewrite_expr, rewrite_plan, walk_all
+from engine.plan_ir.select_list import has_one_row
+from engine.session.context import advisory_functions, privilege_functions
+from engine.sql.binder.regnames import dotted, is_name, read_name
+from engine.sql.deparse.stored_text import quoted
+from engine.sql.functions.registry import registry
+from engine.sql.parser.lexer import Kind, tokenize
+from wire.errors import (
+    AmbiguousFunction,
+    FeatureNotSupported,
+    InsufficientPrivilege,
+    InternalError,
+    InvalidParameterValue,
+    InvalidSchemaName,
+    ReadOnlySqlTransaction,
+    UndefinedColumn,
+    UndefinedFunction,
+    UndefinedObject,
+    UndefinedTable,
+    WrongObjectType,
+)
+from wire.types import pg_types as t
+
+if TYPE_CHECKING:
+    from engine.session.session import Session
+
+NodeT = TypeVar("NodeT", bound=Node)
+Arguments = Sequential[Any]
+
+
+def _set_config(session: Session, arguments: Arguments) -> Any:
+    name, value, local = arguments
+    session.settings.set(name, value or "", local=bool(local))
+    return session.settings.get(name)
+
+
+def _current_setting(session: Session, arguments: Arguments) -> Any:
+    try:
+        value = session.settings.get(arguments[0])
+        session.roles.require_examined(session.settings.canonical_name(arguments[0]))
+        return value
+    except UndefinedObject:
+        if len(arguments) > 1 and arguments[1]:
+            return None
+        raise
+
+
+def _current_schemas(session: Session, arguments: Arguments) -> Any:
+    """The effective search path; pg_catalog, when nobody named it, only if implicit schemas are asked for."""
+    path = session.search_path()
+    named = session.settings.get("search_path")
+    return [name for name in path if arguments[0] or name != PG_CATALOG or PG_CATALOG in named]
+
+
+def _require_may_signal(session: Session, pid: int, verb: str, thing: str, done: str) -> None:
+    """Raises InsufficientPrivilege. Of other members' sessions nobody here knows whose they are: they are a superuser's to end."""
+    if session.roles.current.superuser:
+        return
+    user = next((a.user for a in session.client.activity() if a.pid == pid), None)
+    if user is not None and session.roles.is_superuser(user):
+        raise InsufficientPrivilege(f"must be a superuser to {verb} superuser {thing}")
+    if user is None or not session.roles.may_signal(user):
+        raise InsufficientPrivilege(
+            f"must be a member of the role whose {thing} is being {done} or member of pg_signal_backend"
+        )
+
+
+def _cancel(session: Session, arguments: Arguments) -> Any:
+    _require_may_signal(session, arguments[0], "cancel", "query", "canceled")
+    return session.client.cancel_backend(arguments[0])
+
+
+def _terminate(session: Session, arguments: Arguments) -> Any:
+    _require_may_signal(session, arguments[0], "terminate", "process", "terminated")
+    return session.client.terminate_backend(arguments[0])
+
+
+def _parse_ident(_session: Session, arguments: Arguments) -> Any:
+    """The parts of a name, folded; what comes after it is an error unless `strict` is false."""
+    text = arguments[0]
+    *tokens, _end = tokenize(text)
+    parts: list[str] = []
+    for place, token in enumerate(tokens):
+        if place % 2 == 0 and token.kind in (Kind.WORD, Kind.NAME):
+            parts.append(token.text)
+        elif place % 2 == 0 or token.text != ".":
+            break
+    else:
+        if len(tokens) % 2:
+            return parts
+    if not parts or len(arguments) < 2 or arguments[1]:
+        raise InvalidParameterValue(f'string is not a valid identifier: "{text}"')
+    return parts
+
+
+def _to_object(pg: t.PgType, session: Session, arguments: Arguments) -> Any:
+    """Null for what is not there; drivers look for the types of extensions in this way. Syntax remains an error."""
+    context, _catalog = session.bind_context((), {})
+    try:
+        return read_name(pg, arguments[0], context, -1) if is_name(pg, arguments[0]) else None
+    except (
+        UndefinedObject,
+        UndefinedTable,
+        UndefinedFunction,
+        InvalidSchemaName,
+        AmbiguousFunction,
+        FeatureNotSupported,
+    ):
+        return None
+
+
+def _sequence(session: Session, oid: int) -> Sequence:
+    """Raises WrongObjectType for what is something else."""
+    for relation in session.catalog.current().relations.values():
+        if relation.oid == oid:
+            if isinstance(relation, Sequence):
+                return relation
+            raise WrongObjectType(f'"{relation.name}" is not a sequence')
+    raise InternalError(f"could not open relation with OID {oid}")
+
+
+def _require_writable(session: Session, sequence: Sequence, function: str) -> Sequence:
+    if sequence.schema != TEMPORARY and session.settings.get("transaction_read_only") == "on":
+        raise ReadOnlySqlTransaction(f"cannot execute {function}() in a read-only transaction")
+    return sequence
+
+
+def _nextval(session: Session, arguments: Arguments) -> Any:
+    return session.sequences.next(_numbering(session, arguments[0]))
+
+
+def next_values(session: Session, oid: int, rows: int) -> Any:
+    """nextval for as many rows, an array. Raises what it raises."""
+    return session.sequences.take(_numbering(session, oid), rows)
+
+
+def _numbering(session: Session, oid: int) -> Sequence:
+    """A sequence whose values may be taken."""
+    sequence = _sequence(session, oid)
+    session.authority().require_sequence(sequence, acl.USAGE, acl.UPDATE)
+    return _require_writable(session, sequence, "nextval")
+
+
+def _currval(session: Session, arguments: Arguments) -> Any:
+    sequence = _sequence(session, arguments[0])
+    session.authority().require_sequence(sequence, acl.USAGE, acl.SELECT)
+    return session.sequences.current(sequence)
+
+
+def _lastval(session: Session, _arguments: Arguments) -> Any:
+    return session.sequences.last()
+
+
+def _setval(session: Session, arguments: Arguments) -> Any:
+    called = arguments[2] if len(arguments) > 2 else True
+    if arguments[1] is None or called is None:
+        return None
+    sequence = _sequence(session, arguments[0])
+    session.authority().require_sequence(sequence, acl.UPDATE)
+    _require_writable(session, sequence, "setval")
+    return session.sequences.set(sequence, arguments[1], called)
+
+
+def _serial_sequence(session: Session, arguments: Arguments) -> Any:
+    """pg_get_serial_sequence: the sequence that goes with a column, as a name that finds it everywhere."""
+    if arguments[1] is None:
+        return None
+    snapshot, parts = session.catalog.current(), dotted(arguments[0])
+    table = snapshot.resolve(parts[0] if len(parts) > 1 else None, parts[-1], session.search_path())
+    if not isinstance(table, Table):
+        raise UndefinedTable(f'relation "{".".join(parts)}" does not exist')
+    column = table.column(arguments[1])
+    if column is None:
+        raise UndefinedColumn(f'column "{arguments[1]}" of relation "{table.name}" does not exist')
+    owner = (table.oid, column.number)
+    owned = [r for r in snapshot.relations.values() if isinstance(r, Sequence) and r.owner == owner]
+    return f"{quoted(owned[0].schema)}.{quoted(owned[0].name)}" if owned else None
+
+
+def _notify(session: Session, arguments: Arguments) -> Any:
+    channel, payload = arguments
+    session.client.notify(channel or "", payload or "")
+    return ""
+
+
+def _notifications_waiting(session: Session, _arguments: Arguments) -> Any:
+    return session.client.notifications_waiting()
+
+
+def _listening(session: Session) -> Sequential[Any]:
+    return session.client.listening()
+
+
+#: Each strict but for set_config's value and pg_notify.
+_FUNCTIONS: Final[dict[str, Callable[[Session, Arguments], Any]]] = {
+    "set_config": _set_config,
+    "current_setting": _current_setting,
+    "current_schemas": _current_schemas,
+    "pg_cancel_backend": _cancel,
+    "pg_terminate_backend": _terminate,
+    **{f"to_{pg.name}": partial(_to_object, pg) for pg in t.REG_TYPES},
+    "nextval": _nextval,
+    "currval": _currval,
+    "lastval": _lastval,
+    "setval": _setval,
+    "pg_get_serial_sequence": _serial_sequence,
+    "parse_ident": _parse_ident,
+    "pg_notify": _notify,
+    "pg_notification_queue_usage": _notifications_waiting,
+    **advisory_functions.FUNCTIONS,
+    **privilege_functions.FUNCTIONS,
+}
+_STRICT: Final = frozenset(privilege_functions.FUNCTIONS)
+#: Those that return sets: the elements of an array.
+_SETS: Final[dict[str, Callable[[Session], Sequential[Any]]]] = {
+    "pg_listening_channels": _listening,
+}
+_EFFECTS: Final = frozenset(
+    (
+        "set_config",
+        "pg_cancel_backend",
+        "pg_terminate_backend",
+        "nextval",
+        "setval",
+        "pg_notify",
+        *advisory_functions.FUNCTIONS,
+    )
+)
+#: Those whose effect is wanted once a row, which is once a query only where there is one row.
+_EACH_ROW: Final = frozenset(("nextval", "setval", "pg_notify", *advisory_functions.FUNCTIONS))
+_NOT_STRICT: Final = frozenset(("pg_notify",))
+#: Those that may block on the catalog's database.
+SEQUENCES: Final = frozenset(("nextval", "currval", "lastval", "setval"))
+
+
+def _is_ours(expr: Expr) -> bool:
+    if not isinstance(expr, Call) or expr.function.kind != "function":
+        return False
+    return expr.function.name in _FUNCTIONS or expr.function.name in _SETS
+
+
+def _all_expressions(plan: Node) -> list[Expr]:
+    return [part for node in walk_all(plan) for expr in expressions(node) for part in expr.walk()]
+
+
+def used(plan: Node) -> bool:
+    """Whether the plan calls any of them."""
+    return any(_is_ours(expr) for expr in _all_expressions(plan))
+
+
+def context_names(plan: Node) -> frozenset[str]:
+    """The names of the session values that the plan refers to."""
+    return frozenset(expr.name for expr in _all_expressions(plan) if isinstance(expr, ContextRef))
+
+
+def evaluate(plan: NodeT, session: Session, parameters: Mapping[int, Any], *, effects: bool = True) -> NodeT:
+    """The plan with every such call replaced by its value; of one that does something by null, without `effects`. Raises
+    FeatureNotSupported for arguments that are not constant, and whatever the function itself raises."""
+
+    def value(expr: Expr) -> Expr:
+        if not isinstance(expr, Call) or not _is_ours(expr):
+            return expr
+        name = expr.function.name
+        if name in _SETS:
+            return _elements(expr, _SETS[name](session))
+        arguments = [constant(session, expr, argument, parameters) for argument in expr.args]
+        if not effects and name in _EFFECTS:
+            return Const(expr.type, None)
+        return Const(expr.type, called(session, name, arguments))
+
+    def in_node(node: Node) -> Node:
+        _require_one_row(node)
+        return map_expressions(node, lambda expr: rewrite_expr(expr, value))
+
+    rebuilt = rewrite_plan(plan, in_node)
+    return rebuilt  # type: ignore[return-value]
+
+
+def called(session: Session, name: str, arguments: Arguments) -> Any:
+    """The function's value, once it has done what it does. Raises what it raises."""
+    if None in arguments and name in _STRICT:
+        return None
+    if arguments and arguments[0] is None and name not in _NOT_STRICT:
+        return None
+    return _FUNCTIONS[name](session, arguments)
+
+
+def may_be_for_rows(call: Call) -> bool:
+    """Whether a call is made for each row (`engine.session.context.row_calls`) where its arguments are no constants."""
+    return _is_ours(call) and call.function.name in (_EFFECTS | SEQUENCES)
+
+
+async def wait(plan: Node, session: Session, parameters: Mapping[int, Any]) -> None:
+    """Wait for the advisory locks that the plan's calls take. Before `evaluate`, whose errors about calls are raised here too."""
+    session.locks.forget_awaited()
+    for node in walk_all(plan):
+        for call in (part for expr in expressions(node) for part in expr.walk() if _is_ours(part)):
+            assert isinstance(call, Call)
+            if call.function.name in advisory_functions.WAITING:
+                _require_one_row(node)
+                arguments = [constant(session, call, argument, parameters) for argument in call.args]
+                await advisory_functions.wait(session, call.function.name, arguments)
+
+
+def _elements(call: Call, values: Sequential[Any]) -> Call:
+    """The set that a call returns."""
+    rows = registry()
+    unnest = next(row for row in rows.functions("unnest") if not rows.is_absent(row))
+    return replace(call, function=unnest, args=(Const(st.of(t.array_of(call.type.pg)), list(values)),))
+
+
+def _require_one_row(node: Node) -> None:
+    """Raises FeatureNotSupported for a node that would evaluate for many rows what here is evaluated once."""
+    if has_one_row(node):
+        return
+    for part in (part for expr in expressions(node) for part in expr.walk()):
+        if isinstance(part, Call) and part.function.name in _EACH_ROW and _is_ours(part):
+            raise FeatureNotSupported(
+                f"not supported: {part.function.name} for each row of a query",
+                hint="It can be an item of the outermost select list, in VALUES, and a column's default.",
+            )
+
+
+#: What a name that the session says may be cast to.
+_NAMES_OF: Final = (t.TEXT, t.NAME)
+
+
+def _widens(cast: Call) -> bool:
+    return cast.function.kind == "cast" and cast.type.pg is t.INT8 and cast.args[0].type.pg is t.INT4
+
+
+def is_constant(argument: Expr) -> bool:
+    """Whether `constant` knows it."""
+    if isinstance(argument, Const | ParamRef | ContextRef):
+        return True
+    if not isinstance(argument, Call):
+        return False
+    named = argument.function.kind == "cast" and argument.type.pg in _NAMES_OF
+    return (named or _widens(argument) or argument.function.name == "hashtext") and is_constant(argument.args[0])
+
+
+def constant(session: Session, call: Call, argument: Expr, parameters: Mapping[int, Any]) -> Any:
+    """An argument of a call. Raises FeatureNotSupported where it is none that is known without rows."""
+    match argument:
+        case Const():
+            return argument.value
+        case ParamRef():
+            return parameters[argument.index]
+        case ContextRef():
+            return session.context_value(argument.name)
+        case Call() if is_constant(argument):
+            value = constant(session, call, argument.args[0], parameters)
+            return hash_text(value) if argument.function.name == "hashtext" and value is not None else value
+        case _:
+            raise FeatureNotSupported(f"not supported: {call.function.name} of something that is not a constant")

@@ -1,0 +1,45 @@
+"""What has the server read or write files of its own machine: for superusers, and members of pg_read_server_files and
+pg_write_server_files.
+
+PostgreSQL lets whoever may use a foreign server make foreign tables; there are no servers here, so that those who may read files
+may.
+
+Source: PostgreSQL 15, copy.c (DoCopy), utility.c (CHECKPOINT).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from engine.catalog.authority import Authority
+from engine.catalog.model.roles import CHECKPOINT, READ_SERVER_FILES, WRITE_SERVER_FILES
+from engine.sql.parser.nodes.copy import Copy, CopyFrom
+from engine.sql.parser.nodes.statements import Checkpoint, CreateForeignTable, ImportForeignSchema, Statement
+from wire.errors import InsufficientPrivilege
+
+_HINT: Final = "Anyone can COPY to stdout or from stdin. psql's \\copy command also works for anyone."
+
+
+def require_permitted(statement: Statement, authority: Callable[[], Authority]) -> None:
+    """authority: of the role that the session is. Raises InsufficientPrivilege."""
+    match statement:
+        case Copy(file=str()):
+            reads = isinstance(statement, CopyFrom)
+            if not _has(authority(), READ_SERVER_FILES if reads else WRITE_SERVER_FILES):
+                verb, role = ("from", "read") if reads else ("to", "write")
+                raise InsufficientPrivilege(
+                    f"must be superuser or have privileges of the pg_{role}_server_files role to COPY {verb} a file",
+                    hint=_HINT,
+                )
+        case Checkpoint() if not _has(authority(), CHECKPOINT):
+            raise InsufficientPrivilege("must be superuser or have privileges of pg_checkpoint to do CHECKPOINT")
+        case CreateForeignTable() | ImportForeignSchema() if not _has(authority(), READ_SERVER_FILES):
+            raise InsufficientPrivilege(
+                "permission denied to create foreign table",
+                hint="It has the server read files: a superuser may create it, or a member of pg_read_server_files.",
+            )
+
+
+def _has(authority: Authority, role: int) -> bool:
+    return authority.role.superuser or authority.judge.has_rights_of(authority.role.oid, role)

@@ -1,0 +1,127 @@
+"""The catalog as binding a statement sees it: what it asked for decides how long the bound statement holds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from engine.catalog.authority import Authority
+from engine.catalog.model.objects import Relation, StoredRelation, SystemTable, Table, View
+from engine.catalog.model.objects import Sequence as NumberSequence
+from engine.catalog.model.remote_file_ref import stand_in
+from engine.catalog.model.user_types import by_oid
+from engine.catalog.store.store import CatalogStore
+from engine.lakes.foreign_files import DataRoots, refresh
+from engine.pg_catalog import PG_CATALOG, SYSTEM, SystemCatalog, SystemContext
+from engine.pg_catalog.declared import INFORMATION_SCHEMA
+from engine.pg_catalog.namespaces import schema_oid
+from engine.pg_catalog.row_types import is_row_type, relation_of, row_type, row_type_oid
+from engine.sql.deparse.stored_text import quoted
+from engine.statements.shared.names import oid_named, pg_type_named
+from wire.types import pg_types as t
+
+
+@dataclass(slots=True)
+class RecordingCatalog:
+    """A snapshot whose files are looked up now, with a note of what was asked for.
+
+    reads: the user's relations. volatile: something was asked for that changes without a commit. schemas: those that were named.
+    authority: whose names they are. roots: where files of foreign tables may lie.
+    """
+
+    context: SystemContext
+    system: SystemCatalog
+    store: CatalogStore
+    authority: Authority
+    roots: DataRoots
+    reads: dict[int, Relation] = field(default_factory=dict)
+    volatile: bool = False
+    schemas: set[str] = field(default_factory=set)
+
+    def resolve(self, schema: str | None, name: str, search_path: Sequence[str]) -> Relation | None:
+        system = self.system.find(self._before_users(schema, name, search_path), name, self.context)
+        if system is not None:
+            self.volatile = self.volatile or self.system.is_volatile(system)
+            return system
+        self._require_usage(schema)
+        return self._noted(self.context.snapshot.resolve(schema, name, search_path))
+
+    def of_now(self, table: SystemTable) -> Relation | None:
+        """A relation that a plan has read, as it is now: itself where only commits change it."""
+        if (table.schema, table.name) in SYSTEM and not self.system.is_volatile(table):
+            return table
+        return self.resolve(table.schema, table.name, (table.schema,))
+
+    def _before_users(self, schema: str | None, name: str, search_path: Sequence[str]) -> Sequence[str]:
+        """The schemas in which a relation of the system's would be found before one of users'."""
+        if schema is not None:
+            return (schema,)
+        users = self.context.snapshot.resolve(None, name, search_path)
+        if users is None:
+            return search_path
+        return search_path[: search_path.index(users.schema)] if users.schema in search_path else ()
+
+    def _require_usage(self, schema: str | None) -> None:
+        if schema is not None:
+            self.schemas.add(schema)
+            self.authority.require_usage(self.context.snapshot, schema)
+
+    def by_oid(self, oid: int) -> Relation | None:
+        found = (relation for relation in self.context.snapshot.relations.values() if relation.oid == oid)
+        return self._noted(next(found, None))
+
+    def _noted(self, found: StoredRelation | None) -> Relation | None:
+        if isinstance(found, NumberSequence):
+            self.volatile = True
+            return self.system.counter(found, self.store.counted(found))
+        if isinstance(found, Table):
+            # A statement that names a table twice sees the same files twice.
+            known = self.reads.get(found.oid)
+            found = known if isinstance(known, Table) else self._as_now(found)
+        if found is not None:
+            self.reads[found.oid] = found
+        return found
+
+    def _as_now(self, table: Table) -> Table:
+        """Raises InsufficientPrivilege where links lead from a foreign table's path to files that this member may not read: a
+        wildcard, a folder or a file that is a link by now finds them. Tables of logs have a rule of their own (`engine.lakes`)."""
+        now = refresh(table)
+        if now.storage is None and not now.lake:
+            self.roots.require(file for file in now.files if stand_in(file) is None)
+        return now
+
+    def oid_of(self, schema: str | None, name: str, search_path: Sequence[str]) -> int | None:
+        system = self.system.oid_of(self._before_users(schema, name, search_path), name)
+        if system is not None:
+            return system
+        self._require_usage(schema)
+        return oid_named(self.context.snapshot, schema, name, search_path)
+
+    def schema_oid(self, name: str) -> int | None:
+        return schema_oid(self.context.snapshot, name)
+
+    def has_schema(self, name: str) -> bool:
+        return name in (PG_CATALOG, INFORMATION_SCHEMA) or self.context.snapshot.has_schema(name)
+
+    def type_named(self, schema: str | None, name: str, search_path: Sequence[str]) -> t.PgType | None:
+        """A type of users'."""
+        return pg_type_named(self.context.snapshot, schema, name, search_path)
+
+    def type_names(self, search_path: Sequence[str]) -> dict[int, str]:
+        """What types of users' and of arrays of them are called along a search path, by their OIDs."""
+        snapshot, found = self.context.snapshot, {}
+        for typ in snapshot.types.values():
+            visible = typ.name not in t.BY_NAME and snapshot.type_named(None, typ.name, search_path) is typ
+            name = quoted(typ.name) if visible else f"{quoted(typ.schema)}.{quoted(typ.name)}"
+            found[typ.oid], found[typ.array] = name, f"{name}[]"
+        return found
+
+    def type_by_oid(self, oid: int) -> t.PgType | None:
+        """Any type."""
+        if not is_row_type(oid):
+            return t.BY_OID.get(oid) or by_oid(self.context.snapshot.types).get(oid)
+        relations = self.context.snapshot.relations.values()
+        found = next((r for r in relations if isinstance(r, Table | View) and r.oid == relation_of(oid)), None)
+        if found is None:
+            return None
+        return row_type(found) if oid == row_type_oid(found) else t.array_of(row_type(found))

@@ -1,0 +1,132 @@
+"""Who a session is: the user it began as, SET SESSION AUTHORIZATION, SET ROLE.
+
+Both are settings, so that they are transactional as settings are; here is what they may be set to, and what follows from them.
+A session that was let in under a name that is no role is `anybody` for as long as no role has that name. One whose role was
+dropped meanwhile is a role without rights, and not anybody.
+
+Source: PostgreSQL 15, variable.c (check_session_authorization, check_role); miscinit.c.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from engine.catalog.model.roles import READ_ALL_SETTINGS, READ_ALL_STATS, Role, Roles, anybody
+from engine.settings.accepted import EXAMINED
+from engine.settings.session_settings import SessionSettings
+from wire.errors import InsufficientPrivilege, InvalidParameterValue
+
+ROLE: Final = "role"
+SESSION: Final = "session_authorization"
+_NONE: Final = "none"
+_GONE: Final = 0
+
+
+class SessionRoles:
+    """roles: as the session sees them now. committed: as everybody sees them, which may be asked at any time."""
+
+    def __init__(
+        self, user: str, settings: SessionSettings, roles: Callable[[], Roles], committed: Callable[[], Roles]
+    ) -> None:
+        self._login = user
+        self._settings = settings
+        self._roles = roles
+        self._committed = committed
+        self._let_in = roles().named(user) is None
+        settings.fix(SESSION, user)
+        settings.check(SESSION, self._check_session)
+        settings.check(ROLE, self._check_role)
+        settings.compute("is_superuser", lambda: "on" if self._current(committed()).superuser else "off")
+        settings.privileged = lambda: self._current(committed()).superuser
+
+        # The client may have begun with `-c role=...`.
+        self._check_role(settings.get(ROLE))
+
+    def reset(self) -> None:
+        """Who the session began as again, as DISCARD ALL has it."""
+        self._settings.set(SESSION, None)
+        self._settings.set(ROLE, None)
+
+    @property
+    def session(self) -> Role:
+        """SESSION_USER."""
+        return self._session(self._roles())
+
+    @property
+    def current(self) -> Role:
+        """CURRENT_USER."""
+        return self._current(self._roles())
+
+    @property
+    def session_name(self) -> str:
+        return self._settings.get(SESSION)
+
+    @property
+    def current_name(self) -> str:
+        role = self._settings.get(ROLE)
+        return self.session_name if role == _NONE else role
+
+    def is_superuser(self, user: str) -> bool:
+        return self._named(user, self._roles()).superuser
+
+    def may_see(self, user: str) -> bool:
+        """Whether what a session of a user does is shown to this one: it has the privileges of that role, or of pg_read_all_stats
+        (pgstatfuncs.c, HAS_PGSTAT_PERMISSIONS)."""
+        roles = self._roles()
+        current, other = self._current(roles), self._named(user, roles)
+        if current.superuser or current.name == user:
+            return True
+        return not {READ_ALL_STATS, other.oid}.isdisjoint(roles.all_of(current, inherited=True))
+
+    def may_examine(self, setting: str) -> bool:
+        """Whether the value of a setting is shown to this session (guc.c, GUC_SUPERUSER_ONLY)."""
+        if setting not in EXAMINED:
+            return True
+        roles = self._roles()
+        current = self._current(roles)
+        return current.superuser or READ_ALL_SETTINGS in roles.all_of(current, inherited=True)
+
+    def require_examined(self, setting: str) -> None:
+        """Raises InsufficientPrivilege where the value of a setting is not shown to this session."""
+        if not self.may_examine(setting):
+            raise InsufficientPrivilege(
+                f'must be superuser or have privileges of pg_read_all_settings to examine "{setting}"'
+            )
+
+    def may_signal(self, user: str) -> bool:
+        """Whether a session of a user may be ended by this one: it is of that role, or a superuser's where the other is one
+        (signalfuncs.c, pg_signal_backend)."""
+        roles = self._roles()
+        current, other = self._current(roles), self._named(user, roles)
+        return current.superuser or (not other.superuser and roles.is_member(current, other)) or current.name == user
+
+    def _session(self, roles: Roles) -> Role:
+        return self._named(self.session_name, roles)
+
+    def _current(self, roles: Roles) -> Role:
+        return self._named(self.current_name, roles)
+
+    def _named(self, name: str, roles: Roles) -> Role:
+        found = roles.named(name)
+        if found is None and name == self._login and self._let_in:
+            return anybody(name)
+        return found or Role(_GONE, name)
+
+    def _check_session(self, name: str) -> None:
+        roles = self._roles()
+        if roles.named(name) is None and name != self._login:
+            raise InvalidParameterValue(f'role "{name}" does not exist')
+        if name != self._login and not self._named(self._login, roles).superuser:
+            raise InsufficientPrivilege("permission denied to set session authorization")
+        # What was SET ROLE is over.
+        self._settings.set(ROLE, _NONE)
+
+    def _check_role(self, name: str) -> None:
+        if name == _NONE:
+            return
+        roles = self._roles()
+        if (wanted := roles.named(name)) is None:
+            raise InvalidParameterValue(f'role "{name}" does not exist')
+        if not roles.is_member(self._session(roles), wanted):
+            raise InsufficientPrivilege(f'permission denied to set role "{name}"')

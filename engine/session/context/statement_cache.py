@@ -1,0 +1,172 @@
+"""Bound and optimised queries, kept so that a repeated statement costs neither parse nor plan.
+
+The key is everything binding looked at: the text, the parameter types and digits, the catalog's version, the search path,
+and the settings by which literals are read. What a plan read of the file system is checked on each use instead: a table
+whose files changed makes the entry stale.
+
+Each commit to the catalog makes all entries useless, and they stay until others take their room. So the room is bounded in bytes
+too. What an entry takes goes with the nodes of its plan and the length of the text; the factors are measured (`sys.getsizeof` of
+all that an entry reaches: 207 to 229 bytes a node of a plan, 1,100 to 1,300 more for each time that it is compiled).
+"""
+
+from __future__ import annotations
+
+import functools
+from collections import OrderedDict
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from engine.catalog.model.objects import Relation, Table
+from engine.contracts.sessions import ResultColumn
+from engine.lakes.foreign_files import refresh
+from engine.plan_ir.logical import Final as FinalNode
+from engine.plan_ir.logical import TableReader
+from engine.plan_ir.requirements import Requirement
+from engine.plan_ir.rewrite import size, walk_all
+from engine.session.context import functions
+from engine.session.context.row_calls import Split, split
+from engine.sql.binder.scope import RowLock
+from engine.statements.shared.distribution import CompiledQuery
+from wire.types import pg_types as t
+
+_STATEMENTS: Final = 512
+_COMPILED: Final = 8
+_ROOM_BYTES: Final = 64 << 20
+#: One that takes more is made anew each time.
+_ENTRY_BYTES: Final = _ROOM_BYTES // 8
+_NODE_BYTES: Final = 256
+_COMPILED_NODE_BYTES: Final = 1280
+_FILE_BYTES: Final = 256
+
+
+@dataclass
+class PlannedQuery:
+    """A query ready for any engine.
+
+    plan: after all passes. columns, parameters: as Describe tells them. reads: the relations it names directly.
+    locks: the relations of which FOR UPDATE asks for rows. requirements: what has to be permitted whenever it runs.
+    schemas: those that it names, which have to be usable already when it is prepared.
+    primary_keys: OIDs of those without which its GROUP BY would be an error.
+    compiled: what it was compiled to, by the session's terms, the members, parameter values and context; the last few.
+    length: of its text. keys: those of the cache under which it is what it would be if it were planned anew. kept: whether the
+    cache has it. of_session: it reads rows that are the session's (`engine.session.context.system_rows`).
+    """
+
+    plan: FinalNode
+    columns: tuple[ResultColumn, ...]
+    parameters: tuple[t.PgType, ...]
+    reads: tuple[Relation, ...]
+    locks: tuple[RowLock, ...] = ()
+    requirements: tuple[Requirement, ...] = ()
+    schemas: frozenset[str] = frozenset()
+    primary_keys: tuple[int, ...] = ()
+    compiled: OrderedDict[Hashable, CompiledQuery] = field(default_factory=OrderedDict)
+    length: int = 0
+    keys: frozenset[Hashable] = frozenset()
+    kept: bool = False
+    of_session: bool = False
+
+    def with_plan(self, plan: FinalNode) -> PlannedQuery:
+        """The same over other rows of the system's, which nobody keeps."""
+        return replace(self, plan=plan, compiled=OrderedDict(), keys=frozenset(), kept=False)
+
+    @functools.cached_property
+    def tables(self) -> tuple[Table, ...]:
+        readers = (node.table for node in walk_all(self.plan) if isinstance(node, TableReader))
+        return tuple(table for table in readers if isinstance(table, Table))
+
+    @functools.cached_property
+    def context_names(self) -> frozenset[str]:
+        """The names of the session values that it refers to."""
+        return functions.context_names(self.plan)
+
+    @functools.cached_property
+    def calls_session(self) -> bool:
+        """Whether it calls functions that read or change the session (`engine.session.context.functions`)."""
+        return functions.used(self.plan)
+
+    @functools.cached_property
+    def split(self) -> Split:
+        """What engines run of it, and what is done with its rows."""
+        return split(self.plan)
+
+    def survey(self) -> None:
+        """Find what is asked of each plan, where nobody has to wait for the walk: on the thread that planned it."""
+        _ = self.size, self.tables, self.context_names, self.calls_session
+        if self.calls_session:
+            _ = self.split
+
+    def fresh(self) -> bool:
+        """Whether the files of its tables are still those it was planned for."""
+        return all(refresh(table) is table for table in self.tables)
+
+    @functools.cached_property
+    def size(self) -> int:
+        """Of its plan, in nodes."""
+        return size(self.plan)
+
+    @property
+    def bytes(self) -> int:
+        """About what it takes of memory."""
+        return self._planned_bytes + len(self.compiled) * self._compiled_bytes
+
+    @functools.cached_property
+    def _planned_bytes(self) -> int:
+        files = sum(len(table.files) + (len(table.storage.added) if table.storage else 0) for table in self.tables)
+        return _NODE_BYTES * self.size + 2 * self.length + _FILE_BYTES * files
+
+    @property
+    def _compiled_bytes(self) -> int:
+        return _COMPILED_NODE_BYTES * self.size + self.length
+
+    def remember(self, key: Hashable, query: CompiledQuery) -> None:
+        """Keep what it was compiled to, where that is not too large."""
+        if self.bytes + self._compiled_bytes > _ENTRY_BYTES:
+            return
+        self.compiled[key] = query
+        if len(self.compiled) > _COMPILED:
+            self.compiled.popitem(last=False)
+
+
+class StatementCache:
+    """Least recently used entries go first. Used from the loop's thread only."""
+
+    def __init__(self) -> None:
+        self._entries: OrderedDict[Hashable, PlannedQuery] = OrderedDict()
+        self._bytes = 0
+
+    def find(self, key: Hashable) -> PlannedQuery | None:
+        entry = self._entries.get(key)
+        if entry is not None:
+            self._entries.move_to_end(key)
+        return entry
+
+    def keep(self, key: Hashable, entry: PlannedQuery) -> None:
+        if (before := self._entries.pop(key, None)) is not None:
+            self._dropped(before)
+        if entry.bytes > _ENTRY_BYTES:
+            return
+        self._entries[key] = entry
+        entry.kept = True
+        self._bytes += entry.bytes
+        self._make_room()
+
+    def remember(self, entry: PlannedQuery, key: Hashable, query: CompiledQuery) -> None:
+        """Keep what an entry, which may be gone from here, was compiled to."""
+        before = entry.bytes
+        entry.remember(key, query)
+        if entry.kept:
+            self._bytes += entry.bytes - before
+            self._make_room()
+
+    def statistics(self) -> Mapping[str, int]:
+        return {"cached": len(self._entries), "cached_bytes": self._bytes}
+
+    def _make_room(self) -> None:
+        while len(self._entries) > _STATEMENTS or self._bytes > _ROOM_BYTES:
+            self._dropped(self._entries.popitem(last=False)[1])
+
+    def _dropped(self, entry: PlannedQuery) -> None:
+        entry.kept = False
+        self._bytes -= entry.bytes

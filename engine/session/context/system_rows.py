@@ -1,0 +1,38 @@
+"""A kept plan over system relations whose rows are a session's, with the rows of now.
+
+Most of the system catalog changes with commits only, and a plan over it is kept as any. But whether a role has a privilege,
+which sessions there are, what a setting is, changes without one: the rows stand in the plan, in its readers. Nothing else in
+the plan goes by them, so that it need not be bound anew, which takes long for a view of information_schema.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from engine.catalog.model.objects import Relation, SystemTable
+from engine.plan_ir.logical import Final, Node, TableReader
+from engine.plan_ir.rewrite import rewrite_plan
+
+
+def with_rows_of_now(plan: Final, find: Callable[[SystemTable], Relation | None]) -> Final:
+    """The plan itself where all rows are the same. find: gives a relation as it is now, or itself; what it raises is raised."""
+    found: dict[int, SystemTable] = {}
+
+    def of_now(node: Node) -> Node:
+        if not isinstance(node, TableReader) or not isinstance(node.table, SystemTable):
+            return node
+        if node.table.oid not in found:
+            found[node.table.oid] = _as_planned(find(node.table))
+        now = found[node.table.oid]
+        # Relations have versions, so that to read the same rows under another one is another statement for the engine.
+        return node if now is node.table or now.rows.equals(node.table.rows) else replace(node, table=now)
+
+    rewritten = rewrite_plan(plan, of_now)
+    assert isinstance(rewritten, Final), "the top stays what it is"
+    return rewritten
+
+
+def _as_planned(found: Relation | None) -> SystemTable:
+    assert isinstance(found, SystemTable), "as it was when it was planned"
+    return found

@@ -1,0 +1,582 @@
+"""What a name means at a place of a statement: the ground that both binders stand on.
+
+The query binder (`engine.sql.binder.queries` and its siblings) builds scopes while it walks FROM clauses; the expression
+binder (`engine.sql.binder.expressions`) asks them for columns, parameters, windows and subqueries. A `BindContext` is one
+for a statement, a `Scope` one for each SELECT level; a scope's parent is the scope that its query is nested in.
+
+Trees come from `engine.sql.parser.grammar`, whose docstring lists their shapes; `position(node)` tells where a node's token is.
+
+The rules are PostgreSQL's (parse_relation.c, parse_expr.c: transformColumnRef): a bare name is looked for among the
+columns of each level, innermost first, and then among relation names, where it means the whole row; two hits in one level
+are ambiguous; a relation may be visible by name only, by its columns only, or to LATERAL items only.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import field, replace
+from typing import TYPE_CHECKING, Final, NoReturn, Protocol
+
+from sqlglot import exp
+
+from engine.common import sql_type as st
+from engine.common.sql_type import SqlType
+from engine.plan_ir.expr import Case, Column, ColumnRef, Expr, Row
+from engine.plan_ir.requirements import Accesses
+from engine.sql.binder.suggestions import column_hint
+from wire.dataclass import dataclass
+from wire.errors import (
+    AmbiguousAlias,
+    AmbiguousColumn,
+    AmbiguousParameter,
+    FeatureNotSupported,
+    IndeterminateDatatype,
+    InvalidColumnReference,
+    SqlSyntaxError,
+    UndefinedColumn,
+    UndefinedObject,
+    UndefinedParameter,
+    UndefinedTable,
+    WindowingError,
+)
+from wire.types import pg_types as t
+
+if TYPE_CHECKING:
+    from engine.catalog.model.objects import Relation
+    from engine.plan_ir.logical import Node
+    from wire.types.input import InputSettings
+
+
+def position(node: exp.Expression | None) -> int:
+    """The 0-based offset of a node's token in the statement's text, or -1.
+
+    The token is the one that PostgreSQL points at: an operator's symbol, a function's name, a column's first identifier,
+    the `::` of a cast, the opening parenthesis of a subquery.
+    """
+    if node is None:
+        return -1
+    start = node.meta.get("start", -1)
+    return start if isinstance(start, int) else -1
+
+
+def cursor(offset: int) -> int | None:
+    """An offset as an error's position (1-based), or None where it is not known."""
+    return offset + 1 if offset >= 0 else None
+
+
+class Catalog(Protocol):
+    """What binding needs of a catalog snapshot."""
+
+    def resolve(self, schema: str | None, name: str, search_path: Sequence[str]) -> Relation | None:
+        """The relation of that name in `schema`, else the first one along `search_path`; None if there is none."""
+        ...
+
+    def by_oid(self, oid: int) -> Relation | None:
+        """The relation with that OID, as `resolve` gives it."""
+        ...
+
+    def oid_of(self, schema: str | None, name: str, search_path: Sequence[str]) -> int | None:
+        """The OID of whatever relation has that name: sequences and indexes too."""
+        ...
+
+    def schema_oid(self, name: str) -> int | None: ...
+
+    def has_schema(self, name: str) -> bool: ...
+
+
+class ParameterTypes:
+    """The types of $1 ..., as declared by the client or fixed by their first use (parse_param.c, variable parameters).
+
+    declared: OIDs; 0 and 705 (unknown) leave the type to be inferred.
+    find: the type of an OID.
+    fixed: whether only the declared parameters may occur (a SQL PREPARE with a type list still may infer: False).
+    """
+
+    def __init__(
+        self,
+        declared: Sequence[int] = (),
+        digits: Mapping[int, tuple[int, int]] | None = None,
+        find: Callable[[int], t.PgType | None] = t.BY_OID.get,
+    ) -> None:
+        self._types: dict[int, SqlType | None] = {}
+        self._digits = digits or {}
+        self._open: set[int] = set()
+        self._domains: dict[int, t.PgType] = {}
+        #: Whether more of the statement is to be bound.
+        self.partial = False
+        for index, oid in enumerate(declared, 1):
+            if oid in (0, t.UNKNOWN.oid):
+                self._types[index] = None
+                continue
+            pg = find(oid)
+            if pg is None:
+                raise UndefinedObject(f"type with OID {oid} does not exist")
+            if pg.domain is not None:
+                self._domains[index] = pg
+            self._types[index] = self._with_digits(index, t.base_of(pg))
+
+    def type_of(self, index: int, at: int = -1) -> SqlType | None:
+        """The type of $index, None while it is not known; registers the parameter. Raises UndefinedParameter."""
+        if not 1 <= index <= 65535:
+            raise UndefinedParameter(f"there is no parameter ${index}", position=cursor(at))
+        return self._types.setdefault(index, None)
+
+    def fix(self, index: int, typ: SqlType, at: int = -1) -> SqlType:
+        """Give $index its type. Raises AmbiguousParameter where an earlier use gave it another one."""
+        known = self.type_of(index, at)
+        if known is None and index in self._open:
+            raise AmbiguousParameter(f"could not determine data type of parameter ${index}", position=cursor(at))
+        if known is None:
+            known = self._types[index] = self._with_digits(index, typ.pg)
+        elif known.pg is not typ.pg:
+            raise AmbiguousParameter(
+                f"inconsistent types deduced for parameter ${index}",
+                detail=f"{known.pg.sql_name} versus {typ.pg.sql_name}",
+                position=cursor(at),
+            )
+        return known
+
+    def fix_domain(self, index: int, domain: t.PgType) -> None:
+        """Note that the place that gave $index its type takes a domain: it is what clients are told."""
+        self._domains.setdefault(index, domain)
+
+    def domain_of(self, index: int) -> t.PgType | None:
+        return self._domains.get(index)
+
+    def leave_open(self, index: int) -> None:
+        """Note a use of $index that says nothing of its type (`count($1)`): no later use may give it one."""
+        self._open.add(index)
+
+    def finish(self) -> tuple[t.PgType, ...]:
+        """The types of $1 to the highest parameter; none yet while it is `partial`. Raises IndeterminateDatatype where one has
+        remained unknown."""
+        if self.partial:
+            return ()
+        found = []
+        for index in range(1, max(self._types, default=0) + 1):
+            known = self._types.get(index)
+            if known is None:
+                raise IndeterminateDatatype(f"could not determine data type of parameter ${index}")
+            found.append(self._domains.get(index, known.pg))
+        return tuple(found)
+
+    def _with_digits(self, index: int, pg: t.PgType) -> SqlType:
+        digits = self._digits.get(index)
+        base = st.of(pg)
+        if digits is None or base.precision == 0:
+            return base
+        return replace(st.numeric(*digits), pg=pg)
+
+
+@dataclass(frozen=True, slots=True)
+class RowLock:
+    """A relation of which FOR UPDATE or its kin asks for rows. strength: the clause's words."""
+
+    strength: str
+    relation: Relation
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Whose rows a FROM item's or a query's are, for FOR UPDATE (`engine.sql.binder.row_locks`).
+
+    relations: those of the catalog. refused: the clause that makes its rows nobody's ("GROUP BY clause").
+    kind: what it is, where rows of it cannot be asked for by name ("a join").
+    """
+
+    relations: tuple[Relation, ...] = ()
+    refused: str = ""
+    kind: str = ""
+
+
+#: A query's or an item's that are in no table.
+NOBODYS: Final = Rows()
+
+
+@dataclass(frozen=True, slots=True)
+class PrimaryKey:
+    """A FROM item's primary key. constraint: its OID. columns: the ids of its columns; of: those of all that the key tells."""
+
+    constraint: int
+    columns: frozenset[int]
+    of: frozenset[int]
+
+
+class QueryBinder(Protocol):
+    """What expressions need of the query binder."""
+
+    def bind_subquery(self, tree: exp.Expression, scope: Scope) -> tuple[Node, tuple[str, ...]]:
+        """Plan a query nested in an expression of `scope`; its columns are the plan's, with their names."""
+        ...
+
+
+@dataclass(slots=True)
+class BindContext:
+    """What is one for a whole statement while it is bound.
+
+    search_path: effective, in order, implicit schemas included.
+    input_settings: DateStyle, TimeZone, IntervalStyle and `now` for literals.
+    parameter_digits: (precision, scale) of numeric parameters whose values are known (at Bind); empty at Parse.
+    stable: set to False by whoever folds something that holds for this execution only, so that the plan is not cached.
+    row_locks: what FOR UPDATE and its kin ask for. accesses: what has to be permitted before the statement runs.
+    primary_keys: OIDs of those without which GROUP BY would be an error.
+    role_oid: a role's OID by its name.
+    find_type: a type that users have made, by its schema, if one was written, its name and the search path.
+    type_names: what format_type says of those types, by their OIDs.
+    column_names: of trees, by their roots' `id()`: the roots, and the names that columns have anywhere in them.
+    """
+
+    catalog: Catalog
+    search_path: tuple[str, ...]
+    input_settings: InputSettings
+    parameters: ParameterTypes = field(default_factory=ParameterTypes)
+    database: str = "sluice"
+    notice: Callable[[str], None] = lambda _message: None
+    stable: bool = True
+    role_oid: Callable[[str], int | None] = lambda _name: None
+    owners: dict[int, Scope] = field(default_factory=dict)
+    origins: dict[int, tuple[int, int]] = field(default_factory=dict)
+    row_locks: list[RowLock] = field(default_factory=list)
+    accesses: Accesses = field(default_factory=Accesses)
+    primary_keys: set[int] = field(default_factory=set)
+    find_type: Callable[[str | None, str, Sequence[str]], t.PgType | None] = lambda _schema, _name, _path: None
+    type_names: Callable[[], Mapping[int, str]] = dict
+    column_names: dict[int, tuple[exp.Expr, frozenset[str]]] = field(default_factory=dict)
+    _columns: Iterator[int] = field(default_factory=lambda: itertools.count(1))
+    _ctes: Iterator[int] = field(default_factory=lambda: itertools.count(1))
+
+    def user_type(self, schema: str | None, name: str) -> t.PgType | None:
+        """What `engine.sql.binder.type_names.resolve_type` asks for types that users have made."""
+        return self.find_type(schema, name, self.search_path)
+
+    def new_column(self, name: str, typ: SqlType, nullable: bool = True) -> Column:
+        """A column with an id that no other column of the statement has."""
+        return Column(next(self._columns), name, typ, nullable)
+
+    def new_cte_id(self) -> int:
+        return next(self._ctes)
+
+    @contextmanager
+    def binding(self) -> Iterator[None]:
+        """Around the binding of the whole statement: afterwards nothing of the context refers to the statement's trees and scopes,
+        which refer to the context, so that they can be freed without a garbage collection."""
+        try:
+            yield
+        finally:
+            self.owners.clear()
+            self.column_names.clear()
+
+
+@dataclass(slots=True)
+class CommonTable:
+    """A WITH item as FROM sees it.
+
+    columns: its plan's; names: theirs, aliases put in. available: False for one that is written further on.
+    recursive: whether it reads itself; its columns are then no table's. added: names of its last columns while it is bound, which
+        its recursive term finds by their names only (`engine.sql.binder.search_cycle`).
+    """
+
+    id: int
+    name: str
+    columns: tuple[Column, ...] = ()
+    names: tuple[str, ...] = ()
+    available: bool = True
+    recursive: bool = False
+    added: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SourceColumn:
+    """A column that a FROM item offers: a plain reference, or the merged column of a FULL JOIN USING."""
+
+    name: str
+    expr: Expr
+
+
+@dataclass(slots=True)
+class Source:
+    """A FROM item as names see it (PostgreSQL: ParseNamespaceItem).
+
+    name: its alias, or its relation's name. schema: set where `schema.name.column` may be written.
+    relation: the name of the relation behind an alias, for error messages.
+    relation_visible, columns_visible: whether `name.column`, or a bare `column`, finds it.
+    lateral_only: visible to LATERAL items only, while the FROM clause is still being read; lateral_ok: and legally so.
+    join: a JOIN's merged columns, which has no name of its own.
+    scalar: a function that returns one plain value: its whole row is that value.
+    row_type: gives the type of a table's rows. placed: they lie in a table, where PostgreSQL's would have a ctid.
+    rows: whose rows its own are. system: columns that are found by name, but are not among its own (`tableoid`).
+    key: of a table, its primary key, by which a group has one row of it.
+    present: true in its rows, null in those that an outer join made in their place.
+    """
+
+    name: str
+    columns: tuple[SourceColumn, ...]
+    schema: str | None = None
+    relation: str | None = None
+    relation_visible: bool = True
+    columns_visible: bool = True
+    lateral_only: bool = False
+    lateral_ok: bool = True
+    join: bool = False
+    scalar: bool = False
+    rows: Rows = NOBODYS
+    system: tuple[SourceColumn, ...] = ()
+    row_type: Callable[[], t.PgType] | None = None
+    placed: bool = False
+    key: PrimaryKey | None = None
+    present: Expr | None = None
+
+    def find(self, name: str, at: int) -> Expr | None:
+        """The column of that name. Raises AmbiguousColumn where there are two."""
+        found = [c.expr for c in self.columns if c.name == name]
+        if len(found) > 1:
+            raise AmbiguousColumn(f'column reference "{name}" is ambiguous', position=cursor(at))
+        return found[0] if found else next((c.expr for c in self.system if c.name == name), None)
+
+    def whole_row(self) -> Expr:
+        """The row as a value: null where there is none."""
+        if self.scalar:
+            return self.columns[0].expr
+        row = self.row()
+        return row if self.present is None else Case(row.type, ((self.present, row),), None)
+
+    def row(self) -> Row:
+        items = tuple(c.expr for c in self.columns)
+        if self.row_type is not None:
+            named = SqlType(self.row_type())
+            if [typ for _, typ in named.fields] == [item.type for item in items]:
+                return Row(named, items)
+        fields = tuple((c.name, c.expr.type) for c in self.columns)
+        return Row(SqlType(t.RECORD, fields=fields), items)
+
+
+class Scope:
+    """One SELECT level's names.
+
+    sources: what can be referred to now. known: every FROM item met so far, for error messages.
+    windows: the WINDOW clause, by name. ctes: this level's WITH items.
+    lateral_active: whether a LATERAL item is being bound, which sees its left neighbours.
+    """
+
+    def __init__(self, context: BindContext, queries: QueryBinder, parent: Scope | None = None) -> None:
+        self.context = context
+        self.queries = queries
+        self.parent = parent
+        self.sources: list[Source] = []
+        self.known: list[Source] = []
+        self.windows: dict[str, exp.Window] = {}
+        self.ctes: dict[str, CommonTable] = {}
+        self.lateral_active = False
+
+    @property
+    def parameters(self) -> ParameterTypes:
+        return self.context.parameters
+
+    def bind_subquery(self, tree: exp.Expression) -> tuple[Node, tuple[str, ...]]:
+        """Plan a query nested in an expression here; see `QueryBinder.bind_subquery`."""
+        return self.queries.bind_subquery(tree, self)
+
+    def levels(self) -> Iterator[Scope]:
+        """This scope and those around it, innermost first."""
+        scope: Scope | None = self
+        while scope is not None:
+            yield scope
+            scope = scope.parent
+
+    def common_table(self, name: str) -> CommonTable | None:
+        """The WITH item of that name, innermost first; None: a table of the catalog is meant."""
+        return next((s.ctes[name] for s in self.levels() if name in s.ctes and s.ctes[name].available), None)
+
+    def add(self, source: Source) -> None:
+        """Make a FROM item known, its columns this level's own, also where they are those of a query inside it."""
+        self.known.append(source)
+        for column in (*source.columns, *source.system):
+            for part in column.expr.walk():
+                if isinstance(part, ColumnRef):
+                    self.context.owners[part.column.id] = self
+
+    # -- columns -------------------------------------------------------------------------------------------------
+
+    def resolve_column(self, parts: Sequence[exp.Identifier]) -> Expr:
+        """The column, or whole row, that a dotted name means: a `ColumnRef`, the merged column of a join, or a `Row`.
+
+        Raises UndefinedColumn, AmbiguousColumn, UndefinedTable or InvalidColumnReference with the name's position.
+        """
+        names = [p.name for p in parts]
+        at = position(parts[0])
+        if len(names) == 1:
+            found = self._bare(names[0], at)
+        elif len(names) <= 3:
+            found = self._qualified(names[-3] if len(names) == 3 else None, names[-2], names[-1], at)
+        elif len(names) == 4 and names[0] == self.context.database:
+            found = self._qualified(names[1], names[2], names[3], at)
+        else:
+            self._too_many(names, at)
+        self.context.accesses.note(found)
+        return replace(found, position=at)
+
+    def star(self, parts: Sequence[exp.Identifier], at: int) -> tuple[SourceColumn, ...]:
+        """The columns of `*` (no parts) or of `name.*`."""
+        if not parts:
+            visible = [s for s in self.sources if s.columns_visible and not s.lateral_only]
+            return self._noted(tuple(c for s in visible for c in s.columns))
+        source = self.find_source(parts)
+        if source is None:
+            self._missing_source([p.name for p in parts][-1], position(parts[0]))
+        return self._noted(source.columns)
+
+    def _noted(self, columns: tuple[SourceColumn, ...]) -> tuple[SourceColumn, ...]:
+        for column in columns:
+            self.context.accesses.note(column.expr)
+        return columns
+
+    def has_column(self, name: str, at: int) -> bool:
+        """Whether a bare name is a column of this level. Raises AmbiguousColumn."""
+        return self._bare_here(name, at) is not None
+
+    def describe(self, column: Column) -> str:
+        """A column of this level as messages name it: `relation.column`."""
+        for source in self.known:
+            for offered in source.columns:
+                if not source.join and isinstance(offered.expr, ColumnRef) and offered.expr.column == column:
+                    return f"{source.name}.{offered.name}"
+        return column.name
+
+    def find_source(self, parts: Sequence[exp.Identifier]) -> Source | None:
+        """The FROM item that `name` or `schema.name` means, looked for through all levels."""
+        names = [p.name for p in parts]
+        if len(names) == 3 and names[0] == self.context.database:
+            names = names[1:]
+        if len(names) > 2:
+            self._too_many(names, position(parts[0]))
+        return self._source(names[-2] if len(names) == 2 else None, names[-1], position(parts[0]))
+
+    def _bare(self, name: str, at: int) -> Expr:
+        for scope in self.levels():
+            found = scope._bare_here(name, at)
+            if found is not None:
+                return found
+        source = self._source(None, name, at)
+        if source is None:
+            self._missing_column(None, name, at)
+        return source.whole_row()
+
+    def _bare_here(self, name: str, at: int) -> Expr | None:
+        found: Expr | None = None
+        for source in self.sources:
+            if not source.columns_visible or (source.lateral_only and not self.lateral_active):
+                continue
+            hit = source.find(name, at)
+            if hit is None:
+                continue
+            if found is not None:
+                raise AmbiguousColumn(f'column reference "{name}" is ambiguous', position=cursor(at))
+            self._check_lateral(source, at)
+            found = hit
+        return found
+
+    def _qualified(self, schema: str | None, relation: str, name: str, at: int) -> Expr:
+        source = self._source(schema, relation, at)
+        if source is None:
+            self._missing_source(relation, at)
+        found = source.find(name, at)
+        if found is None:
+            self._missing_column(relation, name, at)
+        return found
+
+    def _source(self, schema: str | None, name: str, at: int) -> Source | None:
+        for scope in self.levels():
+            hits = [s for s in scope.sources if scope._names(s, schema, name)]
+            if len(hits) > 1:
+                raise AmbiguousAlias(f'table reference "{name}" is ambiguous', position=cursor(at))
+            if hits:
+                scope._check_lateral(hits[0], at)
+                return hits[0]
+        return None
+
+    def _names(self, source: Source, schema: str | None, name: str) -> bool:
+        if not source.relation_visible or (source.lateral_only and not self.lateral_active):
+            return False
+        return source.name == name and (schema is None or source.schema == schema)
+
+    def _check_lateral(self, source: Source, at: int) -> None:
+        if source.lateral_only and not source.lateral_ok:
+            raise InvalidColumnReference(
+                f'invalid reference to FROM-clause entry for table "{source.name}"',
+                detail="The combining JOIN type must be INNER or LEFT for a LATERAL reference.",
+                position=cursor(at),
+            )
+
+    def _too_many(self, names: Sequence[str], at: int) -> NoReturn:
+        dotted = ".".join(names)
+        if len(names) in (3, 4):
+            raise FeatureNotSupported(f"cross-database references are not implemented: {dotted}", position=cursor(at))
+        raise SqlSyntaxError(f"improper qualified name (too many dotted names): {dotted}", position=cursor(at))
+
+    def _missing_source(self, name: str, at: int) -> NoReturn:
+        """PostgreSQL: errorMissingRTE."""
+        candidates = (s for scope in self.levels() for s in scope.known if not s.join)
+        meant = next((s for s in candidates if name in (s.name, s.relation)), None)
+        if meant is None:
+            raise UndefinedTable(f'missing FROM-clause entry for table "{name}"', position=cursor(at))
+        message = f'invalid reference to FROM-clause entry for table "{name}"'
+        hint = f'There is an entry for table "{name}", but it cannot be referenced from this part of the query.'
+        if meant.name != name and self._source(None, meant.name, at) is not None:
+            hint = f'Perhaps you meant to reference the table alias "{meant.name}".'
+        raise UndefinedTable(message, hint=hint, position=cursor(at))
+
+    def _missing_column(self, relation: str | None, name: str, at: int) -> NoReturn:
+        """PostgreSQL: errorMissingColumn."""
+        scoped = [s for scope in self.levels() for s in scope.known if relation in (None, s.name)]
+        if name == "ctid" and any(source.placed for source in scoped):
+            raise FeatureNotSupported("not supported: the system column ctid", position=cursor(at))
+        message = f'column "{name}" does not exist' if relation is None else f"column {relation}.{name} does not exist"
+        known = [(s.name, [c.name for c in s.columns]) for scope in self.levels() for s in scope.known if not s.join]
+        raise UndefinedColumn(message, hint=column_hint(relation, name, known), position=cursor(at))
+
+    # -- windows -------------------------------------------------------------------------------------------------
+
+    def resolve_window(self, node: exp.Window) -> exp.Window:
+        """An OVER clause with what it takes from a named window put in: partition_by, order and spec as they hold.
+
+        Raises UndefinedObject or WindowingError (transformWindowDefinitions).
+        """
+        name = node.args.get("alias")
+        if name is None:
+            return node
+        base = self.windows.get(name.name)
+        if base is None:
+            raise UndefinedObject(f'window "{name.name}" does not exist', position=cursor(position(node)))
+        return merge_window(node, base)
+
+
+def merge_window(node: exp.Window, base: exp.Window) -> exp.Window:
+    """`node`, which names the window `base` (resolved already), with the clauses that it inherits.
+
+    `OVER w` is `w` itself; `OVER (w ...)` may add an ORDER BY and a frame. Raises WindowingError.
+    """
+    name = node.args["alias"]
+    at = cursor(position(node))
+    merged = node.copy()
+    merged.set("alias", None)
+    for key in ("partition_by", "order", "spec"):
+        inherited = base.args.get(key)
+        own = node.args.get(key)
+        if own and key == "partition_by":
+            raise WindowingError(f'cannot override PARTITION BY clause of window "{name.name}"', position=at)
+        if own and inherited and key == "order":
+            raise WindowingError(f'cannot override ORDER BY clause of window "{name.name}"', position=at)
+        if inherited and key == "spec" and not is_bare_window(node):
+            hint = None if own or node.args.get("order") else "Omit the parentheses in this OVER clause."
+            message = f'cannot copy window "{name.name}" because it has a frame clause'
+            raise WindowingError(message, hint=hint, position=at)
+        if inherited and not own:
+            merged.set(key, [e.copy() for e in inherited] if isinstance(inherited, list) else inherited.copy())
+    return merged
+
+
+def is_bare_window(node: exp.Window) -> bool:
+    """Whether it was written `OVER name`, without parentheses."""
+    return bool(node.meta.get("bare"))

@@ -1,0 +1,1 @@
+"""Stored expressions and definitions: as PostgreSQL prints them, and the names they contain."""

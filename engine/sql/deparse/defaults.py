@@ -1,0 +1,82 @@
+"""A column's default as PostgreSQL prints the one that it keeps: `'x'::character varying`, `'-1'::integer`, `now()`.
+
+Clients read defaults back in this form: Active Record takes a value from before its conversion, TypeORM compares it with its
+own. So it is what the catalog keeps of constants, SQL's words for the moment and the user, and calls without arguments; it is
+read again as any default. All else stays as it was written (`engine.sql.deparse.stored_text`), constants of types of users too,
+which may be renamed.
+
+A number keeps its own type, since its conversion to the column's is implied; a string has the column's.
+
+Source: PostgreSQL 15, ruleutils.c (get_const_expr, SQLValueFunction in get_rule_expr).
+"""
+
+from __future__ import annotations
+
+import re
+from decimal import Decimal
+from typing import Final
+
+from sqlglot import exp
+
+from engine.common.sql_type import SqlType
+from engine.plan_ir.expr import Const, Expr
+from engine.sql.deparse.expressions import value_text
+from wire.types import pg_types as t
+
+_CALL: Final = re.compile(r"([a-z_][a-z0-9_]*)\s*\(\s*\)", re.IGNORECASE)
+#: What PostgreSQL prints of them reads as something else: of bit strings the type's length, of the others parentheses are lost.
+_AS_WRITTEN: Final = (t.BIT, t.TSQUERY, t.JSONPATH)
+_WORD: Final = re.compile(r"(?:current|session|local)_?[a-z]+(?:\s*\(\s*\d\s*\))?|user", re.IGNORECASE)
+
+
+def printed_default(tree: exp.Expression, text: str, bound: Expr, typ: SqlType) -> str:
+    """tree, text: as written. typ: the column's. bound: as `bind_default` gives it."""
+    if isinstance(tree, exp.Paren):
+        return printed_default(tree.this, text, bound, typ)
+    if isinstance(tree, exp.Anonymous):
+        return _word(text.strip())
+    if isinstance(tree, exp.Boolean):
+        return "true" if tree.this else "false"
+    number = tree.this if isinstance(tree, exp.Neg) else tree
+    if isinstance(number, exp.Literal) and not number.is_string:
+        return _number(number.this, negative=number is not tree)
+    literal = tree.this if isinstance(tree, exp.Cast) else tree
+    if (
+        isinstance(literal, exp.Literal)
+        and isinstance(bound, Const)
+        and bound.type.pg is typ.pg
+        and bound.type.typmod < 0
+    ):
+        return _constant(bound) or text
+    return text
+
+
+def _word(text: str) -> str:
+    if call := _CALL.fullmatch(text):
+        return f"{call[1].lower()}()"
+    return "".join(text.split()).upper() if _WORD.fullmatch(text) else text
+
+
+def _number(digits: str, *, negative: bool) -> str:
+    negative = negative and Decimal(digits) != 0
+    if not digits.isdigit():
+        shown = format(Decimal(digits), "f")
+        return f"'-{shown}'::numeric" if negative else shown if "." in shown else f"'{shown}'::numeric"
+    value = Decimal(f"-{digits}" if negative else digits)
+    if -(2**31) <= value < 2**31:
+        return f"{value:f}" if value >= 0 else f"'{value:f}'::integer"
+    return f"'{value:f}'::{'bigint' if -(2**63) <= value < 2**63 else 'numeric'}"
+
+
+def _constant(const: Const) -> str | None:
+    pg = const.type.pg
+    element = t.element_of(pg) if pg.is_array else pg
+    if const.value is None or element.oid not in t.BY_OID or element in _AS_WRITTEN or element.name.startswith("reg"):
+        return None
+    if pg is t.BOOL:
+        return "true" if const.value else "false"
+    text = value_text(const.value, const.type)
+    if not text.startswith("-") and (pg is t.INT4 or (pg is t.NUMERIC and "." in text)):
+        return text
+    doubled = text.replace("'", "''")
+    return f"'{doubled}'::{t.format_type(pg)}"

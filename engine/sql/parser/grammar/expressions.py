@@ -1,0 +1,530 @@
+"""Expressions: PostgreSQL's precedence, operands and names (gram.y: a_expr, b_expr, c_expr).
+
+Precedence climbing over one table. Three of gram.y's habits are kept with care: comparisons and BETWEEN, IN, LIKE do not
+associate (`a < b < c` is a syntax error at the second `<`); IS binds looser than comparisons; all operators without a place
+of their own (`||`, `->`, `~`) bind alike, looser than `+`. A `b_expr` (BETWEEN's lower bound, POSITION) is the same without
+the words that would be ambiguous there.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from sqlglot import exp
+
+from engine.sql.parser.grammar.calls import CallGrammar
+from engine.sql.parser.grammar.forms import VALUE_FUNCTIONS
+from engine.sql.parser.keywords import COLUMN_NAME, RESERVED, TYPE_FUNCTION_NAME
+from engine.sql.parser.lexer import Kind, Token
+from wire.errors import SqlSyntaxError
+
+# The levels of gram.y, loosest first.
+_OR, _AND, _NOT, _IS, _COMPARISON, _RANGE, _OPERATOR, _SUM, _PRODUCT, _POWER, _AT, _COLLATE, _SIGN, _CAST = range(1, 15)
+
+_BINARY: Final[dict[str, tuple[int, type[exp.Expression]]]] = {
+    "=": (_COMPARISON, exp.EQ),
+    "<>": (_COMPARISON, exp.NEQ),
+    "<": (_COMPARISON, exp.LT),
+    "<=": (_COMPARISON, exp.LTE),
+    ">": (_COMPARISON, exp.GT),
+    ">=": (_COMPARISON, exp.GTE),
+    "||": (_OPERATOR, exp.DPipe),
+    "+": (_SUM, exp.Add),
+    "-": (_SUM, exp.Sub),
+    "*": (_PRODUCT, exp.Mul),
+    "/": (_PRODUCT, exp.Div),
+    "%": (_PRODUCT, exp.Mod),
+    "^": (_POWER, exp.Pow),
+}
+#: Symbols that are punctuation, not operators.
+_PUNCTUATION: Final = frozenset((",", "(", ")", "[", "]", ".", ";", ":", "::", "..", ":=", "=>"))
+_WORD_OPERATORS: Final = frozenset(("between", "in", "like", "ilike", "similar"))
+_LIKES: Final[dict[str, type[exp.Expression]]] = {"like": exp.Like, "ilike": exp.ILike, "similar": exp.SimilarTo}
+#: Functions of the grammar whose arguments are a plain list.
+_LISTED: Final = frozenset(("coalesce", "greatest", "least", "grouping", "xmlconcat"))
+
+
+class ExpressionGrammar(CallGrammar):
+    """Reads expressions."""
+
+    def expression(self) -> exp.Expression:
+        """a_expr."""
+        return self._climb(0, bare=False)
+
+    def bare_expression(self) -> exp.Expression:
+        """b_expr."""
+        return self._climb(0, bare=True)
+
+    def _climb(self, least: int, bare: bool) -> exp.Expression:
+        """An expression whose operators bind at least as tightly as `least`."""
+        left = self._prefix(bare)
+        while True:
+            level = self._level(bare)
+            if level == 0 or level < least:
+                return left
+            left = self._infix(left, level, bare)
+
+    def _level(self, bare: bool) -> int:
+        """The level of the infix or postfix operator that comes next; 0 if none does."""
+        token = self.token
+        if token.kind is Kind.OPERATOR:
+            return self._symbol_level(token.text)
+        if token.kind is not Kind.WORD:
+            return 0
+        return self._word_level(token.text, bare)
+
+    def _symbol_level(self, symbol: str) -> int:
+        if symbol == "::":
+            return _CAST
+        if symbol in _PUNCTUATION:
+            return 0
+        found = _BINARY.get(symbol)
+        return found[0] if found else _OPERATOR
+
+    def _word_level(self, word: str, bare: bool) -> int:
+        if word == "operator":
+            return _OPERATOR if self.symbol_at("(", ahead=1) else 0
+        if word == "is":
+            return 0 if bare and not self._distinct_test_at() else _IS
+        if bare:
+            return 0
+        if word in _WORD_OPERATORS:
+            return _RANGE if word != "similar" or self.word_at("to", ahead=1) else 0
+        if word == "not":
+            return _RANGE if self.word_at(*_WORD_OPERATORS, ahead=1) else 0
+        if word == "at":
+            return _AT if self.words_at("at", "time") else 0
+        return {"or": _OR, "and": _AND, "isnull": _IS, "notnull": _IS, "collate": _COLLATE}.get(word, 0)
+
+    def _distinct_test_at(self) -> bool:
+        return self.words_at("is", "distinct") or self.words_at("is", "not", "distinct")
+
+    def _right(self, level: int, bare: bool, *, associates: bool) -> exp.Expression:
+        """The right operand at `level`; where the level does not associate, another operator of it is an error."""
+        right = self._climb(level + 1, bare)
+        if not associates and self._level(bare) == level:
+            self.fail()
+        return right
+
+    def _infix(self, left: exp.Expression, level: int, bare: bool) -> exp.Expression:
+        token = self.token
+        if token.kind is Kind.OPERATOR:
+            if level == _CAST:
+                return self._cast_suffix(left)
+            return self._symbol_operator(left, level, bare)
+        return self._word_operator(left, token, bare)
+
+    def _cast_suffix(self, left: exp.Expression) -> exp.Expression:
+        token = self.next()
+        return self.node(exp.Cast, token, this=left, to=self.type_name())
+
+    def _symbol_operator(self, left: exp.Expression, level: int, bare: bool) -> exp.Expression:
+        token = self.next()
+        if not bare and self.word_at("any", "some", "all"):
+            right = self._quantified()
+        else:
+            right = self._right(level, bare, associates=level != _COMPARISON)
+        found = _BINARY.get(token.text)
+        if found is not None:
+            return self.node(found[1], token, this=left, expression=right)
+        return self.node(exp.Operator, token, this=left, operator=token.text, expression=right)
+
+    def _word_operator(self, left: exp.Expression, token: Token, bare: bool) -> exp.Expression:
+        match token.text:
+            case "or" | "and":
+                self.next()
+                kind, level = (exp.Or, _OR) if token.text == "or" else (exp.And, _AND)
+                return self.node(kind, token, this=left, expression=self._right(level, bare, associates=True))
+            case "is" | "isnull" | "notnull":
+                return self._test(left, bare)
+            case "operator":
+                return self._named_operator(left, bare)
+            case "at":
+                self.expect("at", "time", "zone")
+                return self.node(exp.AtTimeZone, token, this=left, zone=self._right(_AT, bare, associates=True))
+            case "collate":
+                self.next()
+                return self.node(exp.Collate, token, this=left, expression=self._any_name())
+        return self._range_operator(left)
+
+    def _any_name(self) -> exp.Identifier:
+        """any_name, of which the last part counts; a schema may only be pg_catalog."""
+        token = self.token
+        name = self.column_id()
+        while self.take_symbol("."):
+            if name.name != "pg_catalog":
+                self.unsupported(f"schema {name.name}", token)
+            name = self.column_label()
+        return name
+
+    def _test(self, left: exp.Expression, bare: bool) -> exp.Expression:
+        """IS ..., ISNULL, NOTNULL."""
+        token = self.next()
+        null = self.node(exp.Null, token)
+        if token.text == "isnull":
+            return self.node(exp.Is, token, this=left, expression=null)
+        if token.text == "notnull":
+            return self._negated(token, self.node(exp.Is, token, this=left, expression=null))
+        negated = self.take("not")
+        if self.take("distinct", "from"):
+            right = self._right(_IS, bare, associates=False)
+            kind = exp.NullSafeEQ if negated else exp.NullSafeNEQ
+            return self.node(kind, token, this=left, expression=right)
+        if self.word_at("normalized") or self.word_at("normalized", ahead=1):
+            form = [] if self.word_at("normalized") else [self._normal_form()]
+            self.next()
+            normal = self._call(token, "is_normalized", [left, *form])
+            return self._negated(token, normal) if negated else normal
+        test = self.node(exp.Is, token, this=left, expression=self._tested())
+        return self._negated(token, test) if negated else test
+
+    def _tested(self) -> exp.Expression:
+        token = self.token
+        if self.word_at("null", "true", "false", "unknown"):
+            self.next()
+            if token.text == "null":
+                return self.node(exp.Null, token)
+            if token.text == "unknown":
+                return self.node(exp.Var, token, this="unknown")
+            return self.node(exp.Boolean, token, this=token.text == "true")
+        if self.word_at("document"):
+            self.unsupported(f"IS {token.text.upper()}")
+        self.fail()
+
+    def _negated(self, token: Token, test: exp.Expression) -> exp.Expression:
+        return self.node(exp.Not, token, this=test)
+
+    def _named_operator(self, left: exp.Expression | None, bare: bool) -> exp.Expression:
+        """OPERATOR(schema.+), as infix or, without `left`, as prefix."""
+        token = self.next()
+        schema, symbol = self._operator_name()
+        if left is not None and not bare and self.word_at("any", "some", "all"):
+            right = self._quantified()
+        else:
+            right = self._right(_OPERATOR, bare, associates=True)
+        made = self.node(exp.Operator, token, operator=symbol, expression=right)
+        if left is not None:
+            made.set("this", left)
+        if schema is not None:
+            made.set("schema", schema)
+        return made
+
+    def _operator_name(self) -> tuple[str | None, str]:
+        self.expect_symbol("(")
+        schema = None
+        while self.column_id_at():
+            schema = self.column_id().name
+            self.expect_symbol(".")
+        token = self.expect_kind(Kind.OPERATOR)
+        if token.text in _PUNCTUATION:
+            self.fail(token)
+        self.expect_symbol(")")
+        return schema, token.text
+
+    def _range_operator(self, left: exp.Expression) -> exp.Expression:
+        """[NOT] BETWEEN, IN, LIKE, ILIKE, SIMILAR TO."""
+        token = self.token
+        negated = self.take("not")
+        word = self.next().text
+        if word == "between":
+            made = self._between(left, token)
+        elif word == "in":
+            made = self._in(left, token)
+        else:
+            made = self._like(left, word, token)
+        return self._negated(token, made) if negated else made
+
+    def _between(self, left: exp.Expression, token: Token) -> exp.Expression:
+        symmetric = self.take("symmetric")
+        if not symmetric:
+            self.take("asymmetric")
+        low = self.bare_expression()
+        self.expect("and")
+        high = self._right(_RANGE, bare=False, associates=False)
+        made = self.node(exp.Between, token, this=left, low=low, high=high)
+        if symmetric:
+            made.set("symmetric", True)
+        return made
+
+    def _in(self, left: exp.Expression, token: Token) -> exp.Expression:
+        query = self._query_if_any()
+        if query is not None:
+            return self.node(exp.In, token, this=left, query=query)
+        return self.node(exp.In, token, this=left, expressions=self.enclosed(self.expression))
+
+    def _like(self, left: exp.Expression, word: str, token: Token) -> exp.Expression:
+        if word == "similar":
+            self.expect("to")
+        elif self.word_at("any", "some", "all"):
+            return self.node(_LIKES[word], token, this=left, expression=self._quantified())
+        pattern = self._right(_RANGE, bare=False, associates=False)
+        made = self.node(_LIKES[word], token, this=left, expression=pattern)
+        if not self.word_at("escape"):
+            return made
+        self.next()
+        escape = self._right(_RANGE, bare=False, associates=False)
+        return self.node(exp.Escape, token, this=made, expression=escape)
+
+    def _quantified(self) -> exp.Expression:
+        """ANY, SOME, ALL with an array or a query."""
+        token = self.next()
+        kind = exp.All if token.text == "all" else exp.Any
+        query = self._query_if_any()
+        if query is not None:
+            return self.node(kind, token, this=query.this)
+        self.expect_symbol("(")
+        array = self.expression()
+        self.expect_symbol(")")
+        return self.node(kind, token, this=array)
+
+    def _prefix(self, bare: bool) -> exp.Expression:
+        token = self.token
+        if (
+            token.kind is Kind.OPERATOR
+            and token.text not in _PUNCTUATION
+            and _BINARY.get(token.text, (0,))[0] in (0, _SUM)
+        ):
+            return self._prefix_operator(bare)
+        if token.kind is Kind.WORD:
+            if token.text == "not" and not bare:
+                self.next()
+                return self.node(exp.Not, token, this=self._climb(_NOT, bare))
+            if token.text == "operator" and self.symbol_at("(", ahead=1):
+                return self._named_operator(None, bare)
+        return self.operand()
+
+    def _prefix_operator(self, bare: bool) -> exp.Expression:
+        token = self.next()
+        if token.text == "-":
+            return self.node(exp.Neg, token, this=self._climb(_SIGN, bare))
+        level = _SIGN if token.text == "+" else _OPERATOR + 1
+        return self.node(exp.Operator, token, operator=token.text, expression=self._climb(level, bare))
+
+    def operand(self) -> exp.Expression:
+        """c_expr."""
+        token = self.token
+        if token.kind is Kind.WORD or token.kind is Kind.NAME:
+            return self._word_operand()
+        if self.symbol_at("("):
+            return self._parenthesized()
+        return self._constant()
+
+    def _constant(self) -> exp.Expression:
+        token = self.token
+        match token.kind:
+            case Kind.INTEGER | Kind.DECIMAL:
+                self.next()
+                return self.node(exp.Literal, token, this=token.text, is_string=False)
+            case Kind.STRING:
+                self.next()
+                return self.node(exp.Literal, token, this=token.text, is_string=True)
+            case Kind.PARAMETER:
+                return self._parameter()
+            case Kind.NATIONAL:
+                self.next()
+                text = self.node(exp.Literal, token, this=token.text, is_string=True)
+                return self.node(exp.Cast, token, this=text, to=self.data_type(token, "bpchar"))
+            case Kind.BITS:
+                self.next()
+                digits = self.node(exp.Literal, token, this=self.sql[token.start] + token.text, is_string=True)
+                return self.node(exp.Cast, token, this=digits, to=self.data_type(token, "bit"))
+        self.fail()
+
+    def _parameter(self) -> exp.Expression:
+        token = self.next()
+        index = self.node(exp.Literal, token, this=token.text, is_string=False)
+        return self._indirection(self.node(exp.Parameter, token, this=index))
+
+    def _parenthesized(self) -> exp.Expression:
+        """A query, a row or an expression in parentheses, with what is taken from it."""
+        token = self.token
+        query = self._query_if_any()
+        if query is not None:
+            return self._indirection(query)
+        self.next()
+        first = self.expression()
+        if self.symbol_at(","):
+            items = [first]
+            while self.take_symbol(","):
+                items.append(self.expression())
+            self.expect_symbol(")")
+            return self._overlaps(self.node(exp.Tuple, token, expressions=items))
+        self.expect_symbol(")")
+        first.meta["paren"] = True
+        return self._indirection(first)
+
+    def _overlaps(self, row: exp.Tuple) -> exp.Expression:
+        """A row, or the test (a, b) OVERLAPS (c, d)."""
+        token = self.token
+        if not self.take("overlaps"):
+            return row
+        other = self._row() if self.word_at("row") else self._parenthesized()
+        if not isinstance(other, exp.Tuple):
+            self.fail(token)
+        for side, name in ((row, "left"), (other, "right")):
+            if len(side.expressions) != 2:
+                message = f"wrong number of parameters on {name} side of OVERLAPS expression"
+                raise SqlSyntaxError(message, position=int(side.meta["start"]) + self.base + 1)
+        return self._call(token, "overlaps", [*row.expressions, *other.expressions])
+
+    def _indirection(self, of: exp.Expression) -> exp.Expression:
+        """Subscripts, fields and `.*` after an operand that may have them."""
+        while True:
+            token = self.token
+            if self.take_symbol("["):
+                of = self._subscript(of, token)
+            elif self.symbol_at("."):
+                self.next()
+                star = self.token
+                if self.take_symbol("*"):
+                    return self.node(exp.Dot, token, this=of, expression=self.node(exp.Star, star))
+                of = self.node(exp.Dot, token, this=of, expression=self.column_label())
+            else:
+                return of
+
+    def _subscript(self, of: exp.Expression, token: Token) -> exp.Expression:
+        low = None if self.symbol_at(":") else self.expression()
+        if not self.take_symbol(":"):
+            self.expect_symbol("]")
+            return self.node(exp.Bracket, token, this=of, expressions=[low])
+        high = None if self.symbol_at("]") else self.expression()
+        self.expect_symbol("]")
+        bounds = {name: bound for name, bound in (("this", low), ("expression", high)) if bound is not None}
+        return self.node(exp.Bracket, token, this=of, expressions=[self.node(exp.Slice, token, **bounds)])
+
+    def _word_operand(self) -> exp.Expression:
+        token = self.token
+        if token.kind is Kind.WORD:
+            word = token.text
+            special = self._special(word, token)
+            if special is not None:
+                return special
+            if self.constant_type_at():
+                return self._typed_constant()
+            if word in RESERVED:
+                self.fail()
+        return self._name()
+
+    def _special(self, word: str, token: Token) -> exp.Expression | None:
+        """The forms that begin with a keyword of the grammar; None where the word is a name here."""
+        if word in RESERVED:
+            return self._reserved(word, token)
+        if word == "current_schema" and not self.symbol_at("(", ahead=1):
+            return self._value_function()
+        if word == "collation" and self.word_at("for", ahead=1):
+            return self._collation_for()
+        if not self.symbol_at("(", ahead=1):
+            if word == "interval" and self.ahead().kind is Kind.STRING:
+                return self._interval_constant()
+            return None
+        if word in _LISTED:
+            return self._listed()
+        match word:
+            case "exists":
+                self.next()
+                return self.node(exp.Exists, token, this=self._required_query().this)
+            case "row":
+                return self._overlaps(self._row())
+            case "extract":
+                return self._extract()
+            case "position":
+                return self._position()
+            case "substring":
+                return self._substring()
+            case "overlay":
+                return self._overlay()
+            case "trim":
+                return self._trim()
+            case "nullif":
+                return self._nullif()
+            case "interval":
+                return self._interval_constant()
+            case "normalize":
+                return self._normalize()
+            case "treat" | "xmlelement" | "xmlexists" | "xmlforest" | "xmlparse" | "xmlpi" | "xmlroot":
+                self.unsupported(word.upper())
+            case "xmlserialize":
+                self.unsupported("XMLSERIALIZE")
+        return None
+
+    def _reserved(self, word: str, token: Token) -> exp.Expression | None:
+        if word in VALUE_FUNCTIONS:
+            return self._value_function()
+        match word:
+            case "null":
+                self.next()
+                return self.node(exp.Null, token)
+            case "true" | "false":
+                self.next()
+                return self.node(exp.Boolean, token, this=word == "true")
+            case "case":
+                return self._case()
+            case "cast":
+                return self._cast()
+            case "array":
+                return self._array_operand()
+            case "unique":
+                self.unsupported("UNIQUE predicate")
+        return None
+
+    def _name(self) -> exp.Expression:
+        """A column, a function call, or a constant of a named type."""
+        token = self.token
+        parts = [self.column_label()]
+        star: exp.Star | None = None
+        while self.symbol_at("."):
+            self.next()
+            if self.symbol_at("*"):
+                star = self.node(exp.Star, self.next())
+                break
+            parts.append(self.column_label())
+        if star is None and self.symbol_at("("):
+            return self._function(parts, token)
+        if star is None and self.token.kind is Kind.STRING and self._names_type(parts, token):
+            return self._generic_constant(parts, token)
+        if token.kind is Kind.WORD and token.text in TYPE_FUNCTION_NAME and len(parts) == 1:
+            self.fail()
+        return self._indirection(self._column(parts, star, token))
+
+    def _names_type(self, parts: list[exp.Identifier], token: Token) -> bool:
+        return len(parts) > 1 or token.kind is Kind.NAME or token.text not in COLUMN_NAME
+
+    def _column(self, parts: list[exp.Identifier], star: exp.Star | None, token: Token) -> exp.Expression:
+        names = [*parts, star] if star is not None else list(parts)
+        if len(names) > 4:
+            dotted = ".".join("*" if n is star else n.name for n in names)
+            raise SqlSyntaxError(f"improper qualified name (too many dotted names): {dotted}", position=token.start + 1)
+        keys = ("this", "table", "db", "catalog")
+        return self.node(exp.Column, token, **dict(zip(keys, reversed(names), strict=False)))
+
+    def _typed_constant(self) -> exp.Expression:
+        """ConstTypename Sconst: `date '2001-01-01'` needs no keyword, `double precision '1'` is one."""
+        start = self.at
+        token = self.token
+        typ = self.builtin_type()
+        if self.token.kind is Kind.STRING:
+            return self._constant_of(typ, token)
+        if self.symbol_at("(", ahead=start + 1 - self.at):
+            self.fail()
+        self.at = start
+        return self._name()
+
+    def function_without_window(self) -> exp.Expression:
+        """func_expr_windowless: a call in FROM."""
+        token = self.token
+        if token.kind is Kind.WORD:
+            special = self._special(token.text, token)
+            if isinstance(special, exp.Anonymous | exp.Cast | exp.Extract):
+                return special
+            if special is not None or token.text in RESERVED:
+                self.fail(token)
+        parts = [self.column_label()]
+        while self.take_symbol("."):
+            parts.append(self.column_label())
+        if not self.symbol_at("("):
+            self.fail()
+        call = self._call(token, parts[-1].name, [])
+        if len(parts) > 1:
+            call.set("schema", parts[-2].name)
+        self._arguments(call)
+        return call

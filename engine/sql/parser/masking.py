@@ -1,0 +1,51 @@
+"""Statements as they may be shown: the passwords in them are not.
+
+What stands behind the word PASSWORD as a string is one, wherever it stands; a text that cannot be read is cut there. A query that
+compares a column of that name is shown with a value less, which is no harm. A text that takes long to read is cut at the word, too:
+who shows it may be the event loop.
+"""
+
+from __future__ import annotations
+
+import re
+from itertools import pairwise
+from typing import Final
+
+from engine.sql.parser.lexer import Kind, tokenize
+from wire.errors import SqlError
+
+_PASSWORD: Final = re.compile("password", re.IGNORECASE)
+_MASK: Final = "'***'"
+#: Characters of a text that is read within some hundredths of a second.
+_READ: Final = 1 << 14
+#: Bytes of a running statement that are shown: track_activity_query_size, less the byte that ends a text in C.
+_SHOWN_BYTES: Final = 1023
+
+
+def names_password(sql: str) -> bool:
+    """Whether there may be a password in a text."""
+    return _PASSWORD.search(sql) is not None
+
+
+def masked(sql: str) -> str:
+    """A text without its passwords."""
+    found = _PASSWORD.search(sql)
+    if found is None:
+        return sql
+    if len(sql) > _READ:
+        return f"{sql[: found.end()]} {_MASK}"
+    try:
+        tokens = tokenize(sql)
+    except SqlError:
+        return f"{sql[: found.end()]} {_MASK}"
+    parts, at = [], 0
+    for word, value in pairwise(tokens):
+        if word.kind is Kind.WORD and word.text == "password" and value.kind is Kind.STRING:
+            parts += [sql[at : value.start], _MASK]
+            at = value.end
+    return "".join((*parts, sql[at:]))
+
+
+def shown(sql: str) -> str:
+    """The beginning of a text, as long as pg_stat_activity shows it, without its passwords."""
+    return masked(sql[:_SHOWN_BYTES].encode()[:_SHOWN_BYTES].decode(errors="ignore"))

@@ -1,0 +1,18 @@
+"""CREATE EXTENSION and DROP EXTENSION, as fields."""
+
+from __future__ import annotations
+
+from engine.sql.parser.nodes.statements import Statement
+from wire.dataclass import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreateExtension(Statement):
+    name: str
+    if_not_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DropExtension(Statement):
+    names: tuple[str, ...]
+    if_exists: bool = False

@@ -1,0 +1,32 @@
+"""CREATE EXTENSION and DROP EXTENSION (gram.y: CreateExtensionStmt, RemoveObjectsStmt)."""
+
+from __future__ import annotations
+
+from engine.sql.parser.lexer import Kind
+from engine.sql.parser.nodes.extensions import CreateExtension, DropExtension
+from engine.sql.parser.nodes.statements import Statement
+from engine.sql.parser.utility.reader import StatementReader
+
+
+def create_extension(reader: StatementReader) -> Statement:
+    """From behind EXTENSION. Schema, version and CASCADE say where to put what is not there."""
+    missing = reader.take("if", "not", "exists")
+    name = reader.name()
+    reader.take("with")
+    while reader.word_at("schema", "version", "cascade"):
+        if reader.take("cascade"):
+            continue
+        version = reader.next().text == "version"
+        if version and reader.token.kind is Kind.STRING:
+            reader.next()
+        else:
+            reader.name()
+    return CreateExtension(name=name, if_not_exists=missing, text="")
+
+
+def drop_extension(reader: StatementReader) -> Statement:
+    """From behind EXTENSION."""
+    exists = reader.take("if", "exists")
+    names = reader.listed(reader.name)
+    reader.behaviour()
+    return DropExtension(names=tuple(names), if_exists=exists, text="")

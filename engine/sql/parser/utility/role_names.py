@@ -1,0 +1,43 @@
+"""Roles as statements name them (gram.y: RoleSpec, role_list)."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from engine.sql.parser.keywords import RESERVED
+from engine.sql.parser.lexer import Kind
+from engine.sql.parser.nodes.statements import RoleName
+from engine.sql.parser.utility.reader import StatementReader
+from wire.errors import ReservedName
+
+_SPECIAL: Final = {"current_role": "current", "current_user": "current", "session_user": "session"}
+
+
+def role_specs(reader: StatementReader) -> tuple[RoleName, ...]:
+    return tuple(reader.listed(lambda: role_spec(reader)))
+
+
+def grantees(reader: StatementReader) -> tuple[RoleName, ...]:
+    """grantee_list: GROUP before a name says nothing (gram.y)."""
+
+    def grantee() -> RoleName:
+        reader.take("group")
+        return role_spec(reader)
+
+    return tuple(reader.listed(grantee))
+
+
+def role_spec(reader: StatementReader) -> RoleName:
+    """RoleSpec."""
+    token = reader.token
+    if token.kind is Kind.WORD and (special := _SPECIAL.get(token.text)) is not None:
+        reader.next()
+        return RoleName(special=special)  # type: ignore[arg-type]
+    if token.kind is Kind.WORD and token.text in RESERVED and token.text != "none":
+        reader.fail()
+    if token.kind not in (Kind.WORD, Kind.NAME):
+        reader.fail()
+    reader.next()
+    if token.text == "none":
+        raise ReservedName('role name "none" is reserved', position=token.start + 1)
+    return RoleName(special="public") if token.text == "public" else RoleName(name=token.text)

@@ -1,0 +1,62 @@
+"""What PostgreSQL's grammar has and Sluice has not: refused by name, before anything else is said of it."""
+
+from __future__ import annotations
+
+from typing import Final, NoReturn
+
+from engine.sql.parser.lexer import Kind
+from engine.sql.parser.utility.reader import StatementReader
+
+_STATEMENTS: Final = frozenset(
+    (
+        "alter", "call", "cluster", "comment", "create", "delete", "do", "drop",
+        "grant", "import", "insert", "load", "merge", "reassign", "refresh", "reindex", "revoke",
+        "security", "truncate", "update",
+    )
+)  # fmt: skip
+#: What is code in a language, and what a client can do instead.
+_CODE: Final = frozenset(
+    ("DO", "CALL", *(f"CREATE {kind}" for kind in ("FUNCTION", "PROCEDURE", "TRIGGER", "EVENT TRIGGER", "LANGUAGE")))
+)
+_PROCEDURAL: Final = "There is no procedural language here: the client has to send the statements by itself."
+#: Words between CREATE or ALTER and what it creates.
+_PASSED: Final = frozenset(
+    ("or", "replace", "temp", "temporary", "global", "local", "unlogged", "trusted", "procedural", "default")
+)
+#: First words of kinds of objects that have two.
+_TWO_WORDS: Final = frozenset(
+    ("access", "event", "foreign", "large", "materialized", "operator", "owned", "text", "unique", "user")
+)
+_OBJECTS: Final = _TWO_WORDS | frozenset(
+    (
+        "aggregate", "assertion", "cast", "collation", "constraint", "conversion", "database", "default", "domain",
+        "extension", "function", "group", "index", "language", "policy", "procedure", "publication", "recursive", "role",
+        "routine", "rule", "schema", "sequence", "server", "statistics", "subscription", "system", "table", "tablespace",
+        "transform", "trigger", "type", "view",
+    )
+)  # fmt: skip
+
+
+def refuse(reader: StatementReader) -> NoReturn:
+    """Raise FeatureNotSupported for a statement that PostgreSQL knows, else its syntax error."""
+    token = reader.token
+    if token.kind is not Kind.WORD or token.text not in _STATEMENTS:
+        reader.fail()
+    what = _described(reader)
+    reader.unsupported(what, token, _PROCEDURAL if what in _CODE else None)
+
+
+def _described(reader: StatementReader) -> str:
+    verb = reader.token.text.upper()
+    if verb not in ("CREATE", "ALTER", "DROP"):
+        return verb
+    ahead = 1
+    while reader.ahead(ahead).text in _PASSED:
+        ahead += 1
+    first = reader.ahead(ahead)
+    if first.kind is not Kind.WORD or first.text not in _OBJECTS:
+        reader.fail(first)
+    words = [verb, first.text]
+    if first.text in _TWO_WORDS and reader.ahead(ahead + 1).kind is Kind.WORD:
+        words.append(reader.ahead(ahead + 1).text)
+    return " ".join(words).upper()

@@ -1,0 +1,98 @@
+"""The two engines' SQL as we read and write it.
+
+sqlglot's dialects are made to translate between engines, and so they rewrite what they read and write. Here the text must
+say what the tree says, verbatim: function calls are kept by name, NULLS FIRST or LAST is always written, WITHIN GROUP
+stays WITHIN GROUP.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Final
+
+from sqlglot import TokenType, exp
+from sqlglot.dialects.dialect import Dialect
+from sqlglot.dialects.duckdb import DuckDB
+from sqlglot.dialects.spark import Spark
+from sqlglot.generator import Generator
+from sqlglot.generators.duckdb import DuckDBGenerator
+from sqlglot.generators.spark import SparkGenerator
+from sqlglot.parser import Parser
+from sqlglot.parsers.duckdb import DuckDBParser
+from sqlglot.parsers.spark import SparkParser
+
+from engine.common.interrupts import check_for_interrupts
+from engine.contracts.executor import EngineName
+
+#: Special syntaxes that remain calls of their own; everything else parses as a plain call.
+_SYNTAX: Final = ("CAST", "TRY_CAST", "EXTRACT")
+
+
+def _ordered(generator: Any, ordered: exp.Ordered) -> str:
+    direction = " DESC" if ordered.args.get("desc") else ""
+    nulls = "FIRST" if ordered.args.get("nulls_first") else "LAST"
+    return f"{generator.sql(ordered, 'this')}{direction} NULLS {nulls}"
+
+
+def _within_group(generator: Any, node: exp.WithinGroup) -> str:
+    order = generator.sql(node, "expression").strip()
+    return f"{generator.sql(node, 'this')} WITHIN GROUP ({order})"
+
+
+def _spark_literal(generator: Any, node: exp.Literal) -> str:
+    """Spark puts its configuration in the place of `${name}`, even inside a string."""
+    return str(generator.literal_sql(node)).replace("${", "\\u0024{")
+
+
+def _syntax(parser: type[Parser]) -> dict[str, Any]:
+    """The special syntaxes that a dialect's parser keeps."""
+    return {name: special for name, special in parser.FUNCTION_PARSERS.items() if name in _SYNTAX}
+
+
+#: How both engines' trees are written where sqlglot would translate.
+_VERBATIM: Final[dict[Any, Any]] = {exp.Ordered: _ordered, exp.WithinGroup: _within_group}
+
+
+class _Interruptible(Generator):
+    """Looks for interrupts with each node that it writes."""
+
+    def sql(self, expression: str | exp.Expr | None, key: str | None = None, comment: bool = True) -> str:
+        check_for_interrupts()
+        return super().sql(expression, key, comment)
+
+
+class LocalSql(DuckDB):
+    """DuckDB's SQL, verbatim: subscripts too, which would otherwise be counted from 0, by the types of what they are of."""
+
+    INDEX_OFFSET = 0
+
+    class Parser(DuckDBParser):
+        FUNCTIONS: ClassVar[dict[str, Any]] = {}
+        FUNCTION_PARSERS: ClassVar[dict[str, Any]] = _syntax(DuckDBParser)
+
+    class Generator(_Interruptible, DuckDBGenerator):
+        MULTI_ARG_DISTINCT = True
+        TRANSFORMS: ClassVar[dict[Any, Any]] = {**DuckDBGenerator.TRANSFORMS, **_VERBATIM}
+
+
+class SparkSql(Spark):
+    """Spark's SQL, verbatim."""
+
+    class Parser(SparkParser):
+        FUNCTIONS: ClassVar[dict[str, Any]] = {}
+        FUNCTION_PARSERS: ClassVar[dict[str, Any]] = _syntax(SparkParser)
+
+        def _parse_grouping_set(self) -> exp.Expr | None:
+            """Also the empty set, which sqlglot reads of no dialect."""
+            if self._match_pair(TokenType.L_PAREN, TokenType.R_PAREN):
+                return exp.Tuple()
+            return super()._parse_grouping_set()
+
+    class Generator(_Interruptible, SparkGenerator):
+        TRANSFORMS: ClassVar[dict[Any, Any]] = {
+            **SparkGenerator.TRANSFORMS,
+            **_VERBATIM,
+            exp.Literal: _spark_literal,
+        }
+
+
+DIALECTS: Final[dict[EngineName, type[Dialect]]] = {"local": LocalSql, "spark": SparkSql}

@@ -1,0 +1,14 @@
+"""What one engine cannot do."""
+
+from __future__ import annotations
+
+from engine.contracts.executor import EngineName
+
+
+class Unsupported(Exception):
+    """`engine` cannot run a fragment because of `what`; the planner tries the other engine, else refuses with 0A000."""
+
+    def __init__(self, engine: EngineName, what: str) -> None:
+        super().__init__(f"{engine}: {what}")
+        self.engine = engine
+        self.what = what

@@ -1,0 +1,1 @@
+"""Handlers of statements, a room for each kind."""

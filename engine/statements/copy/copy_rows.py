@@ -1,0 +1,412 @@
+"""Blocks of text as rows of the table: the stream that feeds the INSERT of a COPY FROM.
+
+Three steps that go on side by side, each a block behind the one before it: what a client sends is gathered (on the loop), taken
+apart and cast (on a thread), and written (by whoever takes the batches). What is in memory is a few blocks.
+
+A column of text becomes values by the cheapest of three ways that understands all of it: Arrow's kernels; the local engine,
+with the casts that read a column of text anywhere; PostgreSQL's own input functions, a value at a time
+(`engine.statements.copy.casts`). Where even those refuse a value, the rows before it are given first: of what is wrong in
+several rows PostgreSQL tells the first, and of one row the first column. Then defaults, checks and WHERE are computed, if there
+are any, by the local engine.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from typing import Final, Protocol, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from engine.common.shielded import shielded, stopped
+from engine.contracts.copy_progress import CopyProgress
+from engine.contracts.executor import BatchStream
+from engine.plan_ir.expr import Column, ColumnRef, Const, Expr
+from engine.plan_ir.logical import Evaluator, Node
+from engine.plan_ir.physical import Receive
+from engine.sql.binder.mutations.copying import BoundCopy
+from engine.statements.copy import casts
+from engine.statements.copy.source import RowSource
+from wire.copy.binary import BinaryReader
+from wire.copy.reader import BLOCK_BYTES, Block, RowReader, context
+from wire.dataclass import dataclass
+from wire.errors import FatalError, SqlError, UniqueViolation
+from wire.types.carriers import carrier
+from wire.types.pg_types import PgType
+from wire.types.text_settings import InputSettings
+
+T = TypeVar("T")
+
+#: Blocks whose lines can still be shown: the one that is written, and those made ahead of it.
+_REMEMBERED: Final = 4
+
+
+#: What a column in the binary format holds, up to the first value that is wrong, and what is wrong with that; given the type, its
+#: modifier, a numeric's precision and scale.
+ReceiveColumn = Callable[
+    [pa.BinaryArray, PgType, int, tuple[int, int], InputSettings], tuple[pa.Array, SqlError | None]
+]
+
+
+class Runs(Protocol):
+    """What the local engine and threads do for a COPY."""
+
+    def casts(self, texts: pa.RecordBatch, wanted: Sequence[tuple[Column, Expr]]) -> BatchStream:
+        """Values of these columns from a block's texts."""
+        ...
+
+    def rows(self, values: pa.RecordBatch) -> BatchStream:
+        """What the INSERT wants, from a block's values."""
+        ...
+
+    def in_pool(self, call: Callable[[], T]) -> Awaitable[T]:
+        """Run a call of some tens of milliseconds on a thread."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class _Cast:
+    """A block, and the values of its columns as far as kernels read them. fault: the row at which one is wrong, and what."""
+
+    block: Block
+    values: Sequence[pa.Array | None]
+    fault: tuple[int, SqlError] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Taken:
+    """What became of some bytes. error: what comes after the blocks."""
+
+    blocks: Sequence[_Cast]
+    error: SqlError | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Lines:
+    """Rows that were given: their numbers begin with `first`; `numbers` are theirs in the block, None: the same."""
+
+    first: int
+    count: int
+    block: Block
+    numbers: pa.Array | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Origin:
+    """The lines of rows that were given, for as long as a key may be there twice. first, count, numbers: as of `_Lines`.
+    lines: as `Block.numbers`."""
+
+    first: int
+    count: int
+    lines: int | npt.NDArray[np.int64]
+    numbers: pa.Array | None
+
+    def line(self, at: int) -> int:
+        row = at if self.numbers is None else self.numbers[at].as_py()
+        return self.lines + row if isinstance(self.lines, int) else int(self.lines[row])
+
+
+class CopiedRows:
+    """A `BatchStream` over what a client sends. progress: kept up to date. receive: for columns in the binary format."""
+
+    def __init__(
+        self,
+        source: RowSource,
+        reader: RowReader | BinaryReader,
+        bound: BoundCopy,
+        runs: Runs,
+        progress: CopyProgress,
+        receive: ReceiveColumn | None = None,
+    ) -> None:
+        self._receive = receive
+        self._progress = progress
+        self._source = source
+        self._reader = reader
+        self._bound = bound
+        self._runs = runs
+        self._arrangement = arranged(bound.plan.input)
+        self._rest: memoryview | None = None
+        self._lines: deque[_Lines] = deque(maxlen=_REMEMBERED)
+        self._origins: list[_Origin] = []
+        self._batches = self._all()
+
+    async def next_batch(self) -> pa.RecordBatch | None:
+        return await anext(self._batches, None)
+
+    async def close(self) -> None:
+        await self._batches.aclose()
+
+    def statistics(self) -> Mapping[str, int]:
+        return {"rows": self._progress.rows, "bytes": self._progress.bytes, "batches": 0}
+
+    def placed(self, error: SqlError) -> SqlError:
+        """The error of a row with the line that the row was on. Keys are judged when the lines are gone, as in PostgreSQL: only
+        the number is told."""
+        if isinstance(error, UniqueViolation):
+            return self._numbered(error)
+        if error.row is not None and error.context is None:
+            for lines in self._lines:
+                at = error.row - lines.first
+                if 0 <= at < lines.count:
+                    row = at if lines.numbers is None else lines.numbers[at].as_py()
+                    error.context = context(self._bound.plan.table.name, *lines.block.line(row))
+        return error
+
+    def _numbered(self, error: UniqueViolation) -> SqlError:
+        for origin in self._origins if error.row is not None else ():
+            assert error.row is not None, "asked above"
+            if 0 <= error.row - origin.first < origin.count:
+                error.context = context(self._bound.plan.table.name, origin.line(error.row - origin.first))
+        return error
+
+    # -- steps ---------------------------------------------------------------------------------------------------
+
+    async def _all(self) -> AsyncGenerator[pa.RecordBatch, None]:
+        following = asyncio.ensure_future(self._gathered())
+        try:
+            more = True
+            while more:
+                data = await following
+                more = data is not None
+                if more:
+                    following = asyncio.ensure_future(self._gathered())
+                taken = await shielded(self._runs.in_pool(lambda data=data: self._taken_apart(data)))  # type: ignore[misc]
+                for cast in taken.blocks:
+                    async for batch in self._rows(cast):
+                        yield batch
+                if taken.error is not None:
+                    raise taken.error
+        finally:
+            # Whatever became of it, another error is told.
+            await stopped(following)
+
+    async def _gathered(self) -> list[bytes | memoryview] | None:
+        """About a block's worth of what the client sends; None at the end."""
+        pieces: list[bytes | memoryview] = []
+        size = 0
+        while size < BLOCK_BYTES:
+            piece: bytes | memoryview | None = self._rest
+            self._rest = None
+            if piece is None:
+                piece = await self._source.next_piece()
+            if piece is None:
+                break
+            if len(piece) > BLOCK_BYTES:
+                piece, self._rest = memoryview(piece)[:BLOCK_BYTES], memoryview(piece)[BLOCK_BYTES:]
+            pieces.append(piece)
+            size += len(piece)
+        self._progress.bytes += size
+        return pieces or None
+
+    def _taken_apart(self, data: list[bytes | memoryview] | None) -> _Taken:
+        """The next blocks; the last ones where there are no more data."""
+        found: list[_Cast] = []
+        try:
+            for block in self._reader.finish() if data is None else self._reader.feed(b"".join(data)):
+                found.append(self._received(block) if self._receive is not None else _Cast(block, self._plainly(block)))
+        except SqlError as error:
+            return _Taken(found, error)
+        return _Taken(found)
+
+    def _plainly(self, block: Block) -> list[pa.Array | None]:
+        return [
+            casts.plain(texts, column.type) for texts, column in zip(block.columns, self._bound.targets, strict=True)
+        ]
+
+    def _received(self, block: Block) -> _Cast:
+        """Columns in the binary format."""
+        assert self._receive is not None, "asked for"
+        values: list[pa.Array | None] = []
+        fault: tuple[int, SqlError] | None = None
+        for target, data in zip(self._bound.targets, block.columns, strict=True):
+            typ = target.type
+            found, error = self._receive(data, typ.pg, typ.typmod, (typ.precision, typ.scale), self._bound.settings)
+            values.append(found)
+            if error is not None and (fault is None or len(found) < fault[0]):
+                error.context = (
+                    f"{context(self._bound.plan.table.name, block.line(len(found))[0])}, column {target.name}"
+                )
+                fault = len(found), error
+        return _Cast(block, values, fault)
+
+    async def _rows(self, cast: _Cast) -> AsyncGenerator[pa.RecordBatch, None]:
+        block = cast.block
+        if block.count:
+            values, fault = await self._values(cast)
+            good = block.count if fault is None else fault[0]
+            batch, wrong = await self._completed(self._batch([array.slice(0, good) for array in values], good), block)
+            if batch is not None and batch.num_rows:
+                self._remember(batch, block)
+                self._progress.rows += batch.num_rows
+                yield batch
+            self._progress.excluded += 0 if batch is None or wrong is not None else good - batch.num_rows
+            if wrong is not None:
+                raise wrong
+            if fault is not None:
+                raise fault[1]
+        if block.error is not None:
+            raise await self._before(block) or block.error
+
+    # -- values --------------------------------------------------------------------------------------------------
+
+    async def _values(self, cast: _Cast) -> tuple[Sequence[pa.Array], tuple[int, SqlError] | None]:
+        """The values of all columns; and the row at which something is wrong, and what."""
+        values = {i: array for i, array in enumerate(cast.values) if array is not None}
+        left = [i for i, array in enumerate(cast.values) if array is None]
+        if not left:
+            return list(values.values()), cast.fault
+        texts = pa.RecordBatch.from_arrays(
+            list(cast.block.columns), names=[column.label for column in self._bound.texts]
+        )
+        wanted = [(self._bound.values[i], expr) for i in left if (expr := self._bound.casts[i]) is not None]
+        if len(wanted) < len(left):
+            return await self._exactly(cast)
+        try:
+            read = _one(await _drained(self._runs.casts(texts, wanted)))
+        except FatalError:
+            raise
+        except SqlError:
+            return await self._exactly(cast)
+        assert read is not None, "as many rows as texts"
+        values |= dict(zip(left, read.columns, strict=True))
+        return [values[i] for i in range(len(values))], None
+
+    async def _exactly(self, cast: _Cast) -> tuple[Sequence[pa.Array], tuple[int, SqlError] | None]:
+        """The same where the engine refuses some value, or has no cast for it."""
+        found: list[pa.Array] = []
+        fault: tuple[int, SqlError] | None = None
+        for target, texts, known in zip(self._bound.targets, cast.block.columns, cast.values, strict=True):
+            if known is not None:
+                found.append(known)
+                continue
+            good, error = await shielded(
+                self._runs.in_pool(lambda: casts.exact(texts, target.type, self._bound.settings))  # noqa: B023
+            )
+            found.append(good)
+            if error is not None and (fault is None or len(good) < fault[0]):
+                line, _ = cast.block.line(len(good))
+                error.context = context(self._bound.plan.table.name, line, texts[len(good)].as_py(), target.name)
+                fault = len(good), error
+        return found, fault
+
+    async def _before(self, block: Block) -> SqlError | None:
+        """What is wrong with the fields that a row has, where it has too few."""
+        for target, texts in zip(self._bound.targets, block.cut.columns if block.cut is not None else (), strict=False):
+            _, error = await shielded(
+                self._runs.in_pool(lambda: casts.exact(texts, target.type, self._bound.settings))  # noqa: B023
+            )
+            if error is not None:
+                assert block.cut is not None, "it has these fields"
+                error.context = context(self._bound.plan.table.name, block.cut.line, texts[0].as_py(), target.name)
+                return error
+        return None
+
+    def _batch(self, values: Sequence[pa.Array], count: int) -> pa.RecordBatch:
+        """Values under the labels of the columns that the INSERT receives."""
+        arrays = list(values)
+        if self._bound.number is not None:
+            arrays.append(pa.array(range(count), pa.int64()))
+        names = [column.label for column in self._bound.received]
+        return pa.RecordBatch.from_arrays(arrays, names=names) if arrays else _without_columns(count)
+
+    # -- rows ----------------------------------------------------------------------------------------------------
+
+    async def _completed(self, values: pa.RecordBatch, block: Block) -> tuple[pa.RecordBatch | None, SqlError | None]:
+        """What the INSERT wants; and what is wrong with the row behind it."""
+        if self._arrangement is not None:
+            return _arranged(values, self._arrangement, self._bound.plan.input.columns), None
+        try:
+            return _one(await _drained(self._runs.rows(values))), None
+        except FatalError:
+            raise
+        except SqlError as error:
+            return await self._upto_fault(values, block, error)
+
+    async def _upto_fault(
+        self, values: pa.RecordBatch, block: Block, error: SqlError
+    ) -> tuple[pa.RecordBatch | None, SqlError]:
+        """The rows before the first that fails, which is looked for by halving."""
+        good, bad, read = 0, values.num_rows, []
+        while bad - good > 1:
+            middle = (good + bad) // 2
+            try:
+                read += await _drained(self._runs.rows(values.slice(good, middle - good)))
+                good = middle
+            except FatalError:
+                raise
+            except SqlError as again:
+                error, bad = again, middle
+        error.context = context(self._bound.plan.table.name, *block.line(good))
+        return _one(read), error
+
+    def _remember(self, batch: pa.RecordBatch, block: Block) -> None:
+        """Where these rows come from."""
+        first, count, numbers = self._progress.rows, batch.num_rows, self._numbers(batch)
+        self._lines.append(_Lines(first, count, block, numbers))
+        if self._bound.plan.keys:
+            self._origins.append(_Origin(first, count, block.numbers(), numbers))
+
+    def _numbers(self, batch: pa.RecordBatch) -> pa.Array | None:
+        number = self._bound.number_given
+        if number is None:
+            return None
+        return batch.column([column.id for column in self._bound.plan.input.columns].index(number.id))
+
+
+async def _drained(stream: BatchStream) -> list[pa.RecordBatch]:
+    found = []
+    try:
+        while (batch := await stream.next_batch()) is not None:
+            found.append(batch)
+    finally:
+        await stream.close()
+    return found
+
+
+def _one(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch | None:
+    if len(batches) < 2:
+        return batches[0] if batches else None
+    return pa.concat_batches(batches)
+
+
+# -- rows of which nothing is computed ----------------------------------------------------------------------------------
+
+
+def arranged(node: Node) -> tuple[Column | None, ...] | None:
+    """For each column of a node the received one that it shows, None for a null; None where anything is computed."""
+    if isinstance(node, Receive):
+        return tuple(node.columns)
+    if not isinstance(node, Evaluator) or node.filter is not None:
+        return None
+    below = arranged(node.input)
+    if below is None:
+        return None
+    shown = dict(zip((column.id for column in node.input.columns), below, strict=True))
+    found: list[Column | None] = []
+    for expr in node.emit:
+        if isinstance(expr, ColumnRef) and expr.column.id in shown:
+            found.append(shown[expr.column.id])
+        elif isinstance(expr, Const) and expr.value is None:
+            found.append(None)
+        else:
+            return None
+    return tuple(found)
+
+
+def _arranged(
+    values: pa.RecordBatch, arrangement: Sequence[Column | None], columns: Sequence[Column]
+) -> pa.RecordBatch:
+    if not columns:
+        return _without_columns(values.num_rows)
+    arrays = [
+        pa.nulls(values.num_rows, carrier(column.type.pg, column.type.scale)) if shown is None else values.column(shown.label)
+        for column, shown in zip(columns, arrangement, strict=True)
+    ]  # fmt: skip
+    return pa.RecordBatch.from_arrays(arrays, names=[column.label for column in columns])
+
+
+def _without_columns(count: int) -> pa.RecordBatch:
+    return pa.RecordBatch.from_struct_array(pa.array([{}] * count, pa.struct([])))

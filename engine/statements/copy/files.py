@@ -1,0 +1,190 @@
+"""Files of COPY: where they may lie, and reading them as a client's bytes.
+
+The server's own files are nobody's to copy: the catalog, what is spooled, stored tables. Nor is the data directory as a whole, in
+which an operator may keep configuration and logs: clients have a folder of it, unless they are given others. All paths are
+resolved first, links and `..` included, and what is opened is the resolved path. A folder of it that has become a link meanwhile is
+noticed: the file's folder is opened, must be where the path says, and the file is opened, made and named within it. (Who may
+change folders below the roots may still move one that is open out of them.)
+
+Only regular files are read and replaced. PostgreSQL also opens FIFOs and devices, and waits for the other end of a FIFO where
+neither a cancel nor `statement_timeout` reaches it; here a thread that all sessions share would wait. To open a file never waits
+(O_NONBLOCK, which means nothing for a regular file), and what was opened is looked at, not what its name meant before.
+
+Source: PostgreSQL 15, copyfrom.c (BeginCopyFrom), copyto.c (BeginCopyTo).
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import uuid
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, BinaryIO, Final
+
+from engine.common.shielded import shielded
+from wire.dataclass import dataclass
+from wire.errors import InsufficientPrivilege, InvalidName, IoError, SqlError, UndefinedFile, WrongObjectType
+
+_PIECE_BYTES: Final = 1 << 20
+_HINT: Final = (
+    "COPY {direction} instructs the PostgreSQL server process to {verb} a file. You may want a client-side facility such as "
+    "psql's \\copy."
+)
+
+#: Runs a call that may block, on a thread.
+InPool = Callable[[Callable[[], Any]], Awaitable[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class CopyRoots:
+    """roots: folders that files must lie in; relative paths start at the first. kept: what in them is the server's."""
+
+    roots: tuple[Path, ...]
+    kept: tuple[Path, ...]
+
+    def source(self, path: str) -> Path:
+        """What COPY FROM may read. Raises InsufficientPrivilege; may block."""
+        return self._resolved(path)
+
+    def target(self, path: str) -> Path:
+        """Where COPY TO may write. Raises InvalidName, InsufficientPrivilege, WrongObjectType; may block."""
+        found = self._new(path)
+        with suppress(OSError):
+            _require_regular(os.stat(found), path)
+        return found
+
+    def target_folder(self, path: str) -> Path:
+        """Where COPY TO may make a folder. Raises InvalidName, InsufficientPrivilege, IoError for one that has something in it;
+        may block."""
+        found = self._new(path)
+        try:
+            if found.exists() and any(found.iterdir()):
+                raise IoError(f'could not write folder "{path}": it is not empty')
+        except NotADirectoryError as error:
+            raise IoError(f'could not write folder "{path}": {error.strerror}') from None
+        return found
+
+    def _new(self, path: str) -> Path:
+        if not os.path.isabs(path):
+            raise InvalidName("relative path not allowed for COPY to file")
+        found = self._resolved(path)
+        if found.parent == Path(os.path.realpath(self.roots[0])):
+            found.parent.mkdir(parents=True, exist_ok=True)
+        return found
+
+    def _resolved(self, path: str) -> Path:
+        found = Path(os.path.realpath(self.roots[0] / path))
+        allowed = any(found.is_relative_to(os.path.realpath(root)) for root in self.roots)
+        if not allowed or any(found.is_relative_to(os.path.realpath(folder)) for folder in self.kept):
+            raise _outside(path)
+        return found
+
+
+def _outside(path: str) -> InsufficientPrivilege:
+    return InsufficientPrivilege(
+        f'path "{path}" lies outside the folders that COPY may use',
+        hint="The member's configuration names them under copy_roots. Clients' own files go through COPY FROM STDIN "
+        "and TO STDOUT, as with psql's \\copy.",
+    )
+
+
+def _folder(path: Path, shown: str) -> int:
+    """A descriptor of the folder of a resolved path. Raises InsufficientPrivilege where it leads elsewhere by now, OSError."""
+    descriptor = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
+    # What the descriptor is, and not what its name has become since.
+    if os.readlink(f"/proc/self/fd/{descriptor}") != str(path.parent):
+        os.close(descriptor)
+        raise _outside(shown)
+    return descriptor
+
+
+def _require_regular(status: os.stat_result, shown: str) -> None:
+    """Raises WrongObjectType."""
+    if stat.S_ISDIR(status.st_mode):
+        raise WrongObjectType(f'"{shown}" is a directory')
+    if not stat.S_ISREG(status.st_mode):
+        raise WrongObjectType(
+            f'"{shown}" is not a regular file',
+            detail="COPY neither reads nor writes FIFOs, sockets and devices of the server.",
+            hint="Rows from and to other programs go through COPY FROM STDIN and TO STDOUT, as with psql's \\copy.",
+        )
+
+
+class FileRows:
+    """`engine.statements.copy.source.RowSource` over an open file. size: of it, in bytes."""
+
+    def __init__(self, file: BinaryIO, in_pool: InPool) -> None:
+        self.size = os.fstat(file.fileno()).st_size
+        self._file = file
+        self._in_pool = in_pool
+
+    async def next_piece(self) -> bytes | None:
+        piece: bytes = await shielded(self._in_pool(lambda: self._file.read(_PIECE_BYTES)))
+        return piece or None
+
+    async def close(self) -> None:
+        await shielded(self._in_pool(self._file.close))
+
+
+def opened(path: Path, shown: str) -> BinaryIO:
+    """The file, for reading. Raises UndefinedFile, InsufficientPrivilege, WrongObjectType, IoError."""
+    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    try:
+        # To open a device may do something, and a socket cannot be opened: what already is no file is not tried.
+        _require_regular(os.stat(path), shown)
+        folder = _folder(path, shown)
+        try:
+            descriptor = os.open(path.name, flags, dir_fd=folder)
+        finally:
+            os.close(folder)
+        try:
+            _require_regular(os.fstat(descriptor), shown)
+        except BaseException:
+            os.close(descriptor)
+            raise
+        return os.fdopen(descriptor, "rb")
+    except OSError as error:
+        raise _not_opened(error, shown, "FROM", "read", "reading") from None
+
+
+class NewFile:
+    """A file that takes its name when it is whole; until then it has another one. Every method blocks."""
+
+    def __init__(self, path: Path, shown: str) -> None:
+        self._name = path.name
+        self._partial = f".{path.name[:200]}-{uuid.uuid4().hex}"
+        try:
+            self._folder = _folder(path, shown)
+        except OSError as error:
+            raise _not_opened(error, shown, "TO", "write", "writing") from None
+        try:
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+            self.sink: BinaryIO = os.fdopen(os.open(self._partial, flags, 0o666, dir_fd=self._folder), "wb")
+        except OSError as error:
+            os.close(self._folder)
+            raise _not_opened(error, shown, "TO", "write", "writing") from None
+
+    def finish(self) -> None:
+        self.sink.flush()
+        os.fsync(self.sink.fileno())
+        self.sink.close()
+        os.replace(self._partial, self._name, src_dir_fd=self._folder, dst_dir_fd=self._folder)
+        os.close(self._folder)
+
+    def abandon(self) -> None:
+        self.sink.close()
+        with suppress(FileNotFoundError):
+            os.unlink(self._partial, dir_fd=self._folder)
+        os.close(self._folder)
+
+
+def _not_opened(error: OSError, shown: str, direction: str, verb: str, doing: str) -> SqlError:
+    hint = _HINT.format(direction=direction, verb=verb)
+    kind: type[SqlError] = IoError
+    if isinstance(error, FileNotFoundError):
+        kind = UndefinedFile
+    elif isinstance(error, PermissionError):
+        kind = InsufficientPrivilege
+    return kind(f'could not open file "{shown}" for {doing}: {error.strerror}', hint=hint)

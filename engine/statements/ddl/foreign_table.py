@@ -1,0 +1,303 @@
+"""CREATE FOREIGN TABLE: registering files as a table.
+
+Folders named `key=value` below the table's path make columns of its keys (`engine.catalog.model.partitions`), where all files
+lie in the same ones: of those keys that are declared where columns are, else of all. `partitioning 'hive'` insists on that,
+`'none'` leaves the names of folders without meaning. A CSV file whose header has a column of the key's name keeps it, as its
+columns are told by their places.
+
+A folder that is a table of a format with a log (`engine.lakes`) is one unless another format is asked for: read as mere files
+it would have the rows that were deleted since.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Final, cast, get_args
+
+import pyarrow as pa
+
+from engine.catalog.authority import UNBOUNDED, Authority
+from engine.catalog.model import partitions
+from engine.catalog.model.file_types import nested_type
+from engine.catalog.model.objects import FileFormat, Lake, Table, TableColumn
+from engine.catalog.store.transaction import SessionCatalog
+from engine.lakes import iceberg
+from engine.lakes import tables as lakes
+from engine.lakes.folder_contents import contents, format_at
+from engine.lakes.foreign_files import DataRoots, list_files, listed_from
+from engine.lakes.infer import infer_columns, read_schema
+from engine.sql.binder.type_names import resolve_type
+from engine.sql.parser.nodes.statements import CreateForeignTable
+from wire.dataclass import dataclass
+from wire.errors import (
+    DuplicateColumn,
+    FeatureNotSupported,
+    InvalidForeignTableOption,
+    InvalidParameterValue,
+    UndefinedColumn,
+    UndefinedFile,
+)
+from wire.types import pg_types as t
+
+_FORMATS: Final = get_args(FileFormat)
+_LAKES: Final = ("delta", "iceberg")
+_OF_CATALOG: Final = ("catalog", "table", "format")
+#: What each format's OPTIONS may say of how a file is read.
+OPTIONS: Final[Mapping[str, tuple[str, ...]]] = {
+    "parquet": (),
+    "json": (),
+    "csv": ("header", "delimiter", "quote", "escape", "null"),
+}
+
+_PARTITIONING: Final = ("hive", "none")
+
+
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """format: None where none is asked for. lake: a table format; the empty one where another format is asked for, None where none
+    is. partitioning: hive, none, or nothing said. options: those beside path and format."""
+
+    path: str
+    format: FileFormat | None
+    lake: Lake | None
+    partitioning: str | None
+    options: Mapping[str, str]
+
+    @property
+    def of_reading(self) -> Mapping[str, str]:
+        """The options that say how a file is read."""
+        return {name: value for name, value in self.options.items() if name != "partitioning"}
+
+
+@dataclass(frozen=True, slots=True)
+class _Shape:
+    """A table's columns, and those that folders say."""
+
+    columns: tuple[TableColumn, ...]
+    partition_by: tuple[str, ...]
+
+
+def create_foreign_table(
+    statement: CreateForeignTable,
+    catalog: SessionCatalog,
+    search_path: Sequence[str],
+    roots: DataRoots,
+    notify: Callable[[str], None],
+    authority: Authority = UNBOUNDED,
+) -> None:
+    """Register files under a name; reads their schema when no columns are listed. Blocks on the file system.
+
+    Raises DuplicateTable, InvalidForeignTableOption, UndefinedFile, DataCorrupted, InsufficientPrivilege.
+    """
+    snapshot = catalog.current()
+    schema = snapshot.creation_schema(statement.name.schema, search_path)
+    authority.require_creation(snapshot, schema)
+    if statement.if_not_exists and (schema, statement.name.name) in snapshot.relations:
+        notify(f'relation "{statement.name.name}" already exists, skipping')
+        return
+
+    def leave_out(column: str, typ: str) -> None:
+        notify(f'column "{column}" of "{statement.name.name}" is left out: its type in the files is {typ}')
+
+    source = _source(statement)
+    path = source.path if source.path.startswith(iceberg.SCHEME) else roots.absolute(source.path)
+    lake = source.lake if source.lake is not None else lakes.kind_of(path)
+    if lake:
+        _require_known(source.options, lake)
+        catalog.put(_lake_table(statement, catalog.new_oid(), schema, lake, path, leave_out))
+        return
+    file_format = source.format or format_at(path)
+    _require_known(source.options, file_format)
+    files, version = _listed(path, file_format)
+    # Links below a folder or behind a wildcard may lead anywhere.
+    roots.require(files)
+    keys = _folder_keys(source, files, path)
+    declared = _declared(statement, files, file_format, keys)
+    shape = declared if declared.columns else _inferred(source, files, file_format, keys, leave_out)
+    partitions.require_readable(statement.name.name, shape.columns, shape.partition_by, files)
+    catalog.put(
+        Table(
+            catalog.new_oid(), schema, statement.name.name, shape.columns, file_format, path, files, version,
+            source.of_reading, partition_by=shape.partition_by,
+        )
+    )  # fmt: skip
+
+
+def _source(statement: CreateForeignTable) -> _Source:
+    options: dict[str, str] = {}
+    for name, value in statement.options:
+        if name.lower() in options:
+            raise InvalidForeignTableOption(f'option "{name}" provided more than once')
+        options[name.lower()] = value
+    if "catalog" in options:
+        return _of_catalog(options)
+    if "path" not in options:
+        raise InvalidForeignTableOption(
+            "a foreign table needs the option path", hint="OPTIONS (path 'file.parquet', format 'parquet')"
+        )
+    file_format = options["format"].lower() if "format" in options else None
+    if file_format in _LAKES:
+        rest = {name: value for name, value in options.items() if name not in ("path", "format")}
+        return _Source(options["path"], None, cast("Lake", file_format), None, rest)
+    if file_format is not None and file_format not in _FORMATS:
+        raise InvalidParameterValue(
+            f'format "{file_format}" is not known', hint=f"Known formats: {', '.join((*_FORMATS, *_LAKES))}."
+        )
+    partitioning = options.get("partitioning")
+    if partitioning is not None and partitioning.lower() not in _PARTITIONING:
+        raise InvalidParameterValue(
+            f'partitioning "{partitioning}" is not known', hint=f"Known are: {', '.join(_PARTITIONING)}."
+        )
+    rest = {name: value for name, value in options.items() if name not in ("path", "format")}
+    lake: Lake | None = "" if file_format else None
+    return _Source(
+        options["path"], cast("FileFormat | None", file_format), lake, partitioning and partitioning.lower(), rest
+    )
+
+
+def _listed(path: str, file_format: FileFormat) -> tuple[tuple[str, ...], int]:
+    """Call `list_files`; its error also tells what else there is."""
+    try:
+        return list_files(path, file_format)
+    except UndefinedFile as error:
+        if os.path.isdir(path):
+            error.detail = f"The folder has {contents(path)}."
+        raise
+
+
+def _of_catalog(options: Mapping[str, str]) -> _Source:
+    """A table that a catalog of the configuration knows."""
+    for name in options:
+        if name not in _OF_CATALOG:
+            raise _invalid_option(name, _OF_CATALOG, "iceberg")
+    if "table" not in options or options.get("format", "iceberg").lower() != "iceberg":
+        raise InvalidForeignTableOption(
+            "a catalog's table needs the option table, and format iceberg",
+            hint="OPTIONS (catalog 'name', table 'namespace.table')",
+        )
+    return _Source(iceberg.path_of(options["catalog"], options["table"]), None, "iceberg", None, {})
+
+
+def _require_known(options: Iterable[str], kind: FileFormat | Lake) -> None:
+    """Raises InvalidForeignTableOption for an option, beside path and format, that a format does not have."""
+    known = ("partitioning", *OPTIONS[kind]) if kind in OPTIONS else ()
+    for name in options:
+        if name not in known:
+            raise _invalid_option(name, ("path", "format", *known), kind)
+
+
+def _invalid_option(name: str, known: Sequence[str], kind: str) -> InvalidForeignTableOption:
+    return InvalidForeignTableOption(
+        f'invalid option "{name}"', hint=f"Valid options for format {kind} are: {', '.join(known)}"
+    )
+
+
+def _lake_table(
+    statement: CreateForeignTable, oid: int, schema: str, lake: Lake, path: str, leave_out: Callable[[str, str], None]
+) -> Table:
+    """A table whose log says what it is; the columns that are declared must be as it says."""
+    state = lakes.newest(lake, path)
+    wanted = _columns_of(statement)
+    columns = state.declared(wanted, path) if wanted else state.table_columns(path, leave_out)
+    return Table(
+        oid, schema, statement.name.name, columns, "parquet", path, state.files, state.digest,
+        partition_by=state.partition_by, lake=lake,
+    )  # fmt: skip
+
+
+def _folder_keys(source: _Source, files: tuple[str, ...], path: str) -> tuple[str, ...]:
+    if source.partitioning == "none":
+        return ()
+    keys = partitions.keys(files, listed_from(path))
+    if source.partitioning == "hive" and not keys:
+        raise InvalidForeignTableOption(
+            f'the files at "{source.path}" do not lie in folders named key=value, the same keys for all of them'
+        )
+    return keys
+
+
+def _inferred(
+    source: _Source,
+    files: tuple[str, ...],
+    file_format: FileFormat,
+    keys: Sequence[str],
+    leave_out: Callable[[str, str], None],
+) -> _Shape:
+    """The columns of the first file, and after them those that only folders say."""
+    columns = {column.name: column for column in infer_columns(files, file_format, source.of_reading, leave_out)}
+    if file_format == "csv":
+        keys = _not_in_header(source, columns, keys)
+    for key in keys:
+        inside = columns.get(key)
+        typ = partitions.inferred_type(files, key)
+        if inside is None:
+            columns[key] = TableColumn(key, typ, len(columns) + 1)
+        else:
+            fitting = inside.type if partitions.may_hold(inside.type) else typ
+            columns[key] = replace(inside, type=fitting, nullable=True, nested=None)
+    return _Shape(tuple(columns.values()), tuple(keys))
+
+
+def _not_in_header(source: _Source, columns: Mapping[str, TableColumn], keys: Sequence[str]) -> Sequence[str]:
+    left = [key for key in keys if key not in columns]
+    if source.partitioning == "hive" and len(left) < len(keys):
+        both = next(key for key in keys if key in columns)
+        raise FeatureNotSupported(
+            f'not supported: a column "{both}" both in csv files and in the names of their folders'
+        )
+    return left
+
+
+def _declared(
+    statement: CreateForeignTable, files: tuple[str, ...], file_format: FileFormat, keys: Sequence[str]
+) -> _Shape:
+    columns = _columns_of(statement)
+    names = [column.name for column in columns]
+    if names and file_format == "parquet":
+        found = _fields(files, [name for name in names if name not in keys], keys)
+        columns = tuple(column if column.name in keys else _of_field(column, found[column.name]) for column in columns)
+    return _Shape(columns, tuple(key for key in keys if key in names))
+
+
+def _fields(files: tuple[str, ...], names: Sequence[str], keys: Sequence[str]) -> Mapping[str, pa.Field]:
+    """The fields of these names, each of the first file that has it: columns may have been added meanwhile. Raises UndefinedColumn
+    for one that no file has."""
+    found: dict[str, pa.Field] = {}
+    for file in files:
+        found = {**{field.name: field for field in read_schema(file)}, **found}
+        if found.keys() >= set(names):
+            return found
+    missing = next(name for name in names if name not in found)
+    others = f" and {len(files) - 1} more files" if len(files) > 1 else ""
+    raise UndefinedColumn(
+        f'column "{missing}" does not exist in "{files[0]}"{others}',
+        hint=f"There are columns {', '.join(sorted({*found, *keys}))}.",
+    )
+
+
+def _of_field(column: TableColumn, field: pa.Field) -> TableColumn:
+    """A declared column with what the files hold of a jsonb. Raises FeatureNotSupported for a struct or map as another type."""
+    arrow = field.type
+    nested = nested_type(arrow)
+    if column.type.pg in (t.JSON, t.JSONB):
+        return replace(column, nested=nested)
+    if nested is not None and not column.type.pg.is_row and not column.type.pg.is_array:
+        raise FeatureNotSupported(
+            f'not supported: column "{column.name}" of type {column.type}, which the files have as {arrow}',
+            hint="Declare it as jsonb, and cast it where it is used.",
+        )
+    return column
+
+
+def _columns_of(statement: CreateForeignTable) -> tuple[TableColumn, ...]:
+    """The columns that the statement lists."""
+    names = [column.name for column in statement.columns]
+    for name in names:
+        if names.count(name) > 1:
+            raise DuplicateColumn(f'column "{name}" specified more than once')
+    return tuple(
+        TableColumn(column.name, resolve_type(column.type), number, not column.not_null)
+        for number, column in enumerate(statement.columns, 1)
+    )

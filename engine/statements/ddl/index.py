@@ -1,0 +1,109 @@
+"""CREATE INDEX: kept as a definition that clients find where they look for it (indexcmds.c: DefineIndex).
+
+There is no index behind it, and no query is faster for it: files are skipped by their statistics, which a table's sort order makes
+narrow. What a unique index says of rows holds, as a key's constraint does.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Literal
+
+from engine.catalog.model.objects import Constraint, KeyPart, Table
+from engine.pg_catalog.access_methods import METHODS
+from engine.sql.parser.nodes.statements import CreateIndex, IndexedColumn
+from engine.statements.ddl.constraint_scan import Question, keys_twice
+from engine.statements.ddl.index_parts import classes_of, columns_read, parts_of, predicate
+from engine.statements.shared.definer import Definer
+from engine.statements.shared.dependencies import kind_of
+from engine.statements.shared.names import Names
+from wire.errors import (
+    DuplicateTable,
+    FeatureNotSupported,
+    UndefinedColumn,
+    UndefinedObject,
+    UndefinedTable,
+    WrongObjectType,
+)
+
+
+def _stored(part: KeyPart, definer: Definer) -> KeyPart:
+    return replace(part, formula=definer.stored(part.formula)) if part.formula else part
+
+
+def create_index(statement: CreateIndex, definer: Definer) -> tuple[Question, ...]:
+    """Define it; what the rows that are there are to be asked. Raises as PostgreSQL does."""
+    table = _table(statement, definer)
+    _require_able(statement)
+    names = Names(definer.snapshot, table.schema)
+    parts = tuple(_stored(part, definer) for part in parts_of(statement, table, definer.context()))
+    where = None
+    if statement.predicate is not None:
+        where = _stored(predicate(statement.predicate, table, definer.context()), definer)
+    plain = where is None and not any(part.formula for part in parts)
+    for included in statement.included:
+        if table.column(included) is None:
+            raise UndefinedColumn(f'column "{included}" does not exist')
+    name = statement.name
+    if name is None:
+        name = names.relation(table.name, "_".join((*(part.name for part in parts), *statement.included)), "idx")
+    elif names.has_relation(name):
+        if not statement.if_not_exists:
+            raise DuplicateTable(f'relation "{name}" already exists')
+        definer.notify(f'relation "{name}" already exists, skipping')
+        return ()
+    options = tuple(map(_option, statement.columns))
+    classes = classes_of(statement, parts, table)
+    kind: Literal["index", "unique index"] = "unique index" if statement.unique else "index"
+    made = Constraint(
+        definer.catalog.new_oid(),
+        name,
+        kind,
+        tuple(part.name for part in parts) if plain else columns_read(parts if where is None else (*parts, where)),
+        options=options if any(options) else (),
+        included=statement.included,
+        parts=() if plain else parts,
+        predicate=where,
+        method=statement.method,
+        classes=classes,
+        nulls_not_distinct=statement.nulls_not_distinct,
+    )
+    table = replace(table, constraints=(*table.constraints, made))
+    definer.catalog.put(table, replacing=True)
+    return (keys_twice(table, made),) if statement.unique else ()
+
+
+def _table(statement: CreateIndex, definer: Definer) -> Table:
+    found = definer.resolve(statement.table)
+    if found is None:
+        raise UndefinedTable(f'relation "{statement.table}" does not exist')
+    if not isinstance(found, Table) or found.storage is None:
+        raise WrongObjectType(
+            f'cannot create index on relation "{found.name}"',
+            detail=f"This operation is not supported for {kind_of(found)}s.",
+        )
+    definer.authority.require_owner(found, kind_of(found))
+    return found
+
+
+def _require_able(statement: CreateIndex) -> None:
+    """Raises UndefinedObject, FeatureNotSupported for what the access method cannot (DefineIndex, ComputeIndexAttrs)."""
+    method = METHODS.get(statement.method)
+    if method is None:
+        raise UndefinedObject(f'access method "{statement.method}" does not exist')
+    asked = (
+        (statement.unique and not method.unique, "unique indexes"),
+        (bool(statement.included) and not method.includes, "included columns"),
+        (len(statement.columns) > 1 and not method.several, "multicolumn indexes"),
+        (not method.orders and any(column.ordered for column in statement.columns), "ASC/DESC options"),
+        (not method.orders and any(c.nulls_first is not None for c in statement.columns), "NULLS FIRST/LAST options"),
+    )
+    for lacking, what in asked:
+        if lacking:
+            raise FeatureNotSupported(f'access method "{statement.method}" does not support {what}')
+
+
+def _option(column: IndexedColumn) -> int:
+    """As pg_index.indoption."""
+    nulls_first = column.descending if column.nulls_first is None else column.nulls_first
+    return int(column.descending) | int(nulls_first) << 1

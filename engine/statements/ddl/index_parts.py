@@ -1,0 +1,168 @@
+"""What an index on expressions, or on some rows, is made of: bound, judged, named, and told as PostgreSQL tells it.
+
+An expression is kept as it was written, like a check, and is bound again by whoever needs it; how it is printed is found out when
+the index is defined, and again where a column that it reads gets another name or type.
+
+Source: PostgreSQL 15, indexcmds.c (ComputeIndexAttrs, CheckPredicate, ChooseIndexColumnNames).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+
+from sqlglot import exp
+
+from engine.catalog.model.objects import Constraint, KeyPart, Table
+from engine.pg_catalog.access_methods import OperatorClass, accepts, default_class, named_class, part_type
+from engine.pg_catalog.declared import PG_CATALOG
+from engine.plan_ir.expr import ColumnRef, Expr
+from engine.sql.binder.definitions import RowOfTable, bind_index_expression, bind_index_predicate
+from engine.sql.binder.labels import UNNAMED, label
+from engine.sql.binder.scope import BindContext
+from engine.sql.deparse.expressions import Unprintable, is_call, printed
+from engine.sql.deparse.stored_text import columns_of, read_formula, with_column_renamed, with_table_renamed
+from engine.sql.parser.lexer import NAME_BYTES_MAX
+from engine.sql.parser.nodes.statements import CreateIndex, Formula, QualifiedName
+from wire.errors import DatatypeMismatch, FeatureNotSupported, UndefinedColumn, UndefinedObject
+from wire.types import pg_types as t
+
+
+def parts_of(statement: CreateIndex, table: Table, context: BindContext) -> tuple[KeyPart, ...]:
+    """What the key is made of, with the names that its attributes get. Raises as PostgreSQL does."""
+    found = [
+        _column(said.name, table) if said.formula is None else expression(said.formula, table, context)
+        for said in statement.columns
+    ]
+    names: list[str] = []
+    for part in found:
+        names.append(part.name if not part.formula else _free(part.name, names))
+    return tuple(replace(part, name=name) for part, name in zip(found, names, strict=True))
+
+
+def _column(name: str, table: Table) -> KeyPart:
+    column = table.column(name)
+    if column is None:
+        raise UndefinedColumn(f'column "{name}" does not exist')
+    return KeyPart(name)
+
+
+def _free(name: str, taken: Sequence[str]) -> str:
+    """A name that no attribute before has."""
+    number, found = 0, name
+    while found in taken:
+        number += 1
+        found = name.encode()[: NAME_BYTES_MAX - len(str(number))].decode(errors="ignore") + str(number)
+    return found
+
+
+def expression(said: Formula, table: Table, context: BindContext) -> KeyPart:
+    """A part of a key; a column in parentheses is no more than that."""
+    expr = bind_index_expression(said.tree, RowOfTable.of(table, context), context)
+    _require_types_of(table, said.tree, context)
+    if isinstance(expr, ColumnRef) and isinstance(said.tree, exp.Column):
+        return _column(expr.column.name, table)
+    if expr.type.pg.oid not in t.BY_OID:
+        raise FeatureNotSupported(f"not supported: an index on an expression of type {expr.type}")
+    name = label(said.tree)
+    part = _told(KeyPart("expr" if name == UNNAMED else name, said.text), expr)
+    return replace(part, type=expr.type.pg.oid, typmod=expr.type.typmod)
+
+
+def predicate(said: Formula, table: Table, context: BindContext) -> KeyPart:
+    """Which rows an index is about."""
+    expr = bind_index_predicate(said.tree, RowOfTable.of(table, context), context)
+    _require_types_of(table, said.tree, context)
+    return _told(KeyPart("", said.text), expr)
+
+
+def _require_types_of(table: Table, tree: exp.Expression, context: BindContext) -> None:
+    """Whoever judges a key knows the types of its table's columns. Raises FeatureNotSupported for another one of users'."""
+    known = {t.element_of(c.declared).oid if c.declared.is_array else c.declared.oid for c in table.columns}
+    for node in tree.find_all(exp.DataType):
+        kind = node.args.get("kind")
+        found = context.user_type(node.args.get("schema"), kind.name) if isinstance(kind, exp.Identifier) else None
+        if found is not None and found.oid not in known:
+            raise FeatureNotSupported(f"not supported: an index that names type {found.sql_name}, which no column has")
+
+
+def _told(part: KeyPart, expr: Expr) -> KeyPart:
+    """With how PostgreSQL prints it, where that is known."""
+    try:
+        text, pretty = printed(expr), printed(expr, pretty=True)
+    except Unprintable:
+        return replace(part, text=part.formula, pretty=part.formula, call=False)
+    return replace(part, text=text, pretty=pretty, call=is_call(expr))
+
+
+def classes_of(statement: CreateIndex, parts: Sequence[KeyPart], table: Table) -> tuple[int, ...]:
+    """The operator classes of the parts, by their OIDs; none where all have their type's default (ResolveOpClass).
+
+    Raises UndefinedObject, DatatypeMismatch.
+    """
+    found, method = [], statement.method
+    types = [part_type(table, part) for part in parts]
+    defaults = [default_class(method, typ) for typ in types]
+    for said, typ, default in zip(statement.columns, types, defaults, strict=True):
+        chosen = default if said.operators is None else _named(method, said.operators, typ)
+        if chosen is None:
+            raise UndefinedObject(
+                f'data type {typ.sql_name} has no default operator class for access method "{method}"',
+                hint="You must specify an operator class for the index or define a default operator class for the data type.",
+            )
+        found.append(chosen)
+    return () if found == defaults else tuple(chosen.oid for chosen in found)
+
+
+def _named(method: str, name: QualifiedName, typ: t.PgType) -> OperatorClass:
+    found = named_class(method, name.name) if name.schema in (None, PG_CATALOG) else None
+    if found is None:
+        raise UndefinedObject(f'operator class "{name}" does not exist for access method "{method}"')
+    if not accepts(found, typ):
+        raise DatatypeMismatch(f'operator class "{name}" does not accept data type {typ.sql_name}')
+    return found
+
+
+def columns_read(parts: Iterable[KeyPart]) -> tuple[str, ...]:
+    """All columns that these are made of, each once."""
+    found = [name for part in parts for name in (columns_of(part.formula) if part.formula else (part.name,))]
+    return tuple(dict.fromkeys(found))
+
+
+def made_again(index: Constraint, table: Table, context: BindContext) -> Constraint:
+    """An index after its table's columns got other names or types."""
+    parts = []
+    for part in index.parts:
+        again = _again(part, expression, table, context) if part.formula else part
+        parts.append(replace(again, name=part.name))
+    where = index.predicate
+    return replace(
+        index, parts=tuple(parts), predicate=None if where is None else _again(where, predicate, table, context)
+    )
+
+
+def _again(
+    part: KeyPart, make: Callable[[Formula, Table, BindContext], KeyPart], table: Table, context: BindContext
+) -> KeyPart:
+    return make(Formula(tree=read_formula(part.formula), text=part.formula), table, context)
+
+
+def with_renamed_column(index: Constraint, old: str, new: str) -> Constraint:
+    """An index whose formulas call a column otherwise; how they are printed is for `made_again`."""
+
+    def renamed(part: KeyPart) -> KeyPart:
+        if not part.formula:
+            return replace(part, name=new) if part.name == old else part
+        return replace(part, formula=with_column_renamed(part.formula, old, new))
+
+    return _each(index, renamed)
+
+
+def with_renamed_table(index: Constraint, old: str, new: str) -> Constraint:
+    """As `with_renamed_column`, for `table.column`."""
+    return _each(index, lambda p: replace(p, formula=with_table_renamed(p.formula, old, new)) if p.formula else p)
+
+
+def _each(index: Constraint, change: Callable[[KeyPart], KeyPart]) -> Constraint:
+    where = index.predicate
+    return replace(index, parts=tuple(map(change, index.parts)), predicate=None if where is None else change(where))

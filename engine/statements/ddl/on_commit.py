@@ -1,0 +1,21 @@
+"""ON COMMIT DROP and DELETE ROWS: what a transaction does to temporary tables as the first step of its commit.
+
+Source: PostgreSQL 15, tablecmds.c (PreCommit_on_commit_actions): DROP takes with it whatever depends on the table.
+"""
+
+from __future__ import annotations
+
+from engine.catalog.store.transaction import SessionCatalog
+from engine.statements.shared.dependencies import Thing, remove
+
+
+def act(catalog: SessionCatalog) -> None:
+    """Blocks on the disk."""
+    due = catalog.due_at_commit()
+    dropped = [Thing(table.oid) for table, action in due if action == "drop"]
+    if dropped:
+        remove(dropped, "temporary tables", True, catalog, (), lambda _message: None)
+    for table, action in due:
+        if action == "delete":
+            removed = [file.path for file in catalog.files(table)]
+            catalog.change_data(table, (), removed, appends_only=False, whole=True)

@@ -1,0 +1,143 @@
+"""What a role owns and is named in: REASSIGN OWNED, DROP OWNED, and what keeps DROP ROLE from dropping it.
+
+Source: PostgreSQL 15, pg_shdepend.c (shdepReassignOwned, shdepDropOwned, checkSharedDependencies), aclchk.c
+(RemoveRoleFromObjectACL).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from engine.catalog.model import acl
+from engine.catalog.model.objects import DATABASE, Table
+from engine.catalog.model.rights import DATABASE_OID, DefaultKey, ObjectRights
+from engine.catalog.model.roles import FIRST_ROLE, Role
+from engine.catalog.snapshot import Snapshot
+from engine.sql.deparse.stored_text import quoted
+from engine.sql.parser.nodes.privileges import DropOwned, ReassignOwned
+from engine.statements.ddl.owner import owned_by
+from engine.statements.ddl.rights_draft import RightsDraft
+from engine.statements.ddl.role_ground import RoleGround
+from engine.statements.shared.dependencies import Dependencies, Thing, remove
+from wire.errors import DependentObjectsStillExist, InsufficientPrivilege, Notice
+
+_KINDS = {"r": "relations", "s": "sequences", "f": "functions", "T": "types", "n": "schemas"}
+
+
+def owned(role: int, snapshot: Snapshot) -> list[int]:
+    """The OIDs of what a role that is not the first owns."""
+    return sorted(oid for oid in snapshot.oids() if snapshot.rights.of(oid).owner == role)
+
+
+def reassign_owned(statement: ReassignOwned, ground: RoleGround) -> None:
+    """Raises InsufficientPrivilege, UndefinedObject, DependentObjectsStillExist."""
+    roles, to = [ground.named(name) for name in statement.roles], ground.named(statement.to)
+    for role in (*roles, to):
+        if not ground.authority.judge.has_rights_of(ground.current.oid, role.oid) and not ground.current.superuser:
+            raise InsufficientPrivilege("permission denied to reassign objects")
+    draft, snapshot = RightsDraft(ground.catalog), ground.catalog.current()
+    for role in roles:
+        _require_ordinary(role, "reassign ownership of objects")
+        for oid in owned(role.oid, snapshot):
+            draft.put(oid, role.name, owned_by(draft.of(oid), to.oid))
+    draft.record()
+
+
+def drop_owned(statement: DropOwned, ground: RoleGround) -> None:
+    """Raises InsufficientPrivilege, UndefinedObject, DependentObjectsStillExist."""
+    roles = [ground.named(name) for name in statement.roles]
+    for role in roles:
+        if not ground.authority.judge.has_rights_of(ground.current.oid, role.oid) and not ground.current.superuser:
+            raise InsufficientPrivilege("permission denied to drop objects")
+    for role in roles:
+        _require_ordinary(role, "drop objects")
+        _revoke_all(role.oid, ground)
+    snapshot = ground.catalog.current()
+    things = [_thing(oid, snapshot) for role in roles for oid in owned(role.oid, snapshot) if oid != DATABASE_OID]
+
+    def notify(message: str, detail: str | None = None) -> None:
+        ground.notify(Notice(message, detail=detail))
+
+    if things:
+        remove(things, "desired object(s)", statement.cascade, ground.catalog, ground.search_path, notify)
+
+
+def _thing(oid: int, snapshot: Snapshot) -> Thing:
+    if any(schema.oid == oid for schema in snapshot.schemas.values()):
+        return Thing(oid, kind="schema")
+    is_type = any(typ.oid == oid for typ in snapshot.types.values())
+    return Thing(oid, kind="type" if is_type else "relation")
+
+
+def _require_ordinary(role: Role, doing: str) -> None:
+    if role.oid == FIRST_ROLE:
+        raise DependentObjectsStillExist(
+            f"cannot {doing} owned by role {quoted(role.name)} because they are required by the database system"
+        )
+
+
+def _revoke_all(role: int, ground: RoleGround) -> None:
+    """What was granted to the role goes, and its default privileges."""
+    draft, has = RightsDraft(ground.catalog), ground.roles.has_rights_of
+    for oid, rights in list(draft.judge.rights.objects.items()):
+        if role in rights.roles:
+            said = None if rights.acl is None else acl.without_role(rights.acl, role, rights.owner, has)
+            columns = tuple((n, acl.without_role(column, role, rights.owner, has)) for n, column in rights.columns)
+            draft.put(oid, "", ObjectRights(rights.owner, said, tuple((n, column) for n, column in columns if column)))
+    draft.record()
+    for key, defaults in ground.catalog.current().rights.defaults.items():
+        if key.role == role:
+            ground.catalog.put_defaults(key, None)
+        elif role in acl.mentioned(defaults, key.role):
+            ground.catalog.put_defaults(key, acl.without_role(defaults, role, key.role, has))
+
+
+# -- DROP ROLE -------------------------------------------------------------------------------------------------------
+
+
+def require_free(role: Role, ground: RoleGround) -> None:
+    """Raises DependentObjectsStillExist for a role that owns something or has privileges."""
+    told = list(_dependents(role.oid, ground))
+    if told:
+        raise DependentObjectsStillExist(
+            f'role "{role.name}" cannot be dropped because some objects depend on it', detail="\n".join(told)
+        )
+
+
+def _dependents(role: int, ground: RoleGround) -> Iterator[str]:
+    snapshot = ground.catalog.current()
+    things = Dependencies(snapshot, ground.search_path)
+    tables = {relation.oid: relation for relation in snapshot.relations.values()}
+    for oid in sorted(snapshot.oids()):
+        rights = snapshot.rights.of(oid)
+        if rights.owner != role and role not in rights.roles:
+            continue
+        name = f"database {DATABASE}"
+        if oid != DATABASE_OID:
+            name = things.describe(_thing(oid, snapshot))
+        if rights.owner == role:
+            yield f"owner of {name}"
+        if role in acl.mentioned(rights.acl, rights.owner):
+            yield f"privileges for {name}"
+        for number, column in rights.columns:
+            table = tables.get(oid)
+            declared = table.columns if isinstance(table, Table) else ()
+            named = next((c.name for c in declared if c.number == number), None)
+            if named is not None and role in acl.mentioned(column, rights.owner):
+                yield f"privileges for column {named} of {name}"
+    yield from _of_defaults(role, snapshot)
+
+
+def _of_defaults(role: int, snapshot: Snapshot) -> Iterator[str]:
+    for key, said in snapshot.rights.defaults.items():
+        if key.role == role:
+            yield f"owner of {_described(key, snapshot)}"
+        elif role in acl.mentioned(said, key.role):
+            yield f"privileges for {_described(key, snapshot)}"
+
+
+def _described(key: DefaultKey, snapshot: Snapshot) -> str:
+    role = snapshot.roles.with_oid(key.role)
+    schema = next((s.name for s in snapshot.schemas.values() if s.oid == key.schema), None)
+    of = f"default privileges on new {_KINDS[key.kind]} belonging to role {quoted(role.name if role else '')}"
+    return of if schema is None else f"{of} in schema {quoted(schema)}"

@@ -1,0 +1,68 @@
+"""The intent collector: what others have staged for a statement becomes the table's, all of it or none.
+
+Nothing counts until all who write have told their intents. Then their files are moved into the table, and the commit is the
+session's as ever. A statement that fails, for whatever reason, ends with its folder gone, and whoever still writes for it has
+nothing to write into (`engine.storage.staging_area`). So it may run again, in a folder of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from engine.catalog.model.objects import DataFile, Table
+from engine.common.shielded import shielded
+from engine.contracts.executor import BatchStream
+from engine.storage.in_flight_files import UNDERWAY
+from engine.storage.staging_area import StagingArea
+from engine.writers.returned_rows import read
+from engine.writers.sink import require_one_key
+from engine.writers.write_result import Written, written_by
+from wire.errors import InternalError
+
+#: Runs a call that may block for long.
+InPool = Callable[[Callable[[], Any]], Awaitable[Any]]
+
+
+async def collected(table: Table, name: str, in_pool: InPool, write: Callable[[Path], Awaitable[Written]]) -> Written:
+    """Have a statement's rows written below a folder of its own, and make the files the table's. name: of the area.
+
+    Raises SqlError, with no file left; so does a cancel.
+    """
+    area = StagingArea(Path(table.path), name)
+    UNDERWAY.watch(area)
+    try:
+        await shielded(in_pool(area.make))
+        written = await write(area.path)
+        require_one_key(written.passed_over)
+        rows = await shielded(in_pool(lambda: read(area.path, written.returned_in)))
+        await shielded(in_pool(lambda: keep(area, table, written.files)))
+    except BaseException:
+        await shielded(in_pool(area.abandon))
+        raise
+    return replace(written, returned=(*written.returned, *rows), returned_in=())
+
+
+def keep(area: StagingArea, table: Table, files: Sequence[DataFile]) -> None:
+    """Move files from a statement's area into the table, for the session to commit. Blocks on the disk. Raises IoError."""
+    for file in files:
+        UNDERWAY.stage(Path(table.path) / file.path, file)
+    area.keep(files)
+
+
+async def told_by_all(stream: BatchStream) -> Written:
+    """The intents that arrive at the root of a query whose participants write."""
+    intents = []
+    try:
+        while (batch := await stream.next_batch()) is not None:
+            intents.append(batch)
+    finally:
+        await stream.close()
+    written = written_by(intents)
+    for file in written.files:
+        path = PurePosixPath(file.path)
+        if path.is_absolute() or ".." in path.parts:
+            raise InternalError(f'a participant has told of a file outside of its table: "{file.path}"')
+    return written

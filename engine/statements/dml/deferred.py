@@ -1,0 +1,101 @@
+"""Constraints that are judged later than their statement: DEFERRABLE ones, while the transaction has them deferred.
+
+PostgreSQL queues an event for each row that may break such a constraint and looks at the rows again when the queue is worked off
+(trigger.c: AfterTriggerSetState; commands/constraint.c: unique_key_recheck). Here one event for each statement is kept, and the
+constraint is then asked of the rows as the transaction sees them: new files against the others for a key, the whole table for a
+foreign key. That may ask more than is needed, and never less: an event whose rows are gone again finds nothing wrong.
+
+Events are worked off before the commit, in their order, or when SET CONSTRAINTS ... IMMEDIATE says so. What is asked then makes the
+commit depend on the tables, as it does at the end of a statement. CASCADE, SET NULL, SET DEFAULT and RESTRICT are never deferred.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from engine.catalog.model.objects import Constraint, Table
+from engine.catalog.snapshot import TEMPORARY
+from engine.sql.parser.nodes.statements import QualifiedName, SetConstraints
+from engine.statements.dml.foreign_keys import judge_whole
+from engine.statements.dml.unique import first_double, key_types
+from engine.statements.shared import plan_files as names
+from engine.statements.shared.deferral import Event
+from engine.writers.violations import key_exists
+from wire.errors import InvalidSchemaName, UndefinedObject, WrongObjectType
+
+if TYPE_CHECKING:
+    from engine.statements.dml.statement import SessionGround
+
+
+def named_constraints(statement: SetConstraints, tables: Sequence[Table], path: Sequence[str]) -> list[Constraint]:
+    """The constraints that SET CONSTRAINTS means: of a name all that are in the first schema that has one.
+
+    Raises UndefinedObject, and WrongObjectType where one that cannot be deferred is to be."""
+    found: list[Constraint] = []
+    for name in statement.names:
+        schemas = (TEMPORARY, *path) if name.schema is None else (name.schema,)
+        meant = next((some for schema in schemas if (some := _in_schema(name, schema, tables))), None)
+        if meant is None:
+            if name.schema is not None and name.schema not in {table.schema for table in tables}:
+                raise InvalidSchemaName(f'schema "{name.schema}" does not exist')
+            raise UndefinedObject(f'constraint "{name.name}" does not exist')
+        for constraint in meant:
+            if statement.deferred and not constraint.deferrable:
+                raise WrongObjectType(f'constraint "{name.name}" is not deferrable')
+        found += meant
+    return found
+
+
+def _in_schema(name: QualifiedName, schema: str, tables: Sequence[Table]) -> list[Constraint]:
+    of_schema = (table for table in tables if table.schema == schema)
+    return [c for table in of_schema for c in table.constraints if c.name == name.name and not c.is_index]
+
+
+async def judge(ground: SessionGround, *, everything: bool) -> None:
+    """Work events off: those of constraints that are not deferred any more, or everything. Raises UniqueViolation and
+    ForeignKeyViolation."""
+    deferral = ground.deferral
+    for event in deferral.events:
+        found = _constraint(ground.tables(), event.constraint)
+        if found is not None and not everything and deferral.is_deferred(found[1]):
+            continue
+        if found is not None:
+            await _judge(event, *found, ground)
+        ground.deferral = ground.deferral.without(event)
+
+
+async def judge_events(events: Sequence[Event], ground: SessionGround) -> None:
+    """Judge these. Raises UniqueViolation and ForeignKeyViolation."""
+    for event in dict.fromkeys(events):
+        found = _constraint(ground.tables(), event.constraint)
+        if found is not None:
+            await _judge(event, *found, ground)
+
+
+def _constraint(tables: Sequence[Table], oid: int) -> tuple[Table, Constraint] | None:
+    return next(((table, c) for table in tables for c in table.constraints if c.oid == oid), None)
+
+
+async def _judge(event: Event, table: Table, constraint: Constraint, ground: SessionGround) -> None:
+    if event.cause == "key":
+        await _judge_key(table, constraint, ground)
+    else:
+        await judge_whole(table, constraint, ground, gone=event.cause == "gone")
+
+
+async def _judge_key(table: Table, key: Constraint, ground: SessionGround) -> None:
+    table = await ground.refreshed(table)
+    own = {names.absolute(table, path) for path in ground.session.catalog.own_files(table)}
+    added = [file for file in table.files if file in own]
+    kept = [file for file in table.files if file not in own]
+    if not added:
+        return
+    query = await ground.in_writer_pool(lambda: first_double(table, key, added, kept))
+    stream = await ground.ask(query)
+    try:
+        row = await stream.next_batch()
+    finally:
+        await stream.close()
+    if row is not None and row.num_rows:
+        raise key_exists(table, key, key_types(table, key), row, ground.output, ground.shown(table))

@@ -1,0 +1,198 @@
+"""The row of an INSERT ... VALUES of parameters and constants, made without an engine.
+
+What an engine would compute of such a row is known as soon as its parameters are: each cell is a value of its column, or becomes
+one by a cast that either keeps the value or fails. So the values of one execution, or of many of the same statement, are put
+into Arrow columns as they are. Where a cast would change or refuse one, nothing is made of any of them, and the statement runs as
+all others do, so that rounding and messages are written once.
+
+The plan does not depend on what the table holds, nor on how many digits a parameter has; it is kept as long as the definitions
+are what they were.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from decimal import Decimal
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from engine.common.sql_type import SqlType
+from engine.plan_ir.expr import Call, ColumnRef, Const, ContextRef, Expr, ParamRef
+from engine.plan_ir.logical import Evaluator, Mutate, Values
+from wire.dataclass import dataclass
+from wire.types import pg_types as t
+from wire.types.carriers import carrier
+
+_INTEGERS: Final = frozenset((t.INT2, t.INT4, t.INT8))
+_TEXTS: Final = frozenset((t.TEXT, t.VARCHAR))
+#: Types whose values Arrow takes as they are.
+_PLAIN: Final = frozenset(
+    (
+        *_INTEGERS, *_TEXTS, t.BOOL, t.FLOAT8, t.NUMERIC, t.BPCHAR, t.JSON, t.JSONB, t.UUID, t.BYTEA, t.DATE, t.TIMESTAMP,
+        t.TIMESTAMPTZ,
+    )
+)  # fmt: skip
+#: From what to what a value is cast that is the same in both, or refused. Integers go to numeric by way of a numeric.
+_KEEPING: Final[Mapping[t.PgType, frozenset[t.PgType]]] = {
+    **dict.fromkeys(_INTEGERS, _INTEGERS | {t.NUMERIC, t.FLOAT8}),
+    t.NUMERIC: frozenset((t.NUMERIC,)),
+    t.TEXT: _TEXTS,
+    t.VARCHAR: _TEXTS,
+    t.BPCHAR: frozenset((t.BPCHAR,)),
+}
+_LENGTH_OFFSET: Final = 4
+Take = Callable[[int, int], npt.NDArray[np.int64]]
+
+
+class _ChangedByCastError(Exception):
+    """A value that its column takes as another one, or not at all."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Cell:
+    """parameter: its number, from 0; or a constant, the name of a value of the session's, or the OID of a sequence."""
+
+    type: SqlType
+    parameter: int | None = None
+    constant: Any = None
+    context: str | None = None
+    sequence: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DirectRows:
+    """cells: of the VALUES row. emitted: for each column of the MUTATE's input, which of the cells it is."""
+
+    cells: tuple[_Cell, ...]
+    emitted: tuple[int, ...]
+
+    @property
+    def takes_numbers(self) -> bool:
+        """Whether it takes values of sequences, for which it may block."""
+        return any(cell.sequence is not None for cell in self.cells)
+
+    def batch(self, rows: Sequence[Sequence[Any]], context: Callable[[str], Any], take: Take) -> pa.RecordBatch | None:
+        """The MUTATE's input for so many executions, each with the arguments of one of `rows`; None where an engine has to make
+        it. context: values of the session. take: values of a sequence. Raises SqlError."""
+        arrays: list[pa.Array] = []
+        try:
+            for cell in self.cells:
+                if cell.parameter is not None:
+                    arrays.append(_column([row[cell.parameter] for row in rows], cell.type))
+                elif cell.sequence is not None:
+                    arrays.append(None)
+                else:
+                    value = cell.constant if cell.context is None else context(cell.context)
+                    arrays.append(_column([value] * len(rows), cell.type))
+        except (_ChangedByCastError, pa.ArrowException, OverflowError):
+            return None
+        for at, cell in enumerate(self.cells):
+            if cell.sequence is not None:
+                numbers = pa.array(take(cell.sequence, len(rows)), pa.int64())
+                try:
+                    arrays[at] = numbers.cast(carrier(cell.type.pg))
+                except pa.ArrowInvalid:
+                    return None
+        names = [f"c{at}" for at in range(len(self.emitted))]
+        return pa.RecordBatch.from_arrays([arrays[at] for at in self.emitted], names=names)
+
+
+def direct_rows(plan: Mutate) -> DirectRows | None:
+    """Return the maker of an INSERT's rows; None where that takes an engine: rows of a query, expressions, CHECK constraints,
+    generated columns, ON CONFLICT."""
+    top = plan.input
+    if plan.kind != "insert" or plan.checks or plan.filled or plan.requirement or plan.numbered or plan.parts:
+        return None
+    if plan.dropped or plan.changed or plan.twice or plan.again or plan.fresh or plan.forbidden or plan.whole:
+        return None
+    if not isinstance(top, Evaluator) or top.filter is not None or not isinstance(top.input, Values):
+        return None
+    values = top.input
+    if len(values.rows) != 1:
+        return None
+    index = {column.id: at for at, column in enumerate(values.columns)}
+    emitted = [index.get(expr.column.id) if isinstance(expr, ColumnRef) else None for expr in top.emit]
+    cells = [_cell(expr, column.type) for expr, column in zip(values.rows[0], values.columns, strict=True)]
+    known = tuple(cell for cell in cells if cell is not None)
+    places = tuple(at for at in emitted if at is not None)
+    return DirectRows(known, places) if len(known) == len(cells) and len(places) == len(emitted) else None
+
+
+def _cell(expr: Expr, typ: SqlType) -> _Cell | None:
+    if typ.pg not in _PLAIN or _has_odd_scale(typ):
+        return None
+    if isinstance(expr, ContextRef):
+        return _Cell(typ, context=expr.name) if expr.name == "now" and expr.type.pg is typ.pg else None
+    if (sequence := _sequence(expr, typ)) is not None:
+        return _Cell(typ, sequence=sequence)
+    if isinstance(expr, Call) and (expr.type.pg is not typ.pg or expr.type.typmod != typ.typmod):
+        return None
+    leaf = _kept_by_casts(expr)
+    if leaf is None or (leaf.type.pg is not typ.pg and typ.pg not in _KEEPING.get(leaf.type.pg, ())):
+        return None
+    if isinstance(leaf, ParamRef):
+        return _Cell(typ, parameter=leaf.index - 1)
+    return _Cell(typ, constant=leaf.value) if isinstance(leaf, Const) else None
+
+
+def _has_odd_scale(typ: SqlType) -> bool:
+    """Whether it is numeric(p, s) with more digits after the point than there are, or with fewer than none."""
+    if typ.pg is not t.NUMERIC or typ.typmod == -1:
+        return False
+    precision, scale = t.numeric_precision_scale(typ.typmod)
+    return not 0 <= scale <= precision <= 38
+
+
+def _kept_by_casts(expr: Expr) -> Expr | None:
+    """Return the argument of one cast, or of one of an integer by way of numeric; None for other expressions."""
+    if not isinstance(expr, Call):
+        return expr
+    inner = _argument(expr)
+    if isinstance(inner, Call) and inner.type.pg is t.NUMERIC and inner.type.typmod == -1:
+        inner = _argument(inner)
+    return None if inner is None or isinstance(inner, Call) else inner
+
+
+def _argument(expr: Call) -> Expr | None:
+    return expr.args[0] if expr.function.kind == "cast" and len(expr.args) == 1 else None
+
+
+def _sequence(expr: Expr, typ: SqlType) -> int | None:
+    """The sequence whose next value an integer column is given."""
+    inner = _argument(expr) if isinstance(expr, Call) and expr.function.kind == "cast" else expr
+    if typ.pg not in _INTEGERS or not isinstance(inner, Call) or inner.function.name != "nextval":
+        return None
+    (sequence,) = inner.args
+    return int(sequence.value) if isinstance(sequence, Const) and sequence.value is not None else None
+
+
+def _column(values: list[Any], typ: SqlType) -> pa.Array:
+    """The values in the column's carrier. Raises what says that one of them is none of the column's."""
+    if typ.pg in _TEXTS or typ.pg is t.BPCHAR:
+        return pa.array(_within_length(values, typ), pa.utf8())
+    if typ.pg is t.NUMERIC:
+        return _numerics(values, typ)
+    return pa.array(values, carrier(typ.pg))
+
+
+def _within_length(values: list[Any], typ: SqlType) -> list[Any]:
+    if typ.typmod == -1:
+        return values
+    length = typ.typmod - _LENGTH_OFFSET
+    if any(value is not None and len(value) > length for value in values):
+        raise _ChangedByCastError
+    if typ.pg is not t.BPCHAR:
+        return values
+    return [None if value is None else value.ljust(length) for value in values]
+
+
+def _numerics(values: list[Any], typ: SqlType) -> pa.Array:
+    if any(isinstance(value, Decimal) and not value.is_finite() for value in values):
+        raise _ChangedByCastError
+    array = pa.array(values, carrier(typ.pg, typ.scale))
+    # Fails where one has more digits than the column.
+    array.cast(pa.decimal128(typ.precision, typ.scale))
+    return array

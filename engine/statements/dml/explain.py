@@ -1,0 +1,148 @@
+"""EXPLAIN of INSERT, UPDATE, DELETE and MERGE: a MUTATE above its input's plan, and the query that finds the files to write anew.
+
+With DISTSQL the physical plan: the MUTATE tops each fragment whose instances write, and the root collects their intents; where this
+member writes, it tops the root.
+
+What is told of files is what their statistics say: so many may hold a row to be changed, of so many that there are. With
+ANALYZE the statement is run, as PostgreSQL does, by whoever calls; here it is only described.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from engine.catalog.model.objects import Table
+from engine.plan_ir.logical import FILE, Final, Mutate, Node, TableReader
+from engine.plan_ir.physical import Mutation
+from engine.plan_ir.rewrite import walk_all
+from engine.planner.codegen import Bindings
+from engine.planner.explain import physical
+from engine.planner.explain.formats import formatted
+from engine.planner.explain.logical import Annotate, Described, Summary, json_text, text_lines
+from engine.planner.explain.physical import PhysicalAnalysis
+from engine.planner.explain.row_counts import rows_of_plan
+from engine.planner.optimizer.pruning import pruned
+from engine.planner.planner import optimise
+from engine.session.context import functions
+from engine.sql.parser.nodes import statements as s
+from engine.statements.dml.statement import SessionGround, keeps_order
+from engine.statements.query.explain import statements_of
+from engine.statements.shared.distribution import CompiledQuery, DistributedQuery, compile_query, physical_plan
+from engine.statements.shared.plan_files import only_files
+from wire.dataclass import dataclass
+
+if TYPE_CHECKING:
+    from engine.engine import Engine
+    from engine.session.session import Session
+
+
+@dataclass(frozen=True, slots=True)
+class _Planned:
+    """plan: with its inputs as they would run, the readers of what is written anew over the files that may be. candidates: how
+    many these are; None where none are written anew."""
+
+    plan: Mutate
+    input: Final
+    candidates: int | None
+
+
+async def explain_change(
+    plan: Mutate,
+    session: Session,
+    engine: Engine,
+    statement: s.Explain,
+    arguments: Sequence[Any],
+    actual: Mapping[str, float | int | str],
+) -> list[str]:
+    """The lines of the answer (JSON: one). actual: what is told beside the plan. Raises SqlError."""
+    parameters = dict(enumerate(arguments, 1))
+    planned = await engine.planning.run(lambda: _planned(plan, session, parameters))
+    query = _compiled(planned, session, engine, parameters)
+
+    changed = actual.get("Rows")
+    rows = rows_of_plan(planned.plan, parameters, changed if isinstance(changed, int) else None, costs=statement.costs)
+
+    def told(node: Node, described: Described) -> Described:
+        described = described if statement.distsql else rows(node, described)
+        if not isinstance(node, (Mutate, Mutation)) or planned.candidates is None:
+            return described
+        files = f"{planned.candidates} of {len(plan.table.files)} may be written anew"
+        return replace(described, properties={**described.properties, "Files": files})
+
+    if statement.distsql:
+        statements = statements_of(query, engine) if statement.verbose else None
+        return _physical(planned, query, statements, statement, actual, told)
+    sql = None
+    if statement.verbose and not isinstance(query.runs, DistributedQuery):
+        sql = engine.executor(query.choice.engine).sql(query.runs)
+    summary = Summary(query.choice.engine, query.choice.reason, sql, actual)
+    if statement.format != "text":
+        return [formatted(json_text(planned.plan, summary, told), statement.format)]
+    return text_lines(planned.plan, summary, told)
+
+
+def _planned(plan: Mutate, session: Session, parameters: Mapping[int, Any]) -> _Planned:
+    """May block on footers."""
+
+    def ready(final: Final) -> Final:
+        without_effects = functions.evaluate(optimise(final), session, parameters, effects=False)
+        return pruned(without_effects, parameters)
+
+    input_, located, candidates = plan.input, None, None
+    if plan.targets:
+        files: Sequence[str] = plan.table.files
+        if plan.located is not None:
+            located = ready(Final(plan.located.columns, plan.located))
+            files = _candidates(located, plan.table)
+        candidates = len(files)
+        # Without any the statement ends there, and no engine is asked for the rest.
+        input_ = only_files(input_, plan.targets, files) if files else input_
+    query = ready(Final(input_.columns, input_, plan.requirement))
+    shown = replace(plan, input=query.input, located=None if located is None else located.input)
+    return _Planned(shown, query, candidates)
+
+
+def _candidates(located: Node, table: Table) -> Sequence[str]:
+    """The files that the query for files would open."""
+    readers = (node for node in walk_all(located) if isinstance(node, TableReader) and FILE in node.names)
+    found = (file for node in readers if isinstance(node.table, Table) for file in node.table.files)
+    named = frozenset(found)
+    return [file for file in table.files if file in named]
+
+
+def _compiled(planned: _Planned, session: Session, engine: Engine, parameters: Mapping[int, Any]) -> CompiledQuery:
+    """What would make the rows, and write them."""
+    values = {name: session.context_value(name) for name in functions.context_names(planned.input)}
+    bindings = Bindings(dict(parameters), values, session.settings.get("TimeZone"))
+    ground, plan, topology = SessionGround(session, engine, ()), planned.plan, engine.config.topology
+    terms, change = ground.terms(planned.input), ground.staged(replace(plan, input=planned.input))
+    query = compile_query(planned.input, terms, bindings, engine.mesh, topology, change=change)
+    if keeps_order(plan, query):
+        terms = replace(terms, distribution="off")
+        query = compile_query(planned.input, terms, bindings, engine.mesh, topology)
+    return replace(query, physical=physical_plan(planned.input, query, terms, bindings, engine.mesh, topology))
+
+
+def _physical(
+    planned: _Planned,
+    query: CompiledQuery,
+    statements: Mapping[int, str] | None,
+    statement: s.Explain,
+    actual: Mapping[str, float | int | str],
+    told: Annotate,
+) -> list[str]:
+    plan = query.physical
+    assert plan is not None, "it is known how the plan is spread"
+    if not plan.mutates:
+        root = replace(plan.root, root=replace(planned.plan, input=_below_final(plan.root.root), located=None))
+        plan = replace(plan, fragments=(*plan.fragments[:-1], root))
+    analysis = PhysicalAnalysis(totals=actual)
+    if statement.format != "text":
+        return [formatted(physical.json_text(plan, analysis, statements, told), statement.format)]
+    return physical.text_lines(plan, analysis, statements, told)
+
+
+def _below_final(node: Node) -> Node:
+    return node.input if isinstance(node, Final) else node

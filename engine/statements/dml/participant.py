@@ -1,0 +1,161 @@
+"""A participant's part of a MUTATE: the rows of its fragment go into files here, and its intents to the initiator's collector.
+
+The rows come as batches to this process, or a Spark of this member's makes them, and its tasks write.
+
+The member decides by itself where it writes: what the initiator names must be a statement's folder of a table below this
+member's own folder of tables. That folder is made by the initiator, who also takes it away again, with all that is in it, however
+the statement ends (`engine.storage.staging_area`); so what is left of a participant that is killed is nobody's concern but the
+initiator's. One that is stopped removes what it has written, if the folder is still there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from engine.catalog.model.objects import Sequence
+from engine.common.shielded import shielded
+from engine.contracts.executor import ExecutionContext
+from engine.contracts.memory_share import MemoryShare
+from engine.executors.spark.executor import SparkExecutor
+from engine.executors.spark.rows import SparkRows
+from engine.plan_ir.mutation_spec import rules_of, sequences_of
+from engine.plan_ir.spec import MutationSpec
+from engine.statements.dml.collector import InPool
+from engine.statements.dml.run import drain
+from engine.statements.dml.tasks import WritingJob
+from engine.statements.shared.sequences import SessionSequences
+from engine.storage import staging_area
+from engine.writers.parts import Writer, writer_of
+from engine.writers.sink import RowSink
+from engine.writers.write_result import Written, told
+from wire.dataclass import dataclass
+from wire.errors import InsufficientPrivilege
+
+
+class Rows(Protocol):
+    async def next_batch(self) -> pa.RecordBatch | None: ...
+
+    async def close(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class StagedWriters:
+    """What writes on this member (`engine.runtime.query_run.Writers`). tables: its folder of tables. sequences: gives what takes
+    the values of sequences for one statement."""
+
+    tables: Path
+    in_pool: InPool
+    spark: SparkExecutor
+    sequences: Callable[[], SessionSequences]
+
+    def intents(self, rows: Rows, spec: MutationSpec, memory: MemoryShare | None = None) -> StagedIntents:
+        return StagedIntents(rows, lambda: self._writer(spec, memory), spec, self.in_pool, self.sequences, memory)
+
+    def intents_of_tasks(
+        self, find: Callable[[], SparkRows], context: ExecutionContext, spec: MutationSpec
+    ) -> TaskIntents:
+        async def write() -> Written:
+            folder: Path = await shielded(self.in_pool(lambda: self._folder(spec)))
+            rows: SparkRows = await shielded(self.in_pool(find))
+            job = WritingJob(self.spark, self.in_pool, rows, context, spec.output)
+            return await job.run(rules_of(spec), folder, alone=spec.alone)
+
+        return TaskIntents(write)
+
+    def _writer(self, spec: MutationSpec, memory: MemoryShare | None) -> Writer:
+        return writer_of(rules_of(spec), self._folder(spec), spec.output, memory)
+
+    def _folder(self, spec: MutationSpec) -> Path:
+        table = (self.tables / spec.location).resolve()
+        inside = table != self.tables.resolve() and table.is_relative_to(self.tables.resolve())
+        if not inside or not staging_area.NAME.fullmatch(spec.area):
+            raise InsufficientPrivilege(f'a member may not write to "{spec.location}/{spec.area}"')
+        return table / spec.area
+
+
+class StagedIntents:
+    """A source of what it tells when all rows are in files; see `engine.runtime.query_run.Writers`. begin: gives the writer, and
+    may block."""
+
+    def __init__(
+        self,
+        rows: Rows,
+        begin: Callable[[], Writer],
+        spec: MutationSpec,
+        in_pool: InPool,
+        sequences: Callable[[], SessionSequences],
+        memory: MemoryShare | None,
+    ) -> None:
+        self._memory = memory
+        self._rows = rows
+        self._begin = begin
+        self._spec = spec
+        self._in_pool = in_pool
+        self._sequences = sequences
+        self._writer: Writer | None = None
+        self._told: Iterator[pa.RecordBatch] | None = None
+
+    async def next_batch(self) -> pa.RecordBatch | None:
+        if self._told is None:
+            self._told = told(await self._written())
+        return next(self._told, None)
+
+    async def _written(self) -> Written:
+        writer: Writer = await shielded(self._in_pool(self._opened))
+        taker = _Taker(sequences_of(self._spec), self._sequences())
+        sink = RowSink(rules_of(self._spec), writer, taker.take, self._spec.output, memory=self._memory)
+        await drain(self._rows, sink.write, self._in_pool)
+        written = sink.written(await shielded(self._in_pool(writer.finish)))
+        return replace(written, given=taker.given())
+
+    def _opened(self) -> Writer:
+        """Kept here, where no cancel comes between: whoever closes is to find it."""
+        self._writer = self._begin()
+        return self._writer
+
+    async def close(self) -> None:
+        try:
+            await self._rows.close()
+        finally:
+            if self._writer is not None and self._told is None:
+                await shielded(self._in_pool(self._writer.abandon))
+
+
+class TaskIntents:
+    """The same where Spark's tasks write; a cancel ends the job."""
+
+    def __init__(self, write: Callable[[], Awaitable[Written]]) -> None:
+        self._write = write
+        self._told: Iterator[pa.RecordBatch] | None = None
+
+    async def next_batch(self) -> pa.RecordBatch | None:
+        if self._told is None:
+            self._told = told(await self._write())
+        return next(self._told, None)
+
+    async def close(self) -> None:
+        """The job has ended with `next_batch`."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Taker:
+    """Takes values of sequences from the catalog that all members share, as many as there are rows: each value is given once, and
+    which row has which is nobody's promise."""
+
+    sequences: Mapping[int, Sequence]
+    counters: SessionSequences
+
+    def take(self, sequence: int, count: int) -> npt.NDArray[np.int64]:
+        return self.counters.take(self.sequences[sequence], count)
+
+    def given(self) -> tuple[tuple[int, int], ...]:
+        """The last value of each that gave any."""
+        last = ((oid, self.counters.given(sequence)) for oid, sequence in self.sequences.items())
+        return tuple((oid, value) for oid, value in last if value is not None)

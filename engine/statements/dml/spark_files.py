@@ -1,0 +1,79 @@
+"""Rows that Spark writes by itself: Parquet files of its own writer, described from their footers.
+
+Where a statement only adds rows, and nothing is to be asked of them but that some are not null, no row has to pass a Python worker:
+Spark's writer is as fast as it is without us, and the footers tell how many rows, nulls, least and greatest values there are. A
+null in a column that may have none is found there too; then the rows are written again by tasks with the sink, which says which
+row it is.
+
+The types are those that Spark's files hold as ours do (`engine.storage.types`). Not floats and character(n), whose footers must not
+tell least and greatest values, and not what files hold in another form than Spark.
+
+On this machine only: files are made durable by the member, which is worth something where their pages are.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+import pyarrow.parquet as pq
+
+from engine.catalog.model.objects import DataFile, Table, TableColumn
+from engine.plan_ir.expr import Column
+from engine.plan_ir.logical import Mutate
+from engine.storage.durable import sync
+from engine.storage.staging import file_name
+from engine.storage.statistics import FileStatistics
+from engine.storage.types import file_schema, file_type
+from engine.writers.write_result import Written
+from wire.types import pg_types as t
+
+_THE_SAME: Final = frozenset(
+    (
+        t.BOOL, t.INT2, t.INT4, t.INT8, t.NUMERIC, t.TEXT, t.VARCHAR, t.NAME, t.CHAR, t.JSON, t.JSONB, t.UUID, t.BYTEA,
+        t.DATE, t.TIMESTAMP, t.TIMESTAMPTZ,
+    )
+)  # fmt: skip
+
+
+def by_spark_alone(plan: Mutate) -> bool:
+    """Whether Spark's own writer makes the files as ours would, of a statement whose rows tasks may write."""
+    storage = plan.table.storage
+    assert storage is not None, "a stored table"
+    if plan.parts is not None:
+        return False
+    judged = plan.checks or plan.changed or plan.dropped or plan.twice
+    if plan.kind != "insert" or judged or plan.columns or storage.partition_by or storage.sort_by:
+        return False
+    columns = plan.table.columns
+    if plan.rows != plan.input.columns or len({column.file_column.lower() for column in columns}) < max(
+        len(columns), 1
+    ):
+        return False
+    return all(_is_the_same(given, column) for given, column in zip(plan.rows, columns, strict=True))
+
+
+def _is_the_same(given: Column, column: TableColumn) -> bool:
+    """Whether values come as files hold them: a numeric with the digits of its column."""
+    return (
+        column.type.pg in _THE_SAME and given.type.pg in _THE_SAME and file_type(given.type) == file_type(column.type)
+    )
+
+
+def described(table: Table, area: Path, made: Path) -> Written | None:
+    """The files that Spark has made, moved into the area under names of ours, durable; None where a column has nulls that may have
+    none. made: the folder where they are. May block for long."""
+    schema = file_schema(table.columns)
+    files = []
+    for number, path in enumerate(sorted(made.glob("part-*.parquet"))):
+        statistics = FileStatistics(schema)
+        footer = pq.read_metadata(path)
+        assert footer.schema.to_arrow_schema().types == schema.types, "files of Spark's are as ours"
+        statistics.add_groups(footer)
+        if any(statistics.nulls[column.file_column] for column in table.columns if not column.nullable):
+            return None
+        if statistics.rows:
+            sync(path)
+            named = path.rename(area / file_name(number))
+            files.append(DataFile(named.name, named.stat().st_size, statistics.rows, (), statistics.json()))
+    return Written(sum(file.rows for file in files), tuple(files))

@@ -1,0 +1,87 @@
+"""A MUTATE whose rows Spark's tasks write: the initiator's part. It begins the job, collects the intents, and clears up.
+
+What counts is what the job's result names. Tasks write into a folder of the statement's (`engine.storage.staging_area`): what is
+named is moved into the table, and the folder goes when the job has ended, however it did, with the files of attempts that
+failed, were killed, or came second. A task that is killed and has not noticed yet cannot add one after that.
+
+The member itself writes where more than one task's rows have to be seen together: the values of sequences, the order of rows.
+Spark sees to the number of files: a task has at least some megabytes of input, and none without rows has a file; the rows of a
+partition of the table are brought together first (`engine.executors.spark.writing`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import TypeVar
+from uuid import uuid4
+
+from engine.common.shielded import shielded
+from engine.contracts.executor import CompiledFragment, ExecutionContext
+from engine.executors.spark.executor import SparkExecutor, rows_of
+from engine.executors.spark.production import SparkProduction
+from engine.executors.spark.rows import SparkRows
+from engine.plan_ir.logical import Mutate
+from engine.statements.dml.collector import InPool, collected
+from engine.statements.dml.spark_files import by_spark_alone, described
+from engine.storage.staging_area import new_name
+from engine.writers.write_result import Written
+from wire.dataclass import dataclass
+from wire.types.text_settings import OutputSettings
+
+R = TypeVar("R")
+
+
+def by_members(plan: Mutate) -> bool:
+    """Whether participants may write its rows, each knowing nothing of the others'."""
+    return plan.arrival is not None or not (plan.requirement or plan.numbered)
+
+
+def by_tasks(plan: Mutate) -> bool:
+    """Whether tasks may: a task has nobody whom it could ask for values of sequences."""
+    return by_members(plan) and not plan.filled
+
+
+async def write(
+    spark: SparkExecutor,
+    fragment: CompiledFragment,
+    context: ExecutionContext,
+    plan: Mutate,
+    output: OutputSettings,
+    in_pool: InPool,
+) -> Written:
+    """Run it to its end. Raises SqlError, with no file left; so does a cancel."""
+    job = WritingJob(spark, in_pool, rows_of(fragment), context, output)
+    alone = by_spark_alone(plan)
+    return await collected(plan.table, new_name(), in_pool, lambda folder: job.run(plan, folder, alone=alone))
+
+
+@dataclass(frozen=True, slots=True)
+class WritingJob:
+    """Rows that a Spark of this member's makes and writes."""
+
+    spark: SparkExecutor
+    in_pool: InPool
+    rows: SparkRows
+    context: ExecutionContext
+    output: OutputSettings
+
+    async def run(self, plan: Mutate, folder: Path, *, alone: bool) -> Written:
+        """Write them as a MUTATE says below a folder that is there, to the end. alone: as `by_spark_alone`. Raises SqlError."""
+        if alone and self.spark.embedded:
+            # Of participants that share a folder each has its own place in it.
+            made = folder / f"made-{uuid4().hex}"
+            names = [column.file_column for column in plan.table.columns]
+            await _ended(await self.spark.write_files(self.rows, self.context, names, made))
+            written: Written | None = await shielded(self.in_pool(lambda: described(plan.table, folder, made)))
+            if written is not None:
+                return written
+        return await _ended(await self.spark.write(self.rows, self.context, plan, folder, self.output))
+
+
+async def _ended(job: SparkProduction[R]) -> R:
+    """What a job has come to; it is gone when this returns."""
+    try:
+        return await asyncio.shield(job.ended)
+    finally:
+        await shielded(job.close())

@@ -1,0 +1,228 @@
+"""PRIMARY KEY and UNIQUE, judged when rows have been written and nothing is recorded yet: is a key there twice?
+
+Asked as one query over Parquet files: the keys of the new files that are in them twice, and those that are also in the files
+that stay. Null is not equal to null, so a key with a null in it is never there twice, unless it says NULLS NOT DISTINCT. The
+answer is one key; where there is one, the same is asked again with the places of the new rows, for the message: PostgreSQL
+tells the first row whose key is there already.
+
+That the files that stay are still those when the transaction commits is the commit's to see (`SessionCatalog.change_data`): such a
+change is no blind append.
+
+PostgreSQL judges each row as it is written, so that `UPDATE t SET id = id + 1` may fail for the order in which it finds rows;
+here, as in the standard, the statement is judged at its end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from sqlglot import exp
+
+from engine.catalog.model.objects import Constraint, Table, TableColumn
+from engine.catalog.snapshot import PUBLIC
+from engine.common import sql_type as st
+from engine.plan_ir.logical import FILE, ROW, Final
+from engine.planner.optimizer.column_bounds import Test, may_overlap
+from engine.planner.optimizer.input_size import groups_to_read
+from engine.planner.optimizer.pruning import narrowed
+from engine.sql.binder import bind_query
+from engine.sql.binder.scope import BindContext
+from engine.sql.deparse.stored_text import quoted, read_formula
+from engine.sql.parser.nodes.statements import Query
+from engine.statements.shared.named_tables import NamedTables, named
+from wire.types import pg_types as t
+from wire.types.text_settings import InputSettings
+
+_NEW, _OLD = "new", "old"
+#: What new rows are also asked for: where they are. No column of a user's has such a name.
+_PLACE = FILE, ROW
+_NUMBER = "\0number"
+
+
+def types_of(table: Table) -> Callable[[str | None, str, Sequence[str]], t.PgType | None]:
+    """Users' types as the expressions of a table's keys name them: those of its columns are known here, and no others."""
+    declared = (c.declared for c in table.columns)
+    by_name = {pg.sql_name: pg for pg in (t.element_of(typ) if typ.is_array else typ for typ in declared)}
+
+    def find(schema: str | None, name: str, _path: Sequence[str]) -> t.PgType | None:
+        return by_name.get(quoted(name) if schema in (None, PUBLIC) else f"{quoted(schema or PUBLIC)}.{quoted(name)}")
+
+    return find
+
+
+def key_types(table: Table, key: Constraint) -> Sequence[st.SqlType]:
+    """Of the parts of a key."""
+    context = BindContext(NamedTables({_NEW: table}), (), InputSettings(), find_type=types_of(table))
+    tree = exp.Select(
+        expressions=list(map(_column, _names(key))), from_=exp.From(expressions=[_rows(key, named(_NEW), table)])
+    )
+    return [column.type for column in bind_query(Query(tree=tree, text=""), context).plan.columns]
+
+
+def doubles(table: Table, key: Constraint, added: Sequence[str], kept: Sequence[str], rows: int) -> Final | None:
+    """The query that gives a key that would be there twice; None where none can be.
+
+    added, kept: files. rows: how many there are in the added ones. Files whose statistics say that they have none of these
+    keys are left out. May block on the files.
+    """
+    kept = _with_keys(table, key, added, kept)
+    queries: list[exp.Expression] = []
+    if rows > 1:
+        queries.append(twice_in(table, key, named(_NEW)))
+    if kept and rows:
+        queries.append(_between(table, key))
+    return _asked(table, queries, added, kept) if queries else None
+
+
+def first_double(table: Table, key: Constraint, added: Sequence[str], kept: Sequence[str]) -> Final:
+    """The query that gives the first new row whose key is there twice: the key, its file, its number in it. Arguments as of
+    `doubles`."""
+    kept = _with_keys(table, key, added, kept)
+    placed = _asked_places(table, key)
+    if kept:
+        placed = exp.Union(this=placed, expression=_between(table, key, _PLACE), distinct=False)
+    placed.set("order", _by_place())
+    return _asked(table, [placed], added, kept)
+
+
+def _with_keys(table: Table, key: Constraint, added: Sequence[str], kept: Sequence[str]) -> Sequence[str]:
+    """The files of those that stay that may have one of the new keys."""
+    if key.nulls_not_distinct:
+        return kept
+    for test in (overlap(table, part.name, added) for part in key.key_parts if not part.formula):
+        kept = [file for file in kept if groups_to_read(file, table, test)]
+    return kept
+
+
+def _asked(table: Table, queries: Sequence[exp.Expression], added: Sequence[str], kept: Sequence[str]) -> Final:
+    """The first row of these queries together."""
+    tree = queries[0]
+    for query in queries[1:]:
+        tree = exp.Union(this=tree, expression=query, distinct=False)
+    tree.set("limit", exp.Limit(expression=exp.Literal.number(1)))
+    plain = replace(table, constraints=(), parts=())
+    new = narrowed(replace(plain, columns=(*plain.columns, *_places(table))), added)
+    tables = {_NEW: new, _OLD: narrowed(plain, kept)}
+    context = BindContext(NamedTables(tables), (), InputSettings(), find_type=types_of(table))
+    return bind_query(Query(tree=tree, text=""), context).plan
+
+
+def _places(table: Table) -> Sequence[TableColumn]:
+    """Columns that say where a row is."""
+    after = max((column.number for column in table.columns), default=0)
+    types = (st.of(t.TEXT), st.of(t.INT8))
+    return [TableColumn(name, typ, after + n) for n, (name, typ) in enumerate(zip(_PLACE, types, strict=True), 1)]
+
+
+def overlap(table: Table, name: str, added: Sequence[str], other: str | None = None) -> Test | None:
+    """What a file's statistics must allow for it to have one of the new keys. Those of floats leave NaN out, which is equal
+    to itself. other: how the column is called in the file; None: as in the new ones."""
+    column = table.column(name)
+    assert column is not None, "a key is made of its table's columns"
+    called = column.file_column if other is None else other
+    if column.type.pg in (t.FLOAT4, t.FLOAT8):
+        return None
+    facts = [group.facts(column.file_column) for file in added for group in groups_to_read(file, table, None)]
+    known = [found.range for found in facts if found is not None and found.range is not None]
+    if not known or len(known) < len(facts):
+        return None
+    between = min(low for low, _ in known), max(high for _, high in known)
+    return lambda told: may_overlap(told(called), between)
+
+
+def _names(key: Constraint) -> Sequence[str]:
+    """What the parts of a key are called by the queries here."""
+    return [f"\0key{n}" for n, _ in enumerate(key.parts)] or key.columns
+
+
+def _rows(key: Constraint, rows: exp.Table, table: Table, places: Sequence[str] = ()) -> exp.Expression:
+    """new, or for a key of expressions or of some rows: (SELECT expression AS k, file, row FROM new AS t WHERE predicate) AS new"""
+    if not key.parts:
+        return rows
+    parts = [read_formula(part.formula) if part.formula else _column(part.name) for part in key.parts]
+    aliased = [
+        exp.Alias(this=part, alias=exp.Identifier(this=called, quoted=True))
+        for part, called in zip(parts, _names(key), strict=True)
+    ]
+    of = exp.Select(
+        expressions=[*aliased, *map(_column, places)], from_=exp.From(expressions=[_called(rows, table.name)])
+    )
+    if key.predicate is not None:
+        of.set("where", exp.Where(this=read_formula(key.predicate.formula)))
+    return _called(exp.Subquery(this=of), rows.name)
+
+
+def _called(item: exp.Expression, name: str) -> exp.Expression:
+    """An item of FROM under a name."""
+    item.set("alias", exp.TableAlias(this=exp.Identifier(this=name, quoted=True)))
+    return item
+
+
+def twice_in(table: Table, key: Constraint, rows: exp.Table) -> exp.Select:
+    """SELECT k FROM rows WHERE k IS NOT NULL GROUP BY k HAVING count(*) > 1"""
+    many = exp.GT(this=exp.Anonymous(this="count", expressions=[exp.Star()]), expression=exp.Literal.number(1))
+    return exp.Select(
+        expressions=[_column(name) for name in _names(key)],
+        from_=exp.From(expressions=[_rows(key, rows, table)]),
+        where=_known(key),
+        group=exp.Group(expressions=[_column(name) for name in _names(key)]),
+        having=exp.Having(this=many),
+    )
+
+
+def _asked_places(table: Table, key: Constraint) -> exp.Expression:
+    """SELECT k, file, row FROM (SELECT k, file, row, row_number() OVER (PARTITION BY k ORDER BY file, row) AS n FROM new
+    WHERE k IS NOT NULL) AS new WHERE n > 1"""
+    names = (*_names(key), *_PLACE)
+    number = exp.Window(
+        this=exp.Anonymous(this="row_number", expressions=[]),
+        partition_by=[_column(name) for name in _names(key)],
+        order=_by_place(),
+    )
+    numbered = exp.Select(
+        expressions=[*map(_column, names), exp.Alias(this=number, alias=exp.Identifier(this=_NUMBER, quoted=True))],
+        from_=exp.From(expressions=[_rows(key, named(_NEW), table, _PLACE)]),
+        where=_known(key),
+    )
+    alias = exp.TableAlias(this=exp.Identifier(this=_NEW, quoted=True))
+    return exp.Select(
+        expressions=[_column(name) for name in names],
+        from_=exp.From(expressions=[exp.Subquery(this=numbered, alias=alias)]),
+        where=exp.Where(this=exp.GT(this=_column(_NUMBER), expression=exp.Literal.number(1))),
+    )
+
+
+def _by_place() -> exp.Order:
+    """ORDER BY file, row"""
+    return exp.Order(expressions=[exp.Ordered(this=_column(name), desc=False, nulls_first=False) for name in _PLACE])
+
+
+def _known(key: Constraint) -> exp.Where | None:
+    """WHERE k IS NOT NULL; None where nulls are equal, too."""
+    if key.nulls_not_distinct:
+        return None
+    known = [exp.Not(this=exp.Is(this=_column(name), expression=exp.Null())) for name in _names(key)]
+    return exp.Where(this=_all(known))
+
+
+def _between(table: Table, key: Constraint, places: Sequence[str] = ()) -> exp.Expression:
+    """SELECT new.k FROM new JOIN old ON new.k = old.k"""
+    equal = exp.NullSafeEQ if key.nulls_not_distinct else exp.EQ
+    same = [equal(this=_column(name, _NEW), expression=_column(name, _OLD)) for name in _names(key)]
+    new, old = _rows(key, named(_NEW), table, places), _rows(key, named(_OLD), table)
+    join = exp.Join(left=new, this=old, kind="INNER", on=_all(same))
+    wanted = [_column(name, _NEW) for name in (*_names(key), *places)]
+    return exp.Select(expressions=wanted, from_=exp.From(expressions=[join]))
+
+
+def _all(conditions: Sequence[exp.Expression]) -> exp.Expression:
+    whole = conditions[0]
+    for condition in conditions[1:]:
+        whole = exp.And(this=whole, expression=condition)
+    return whole
+
+
+def _column(name: str, table: str = "") -> exp.Expression:
+    of = {"table": exp.Identifier(this=table, quoted=True)} if table else {}
+    return exp.Column(this=exp.Identifier(this=name, quoted=True), **of)

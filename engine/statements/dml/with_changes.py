@@ -1,0 +1,212 @@
+"""WITH items that change rows: `WITH moved AS (DELETE ... RETURNING *) INSERT ... SELECT ... FROM moved`.
+
+Such a statement is several: one for each item that changes rows, and the last. All of them are bound before any is run, so that
+all see the same rows (parse_cte.c, and the manual's 7.8.4), and share their parameters. What RETURNING gave of one is, to those
+behind it, a WITH item over a relation in memory, whose rows are put into their plans when they are there
+(`engine.statements.dml.with_running`).
+
+Other items are bound with each statement behind them, and would be computed in each; one whose rows depend on chance may be read by
+one only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import fields, replace
+
+import pyarrow as pa
+from sqlglot import exp
+
+from engine.catalog.model.objects import SystemTable, TableColumn
+from engine.plan_ir.requirements import Requirement
+from engine.plan_ir.rewrite import expressions, walk_all
+from engine.planner.codegen.block import is_volatile
+from engine.sql.binder.common_tables import references
+from engine.sql.binder.mutations import BoundMutation, bind_mutation
+from engine.sql.binder.queries import BoundQuery, bind_query
+from engine.sql.binder.scope import BindContext, cursor, position
+from engine.sql.parser.nodes.statements import MutationStatement, Query, WithChanges
+from engine.statements.shared.named_tables import NamedTables, named
+from wire.dataclass import dataclass
+from wire.errors import FeatureNotSupported
+from wire.types import pg_types as t
+from wire.types.carriers import carrier
+
+#: The OID of relations that hold what RETURNING gave. No relation of the catalog has it.
+RETURNED_OID = 0xFFFF_FFFF
+
+
+@dataclass(frozen=True, slots=True)
+class BoundWith:
+    """changes: the items that change rows, in their order, each with the relation of what it returns. last: what follows them.
+    requirements: what has to be permitted whenever it runs."""
+
+    changes: tuple[tuple[BoundMutation, SystemTable], ...]
+    last: BoundQuery | BoundMutation
+    parameters: tuple[t.PgType, ...]
+    requirements: tuple[Requirement, ...] = ()
+
+    @property
+    def mutations(self) -> list[BoundMutation]:
+        last = [self.last] if isinstance(self.last, BoundMutation) else []
+        return [*(bound for bound, _ in self.changes), *last]
+
+
+def bind_with_changes(statement: WithChanges, context: BindContext) -> BoundWith:
+    """Raises as `bind_query` and `bind_mutation` do."""
+    context.parameters.partial = True
+    parts = _Parts(statement, context)
+    for item in statement.items:
+        change = item.this.meta.get("changes")
+        if isinstance(change, MutationStatement):
+            parts.change(item, change)
+        else:
+            parts.items.append(item)
+    last = parts.last(statement.last)
+    context.parameters.partial = False
+    found = BoundWith(tuple(parts.changes), last, context.parameters.finish(), context.accesses.finished())
+    _require_added_up(found)
+    return found
+
+
+class _Parts:
+    """The parts so far. items: what those behind may read. silent: the names of what returns nothing."""
+
+    def __init__(self, statement: WithChanges, context: BindContext) -> None:
+        self.items: list[exp.CTE] = []
+        self.changes: list[tuple[BoundMutation, SystemTable]] = []
+        self._recursive = statement.recursive
+        self._context = context
+        self._tables: dict[str, SystemTable] = {}
+        self._silent: list[str] = []
+        self._read: set[str] = set()
+
+    def change(self, item: exp.CTE, change: MutationStatement) -> None:
+        name = item.args["alias"].this.name
+        if self._recursive:
+            _require_not_recursive(name, item, change)
+        self._note(change)
+        bound = bind_mutation(replace(change, with_=self._with(change.with_)), self._prepared())
+        table = self._tables[name] = _returned(name, bound, len(self.changes) + 1)
+        self.changes.append((bound, table))
+        if bound.columns is None:
+            self._silent.append(name)
+        else:
+            self.items.append(_reading(item, name, [column.name for column in bound.columns]))
+
+    def last(self, statement: Query | MutationStatement) -> BoundQuery | BoundMutation:
+        if isinstance(statement, MutationStatement):
+            self._note(statement)
+            return bind_mutation(replace(statement, with_=self._with(None)), self._prepared())
+        query = replace(statement, tree=statement.tree.copy())
+        query.tree.set("with_", None)
+        self._note(query)
+        query.tree.set("with_", self._with(None))
+        return bind_query(query, self._prepared())
+
+    def _prepared(self) -> BindContext:
+        """For one part: of the same state of the catalog, with the same parameters."""
+        catalog = NamedTables(self._tables, self._context.catalog)
+        return replace(self._context, catalog=catalog, owners={}, origins={}, row_locks=[])
+
+    def _with(self, own: exp.With | None) -> exp.With | None:
+        return _with(self.items, own, recursive=self._recursive)
+
+    def _note(self, statement: Query | MutationStatement) -> None:
+        """What a part reads. Raises FeatureNotSupported for what returns nothing, and for an item that would be computed twice and
+        may differ."""
+        _require_returning(self._silent, statement)
+        read = self._reads(list(_trees(statement)))
+        for item in self.items:
+            name = item.args["alias"].this.name
+            if name in read & self._read and name not in self._tables and self._may_differ(item):
+                raise FeatureNotSupported(
+                    f'not supported: WITH query "{name}" with volatile functions, read beside a part that changes rows'
+                )
+        self._read |= read
+
+    def _reads(self, trees: list[exp.Expression]) -> set[str]:
+        """The items that are read, also by items."""
+        found: set[str] = set()
+        for item in reversed(self.items):
+            name = item.args["alias"].this.name
+            if any(True for tree in trees for _ in references(tree, name)):
+                found.add(name)
+                trees.append(item.this)
+        return found
+
+    def _may_differ(self, item: exp.CTE) -> bool:
+        tree = item.this.copy()
+        before = self.items[: self.items.index(item)]
+        tree.set("with_", _with(before, tree.args.get("with_"), recursive=self._recursive))
+        if self._recursive:
+            return True
+        plan = bind_query(Query(tree=tree, text=""), self._prepared()).plan
+        return any(is_volatile(expr) for node in walk_all(plan) for expr in expressions(node))
+
+
+def _with(items: Sequence[exp.CTE], own: exp.With | None, *, recursive: bool) -> exp.With | None:
+    """The items so far, and those of the statement's own WITH, which hide others of their names."""
+    inner = list(own.expressions) if own is not None else []
+    hidden = {item.args["alias"].this.name for item in inner}
+    outer = [item.copy() for item in items if item.args["alias"].this.name not in hidden]
+    recursive = recursive or (own is not None and bool(own.args.get("recursive")))
+    return exp.With(expressions=[*outer, *inner], recursive=recursive) if outer or inner else None
+
+
+def _returned(name: str, bound: BoundMutation, number: int) -> SystemTable:
+    columns = tuple(TableColumn(f"c{n}", c.type, n) for n, c in enumerate(bound.plan.columns, 1))
+    arrays = [pa.array([], carrier(c.type.pg, c.type.scale)) for c in columns]
+    rows = pa.Table.from_arrays(arrays, names=[c.name for c in columns])
+    return SystemTable(RETURNED_OID, "", name, columns, rows, -number)
+
+
+def _reading(item: exp.CTE, name: str, names: Sequence[str]) -> exp.CTE:
+    """The item as a query over what it returned."""
+    alias = item.args["alias"]
+    given = list(alias.args.get("columns") or ())
+    called = [*given, *(exp.Identifier(this=other, quoted=True) for other in names[len(given) :])]
+    query = exp.Select(expressions=[exp.Star()], from_=exp.From(expressions=[named(name)]))
+    made = exp.CTE(this=query, alias=exp.TableAlias(this=alias.this.copy(), columns=called))
+    made.meta.update(item.meta)
+    return made
+
+
+# -- what is refused --------------------------------------------------------------------------------------------------
+
+
+def _require_returning(silent: Sequence[str], statement: Query | MutationStatement) -> None:
+    """Raises FeatureNotSupported where an item is read that returns nothing."""
+    for name in silent:
+        for tree in _trees(statement):
+            for place in references(tree, name):
+                raise FeatureNotSupported(
+                    f'WITH query "{name}" does not have a RETURNING clause', position=cursor(position(place))
+                )
+
+
+def _trees(statement: Query | MutationStatement) -> Iterator[exp.Expression]:
+    if isinstance(statement, Query):
+        yield statement.tree
+        return
+    for field in fields(statement):
+        value = getattr(statement, field.name)
+        for part in value if isinstance(value, tuple) else (value,):
+            if isinstance(part, exp.Expression) and field.name != "target":
+                yield part
+
+
+def _require_added_up(found: BoundWith) -> None:
+    """Raises FeatureNotSupported where rows of a table would be changed by two parts."""
+    changed: set[int] = set()
+    for change in (bound.plan for bound in found.mutations):
+        if change.targets and change.table.oid in changed:
+            raise FeatureNotSupported(f'not supported: WITH that changes rows of table "{change.table.name}" twice')
+        if change.targets:
+            changed.add(change.table.oid)
+
+
+def _require_not_recursive(name: str, item: exp.CTE, change: MutationStatement) -> None:
+    if any(True for tree in _trees(change) for _ in references(tree, name)):
+        message = f'recursive query "{name}" must not contain data-modifying statements'
+        raise FeatureNotSupported(message, sqlstate="42P19", position=cursor(position(item)))

@@ -1,0 +1,148 @@
+"""Running a statement whose WITH changes rows: its parts one after the other, in the order in which they were written.
+
+Keys and foreign keys are judged when all parts have run, as PostgreSQL's triggers are: a row may name a key that a later part
+inserts. Where several parts change rows, they are judged as what was deferred is (`engine.statements.dml.deferred`), since each
+part was bound before the others' files were there.
+
+What RETURNING gave is kept in memory, and read by the engine of this member alone.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+import pyarrow as pa
+
+from engine.catalog.model.objects import SystemTable, Table
+from engine.contracts.sessions import Execution, Prepared
+from engine.plan_ir.logical import Mutate, Node, TableReader
+from engine.plan_ir.rewrite import rewrite_plan, walk_all
+from engine.planner.planner import optimise
+from engine.runtime.planning_pool import SHORT_CHARACTERS
+from engine.session.context.statement_cache import PlannedQuery
+from engine.sql.binder.mutations import BoundMutation
+from engine.sql.binder.queries import BoundQuery
+from engine.sql.parser.nodes.statements import WithChanges
+from engine.statements.dml import deferred
+from engine.statements.dml.autocommit_retry import needs_turn
+from engine.statements.dml.run import Outcome, run
+from engine.statements.dml.shown_columns import with_shown
+from engine.statements.dml.statement import PlannedMutation, SessionGround, answer, require_writable
+from engine.statements.dml.with_changes import RETURNED_OID, BoundWith, bind_with_changes
+
+if TYPE_CHECKING:
+    from engine.engine import Engine
+    from engine.session.context.parameter_digits import Digits
+    from engine.session.session import Session
+
+_TAGS: Final = {"insert": "INSERT", "update": "UPDATE", "delete": "DELETE", "merge": "MERGE"}
+#: Rows that an engine has by name are never others'.
+_VERSIONS: Final = itertools.count(1)
+_Plan = TypeVar("_Plan", bound=Node)
+#: What was returned, by the number of its relation.
+_Rows = dict[int, SystemTable]
+
+
+async def bind(
+    session: Session, engine: Engine, statement: WithChanges, parameter_types: Sequence[int], digits: Digits
+) -> BoundWith:
+    """All parts, against the catalog as it is now."""
+    context, _ = session.bind_context(parameter_types, digits)
+    long = len(statement.text) > SHORT_CHARACTERS
+    return await engine.planning.run(lambda: bind_with_changes(statement, context), long=long)
+
+
+async def execute(
+    session: Session,
+    engine: Engine,
+    statement: WithChanges,
+    prepared: Prepared,
+    arguments: Sequence[Any],
+    digits: Digits,
+) -> Execution:
+    """Run all parts; the last one's answer. Raises SqlError; what parts before have done goes with the transaction."""
+    oids = tuple(p.oid for p in prepared.parameters)
+    bound = await bind(session, engine, statement, oids, digits)
+    command = _TAGS[bound.last.plan.kind] if isinstance(bound.last, BoundMutation) else "SELECT"
+    for change in bound.mutations:
+        require_writable(session, command, change.plan.table)
+        if needs_turn(change.plan):
+            await engine.in_operation_pool(functools.partial(session.catalog.claim, change.plan.table))
+    await engine.see_commits()
+    bound = await bind(session, engine, statement, oids, digits)
+    session.authority().require(bound.requirements)
+    return await _Running(session, engine, bound, tuple(arguments)).run(prepared)
+
+
+class _Running:
+    def __init__(self, session: Session, engine: Engine, bound: BoundWith, arguments: tuple[Any, ...]) -> None:
+        self._session = session
+        self._engine = engine
+        self._bound = bound
+        self._arguments = arguments
+        self._rows: _Rows = {}
+        self._judged: list[tuple[Mutate, SessionGround, Outcome]] = []
+
+    async def run(self, prepared: Prepared) -> Execution:
+        for change, table in self._bound.changes:
+            told = await self._change(change)
+            self._rows[table.version] = _with_rows(table, told)
+        last = self._bound.last
+        if isinstance(last, BoundMutation):
+            told = await self._change(last)
+            await self._judge()
+            return answer(PlannedMutation(last, None, ()), prepared, told)
+        await self._judge()
+        return await self._query(last)
+
+    async def _change(self, change: BoundMutation) -> Outcome:
+        plan = _substituted(change.plan, self._rows)
+        plan = with_shown(plan, self._session.authority(), self._bound.requirements)
+        await self._session.guard(change.locks, _tables(plan))
+        ground = SessionGround(
+            self._session, self._engine, self._arguments, judges_later=len(self._bound.mutations) > 1
+        )
+        told = await run(plan, ground, ground)
+        self._judged.append((plan, ground, told))
+        return told
+
+    async def _judge(self) -> None:
+        for plan, ground, told in self._judged:
+            await ground.judge(plan, told.moved)
+        for _, ground, _ in self._judged:
+            await deferred.judge_events(ground.later, ground)
+
+    async def _query(self, last: BoundQuery) -> Execution:
+        plan = _substituted(last.plan, self._rows)
+        ready = await self._engine.planning.run(lambda: optimise(plan))
+        planned = PlannedQuery(ready, tuple(last.columns), self._bound.parameters, tuple(_tables(plan)), last.locks)
+        return await self._session.run_planned(planned, self._arguments)
+
+
+def _tables(plan: Node) -> list[Table]:
+    """The tables that are read."""
+    return [node.table for node in walk_all(plan) if isinstance(node, TableReader) and isinstance(node.table, Table)]
+
+
+def _substituted(plan: _Plan, rows: _Rows) -> _Plan:
+    """The plan, reading what was returned."""
+
+    def put(node: Node) -> Node:
+        if isinstance(node, TableReader) and isinstance(node.table, SystemTable) and node.table.oid == RETURNED_OID:
+            return replace(node, table=rows[node.table.version])
+        return node
+
+    made = rewrite_plan(plan, put)
+    assert isinstance(made, type(plan)), "only readers are changed"
+    return made
+
+
+def _with_rows(table: SystemTable, told: Outcome) -> SystemTable:
+    rows = table.rows
+    if told.returned:
+        rows = pa.Table.from_batches(told.returned).rename_columns(rows.schema.names)
+    return replace(table, rows=rows, version=next(_VERSIONS))

@@ -1,0 +1,53 @@
+"""Write the rows of some of a table's files into new files, by a query: for compaction and transactions of many INSERTs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from engine.catalog.model.objects import DataFile, Table
+from engine.common.shielded import shielded
+from engine.lakes.foreign_files import refresh
+from engine.plan_ir.expr import Column
+from engine.plan_ir.logical import Final, TableReader
+from engine.planner.optimizer.pruning import narrowed
+from engine.statements.dml.collector import InPool
+from engine.statements.dml.run import Ask, drain
+from engine.statements.shared.plan_files import absolute
+from engine.storage import tables
+from engine.storage.staging import TableWriter
+from wire.errors import InternalError
+
+
+async def write_anew(
+    root: Path, table: Table, files: Sequence[DataFile], ask: Ask, in_pool: InPool, kept_bytes: int
+) -> tuple[DataFile, ...]:
+    """The rows of these files in new ones, which nobody names yet; none are left where something goes wrong.
+
+    root: the folder of tables. table: has the files. ask: begins to run a query. kept_bytes: as in `TableWriter`. Raises SqlError;
+    InternalError where rows were lost or doubled, which nobody would find out later.
+    """
+    assert table.storage is not None, "a stored table"
+    writer = TableWriter(Path(table.path), table.columns, table.storage, kept_bytes)
+    try:
+        stream = await ask(_rows_of(table, files))
+        try:
+            await drain(stream, writer.write, in_pool)
+        finally:
+            await stream.close()
+        added: tuple[DataFile, ...] = await shielded(in_pool(writer.finish))
+    except BaseException:
+        await shielded(in_pool(writer.abandon))
+        raise
+    before, after = sum(file.rows for file in files), sum(file.rows for file in added)
+    if before != after:
+        tables.unlink(root, table.storage.location, added)
+        raise InternalError(f'{before} rows of table "{table.name}" were to be written anew, and {after} were')
+    return added
+
+
+def _rows_of(table: Table, files: Sequence[DataFile]) -> Final:
+    paths = [absolute(table, file.path) for file in files]
+    columns = tuple(Column(number, c.name, c.type) for number, c in enumerate(table.columns, 1))
+    names = tuple(column.file_column for column in table.columns)
+    return Final(columns, TableReader(columns, narrowed(refresh(table).in_files(), paths), names))

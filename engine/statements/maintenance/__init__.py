@@ -1,0 +1,1 @@
+"""ANALYZE, VACUUM, REINDEX, LOCK TABLE, and compaction in the background."""

@@ -1,0 +1,93 @@
+"""ANALYZE, run: the questions of `engine.statements.maintenance.analyze_statistics` asked like any query, a table at a time,
+and the answers kept in the session's catalog: with its transaction, where one is open.
+
+The member that asks does it alone, on whichever engine suits the size: the aggregates of a sketch cannot be taken apart, and rows
+of a sample are few.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from engine.catalog.model.objects import Table
+from engine.contracts.executor import OutputColumn
+from engine.contracts.output_cast import carrier_schema
+from engine.lakes.foreign_files import refresh
+from engine.plan_ir.logical import Final as FinalNode
+from engine.planner.codegen import Bindings
+from engine.planner.planner import optimise
+from engine.sql.parser.nodes.statements import Analyze
+from engine.statements.maintenance.analyze_statistics import Analyzing, Meant, counting, meant, sampling, statistics
+from engine.statements.shared.compiling import compile_aside
+from engine.statements.shared.fault_policy import RepeatableQuery
+from engine.storage import tables
+from wire.errors import Notice
+
+if TYPE_CHECKING:
+    from engine.engine import Engine
+    from engine.session.session import Session
+
+
+async def run(session: Session, engine: Engine, statement: Analyze) -> str:
+    """Carry out an ANALYZE; the command tag. Raises SqlError."""
+    around = Analyzing(
+        session.catalog.current(),
+        session.search_path(),
+        int(session.settings.get("default_statistics_target")),
+        session.client.notice,
+        session.authority(),
+    )
+    for wanted in meant(statement, around):
+        await _analyze(session, engine, wanted, around, verbose=statement.verbose)
+    return "ANALYZE"
+
+
+async def _analyze(session: Session, engine: Engine, of: Meant, around: Analyzing, *, verbose: bool) -> None:
+    if verbose:
+        around.notice(Notice(f'analyzing "{of.table.schema}.{of.table.name}"', "INFO"))
+    table = await engine.in_operation_pool(functools.partial(refresh, of.table))
+    of = replace(of, table=table)
+    [counted] = (await _asked(session, engine, counting(of))).to_batches()
+    rows = counted.column(0)[0].as_py()
+    sample = await _asked(session, engine, sampling(of, rows, around.sample_rows))
+
+    def keep() -> None:
+        session.catalog.keep_statistics(of.table, statistics(of, counted, sample, _size(table), around.target))
+
+    await engine.in_operation_pool(keep)
+    if verbose:
+        files = f"scanned {len(table.files)} files, containing {rows} rows"
+        around.notice(Notice(f'"{table.name}": {files}; {sample.num_rows} rows in sample', "INFO"))
+
+
+def _size(table: Table) -> int:
+    if table.storage is not None:
+        return sum(file.size for file in tables.described(table).values())
+    return sum(os.path.getsize(file) for file in table.files)
+
+
+async def _asked(session: Session, engine: Engine, plan: FinalNode) -> pa.Table:
+    """All rows of the answer."""
+    context = session.execution_context()
+    ready, bindings = optimise(plan), Bindings({}, {}, context.time_zone)
+    terms = replace(session.terms(), distribution="off")
+    stream = await RepeatableQuery(
+        engine,
+        "fail",
+        terms,
+        lambda chosen: compile_aside(engine, ready, chosen, bindings),
+        context,
+    ).open()
+    batches = []
+    try:
+        while (batch := await stream.next_batch()) is not None:
+            batches.append(batch)
+    finally:
+        await stream.close()
+    schema = carrier_schema([OutputColumn(column.label, column.type) for column in plan.columns])
+    return pa.Table.from_batches(batches, batches[0].schema if batches else schema)

@@ -1,0 +1,146 @@
+"""Compaction in the background: after so many small files in a table, the member that committed them writes them anew.
+
+Commits tell how many small files they added. When enough have come to a table since it was last looked at, it is looked at: one
+table at a time for each member, on the loop, as a query like a client's. Members know nothing of each other's; two that compact
+one table at a time conflict over its files, and the later one has worked for nothing.
+
+**It wins in the end.** The files of a table that rows are always deleted from are taken away while they are being written anew,
+and who only tries again has always worked for nothing: a table had 3,109 files after ten minutes. So a batch of files is
+written at a time, of a size that takes about a second, and a conflict loses no more than that. After a conflict the next batch
+is written in the table's turn (`engine.statements.dml.autocommit_retry`): statements of this member that are transactions of
+their own wait for that second, and none of them can be in its way. In between, other tables have their turn to be compacted,
+and statements theirs to run.
+
+It gives up quietly, because nobody asked for it and the next commits ask again: where conflicts do not end, which then come from
+other members, and where an open transaction of whichever member would lose by it (one that takes files of the table away, or
+concludes from all of its rows): that one is the client's. Members tell each other by `engine.storage.claims`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import Counter
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Final
+
+from engine.catalog.model.objects import Table
+from engine.common.shielded import stopped
+from engine.contracts.executor import ExecutionContext
+from engine.settings.session_settings import SessionSettings
+from engine.statements.maintenance.compaction import Compacted, batch_of, compact_files, is_contested, small_files
+from engine.statements.shared.distribution import Terms
+from engine.storage import tables
+from wire.errors import SerializationFailure
+
+if TYPE_CHECKING:
+    from engine.engine import Engine
+
+_LOG: Final = logging.getLogger(__name__)
+
+#: What one batch has at the most: what is read and written within about a second.
+_BATCH_FILES: Final = 256
+_BATCH_BYTES: Final = 128 << 20
+#: How often in a row a table may be lost to others before the next commits have to ask again.
+_LOSSES_MAX: Final = 5
+
+
+class Compactor:
+    """after: how many small files make a table due; 0: never. `compacted`: how many batches of files were."""
+
+    def __init__(self, engine: Engine, after: int) -> None:
+        self.compacted = 0
+        self._engine = engine
+        self._after = after
+        self._added: Counter[str] = Counter()
+        #: Conflicts in a row, by location.
+        self._losses: Counter[str] = Counter()
+        self._due: asyncio.Queue[str] = asyncio.Queue()
+        self._task: asyncio.Task[None] | None = None
+        self._supervised = engine.background.supervise("compactor")
+
+    def start(self) -> None:
+        if self._after:
+            loop = asyncio.get_running_loop()
+            self._engine.store.watch = lambda added: _call(loop, self._count, added)
+            self._task = asyncio.create_task(self._run(), name="sluice-compactor")
+
+    async def close(self) -> None:
+        if self._task is not None:
+            self._engine.store.watch = None
+            await stopped(self._task)
+
+    def _count(self, added: Mapping[str, int]) -> None:
+        """A commit added so many small files to tables, by location."""
+        for location, count in added.items():
+            before = self._added[location]
+            self._added[location] += count
+            if before < self._after <= before + count:
+                self._due.put_nowait(location)
+
+    async def _run(self) -> None:
+        while True:
+            location = await self._due.get()
+            self._added.pop(location, None)
+            await self._supervised.attempt_async(lambda location=location: self._looked_at(location))  # type: ignore[misc]
+
+    async def _looked_at(self, location: str) -> None:
+        """Compact a batch of a table's files; whether there are more is looked at later, after tables that are due by now."""
+        try:
+            done = await self._compact(location, in_turn=self._losses[location] > 0)
+        except SerializationFailure:
+            _LOG.debug("a table was not compacted, as its files were changed meanwhile")
+            self._losses[location] += 1
+            if self._losses[location] < _LOSSES_MAX:
+                self._due.put_nowait(location)
+                return
+        else:
+            if done.before:
+                self.compacted += 1
+                self._due.put_nowait(location)
+        # Not tried again by itself: the next commits ask again.
+        self._losses.pop(location, None)
+
+    async def _compact(self, location: str, *, in_turn: bool) -> Compacted:
+        """in_turn: no statement of this member that is a transaction of its own changes the table meanwhile."""
+        engine = self._engine
+        table = await self._newest(location)
+        if table is None or not in_turn:
+            return await self._compact_batch(table, in_turn=False)
+        async with engine.turns.of(table.oid):
+            return await self._compact_batch(await self._newest(location), in_turn=True)
+
+    async def _newest(self, location: str) -> Table | None:
+        await self._engine.see_commits()
+        return _table(self._engine, location)
+
+    async def _compact_batch(self, table: Table | None, *, in_turn: bool) -> Compacted:
+        engine = self._engine
+        if table is None or await engine.in_operation_pool(lambda: is_contested(table)):
+            return Compacted()
+        present = await engine.in_operation_pool(lambda: tables.described(table).values())
+        files = small_files(present, engine.config.small_file_bytes)
+        if len(files) < self._after:
+            return Compacted()
+        settings = SessionSettings(engine.config.settings)
+        context = ExecutionContext(
+            engine.new_query_id(),
+            time_zone=settings.get("TimeZone"),
+            page_bytes=settings.size_bytes("cursor_buffer_size"),
+            settings={"spool_limit": settings.size_bytes("sluice.spool_limit")},
+        )
+        batch = batch_of(files, _BATCH_FILES, _BATCH_BYTES)
+        return await compact_files(engine, table, batch, Terms.of(settings), context, yielding=True, has_turn=in_turn)
+
+
+def _call(
+    loop: asyncio.AbstractEventLoop, count: Callable[[Mapping[str, int]], None], added: Mapping[str, int]
+) -> None:
+    """From any thread; a loop that has ended has nobody left to compact."""
+    if not loop.is_closed():
+        loop.call_soon_threadsafe(count, added)
+
+
+def _table(engine: Engine, location: str) -> Table | None:
+    stored = (table for table in engine.store.snapshot.tables() if table.storage is not None)
+    return next((table for table in stored if table.storage and table.storage.location == location), None)

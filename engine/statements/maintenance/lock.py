@@ -1,0 +1,71 @@
+"""LOCK TABLE: nobody waits here and nobody is kept out, so that a lock is what FOR UPDATE is, of the whole table: if another commit
+changes the table before this transaction's, this one ends with 40001 (lockcmds.c).
+
+A mode that PostgreSQL lets stand beside writers (ACCESS SHARE, ROW SHARE, ROW EXCLUSIVE) asks nothing of them here either. NOWAIT
+changes nothing.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import AsyncIterator
+from typing import TYPE_CHECKING, Final
+
+from sqlglot import exp
+
+from engine.catalog.model import acl
+from engine.catalog.model.objects import Table, View
+from engine.sql.parser.nodes.statements import Lock, LockMode, QualifiedName, Query
+from engine.statements.shared.dependencies import kind_of
+from wire.errors import InvalidSchemaName, UndefinedTable, WrongObjectType
+
+if TYPE_CHECKING:
+    from engine.engine import Engine
+    from engine.session.session import Session
+
+#: Any of which lets somebody lock in a mode (LockTableAclCheck).
+_TO_CHANGE: Final = acl.UPDATE | acl.DELETE | acl.TRUNCATE
+_RIGHTS: Final[dict[LockMode, int]] = {"access share": acl.SELECT, "row exclusive": acl.INSERT | _TO_CHANGE}
+_BESIDE_WRITERS: Final = ("access share", "row share", "row exclusive")
+
+
+async def lock_tables(session: Session, engine: Engine, statement: Lock) -> None:
+    """Depend on these tables from now on. Raises UndefinedTable, WrongObjectType, InsufficientPrivilege, SerializationFailure."""
+    for name in statement.tables:
+        async for table in _tables(session, name, statement.mode):
+            if statement.mode not in _BESIDE_WRITERS:
+                await engine.in_operation_pool(functools.partial(session.catalog.guard, table, whole=True))
+
+
+async def _tables(session: Session, name: QualifiedName, mode: LockMode) -> AsyncIterator[Table]:
+    """The stored tables that a name means; of a view those that it reads."""
+    found = session.definer().resolve(name)
+    if found is None:
+        _require_system_table(session, name)
+    lockable = isinstance(found, View) or (
+        isinstance(found, Table) and found.storage is not None and found.query is None
+    )
+    if lockable and found is not None:
+        session.authority().require_any(found, kind_of(found), _RIGHTS.get(mode, _TO_CHANGE))
+    if isinstance(found, View):
+        schema = exp.Identifier(this=found.schema, quoted=True)
+        item = exp.Table(this=exp.Identifier(this=found.name, quoted=True), db=schema)
+        query = exp.Select(expressions=[exp.Star()], from_=exp.From(expressions=[item]))
+        for relation in (await session.plan(Query(tree=query, text=f"table {name}"), (), {})).reads:
+            if isinstance(relation, Table) and relation.storage is not None:
+                yield relation
+    elif isinstance(found, Table) and lockable:
+        yield found
+    elif found is not None:
+        raise WrongObjectType(
+            f'cannot lock relation "{found.name}"', detail=f"This operation is not supported for {kind_of(found)}s."
+        )
+
+
+def _require_system_table(session: Session, name: QualifiedName) -> None:
+    """Nobody changes those."""
+    catalog, path = session.bind_context((), {})[0].catalog, session.search_path()
+    if name.schema is not None and not catalog.has_schema(name.schema):
+        raise InvalidSchemaName(f'schema "{name.schema}" does not exist')
+    if catalog.resolve(name.schema, name.name, path) is None:
+        raise UndefinedTable(f'relation "{name}" does not exist')

@@ -1,0 +1,44 @@
+"""Looking after stored tables, as a statement: VACUUM, and what FULL and ANALYZE add to it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from engine.catalog.model.objects import Table
+from engine.sql.parser.nodes.statements import Vacuum
+from engine.statements.maintenance import analyze
+from engine.statements.maintenance.compaction import compact
+from engine.statements.maintenance.vacuum_tables import Vacuuming, tell_compacted, vacuum, vacuumed
+
+if TYPE_CHECKING:
+    from engine.engine import Engine
+    from engine.session.session import Session
+
+
+async def run(session: Session, engine: Engine, statement: Vacuum) -> str:
+    """Carry out a VACUUM, which no transaction can take back; the command tag. Raises SqlError."""
+    around = Vacuuming(
+        session.catalog.current(),
+        session.search_path(),
+        session.database,
+        session.settings.time_ms("sluice.vacuum_retention") / 1000,
+        session.client.notice,
+        session.authority(),
+    )
+    meant = vacuumed(statement, around)
+    for table in meant if statement.full else ():
+        await _compact(session, engine, table, statement, around)
+    await engine.in_writer_pool(lambda: vacuum(statement, meant, engine.store, around))
+    if statement.analyze is not None:
+        await analyze.run(session, engine, statement.analyze)
+    return "VACUUM"
+
+
+async def _compact(session: Session, engine: Engine, table: Table, statement: Vacuum, around: Vacuuming) -> None:
+    """As it was committed: in a pipeline the session may have changes that are not."""
+    committed = next((found for found in engine.store.snapshot.tables() if found.oid == table.oid), None)
+    if committed is None:
+        return
+    done = await compact(engine, committed, session.terms(), session.execution_context())
+    if statement.verbose:
+        tell_compacted(table, done.before, done.after, around)

@@ -1,0 +1,1 @@
+"""Queries, and EXPLAIN of them."""

@@ -1,0 +1,142 @@
+"""EXPLAIN: a query compiled as it would run, run if ANALYZE asks for it, and described.
+
+`EXPLAIN` shows the logical plan with the engine and why; `EXPLAIN (DISTSQL)` the physical one: fragments, members, edges, and
+why the plan is distributed or is not. With ANALYZE what was counted is added, for a distributed plan on all members.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from engine.catalog.model.objects import Table
+from engine.contracts.executor import BatchStream, CompiledFragment, ExecutionContext
+from engine.contracts.profile import Operator, by_files, table_source, with_sources
+from engine.executors.local.executor import LocalStream
+from engine.executors.spark.executor import SparkStream
+from engine.plan_ir import logical
+from engine.plan_ir.logical import Node, TableReader
+from engine.plan_ir.rewrite import walk_all
+from engine.plan_ir.spec import SharedSpec
+from engine.planner.codegen import Bindings
+from engine.planner.explain import physical
+from engine.planner.explain.formats import formatted
+from engine.planner.explain.logical import Summary, json_text, text_lines
+from engine.planner.explain.row_counts import rows_of_physical, rows_of_plan
+from engine.planner.optimizer.file_order import in_file_order
+from engine.planner.optimizer.pruning import pruned
+from engine.runtime.analysis import analysis_of
+from engine.runtime.runtime import DistributedStream
+from engine.sql.parser.nodes import statements as s
+from engine.statements.shared.compiling import compile_aside
+from engine.statements.shared.distribution import CompiledQuery, DistributedQuery, Terms, physical_plan
+from wire.dataclass import dataclass
+
+if TYPE_CHECKING:
+    from engine.engine import Engine
+
+
+#: What the option SUMMARY is about.
+_SUMMARY: Final = ("Planning Time", "Execution Time")
+
+
+@dataclass(frozen=True, slots=True)
+class ExplainRequest:
+    """What is to be explained, and how: `statement` has the options."""
+
+    plan: logical.Final
+    terms: Terms
+    bindings: Bindings
+    statement: s.Explain
+    context: ExecutionContext
+
+
+@dataclass(slots=True)
+class _Run:
+    """What a run for ANALYZE gave: the stream's counters, each member's, times in milliseconds. operators: what the engine of a
+    query that ran here counted."""
+
+    counters: Mapping[str, float | int | str]
+    members: Mapping[str, int]
+    operators: Operator | None = None
+
+
+async def explain(request: ExplainRequest, engine: Engine, started: float) -> list[str]:
+    """The lines of the answer (JSON: one). started: when planning began, in seconds of `time.perf_counter`."""
+    statement = request.statement
+    request = replace(request, plan=pruned(request.plan, request.bindings.parameters))
+    query = await compile_aside(engine, request.plan, request.terms, request.bindings, analyze=statement.analyze)
+    planning_ms = (time.perf_counter() - started) * 1e3
+    run = await _run(query, engine, request.context) if statement.analyze else _Run({}, {})
+    actual = summarised(statement, {"Planning Time": planning_ms, **run.counters})
+    if statement.distsql:
+        return _physical(request, query, engine, actual, run)
+    sql = None
+    if statement.verbose and not isinstance(query.runs, DistributedQuery):
+        sql = engine.executor(query.choice.engine).sql(query.runs)
+    if isinstance(query.runs, CompiledFragment) and query.runs.engine == "local":
+        request = replace(request, plan=in_file_order(request.plan))
+    summary = Summary(query.choice.engine, query.choice.reason, sql, actual)
+    counted = actual.get("Rows")
+    rows = counted if isinstance(counted, int) else None
+    operators = None if run.operators is None else with_sources(run.operators, by_files(_files(request.plan)))
+    told = rows_of_plan(request.plan, request.bindings.parameters, rows, operators, costs=statement.costs)
+    if statement.format != "text":
+        return [formatted(json_text(request.plan, summary, told), statement.format)]
+    return text_lines(request.plan, summary, told)
+
+
+def summarised(statement: s.Explain, told: Mapping[str, float | int | str]) -> dict[str, float | int | str]:
+    """Of what is told below a plan, what the options ask for."""
+    summary = statement.analyze if statement.summary is None else statement.summary
+    left_out = {*(() if summary else _SUMMARY), *(() if statement.timing and summary else ("First Batch",))}
+    return {name: value for name, value in told.items() if name not in left_out}
+
+
+def _files(plan: Node) -> Iterator[tuple[str, Sequence[str]]]:
+    """The files of each table, by the name that it has as a source."""
+    tables = (node.table for node in walk_all(plan) if isinstance(node, TableReader))
+    return ((table_source(table.oid), table.files) for table in tables if isinstance(table, Table))
+
+
+def _physical(
+    request: ExplainRequest, query: CompiledQuery, engine: Engine, totals: Mapping[str, float | int | str], run: _Run
+) -> list[str]:
+    statement = request.statement
+    plan = physical_plan(request.plan, query, request.terms, request.bindings, engine.mesh, engine.config.topology)
+    analysis = replace(analysis_of(run.members, totals), timing=statement.timing)
+    statements = statements_of(query, engine) if statement.verbose else None
+    told = rows_of_physical(plan, request.bindings.parameters, analysis, costs=statement.costs)
+    if statement.format != "text":
+        return [formatted(physical.json_text(plan, analysis, statements, told), statement.format)]
+    return physical.text_lines(plan, analysis, statements, told)
+
+
+def statements_of(query: CompiledQuery, engine: Engine) -> Mapping[int, str]:
+    """The SQL given to the engines, by fragment."""
+    if not isinstance(query.runs, DistributedQuery):
+        return {1: engine.executor(query.choice.engine).sql(query.runs)}
+    shared = SharedSpec.decoded(query.runs.shared)
+    return {fragment.id: fragment.statement for fragment in shared.fragments if fragment.statement is not None}
+
+
+async def _run(query: CompiledQuery, engine: Engine, context: ExecutionContext) -> _Run:
+    """Run the query, throw its rows away, and give what was counted."""
+    started = time.perf_counter()
+    first: float | None = None
+    stream: BatchStream = await engine.open(query, replace(context, analyze=True))
+    try:
+        while await stream.next_batch() is not None:
+            first = first or (time.perf_counter() - started) * 1e3
+        members = await stream.counted() if isinstance(stream, DistributedStream) else {}
+        counted = stream.statistics()
+        operators = stream.operators if isinstance(stream, (LocalStream, SparkStream)) else None
+    finally:
+        await stream.close()
+    told: dict[str, float | int | str] = {name.capitalize(): value for name, value in counted.items()}
+    if first is not None:
+        told["First Batch"] = first
+    told["Execution Time"] = (time.perf_counter() - started) * 1e3
+    return _Run(told, members, operators)

@@ -1,0 +1,1 @@
+"""What several kinds of statements share: compilation, distribution over members, fault policies."""

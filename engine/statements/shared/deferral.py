@@ -1,0 +1,52 @@
+"""What a transaction has deferred: which DEFERRABLE constraints are judged later, and which are to be judged yet. A value, so
+that a savepoint keeps it (trigger.c: AfterTriggersData, SetConstraintState). Who judges them: `engine.statements.dml.deferred`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Literal
+
+from engine.catalog.model.objects import Constraint
+from wire.dataclass import dataclass
+
+#: What may have broken a constraint: rows of a key, rows that name a key, a key that is gone.
+Cause = Literal["key", "new", "gone"]
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """constraint: its OID."""
+
+    cause: Cause
+    constraint: int
+
+
+@dataclass(frozen=True, slots=True)
+class Deferral:
+    """See the module's docstring. every: what SET CONSTRAINTS ALL said last. some: what was said of single ones after it, by OID.
+    events: what is to be judged yet."""
+
+    every: bool | None = None
+    some: tuple[tuple[int, bool], ...] = ()
+    events: tuple[Event, ...] = ()
+
+    def is_deferred(self, constraint: Constraint) -> bool:
+        if not constraint.deferrable:
+            return False
+        said = dict(self.some).get(constraint.oid, self.every)
+        return constraint.deferrable == "deferred" if said is None else said
+
+    def told(self, constraints: Iterable[Constraint] | None, *, deferred: bool) -> Deferral:
+        """After SET CONSTRAINTS. constraints: None are all."""
+        if constraints is None:
+            return Deferral(deferred, (), self.events)
+        some = dict(self.some) | {constraint.oid: deferred for constraint in constraints}
+        return Deferral(self.every, tuple(some.items()), self.events)
+
+    def noting(self, event: Event) -> Deferral:
+        if event in self.events:
+            return self
+        return Deferral(self.every, self.some, (*self.events, event))
+
+    def without(self, event: Event) -> Deferral:
+        return Deferral(self.every, self.some, tuple(other for other in self.events if other != event))

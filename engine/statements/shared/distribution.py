@@ -1,0 +1,283 @@
+"""Whether and how a query is spread over the members: the session's way from a logical plan to what participants are told.
+
+The rule, in order (`SET sluice.distribution = auto | off | always`):
+
+- tables that only other members hold are read there, whatever was wished; how much that is nobody here knows, so `auto` leaves
+  it to their local engines, which need not be started;
+- where a topology's links or capacities forbid what the plan needs, it is moved (`engine.planner.distribute.relocate`);
+- over shared storage a query for Spark is Spark's to spread: one fragment, here; but a change whose files can be parted is made by
+  all members' Sparks, where each has one inside of it;
+- `auto`: what is small is done here before its parts would have been handed out; what is too large for this member's local
+  engine, but not for a share of it on each, runs on the local engines of all;
+- what cannot be taken apart runs here, whole; the reason says so.
+
+Before any of it, files that cannot have a row for the query are left out of its plan (`engine.planner.optimizer.pruning`), so
+that what is said here of sizes is said of what is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Final, cast
+
+import pyarrow as pa
+
+from engine.catalog.model.objects import Table
+from engine.catalog.model.remote_file_ref import stand_in
+from engine.contracts.executor import CompiledFragment, OutputColumn
+from engine.contracts.memory_share import MemoryShare, page_bytes
+from engine.contracts.mesh import Members
+from engine.contracts.output_cast import carrier_schema
+from engine.plan_ir import logical
+from engine.plan_ir.logical import TableReader
+from engine.plan_ir.physical import PhysicalPlan, StagedChange
+from engine.plan_ir.rewrite import walk_all
+from engine.plan_ir.spec import MemberSpec
+from engine.plan_ir.topology import Topology
+from engine.planner.codegen import Bindings
+from engine.planner.distribute import Distribution, Setting, distribute, should_distribute
+from engine.planner.distribute.dispatch import specs
+from engine.planner.distribute.relocate import relocate
+from engine.planner.optimizer.file_order import in_split_order
+from engine.planner.optimizer.pruning import pruned
+from engine.planner.optimizer.workload import workload
+from engine.planner.planner import Choice, Wish, choose, compile_choice
+from engine.settings.session_settings import SessionSettings, size_text
+from engine.sql.trees.unsupported import Unsupported
+from wire.dataclass import dataclass
+from wire.errors import (
+    ConfigurationLimitExceeded,
+    DivisionByZero,
+    FeatureNotSupported,
+    ObjectNotInPrerequisiteState,
+    SerializationFailure,
+)
+
+_TAKES_PART: Final = ("up", "suspect")
+
+
+@dataclass(frozen=True, slots=True)
+class DistributedQuery:
+    """A query ready to be started on its members.
+
+    shared, members: as `engine.planner.distribute.dispatch.specs` gives them. schema: of the root's batches, in carriers. area:
+    where its members stage files, if it is they who write its rows: what arrives are their intents.
+    """
+
+    shared: bytes
+    members: Mapping[str, MemberSpec]
+    schema: pa.Schema
+    area: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledQuery:
+    """A query ready to run: one fragment here, or fragments on several members.
+
+    physical: the plan as it is spread; None: it was clear without one that there is nothing to spread.
+    """
+
+    choice: Choice
+    runs: CompiledFragment | DistributedQuery
+    physical: PhysicalPlan | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """The settings of a session that decide where a query runs. local_limit, page_bytes: bytes. memory: as in
+    `ExecutionContext`. lasting: as in `SharedSpec`."""
+
+    wish: Wish
+    distribution: Distribution
+    local_limit: int
+    page_bytes: int
+    memory: MemoryShare | None = None
+    lasting: bool = False
+
+    @classmethod
+    def of(cls, settings: SessionSettings, memory: MemoryShare | None = None) -> Terms:
+        return cls(
+            cast("Wish", settings.get("sluice.engine")),
+            cast("Distribution", settings.get("sluice.distribution")),
+            settings.size_bytes("sluice.local_limit"),
+            page_bytes(settings),
+            memory,
+        )
+
+
+def data_members(mesh: Members) -> tuple[str, ...]:
+    """The members that may run fragments now. This one may also while it drains: for transactions that have begun."""
+    return tuple(m.id for m in mesh.members() if m.role == "data" and (m.local or m.state in _TAKES_PART))
+
+
+def compile_query(
+    plan: logical.Final,
+    terms: Terms,
+    bindings: Bindings,
+    mesh: Members,
+    topology: Topology | None,
+    *,
+    analyze: bool = False,
+    change: StagedChange | None = None,
+) -> CompiledQuery:
+    """The query as it will run under these terms.
+
+    Raises FeatureNotSupported; DivisionByZero of constants; SerializationFailure where a member that holds some of its tables is
+    lost; ObjectNotInPrerequisiteState and ConfigurationLimitExceeded where the topology has no way.
+
+    analyze: members are to count what they do. change: the query's rows are to be written, by its participants where they can.
+    """
+    if plan.divides_by_zero:
+        raise DivisionByZero("division by zero")
+    plan = pruned(plan, bindings.parameters)
+    choice = choose(plan, terms.wish, terms.local_limit, bindings.parameters)
+    members = data_members(mesh)
+    if topology is None and members == (mesh.member,):
+        fragment, choice = compile_choice(plan, choice, terms.wish, bindings)
+        return CompiledQuery(choice, fragment)
+    choice = _shared_out(plan, choice, terms, bindings, members)
+    physical = _physical(plan, choice, terms, bindings, mesh, topology, change)
+    if len(physical.fragments) == 1:
+        fragment, choice = compile_choice(plan, choice, terms.wish, bindings)
+        return CompiledQuery(choice, fragment, physical)
+    told = _told(physical, terms, bindings, analyze)
+    if change is not None and physical.mutates:
+        told = replace(told, area=change.area)
+    return CompiledQuery(choice, told, physical)
+
+
+def physical_plan(
+    plan: logical.Final,
+    query: CompiledQuery,
+    terms: Terms,
+    bindings: Bindings,
+    mesh: Members,
+    topology: Topology | None,
+) -> PhysicalPlan:
+    """The query's plan as it is spread, also where nothing is."""
+    return query.physical or _physical(plan, query.choice, terms, bindings, mesh, topology)
+
+
+def _physical(
+    plan: logical.Final,
+    choice: Choice,
+    terms: Terms,
+    bindings: Bindings,
+    mesh: Members,
+    topology: Topology | None,
+    change: StagedChange | None = None,
+) -> PhysicalPlan:
+    return in_split_order(_placed(plan, choice, terms, bindings, mesh, topology, change))
+
+
+def _placed(
+    plan: logical.Final,
+    choice: Choice,
+    terms: Terms,
+    bindings: Bindings,
+    mesh: Members,
+    topology: Topology | None,
+    change: StagedChange | None,
+) -> PhysicalPlan:
+    pinned = pinned_files(plan, mesh) if topology is not None else {}
+    setting = Setting(_within(topology, mesh), mesh.member, pinned, bindings.parameters, engine=choice.engine)
+    spread, why = should_distribute(plan, terms.distribution, setting)
+    if not spread:
+        setting, why = replace(setting, members=(mesh.member,)), f"not distributed: {why}"
+    physical = distribute(plan, setting, why, change)
+    if not spread:
+        return replace(physical, reason=why)
+    if topology is None or len(physical.fragments) == 1:
+        return physical
+    try:
+        return _along_links(physical, topology)
+    except (ConfigurationLimitExceeded, FeatureNotSupported, ObjectNotInPrerequisiteState) as obstacle:
+        if any(member != mesh.member for member in pinned.values()):
+            raise
+        return distribute(plan, replace(setting, members=(mesh.member,)), f"not distributed: {obstacle.message}")
+
+
+def _within(topology: Topology | None, mesh: Members) -> tuple[str, ...]:
+    """The members that may run fragments now: where links say what may be sent, those that the topology names."""
+    members = data_members(mesh)
+    if topology is None or topology.is_open:
+        return members
+    return tuple(m for m in members if m in topology.members) if mesh.member in topology.members else (mesh.member,)
+
+
+def _along_links(physical: PhysicalPlan, topology: Topology) -> PhysicalPlan:
+    if not topology.is_open and physical.initiator not in topology.members:
+        raise ObjectNotInPrerequisiteState(
+            f'member "{physical.initiator}" is not in the topology, whose links say what may be sent to it',
+            hint=f"Connect to one that is: {', '.join(topology.members)}.",
+        )
+    return relocate(physical, topology)
+
+
+def pinned_files(plan: logical.Final, mesh: Members) -> dict[str, str]:
+    """The member of each file, or stand-in for files, that only one can read.
+
+    Raises SerializationFailure when one of those members cannot run anything now.
+    """
+    pinned: dict[str, str] = {}
+    able = data_members(mesh)
+    for table in _declared_tables(plan):
+        for part in table.parts:
+            if part.member not in able and part.member != mesh.member:
+                raise _holder_lost(table, part.member, mesh)
+        for file in table.files:
+            held = stand_in(file)
+            pinned[file] = held.member if held is not None else mesh.member
+    return pinned
+
+
+def _declared_tables(plan: logical.Final) -> Iterator[Table]:
+    for node in walk_all(plan):
+        if isinstance(node, TableReader) and isinstance(node.table, Table) and node.table.parts:
+            yield node.table
+
+
+def _holder_lost(table: Table, member: str, mesh: Members) -> SerializationFailure:
+    known = next((info for info in mesh.members() if info.id == member), None)
+    state: str = "not there" if known is None else known.state
+    if known is not None and known.role == "lite":
+        state = "a lite member, which reads no tables"
+    return SerializationFailure(
+        f'could not read table "{table.name}": member "{member}", which holds files of it, is {state}',
+        hint="The statement may be repeated when that member is up.",
+    )
+
+
+def _told(physical: PhysicalPlan, terms: Terms, bindings: Bindings, analyze: bool) -> DistributedQuery:
+    try:
+        shared, members = specs(
+            physical,
+            bindings,
+            bindings.time_zone,
+            terms.page_bytes,
+            analyze=analyze,
+            memory=terms.memory,
+            lasting=terms.lasting,
+        )
+    except Unsupported as lacking:
+        raise FeatureNotSupported(f"not supported on {lacking.engine}: {lacking.what}") from None
+    columns = [OutputColumn(c.label, c.type) for c in physical.root.root.columns]
+    return DistributedQuery(shared, members, carrier_schema(columns))
+
+
+def _shared_out(
+    plan: logical.Final, choice: Choice, terms: Terms, bindings: Bindings, members: tuple[str, ...]
+) -> Choice:
+    """The local engines of all members, where one would be too small and the choice is ours."""
+    if terms.wish != "auto" or choice.engine == "local":
+        return choice
+    if any(stand_in(file) is not None for table in _declared_tables(plan) for file in table.files):
+        return Choice("local", "how much the tables hold that other members read is not known here")
+    if terms.distribution == "off" or len(members) < 2:
+        return choice
+    enough = terms.local_limit * len(members)
+    work = workload(plan, bindings.parameters, enough)
+    if work.size > enough:
+        return choice
+    return Choice("local", f"{work.text}, within sluice.local_limit {size_text(terms.local_limit)} on each member")

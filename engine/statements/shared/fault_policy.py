@@ -1,0 +1,208 @@
+"""What becomes of a query over several members when it loses one: `SET sluice.fault_policy`.
+
+    stream = await RepeatableQuery(engine, policy, terms, compile_as, context).open()
+
+`compile_as` plans the query under given terms for the members that are there now, so to begin again is to plan again, under
+a new query id. Nothing of the attempt that failed can be confused with the next one: it was closed, and on every member its
+token is over.
+
+**What may be repeated.** A query whose rows nobody has seen. From the first batch on the portal has given rows that a second
+attempt might give again, or in another order, so it fails as it does under `fail`. What is repeated is a transient failure
+(40001, or 57P01 of another member that ends): a member or a connection was lost. Errors of the statement are told at once.
+
+- `retry`: on the members that are left, `REPEATS_MAX` times.
+- `local`: once, on the initiator alone, which then depends on nobody. If only other members hold some of its tables, that is
+  not possible, and the error is told.
+- `wait`: on the same members, as soon as all of them are up again, as often as it takes: until the statement is cancelled or
+  `statement_timeout` ends it. Where a data connection broke and both of its members live, nothing is repeated, also when rows were
+  given: the streams of such a query outlive their connections (`Terms.lasting`, ADR 9).
+- `spool`: is about a client that is slow and not about a loss; the stream does it (`DistributedStream.spool_while_away`).
+
+An error that ends a query although its policy would have repeated it says why (`Repetition.refused`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from dataclasses import replace
+from typing import Final, Literal, Protocol
+
+import pyarrow as pa
+
+from engine.contracts.executor import BatchStream, CompiledFragment, ExecutionContext, QueryId
+from engine.contracts.mesh import Mesh
+from engine.runtime.runtime import DistributedStream
+from engine.statements.shared.distribution import CompiledQuery, DistributedQuery, Terms
+from wire.dataclass import dataclass
+from wire.errors import FatalError, QueryCanceled, SqlError
+
+Policy = Literal["fail", "retry", "local", "spool", "wait"]
+REPEATS_MAX: Final = 3
+_TRANSIENT: Final = ("40001", "57P01")
+_LOOK_SECONDS: Final = 0.1
+
+
+class Opener(Protocol):
+    """What begins to run a planned query: `engine.engine.Engine`."""
+
+    @property
+    def mesh(self) -> Mesh: ...
+
+    def new_query_id(self) -> QueryId: ...
+
+    async def open(self, query: CompiledQuery, context: ExecutionContext) -> BatchStream: ...
+
+
+@dataclass(frozen=True, slots=True)
+class RepeatableQuery:
+    """A query that can be planned again.
+
+    compile_as: the query under these terms, for the members of this moment. context: of the first attempt; a further one
+    differs in its query id.
+    """
+
+    engine: Opener
+    policy: Policy
+    terms: Terms
+    compile_as: Callable[[Terms], Awaitable[CompiledQuery]]
+    context: ExecutionContext
+
+    async def open(self) -> BatchStream:
+        """Begin to run it. What runs on this member alone runs as it is."""
+        query = await self.compiled()
+        stream = await self.engine.open(query, self.context)
+        if isinstance(query.runs, CompiledFragment) or self.policy == "fail":
+            return stream
+        if self.policy == "spool":
+            assert isinstance(stream, DistributedStream), "fragments on several members are read as one stream"
+            stream.spool_while_away(self.context.settings["spool_limit"])
+            return stream
+        return RepeatedStream(self, stream, query)
+
+    async def compiled(self) -> CompiledQuery:
+        """The query for the members of this moment, as its policy wants it."""
+        return await self.compile_as(replace(self.terms, lasting=self.policy == "wait"))
+
+    def members_of(self, query: CompiledQuery) -> Sequence[str]:
+        """Those that an attempt runs on."""
+        return tuple(query.runs.members) if isinstance(query.runs, DistributedQuery) else (self.engine.mesh.member,)
+
+    async def alone(self) -> CompiledQuery | None:
+        """The attempt that needs no other member; None: there is none such."""
+        query = await self.compile_as(replace(self.terms, distribution="off"))
+        return None if isinstance(query.runs, DistributedQuery) else query
+
+    def next_context(self) -> ExecutionContext:
+        return replace(self.context, query=self.engine.new_query_id())
+
+
+class Repetition:
+    """What follows when an attempt has failed, as the query's policy says. members: of the first attempt."""
+
+    def __init__(self, query: RepeatableQuery, members: Sequence[str]) -> None:
+        self._query = query
+        self._members = members
+        self._repeats = 0
+
+    async def after(self, error: SqlError, is_wanted: Callable[[], bool] = lambda: True) -> CompiledQuery:
+        """The next attempt; raises the error where there is to be none, QueryCanceled once it is no longer wanted."""
+        if not is_transient(error):
+            raise error
+        self._repeats += 1
+        match self._query.policy:
+            case "local" if self._repeats == 1:
+                alone = await self._query.alone()
+                if alone is None:
+                    raise error
+                self._tell(error, f"it runs again on member {self._query.engine.mesh.member} alone")
+                return alone
+            case "wait":
+                await self._wait(error, is_wanted)
+            case "retry" if self._repeats <= REPEATS_MAX:
+                pass
+            case _:
+                raise error
+        query = await self._query.compiled()
+        self._members = self._query.members_of(query)
+        self._tell(error, f"it runs again on {', '.join(sorted(self._members))}")
+        return query
+
+    def refused(self, error: SqlError) -> SqlError:
+        """The error of a query that cannot run again, since its client has rows of it: it says so, and who is missing."""
+        if not is_transient(error):
+            return error
+        why = (
+            f"Its rows have reached the client, so it does not run again (sluice.fault_policy is {self._query.policy})."
+        )
+        if self._query.policy == "wait":
+            why += " It outlives only data connections between running members, and not those of Spark tasks."
+        missing = absent(self._query.engine.mesh, self._members)
+        when = f" when {', '.join(f'member {member}' for member in missing)} is up again" if missing else ""
+        return SqlError(
+            error.message,
+            detail=f"{error.detail} {why}" if error.detail else why,
+            hint=f"The statement may be repeated{when if self._query.policy == 'wait' else ''}.",
+            sqlstate=error.sqlstate,
+        )
+
+    async def _wait(self, error: SqlError, is_wanted: Callable[[], bool]) -> None:
+        """Until all members of the last attempt are up."""
+        mesh = self._query.engine.mesh
+        if missing := absent(mesh, self._members):
+            self._tell(error, f"it waits for {', '.join(missing)}")
+        while absent(mesh, self._members):
+            if not is_wanted():
+                raise QueryCanceled("canceling statement due to user request")
+            await asyncio.sleep(_LOOK_SECONDS)
+
+    def _tell(self, error: SqlError, what: str) -> None:
+        self._query.context.notice(f"{error.message}; {what}")
+
+
+class RepeatedStream:
+    """A query's rows, whichever attempt gives them (`engine.contracts.executor.BatchStream`). first: the attempt that `stream`
+    is of."""
+
+    def __init__(self, query: RepeatableQuery, stream: BatchStream, first: CompiledQuery) -> None:
+        self._query = query
+        self._stream = stream
+        self._repetition = Repetition(query, query.members_of(first))
+        self._begun = False
+        self._closed = False
+
+    async def next_batch(self) -> pa.RecordBatch | None:
+        while True:
+            try:
+                batch = await self._stream.next_batch()
+            except SqlError as error:
+                if self._closed:
+                    raise
+                if self._begun:
+                    raise self._repetition.refused(error) from error
+                await self._stream.close()
+                following = await self._repetition.after(error, lambda: not self._closed)
+                self._stream = await self._query.engine.open(following, self._query.next_context())
+                if self._closed:
+                    await self._stream.close()
+            else:
+                self._begun = True
+                return batch
+
+    async def close(self) -> None:
+        self._closed = True
+        await self._stream.close()
+
+    def statistics(self) -> Mapping[str, int]:
+        return self._stream.statistics()
+
+
+def is_transient(error: SqlError) -> bool:
+    """Whether it is the loss of a member or of a connection. What ends this session, ends it."""
+    return error.sqlstate in _TRANSIENT and not isinstance(error, FatalError)
+
+
+def absent(mesh: Mesh, wanted: Collection[str]) -> list[str]:
+    """Those of the members that do not run fragments now."""
+    there = {member.id for member in mesh.members() if member.local or member.state == "up"}
+    return sorted(set(wanted) - there)

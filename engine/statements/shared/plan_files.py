@@ -1,0 +1,50 @@
+"""Files of a table in a plan: which a reader reads, and how they are named.
+
+Readers and DuckDB name a file by its absolute path, Spark by a URI, the catalog by its path below the table's folder.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
+from urllib.parse import unquote, urlsplit
+
+from engine.catalog.model.objects import Table
+from engine.plan_ir.expr import Column
+from engine.plan_ir.logical import Node, TableReader
+from engine.plan_ir.rewrite import rewrite_plan
+from engine.planner.optimizer.pruning import narrowed
+from wire.errors import InternalError
+
+
+def only_files(plan: Node, targets: Collection[Column], files: Sequence[str]) -> Node:
+    """The plan with the readers that produce one of `targets` reading these files only."""
+    wanted = {column.id for column in targets}
+
+    def narrow(node: Node) -> Node:
+        if not isinstance(node, TableReader) or not isinstance(node.table, Table):
+            return node
+        if not any(column.id in wanted for column in node.columns):
+            return node
+        return replace(node, table=narrowed(node.table, files))
+
+    return rewrite_plan(plan, narrow)
+
+
+def of_table(table: Table, found: Iterable[str]) -> tuple[str, ...]:
+    """The files that an engine has named, as the table names them and in its order. Raises InternalError for one that is not
+    the table's: it must not be taken for one that is written anew."""
+    named = {unquote(urlsplit(file).path) if file.startswith("file:") else file for file in found}
+    strangers = named.difference(table.files)
+    if strangers:
+        raise InternalError(f'a file that is none of table "{table.name}" was found in it: {min(strangers)}')
+    return tuple(file for file in table.files if file in named)
+
+
+def below(table: Table, file: str) -> str:
+    """A file's path below its table's folder."""
+    return file.removeprefix(table.path.rstrip("/") + "/")
+
+
+def absolute(table: Table, path: str) -> str:
+    return f"{table.path.rstrip('/')}/{path}"

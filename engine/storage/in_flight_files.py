@@ -1,0 +1,153 @@
+"""What this process has written below the folder of tables and the catalog does not name yet: VACUUM's "not an orphan".
+
+Files of statements that run and of transactions that are open, and folders of tables that were created and not committed or
+are temporary. A file counts until a commit has named it, or else for as long as somebody holds its writer or its description:
+too many ways lead to the end of a statement for each of them to say so.
+
+Members do not tell each other what they have under way. Instead each touches its own every few minutes (`Keeper`), so that it
+looks young to everybody, and VACUUM leaves alone what is young. Rejected: to write it into the catalog database, which would
+cost each INSERT a second transaction there; to ask all members, which fails for one that cannot be reached just now.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import weakref
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final, Protocol
+
+from engine.catalog.model.objects import DataFile
+from engine.common.supervised import Supervised
+from engine.storage import disk
+
+#: How often what is under way is touched. VACUUM's least retention (`sluice.vacuum_retention`) is three times as long.
+TOUCH_SECONDS: Final = 300
+
+
+class Writing(Protocol):
+    """A file that is being written."""
+
+    path: Path
+
+
+class Elsewhere(Protocol):
+    """What other processes write for a statement of this member's, which may go on for hours (`StagingArea`)."""
+
+    def paths(self) -> Iterable[Path]:
+        """Files and folders that are there."""
+        ...
+
+
+class Session(Protocol):
+    """A session's catalog."""
+
+    def own_folders(self) -> Collection[str]:
+        """Locations of tables that only this session knows."""
+        ...
+
+    def contested_folders(self) -> Collection[str]:
+        """Locations of tables whose rows this session's open transaction depends on: commits of others may fail it."""
+        ...
+
+
+class Underway:
+    """Thread-safe."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._writing: weakref.WeakSet[Writing] = weakref.WeakSet()
+        self._staged: weakref.WeakValueDictionary[str, DataFile] = weakref.WeakValueDictionary()
+        self._elsewhere: weakref.WeakSet[Elsewhere] = weakref.WeakSet()
+        self._sessions: weakref.WeakSet[Session] = weakref.WeakSet()
+        self._founded: set[str] = set()
+
+    def write(self, file: Writing) -> None:
+        """A file begins to be written."""
+        with self._lock:
+            self._writing.add(file)
+
+    def stage(self, path: Path, file: DataFile) -> None:
+        """A file is written, and described by `file` for as long as anybody may commit it."""
+        with self._lock:
+            self._staged[str(path)] = file
+
+    def watch(self, elsewhere: Elsewhere) -> None:
+        """Files begin to be written elsewhere; they count for as long as somebody holds `elsewhere`."""
+        with self._lock:
+            self._elsewhere.add(elsewhere)
+
+    def named(self, paths: Iterable[Path]) -> None:
+        """Files are the catalog's: a commit has taken place."""
+        with self._lock:
+            for path in paths:
+                self._staged.pop(str(path), None)
+
+    def join(self, session: Session) -> None:
+        with self._lock:
+            self._sessions.add(session)
+
+    @contextmanager
+    def found(self, location: str) -> Iterator[None]:
+        """A table's folder is being made: no session has it yet."""
+        with self._lock:
+            self._founded.add(location)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._founded.remove(location)
+
+    def files(self) -> set[str]:
+        """Absolute paths."""
+        with self._lock:
+            known = {str(file.path) for file in self._writing} | set(self._staged.keys())
+            elsewhere = list(self._elsewhere)
+        return known.union(str(path) for written in elsewhere for path in written.paths())
+
+    def folders(self) -> set[str]:
+        """Locations of tables."""
+        with self._lock:
+            sessions, founded = list(self._sessions), set(self._founded)
+        return founded.union(*(session.own_folders() for session in sessions))
+
+    def contested(self) -> set[str]:
+        """Locations of tables."""
+        with self._lock:
+            sessions = list(self._sessions)
+        return {location for session in sessions for location in session.contested_folders()}
+
+
+UNDERWAY: Final = Underway()
+
+
+class Keeper:
+    """Touches what is under way, in a thread of its own, until it is closed. root: the folder of tables."""
+
+    def __init__(self, root: Path, supervised: Supervised | None = None) -> None:
+        self._root = root
+        self._supervised = supervised or Supervised("keeper")
+        self._closing = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def start(self) -> None:
+        self._thread = threading.Thread(target=self._run, name="sluice-keeper", daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        while not self._closing.wait(self._supervised.pause or TOUCH_SECONDS):
+            self._supervised.attempt(self.touch)
+
+    def touch(self) -> None:
+        paths = [Path(file) for file in UNDERWAY.files()] + [self._root / location for location in UNDERWAY.folders()]
+        for path in paths:
+            # Gone meanwhile: nobody's concern.
+            with contextlib.suppress(OSError):
+                disk.current().touch(path)
+
+    def close(self) -> None:
+        self._closing.set()
+        if self._thread is not None:
+            self._thread.join()

@@ -1,0 +1,63 @@
+"""-infinity of dates and timestamps: DuckDB's is the negative of its infinity, the carrier's is the least integer.
+
+Files of stored tables have DuckDB's (`engine.storage.types`), so it comes out of Spark too, for which it is a day like others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from engine.contracts.output_cast import with_elements
+
+_STORED: Final = {32: pa.int32(), 64: pa.int64()}
+
+
+def with_infinities(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """An engine's batch with -infinity as `wire.types.carriers` has it."""
+    return _with_columns(batch, lambda least: least + 1, lambda least: least)
+
+
+def without_infinities(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """A batch of carriers with -infinity as DuckDB has it."""
+    return _with_columns(batch, lambda least: least, lambda least: least + 1)
+
+
+def _with_columns(batch: pa.RecordBatch, before: Callable[[int], int], after: Callable[[int], int]) -> pa.RecordBatch:
+    for index, field in enumerate(batch.schema):
+        column = batch.column(index)
+        replaced = _within(column, before, after)
+        if replaced is not column:
+            batch = batch.set_column(index, field, replaced)
+    return batch
+
+
+def _within(column: Any, before: Callable[[int], int], after: Callable[[int], int]) -> Any:
+    """The column with the one -infinity in the other's place, also inside arrays and rows."""
+    typ = column.type
+    if pa.types.is_date32(typ) or pa.types.is_timestamp(typ):
+        least = -(2 ** (typ.bit_width - 1))
+        return _replaced(column, before(least), after(least))
+    if pa.types.is_list(typ):
+        values = column.values
+        found = _within(values, before, after)
+        return column if found is values else with_elements(column, found, typ)
+    if pa.types.is_struct(typ):
+        fields = [column.field(index) for index in range(typ.num_fields)]
+        inside = [_within(field, before, after) for field in fields]
+        if all(field is found for field, found in zip(fields, inside, strict=True)):
+            return column
+        return pa.StructArray.from_arrays(inside, fields=list(typ), mask=pc.is_null(column))
+    return column
+
+
+def _replaced(column: Any, before: int, after: int) -> Any:
+    """The column with one value, which nothing but another infinity may be less than, in another's place."""
+    integers = column.view(_STORED[column.type.bit_width])
+    if pc.min(integers).as_py() != before:
+        return column
+    found = pc.equal(integers, pa.scalar(before, integers.type))
+    return pc.if_else(found, pa.scalar(after, integers.type), integers).view(column.type)

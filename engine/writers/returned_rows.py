@@ -1,0 +1,69 @@
+"""RETURNING's rows that Spark's tasks keep on disk until the statement is over: Arrow files in the statement's folder.
+
+They do not go with the job's result, which Spark's driver gathers in its heap. Each task has a file of its own, whose name its
+intents tell, so that what an attempt wrote that failed, or came second, is never read; the folder goes, and they with it.
+"""
+
+from __future__ import annotations
+
+import re
+import uuid
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+import pyarrow as pa
+
+from engine.common.os_errors import kind_of
+from wire.errors import InternalError, IoError
+
+_NAME: Final = re.compile(r"returned-[0-9a-f]{32}\.arrow")
+_OPTIONS: Final = pa.ipc.IpcWriteOptions(compression="lz4")
+
+
+class ReturnedFile:
+    """One task's. folder: the statement's. Blocks on the disk; the file is made with the first row."""
+
+    def __init__(self, folder: Path) -> None:
+        self._path = folder / f"returned-{uuid.uuid4().hex}.arrow"
+        self._stream: pa.RecordBatchFileWriter | None = None
+
+    def write(self, batches: Iterable[pa.RecordBatch]) -> None:
+        """Raises SqlError."""
+        try:
+            for batch in batches:
+                if self._stream is None:
+                    self._stream = pa.ipc.new_file(str(self._path), batch.schema, options=_OPTIONS)
+                self._stream.write_batch(batch)
+        except OSError as error:
+            raise kind_of(error)(f'could not write to "{self._path}": {error.strerror or error}') from error
+
+    def finish(self) -> tuple[str, ...]:
+        """The names to tell."""
+        if self._stream is None:
+            return ()
+        self._stream.close()
+        return (self._path.name,)
+
+    def abandon(self) -> None:
+        """Leave no file."""
+        if self._stream is not None:
+            # It writes a footer, for which there may be no room.
+            with suppress(OSError, pa.ArrowException):
+                self._stream.close()
+        self._path.unlink(missing_ok=True)
+
+
+def read(folder: Path, names: Iterable[str]) -> tuple[pa.RecordBatch, ...]:
+    """All rows of files that were told of. May block for long. Raises IoError."""
+    batches: list[pa.RecordBatch] = []
+    for name in names:
+        if not _NAME.fullmatch(name):
+            raise InternalError(f'a writer has told of a file outside of its folder: "{name}"')
+        try:
+            with pa.OSFile(str(folder / name)) as file, pa.ipc.open_file(file) as reader:
+                batches += (reader.get_batch(number) for number in range(reader.num_record_batches))
+        except (OSError, pa.ArrowInvalid) as error:
+            raise IoError(f'could not read "{folder / name}": {error}') from error
+    return tuple(batches)

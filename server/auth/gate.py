@@ -1,0 +1,245 @@
+"""Who is let in: the rules of authentication, the roles, and what becomes of a client that fits neither.
+
+In PostgreSQL's order: the first rule that fits the connection says how the client proves who it is; it does so; then its name
+has to be that of a role that may log in, and has room for one more connection. A client that fails learns nothing of roles: it
+is asked the same questions under a name that nobody has, by a stand-in that no password satisfies, and is told after `delay`
+seconds. After too many failures its attempts are refused before a password is looked at (`server.auth.login_attempts`). A
+password that comes as it is, is compared with a verifier on a thread of the gate's: nobody else waits for what the verifier
+costs.
+
+While there is no role, whoever a rule trusts is let in under any name. Without an hba file that stays so: the trusted networks
+are this machine's, unless the configuration says otherwise, and whoever may say any name there may say a superuser's.
+
+What is read from files (rules, certificates) is replaced as a whole by a reload; connections go on under what let them in.
+
+Source: PostgreSQL 15, 21 "Client Authentication"; auth.c (ClientAuthentication), miscinit.c (InitializeSessionUserId).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import secrets
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Final, NoReturn, TypeVar
+
+from engine.catalog.model.roles import FOREVER, Role, Roles
+from server.auth.hba import Connection, Rule, default_rules, find
+from server.auth.login_attempts import FailureLimits, LoginAttempts
+from server.pgwire.client_tls import ClientTls
+from server.pgwire.startup import Beginning
+from wire import verifiers
+from wire.dataclass import dataclass
+from wire.errors import InvalidAuthorizationSpecification, InvalidPassword, TooManyConnections
+from wire.pg import messages as m
+from wire.pg.auth import Authentication, CleartextPassword, Md5Password, Scram, Step, Trust, password_failed
+from wire.verifiers import ScramVerifier
+
+log: Final = logging.getLogger(__name__)
+T = TypeVar("T")
+
+_NONCE_BYTES: Final = 18
+_MD5_SALT_BYTES: Final = 4
+#: That compare passwords at once.
+_PASSWORD_THREADS: Final = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Visitor:
+    """A client before it is let in. host, here: addresses of its end and ours, empty where there are none. tls: what it was shown,
+    None in the clear. common_name: of the certificate that it has shown; None is none."""
+
+    beginning: Beginning
+    host: str
+    here: str
+    tls: ClientTls | None = None
+    common_name: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """What is read from files. rules: None without an hba file. trusted: the rules that hold then. delay: seconds from a failed
+    attempt to its answer. failures: how many are borne."""
+
+    rules: Sequence[Rule] | None = None
+    trusted: Sequence[Rule] = default_rules(())
+    tls: ClientTls | None = None
+    delay: float = 0.0
+    failures: FailureLimits = FailureLimits()
+
+
+async def _no_roles() -> Roles:
+    return Roles()
+
+
+class Gate:
+    """See the module's docstring. access: replaced by a reload. roles: the newest ones."""
+
+    def __init__(self, access: Access, roles: Callable[[], Awaitable[Roles]] = _no_roles) -> None:
+        self.access = access
+        self.attempts = LoginAttempts(time.monotonic)
+        self._roles = roles
+        #: Its threads begin with the first password that is compared.
+        self._threads = ThreadPoolExecutor(_PASSWORD_THREADS, "password")
+        self._turns = asyncio.Semaphore(_PASSWORD_THREADS)
+
+    def close(self) -> None:
+        """Let go of its threads, which end with what they compare."""
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+    async def meet(self, visitor: Visitor) -> Authentication:
+        """How a client is to prove who it is. Raises InvalidAuthorizationSpecification where it need not try."""
+        rule, roles = await self._rule(visitor)
+        if rule.method in ("trust", "cert"):
+            return Trust()
+        self._require_attempt(visitor)
+        if rule.method == "password" and visitor.tls is None and rule.kind == "host":
+            raise _password_in_the_clear("Connect with sslmode=require, or have the rule say hostnossl.")
+        return _asking(rule, visitor, roles.named(visitor.beginning.user), roles)
+
+    async def advance(self, visitor: Visitor, machine: Authentication, answer: m.PasswordMessage) -> Step:
+        """The next step of a client's proof. Raises InvalidPassword, InvalidAuthorizationSpecification, ProtocolViolation."""
+        # Many attempts may have begun before the first of them failed.
+        self._require_attempt(visitor)
+        try:
+            if machine.is_costly:
+                step = await self._beside(visitor, machine.receive, answer)
+            else:
+                step = machine.receive(answer)
+        except InvalidPassword:
+            self._note_failure(visitor)
+            raise
+        if isinstance(step[-1], m.AuthenticationOk):
+            self.attempts.succeeded(visitor.host, visitor.beginning.user)
+        return step
+
+    async def _beside(self, visitor: Visitor, call: Callable[..., T], *arguments: Any) -> T:
+        """Call on a thread of the gate's, if no more attempts have failed than are borne when one is free."""
+        async with self._turns:
+            self._require_attempt(visitor)
+            return await asyncio.get_running_loop().run_in_executor(self._threads, call, *arguments)
+
+    def _require_attempt(self, visitor: Visitor) -> None:
+        """Raises InvalidAuthorizationSpecification."""
+        self.attempts.require(visitor.host, visitor.beginning.user, self.access.failures)
+
+    def _note_failure(self, visitor: Visitor) -> None:
+        self.attempts.failed(visitor.host, visitor.beginning.user, self.access.failures)
+
+    async def check(self, visitor: Visitor, password: str | None) -> None:
+        """Whether a client may be believed that can only say its password, and has said it or nothing: one of HTTP.
+
+        Raises InvalidPassword, InvalidAuthorizationSpecification.
+        """
+        rule, roles = await self._rule(visitor)
+        if rule.method in ("trust", "cert"):
+            return
+        user = visitor.beginning.user
+        if visitor.tls is None and (rule.method != "password" or rule.kind == "host"):
+            raise _password_in_the_clear("Connect with https, or have the rule say hostnossl and password.")
+        if not password:
+            raise password_failed(user)
+        self._require_attempt(visitor)
+        kept = _compared(roles.named(user), user, roles)
+        if not await self._beside(visitor, verifiers.proves, kept, user, password):
+            self._note_failure(visitor)
+            raise password_failed(user)
+        self.attempts.succeeded(visitor.host, user)
+
+    async def _rule(self, visitor: Visitor) -> tuple[Rule, Roles]:
+        """The rule that decides, which lets the client try, and the roles that it was found with."""
+        access, roles = self.access, await self._roles()
+        rule = find(access.trusted if access.rules is None else access.rules, _connection(visitor, roles))
+        if rule is None:
+            _refuse("no pg_hba.conf entry for", visitor)
+        if rule.method == "reject":
+            _refuse("pg_hba.conf rejects connection for", visitor)
+        if rule.clientcert:
+            _check_certificate(rule, visitor)
+        return rule, roles
+
+    async def admit(self, visitor: Visitor, connections: Callable[[str], int]) -> bool:
+        """Let a client in that has proved who it is; whether as a superuser. connections: of a user, as of now. Raises
+        InvalidAuthorizationSpecification, TooManyConnections."""
+        roles, user = await self._roles(), visitor.beginning.user
+        role = roles.named(user)
+        if role is None:
+            if roles and self.access.rules is not None:
+                raise InvalidAuthorizationSpecification(f'role "{user}" does not exist')
+            return True
+        if not role.login:
+            raise InvalidAuthorizationSpecification(f'role "{user}" is not permitted to log in')
+        if 0 <= role.connection_limit <= connections(user) and not role.superuser:
+            raise TooManyConnections(f'too many connections for role "{user}"')
+        return role.superuser
+
+
+def _connection(visitor: Visitor, roles: Roles) -> Connection:
+    user, database = visitor.beginning.user, visitor.beginning.database
+    encrypted = visitor.tls is not None
+    return Connection(user, database, visitor.host, visitor.here, encrypted, lambda role: roles.belongs(user, role))
+
+
+def _refuse(why: str, visitor: Visitor) -> NoReturn:
+    user, database = visitor.beginning.user, visitor.beginning.database
+    encryption = "SSL encryption" if visitor.tls is not None else "no encryption"
+    raise InvalidAuthorizationSpecification(
+        f'{why} host "{visitor.host}", user "{user}", database "{database}", {encryption}'
+    )
+
+
+def _password_in_the_clear(hint: str) -> InvalidAuthorizationSpecification:
+    return InvalidAuthorizationSpecification("password in the clear is refused without encryption", hint=hint)
+
+
+def _check_certificate(rule: Rule, visitor: Visitor) -> None:
+    if visitor.common_name is None:
+        raise InvalidAuthorizationSpecification("connection requires a valid client certificate")
+    user = visitor.beginning.user
+    if rule.clientcert == "verify-full" and visitor.common_name != user:
+        if rule.method == "cert":
+            raise InvalidAuthorizationSpecification(f'certificate authentication failed for user "{user}"')
+        if rule.method == "trust":
+            raise InvalidAuthorizationSpecification(f'"trust" authentication failed for user "{user}"')
+        raise password_failed(user)
+
+
+def _asking(rule: Rule, visitor: Visitor, role: Role | None, roles: Roles) -> Authentication:
+    """The machine of a method that asks for a password."""
+    user = visitor.beginning.user
+    kept = _kept(role)
+    if rule.method == "password":
+        return CleartextPassword(user, _compared(role, user, roles))
+    if rule.method == "md5" and kept is not None and verifiers.is_md5(kept):
+        return Md5Password(user, kept, secrets.token_bytes(_MD5_SALT_BYTES))
+    scram = ScramVerifier.read(kept) if kept is not None else None
+    return Scram(
+        user,
+        scram or verifiers.stand_in(user, roles.secret),
+        certificate=visitor.tls.certificate if visitor.tls is not None else None,
+        nonce=secrets.token_urlsafe(_NONCE_BYTES),
+        doomed=scram is None,
+    )
+
+
+def _compared(role: Role | None, user: str, roles: Roles) -> str:
+    """Return the stored password to compare a cleartext password with. For a name that has none it is a stand-in, so that the
+    comparison takes as long as for other names."""
+    return _kept(role) or str(verifiers.stand_in(user, roles.secret))
+
+
+def _kept(role: Role | None) -> str | None:
+    """Return the stored password of a role. Return None if there is none, if it has expired, or if its SCRAM verifier is too
+    costly to check."""
+    if role is None or role.password is None:
+        return None
+    scram = ScramVerifier.read(role.password)
+    if scram is not None and verifiers.is_too_costly(scram):
+        log.warning(
+            "role %r cannot log in: its SCRAM verifier is too costly (ALTER ROLE ... PASSWORD makes another)", role.name
+        )
+        return None
+    until = FOREVER if role.valid_until is None else role.valid_until
+    return role.password if time.time_ns() // 1000 < until else None

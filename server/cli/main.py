@@ -1,0 +1,314 @@
+"""The `sluice` command.
+
+This module imports typer alone; each command imports what it runs. So `sluice --help` and a mistyped flag are answered at once,
+and no command waits for the modules of another.
+"""
+
+from __future__ import annotations
+
+import itertools
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NoReturn, TypeVar
+
+import typer
+
+from server.config.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from server.config.config import Config
+
+T = TypeVar("T")
+#: `engine.catalog.model.objects.FileFormat`: typer reads it when this module is imported, and the engine is not to be imported
+#: then.
+FileFormat = Literal["parquet", "csv", "json"]
+app = typer.Typer(
+    name="sluice",
+    help="A SQL server that any PostgreSQL client can talk to, with Apache Spark as its data pipeline.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+ConfigFile = Annotated[Path | None, typer.Option("--config", help="Configuration file, TOML or YAML.")]
+Listen = Annotated[str | None, typer.Option(help="Where PostgreSQL clients connect [127.0.0.1:5432].")]
+Mesh = Annotated[str | None, typer.Option(help="Where members and Spark tasks connect; given, it makes a cluster.")]
+Console = Annotated[str | None, typer.Option(help="Where the web console is served [127.0.0.1:8432].")]
+Http = Annotated[str | None, typer.Option(help="Where Trino's clients connect, over HTTP; not at all if not given.")]
+Data = Annotated[Path | None, typer.Option(help="Data directory [sluice-data].")]
+SparkMaster = Annotated[str | None, typer.Option(help="The Spark to drive [local[*]].")]
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from server.version import VERSION
+
+        typer.echo(f"sluice {VERSION}")
+        raise typer.Exit
+
+
+@app.callback()
+def _main(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    del version
+
+
+@app.command()
+def serve(
+    config: ConfigFile = None,
+    listen: Listen = None,
+    mesh: Mesh = None,
+    console: Console = None,
+    http: Http = None,
+    data: Data = None,
+    spark_master: SparkMaster = None,
+    log_level: Annotated[str | None, typer.Option(help="debug, info, warning or error [info].")] = None,
+    allow_empty_catalog: Annotated[
+        bool, typer.Option("--allow-empty-catalog", help="Start also where the catalog is lost and tables are there.")
+    ] = False,
+    check: Annotated[bool, typer.Option("--check", help="Validate the configuration and exit.")] = False,
+) -> None:
+    """Run a member in the foreground until SIGTERM or Ctrl-C.
+
+    Needs no configuration. A file is overridden by SLUICE_* environment variables, those by flags.
+    """
+    settings = _load(
+        config,
+        listen=listen,
+        mesh=mesh,
+        console=console,
+        http={"listen": http},
+        data=data,
+        spark={"master": spark_master},
+        log_level=log_level,
+        allow_empty_catalog=allow_empty_catalog or None,
+    )
+    if check:
+        typer.echo(f"ok: {config or 'defaults, environment and flags'}")
+        return
+    from server.member import run
+
+    sys.exit(run(settings))
+
+
+@app.command()
+def demo(
+    scale: Annotated[float, typer.Option(help="TPC-H scale factor; 1 is 6 million rows of lineitem.", min=0.001)] = 0.1,
+    listen: Annotated[str, typer.Option(help="Where PostgreSQL clients connect.")] = "127.0.0.1:5432",
+    data: Annotated[Path, typer.Option(help="Where the data is generated and kept.")] = Path("sluice-demo"),
+    once: Annotated[bool, typer.Option("--once", help="End after the tour instead of serving on.")] = False,
+) -> None:
+    """Generate TPC-H data, start a member over it, take a short tour, and serve until Ctrl-C."""
+    from server.cli.demo import run
+
+    sys.exit(run(scale=scale, listen=listen, data=data, once=once))
+
+
+@app.command()
+def simulate(
+    seed: Annotated[int | None, typer.Option(help="Run this one, twice, and print what happens in it.")] = None,
+    seeds: Annotated[int, typer.Option(help="How many to run.", min=1)] = 1000,
+    first: Annotated[int, typer.Option(help="The first of them.", min=0)] = 0,
+    forever: Annotated[bool, typer.Option("--forever", help="Go on until some fail.")] = False,
+    workers: Annotated[int | None, typer.Option(help="Processes [as many as processors].", min=1)] = None,
+    writes: Annotated[
+        bool, typer.Option("--writes", help="Members that write to the tables of one catalog, on a disk that fails.")
+    ] = False,
+) -> None:
+    """Run whole clusters on a virtual network and clock, with faults, all of it from a seed."""
+    from server.simulation import campaign
+
+    if seed is not None:
+        whole = (campaign.replay_writes if writes else campaign.replay)(seed, typer.echo)
+    else:
+        numbers = itertools.count(first) if forever else range(first, first + seeds)
+        run = campaign.campaign_of_writes if writes else campaign.campaign
+        whole = run(numbers, typer.echo, workers=workers)
+    if not whole:
+        raise typer.Exit(1)
+
+
+@app.command("load")
+def load_files(
+    files: Annotated[
+        list[Path],
+        typer.Argument(help="CSV (also .gz), Parquet or JSON files, folders of them, globs.", show_default=False),
+    ],
+    table: Annotated[str, typer.Option(help="The table, perhaps with its schema: sales.orders.", show_default=False)],
+    create: Annotated[bool, typer.Option("--create", help="Make the table, with the first file's columns.")] = False,
+    file_format: Annotated[
+        FileFormat | None, typer.Option("--format", help="What the files are, where their names do not say it.")
+    ] = None,
+    header: Annotated[
+        bool | None,
+        typer.Option("--header/--no-header", help="CSV: whether the first line has names; found out if not said."),
+    ] = None,
+    delimiter: Annotated[
+        str | None, typer.Option(help="CSV: what is between fields; a comma, in .tsv a tabulator, if not said.")
+    ] = None,
+    null: Annotated[str, typer.Option(help="CSV: how a null is written; as nothing if not said.")] = "",
+    host: Annotated[str, typer.Option(help="The member, or any PostgreSQL.", envvar="PGHOST")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="Its port.", envvar="PGPORT")] = 5432,
+    user: Annotated[str | None, typer.Option(help="Who loads; the login name if not said.", envvar="PGUSER")] = None,
+    dbname: Annotated[str, typer.Option(help="The database.", envvar="PGDATABASE")] = "sluice",
+) -> None:
+    """Load files into a table of a running member: all of them, or nothing.
+
+    Columns of Parquet, JSON and CSV with a header go by their names, other CSV by its order. A password is taken from PGPASSWORD
+    or ~/.pgpass.
+    """
+    import getpass
+
+    import psycopg
+    from rich.console import Console
+
+    from server.cli.load import LoadError, load
+    from server.cli.load_files import Reading
+
+    reading = Reading(file_format, header, delimiter, null)
+    try:
+        with psycopg.connect(host=host, port=port, user=user or getpass.getuser(), dbname=dbname) as connection:
+            loaded = load(connection, table, files, reading, Console(stderr=True), create=create)
+    except psycopg.OperationalError as error:
+        _fail(str(error).strip(), status=1)
+    except LoadError as error:
+        _fail(str(error), status=1)
+    typer.echo(f"{table}: {loaded}")
+
+
+@app.command()
+def backup(
+    target: Annotated[Path, typer.Argument(help="A folder that does not exist yet or is empty.", show_default=False)],
+    config: ConfigFile = None,
+    data: Data = None,
+) -> None:
+    """Copy the catalog and the stored tables' files, while members run: the state of one moment.
+
+    Takes the configuration of a member, for where the catalog and the tables are. Copies neither the configuration nor what
+    foreign tables read.
+    """
+    from engine.catalog.store.backup import back_up
+
+    engine = _load(config, data=data).engine()
+    _tell("backed up", lambda: back_up(engine.catalog_location, engine.tables, target))
+
+
+@app.command()
+def restore(
+    source: Annotated[Path, typer.Argument(help="The folder that sluice backup has written.", show_default=False)],
+    config: ConfigFile = None,
+    data: Data = None,
+) -> None:
+    """Put a backup where the configuration says that catalog and tables are, which must not be there yet.
+
+    Then start the members. The catalog may be another database than before: a SQLite file or PostgreSQL.
+    """
+    from engine.catalog.store import backup as backups
+
+    engine = _load(config, data=data).engine()
+    _tell("restored", lambda: backups.restore(source, engine.catalog_location, engine.tables))
+
+
+def _tell(done: str, work: Callable[[], object]) -> None:
+    from wire.errors import SqlError
+
+    try:
+        result = work()
+    except SqlError as error:
+        _fail("\n".join(part for part in (error.message, error.hint) if part), status=1)
+    typer.echo(f"{done}: {result}")
+
+
+cluster = typer.Typer(help="Several members on this machine, over one catalog and one directory.", no_args_is_help=True)
+app.add_typer(cluster, name="cluster")
+ClusterData = Annotated[Path, typer.Option(help="The cluster's directory; relative paths of tables begin here.")]
+
+
+@cluster.command()
+def up(
+    members: Annotated[int | None, typer.Option(help="Data members [3].", min=1, max=64)] = None,
+    topology: Annotated[
+        Path | None, typer.Option(help="A topology file; its nodes are the data members, its addresses are replaced.")
+    ] = None,
+    lite: Annotated[int, typer.Option(help="Lite members: they take clients and keep no data.", min=0, max=64)] = 0,
+    listen: Annotated[str, typer.Option(help="Where clients reach the first member; the others take free ports.")] = (
+        "127.0.0.1:5432"
+    ),
+    data: ClusterData = Path("sluice-cluster"),
+    lite_routing: Annotated[str, typer.Option(help="What lite members do with queries: refuse or forward.")] = "refuse",
+    spark_master: Annotated[
+        str, typer.Option(help="The Spark that each member drives, once it needs one.")
+    ] = "local[*]",
+    spark_memory: Annotated[str, typer.Option(help="The heap of each member's Spark driver.")] = "1g",
+) -> None:
+    """Start a cluster and return when its members know each other.
+
+    They run until `sluice cluster down`. Each keeps its log and its configuration in a folder of its name.
+    """
+    from server.address import Address
+    from server.cluster.local_cluster import Wanted
+
+    try:
+        address = Address.parse(listen)
+    except ValueError as error:
+        _fail(f"--listen: {error}")
+    if lite_routing not in ("refuse", "forward"):
+        _fail("--lite-routing: expected refuse or forward")
+    if topology is not None and members is not None:
+        _fail("--members: the topology file says which members there are")
+    spark = {"master": spark_master, "driver_memory": spark_memory}
+    wanted = Wanted(members or 3, lite, address, data, lite_routing, spark, topology)
+    _run_cluster(lambda c: c.up(wanted, c.Console(highlight=False)))
+
+
+@cluster.command()
+def status(data: ClusterData = Path("sluice-cluster")) -> None:
+    """Show each member: its addresses, its process, whether it is up. Exit status 1 unless all are."""
+    if not _run_cluster(lambda c: c.status(data, c.Console(highlight=False))):
+        raise typer.Exit(1)
+
+
+@cluster.command()
+def down(
+    data: ClusterData = Path("sluice-cluster"),
+    grace: Annotated[float, typer.Option(help="Seconds that members may take to finish.", min=0)] = 30.0,
+) -> None:
+    """End the cluster's members: they finish what runs, or are killed after a while. Does nothing where none runs."""
+    _run_cluster(lambda c: c.down(data, grace, c.Console(highlight=False)))
+
+
+def _run_cluster(command: Callable[[Any], T]) -> T:
+    """Run a command of `server.cluster.local_cluster`."""
+    from server.cluster import local_cluster as commands
+
+    try:
+        return command(commands)
+    except commands.ClusterError as error:
+        _fail(str(error), status=1)
+
+
+def _load(config: Path | None, **flags: Any) -> Config:
+    from server.config.config import load
+
+    try:
+        return load(config, flags)
+    except ConfigurationError as error:
+        _fail(str(error))
+
+
+def _fail(message: str, status: int = 2) -> NoReturn:
+    for line in message.splitlines():
+        typer.echo(f"sluice: {line}", err=True)
+    raise typer.Exit(status)
+
+
+def main() -> None:
+    app()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Membership and links between members, lite members, and clusters on one machine."""

@@ -1,0 +1,170 @@
+"""Lite members: they accept clients and keep no data, so they run no query over tables themselves.
+
+Such a member either refuses (`sluice.lite_routing = refuse`: the session is here, answers what reads no table, and says
+like a hot standby that it is read-only, so that a driver with several hosts in its URL goes to a data member), or it is a
+door (`forward`): the connection is carried to a data member, byte for byte, from the startup packet on. Suspended portals,
+COPY, notices and the end are then the data member's, whose process id and key the client gets; a cancel request that
+comes to the door is routed by them (`server.cluster.routing`).
+
+The door has looked at the client first (`trust`); the data member sees the door's address and has to trust that one.
+Which way it goes is decided by the startup packet, or the configuration: later there is no way back.
+
+Rejected: forwarding statement by statement. It needs a second session that mirrors the first one's transaction, settings,
+prepared statements and portals, and would be wrong wherever it forgot one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+import struct
+from collections.abc import Mapping
+from typing import Final, cast
+
+from engine.contracts.mesh import MemberInfo, Mesh
+from engine.session.context.initiation import initiators
+from engine.settings.session_settings import SETTINGS
+from server.address import Address
+from server.pgwire.client_stream import WRITE_WINDOW_BYTES, ClientStream
+from wire.errors import CannotConnectNow
+from wire.pg import messages as m
+
+log: Final = logging.getLogger(__name__)
+ROUTING: Final = "sluice.lite_routing"
+#: How long a data member may take to answer before the next one is tried.
+_CONNECT_SECONDS: Final = 5.0
+#: How long either side may take to read what was on its way when the other side ended.
+_CLOSE_SECONDS: Final = 5.0
+
+
+class _Side(asyncio.Protocol):
+    """One of the two sockets of a relay: what it reads, the other writes; it reads no faster than the other can."""
+
+    def __init__(self, closed: asyncio.Event) -> None:
+        self.transport: asyncio.Transport | None = None
+        self.other: _Side | None = None
+        self._closed = closed
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self.transport = cast(asyncio.Transport, transport)
+        self.transport.set_write_buffer_limits(high=WRITE_WINDOW_BYTES)
+
+    def data_received(self, data: bytes) -> None:
+        if (sink := self._other_end()) is not None:
+            sink.write(data)
+
+    def pause_writing(self) -> None:
+        if (source := self._other_end()) is not None:
+            source.pause_reading()
+
+    def resume_writing(self) -> None:
+        if (source := self._other_end()) is not None:
+            source.resume_reading()
+
+    def _other_end(self) -> asyncio.Transport | None:
+        transport = self.other.transport if self.other is not None else None
+        return None if transport is None or transport.is_closing() else transport
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Nothing in the protocol is said into a socket that only one side has closed: the other one ends too, after
+        what was on its way to it."""
+        self._closed.set()
+        if (sink := self._other_end()) is not None:
+            sink.close()
+
+
+class Relay:
+    """One client's connection carried to a data member. `run` returns when both sockets are closed."""
+
+    def __init__(self, client: ClientStream, startup: bytes, members: list[MemberInfo]) -> None:
+        self._client = client
+        self._startup = startup
+        self._members = members
+        self._sides: list[_Side] = []
+        self._closed: list[asyncio.Event] = []
+
+    async def run(self) -> None:
+        """Raises CannotConnectNow where no data member takes the connection; the client can still be told."""
+        far = await self._reach()
+        near = self._side()
+        taken = self._client.hand_over()
+        assert far.transport is not None
+        if taken is None:
+            far.transport.abort()
+            await self._closed[0].wait()
+            return
+        transport, rest = taken
+        near.other, far.other = far, near
+        transport.set_protocol(near)
+        near.connection_made(transport)
+        far.transport.write(self._startup + rest)
+        far.transport.resume_reading()
+        try:
+            await self._ended()
+        finally:
+            self._abort()
+
+    def _side(self) -> _Side:
+        self._closed.append(asyncio.Event())
+        self._sides.append(_Side(self._closed[-1]))
+        return self._sides[-1]
+
+    async def _reach(self) -> _Side:
+        """A connection to the first data member that takes one; it is not read before its other side is there."""
+        side = self._side()
+        for member in self._members:
+            address = Address.parse(member.client)
+            try:
+                async with asyncio.timeout(_CONNECT_SECONDS):
+                    transport, _ = await asyncio.get_running_loop().create_connection(
+                        lambda: side, address.host, address.port
+                    )
+            except (OSError, TimeoutError) as error:
+                log.warning("member %s at %s does not take a client's connection: %s", member.id, address, error)
+                continue
+            transport.pause_reading()
+            transport.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            return side
+        raise CannotConnectNow("no data member can be reached", hint="Connect again when one is up.")
+
+    async def _ended(self) -> None:
+        """Until one side has closed, and then, for a while, until the other has taken what was on its way."""
+        waiting = [asyncio.ensure_future(event.wait()) for event in self._closed]
+        try:
+            await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait(waiting, timeout=_CLOSE_SECONDS)
+        finally:
+            for task in waiting:
+                task.cancel()
+
+    def _abort(self) -> None:
+        for side in self._sides:
+            if side.transport is not None:
+                side.transport.abort()
+
+
+class LiteDoor:
+    """What a lite member does with a new client. mesh: where data members are found. default: the configuration's
+    `sluice.lite_routing`."""
+
+    def __init__(self, mesh: Mesh, default: str) -> None:
+        self._mesh = mesh
+        self._default = default
+
+    def forwards(self, settings: Mapping[str, str]) -> bool:
+        """Whether a client that began with these settings is carried on. Raises InvalidParameterValue."""
+        asked = next((value for name, value in settings.items() if name.lower() == ROUTING), self._default)
+        return SETTINGS[ROUTING].read(asked) == "forward"
+
+    def relay(self, client: ClientStream, startup: m.Startup) -> Relay:
+        """To the data member with the least to do; to the others if it does not answer."""
+        return Relay(client, _packet(startup), sorted(initiators(self._mesh), key=lambda member: member.load))
+
+
+def _packet(startup: m.Startup) -> bytes:
+    """The startup packet as it came; its strings are UTF-8 (`wire.pg.messages.decode_startup`)."""
+    major, minor = startup.protocol
+    words = [word for pair in startup.parameters.items() for word in pair]
+    body = struct.pack("!HH", major, minor) + b"".join(word.encode() + b"\0" for word in words) + b"\0"
+    return struct.pack("!i", len(body) + 4) + body

@@ -1,0 +1,329 @@
+"""`sluice cluster`: several members on this machine, as processes of their own, over one catalog and one directory.
+
+`up` starts them and returns when all answer and know each other; `status` asks each; `down` ends them. The members outlive
+the command: each has its own session, so that nothing that happens to the terminal reaches it, and a log file. What runs is
+written down (`server.cluster.files`) before it is waited for, so that `down` can end whatever an interrupted `up` left.
+
+All ports but the first member's are free ones, chosen before anybody starts and written into the configurations, so that a
+member that is started again is found where it was. With a topology file its nodes are the members, and its addresses are
+replaced by theirs, in a copy: the file is that of the real cluster, tried out on one machine, where its addresses are not.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import field
+from pathlib import Path
+from typing import Any, Final
+
+import psutil
+import psycopg
+from msgspec.structs import replace
+from rich.console import Console
+from rich.table import Table
+
+from engine.common.wildcards import WILDCARDS
+from server.address import Address
+from server.cli.ended_line import ENDED_LINE
+from server.cluster import files
+from server.cluster.files import Cluster, MemberProcess
+from server.cluster.secret import UnusableSecret
+from server.cluster.topology import load_topology
+from server.config.errors import ConfigurationError
+from wire.dataclass import dataclass
+
+_READY_SECONDS: Final = 120.0
+_POLL_SECONDS: Final = 0.1
+_ASK_SECONDS: Final = 3
+_LOG_LINES: Final = 15
+
+
+class ClusterError(Exception):
+    """Why a command failed, in words for the person who gave it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What `up` is to start. lite_routing: refuse or forward. spark: keys of the `spark` section. topology: a file whose
+    nodes are the data members, instead of a number of them."""
+
+    members: int
+    lite: int
+    listen: Address
+    folder: Path
+    lite_routing: str = "refuse"
+    spark: Mapping[str, str] = field(default_factory=dict)
+    topology: Path | None = None
+
+
+# -- up ---------------------------------------------------------------------------------------------------------------
+
+
+def up(wanted: Wanted, console: Console) -> None:
+    """Start a cluster. Raises ClusterError; then nothing of it runs."""
+    folder = wanted.folder.absolute()
+    folder.mkdir(parents=True, exist_ok=True)
+    _require_down(folder)
+    _require_secret(folder)
+    planned = _plan(wanted)
+    topology = None
+    if wanted.topology is not None:
+        topology = files.write_topology(folder, wanted.topology, {member.name: member.mesh for member in planned})
+    started: list[tuple[MemberProcess, subprocess.Popen[bytes]]] = []
+    try:
+        for member in planned:
+            seeds = [other.mesh for other in planned if other is not member]
+            spark = {"start": "lazy", **wanted.spark}
+            config = files.configure(folder, member, seeds, spark, wanted.lite_routing, topology)
+            process = _start(folder, member, config)
+            started.append((replace(member, pid=process.pid, started=files.started_at(process.pid)), process))
+            files.write(folder, Cluster(tuple(member for member, _ in started)))
+        _wait_ready(folder, started)
+    except BaseException:
+        _kill([process.pid for _, process in started])
+        for _, process in started:
+            process.wait()
+        files.remove(folder)
+        raise
+    _tell_started(console, [member for member, _ in started], wanted.folder)
+
+
+def _require_down(folder: Path) -> None:
+    cluster = _read(folder)
+    if cluster is not None and any(files.process_of(member) for member in cluster.members):
+        raise ClusterError(f"a cluster runs in {folder} already; end it with: sluice cluster down --data {folder}")
+
+
+def _require_secret(folder: Path) -> None:
+    try:
+        files.secret(folder)
+    except UnusableSecret as error:
+        raise ClusterError(str(error)) from None
+
+
+def _read(folder: Path) -> Cluster | None:
+    try:
+        return files.read(folder)
+    except ValueError as error:
+        raise ClusterError(str(error)) from None
+
+
+def _plan(wanted: Wanted) -> list[MemberProcess]:
+    """Names, roles and addresses of all members."""
+    names = [(name, "data") for name in _data_members(wanted)] + [(f"l{n}", "lite") for n in range(1, wanted.lite + 1)]
+    if len({name for name, _ in names}) < len(names):
+        raise ClusterError(f"{wanted.topology}: a node has the name of a lite member: {names[-1][0]}")
+    ports = _free_ports(3 * len(names))
+    planned: list[MemberProcess] = []
+    for name, role in names:
+        listen = Address(wanted.listen.host, next(ports)) if planned or not wanted.listen.port else wanted.listen
+        mesh, console = (str(Address("127.0.0.1", next(ports))) for _ in range(2))
+        planned.append(MemberProcess(name, role, str(listen), mesh, console))
+    return planned
+
+
+def _data_members(wanted: Wanted) -> Sequence[str]:
+    if wanted.topology is None:
+        return [f"m{n}" for n in range(1, wanted.members + 1)]
+    try:
+        return list(load_topology(wanted.topology).members)
+    except ConfigurationError as error:
+        raise ClusterError(str(error)) from None
+
+
+def _free_ports(count: int) -> Iterator[int]:
+    """Ports that nobody listens on, all different: all are held until the last one is found."""
+    with ExitStack() as held:
+        probes = [held.enter_context(socket.socket()) for _ in range(count)]
+        for probe in probes:
+            probe.bind(("127.0.0.1", 0))
+        ports = [int(probe.getsockname()[1]) for probe in probes]
+    return iter(ports)
+
+
+def _start(folder: Path, member: MemberProcess, config: Path) -> subprocess.Popen[bytes]:
+    """The caller's SLUICE_* variables are not for every member alike."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("SLUICE_")}
+    with files.log_of(folder, member).open("wb") as log:
+        return subprocess.Popen(
+            [sys.executable, "-m", "server.cli.main", "serve", "--config", str(config)],
+            stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True, env=environment,
+        )  # fmt: skip
+
+
+def _wait_ready(folder: Path, started: Sequence[tuple[MemberProcess, subprocess.Popen[bytes]]]) -> None:
+    """Until every member takes clients and has all others as its peers. Raises ClusterError."""
+    everybody = {member.name for member, _ in started}
+    waiting = dict.fromkeys(everybody, "no answer yet")
+    end = time.monotonic() + _READY_SECONDS
+    while True:
+        for member, process in started:
+            if process.poll() is not None:
+                raise ClusterError(
+                    f"member {member.name} ended with status {process.returncode}:\n{_last_lines(folder, member)}"
+                )
+            if member.name in waiting:
+                _note(waiting, member, everybody)
+        if not waiting:
+            return
+        if time.monotonic() > end:
+            name, why = next(iter(waiting.items()))
+            member = next(m for m, _ in started if m.name == name)
+            raise ClusterError(f"member {name} is not ready: {why}\n{_last_lines(folder, member)}")
+        time.sleep(_POLL_SECONDS)
+
+
+def _note(waiting: dict[str, str], member: MemberProcess, everybody: set[str]) -> None:
+    try:
+        known = peers(member)
+    except psycopg.Error as error:
+        waiting[member.name] = str(error).strip()
+        return
+    missing = everybody - {name for name, state in known.items() if state == "up"}
+    if missing:
+        waiting[member.name] = f"it does not reach {', '.join(sorted(missing))}"
+    else:
+        del waiting[member.name]
+
+
+def peers(member: MemberProcess) -> dict[str, str]:
+    """The members that this one knows, itself included, by their state. Raises psycopg.Error."""
+    address = _reachable(member.listen)
+    with psycopg.connect(
+        host=address.host, port=address.port, user="sluice", dbname="sluice", connect_timeout=_ASK_SECONDS,
+        options="-c sluice.lite_routing=refuse -c statement_timeout=3s", autocommit=True, sslmode="disable",
+    ) as connection:  # fmt: skip
+        rows: list[tuple[Any, ...]] = connection.execute("select id, state from sluice.members").fetchall()
+    return {str(name): str(state) for name, state in rows}
+
+
+def _reachable(listen: str) -> Address:
+    address = Address.parse(listen)
+    return Address(WILDCARDS.get(address.host, address.host), address.port)
+
+
+def _last_lines(folder: Path, member: MemberProcess) -> str:
+    path = files.log_of(folder, member)
+    lines = path.read_text(errors="replace").splitlines()[-_LOG_LINES:] if path.exists() else []
+    return "\n".join([*(f"  {line}" for line in lines), f"(from {path})"])
+
+
+def _tell_started(console: Console, members: Sequence[MemberProcess], folder: Path) -> None:
+    console.print(_table([(member, "up") for member in members]))
+    first = _reachable(members[0].listen)
+    hosts = ",".join(str(_reachable(member.listen)) for member in members)
+    console.print(f"psql -h {first.host} -p {first.port} -U me sluice", soft_wrap=True)
+    if len(members) > 1:
+        console.print(f"or any of them: postgresql://me@{hosts}/sluice?target_session_attrs=read-write", soft_wrap=True)
+    console.print(f"sluice cluster down --data {folder}", soft_wrap=True)
+
+
+# -- status -----------------------------------------------------------------------------------------------------------
+
+
+def status(folder: Path, console: Console) -> bool:
+    """Print what each member is doing; whether all are up."""
+    cluster = _read(folder.absolute())
+    if cluster is None:
+        console.print(f"no cluster runs in {folder}")
+        return False
+    states = [(member, _state(member, len(cluster.members))) for member in cluster.members]
+    console.print(_table(states))
+    return all(state == "up" for _, state in states)
+
+
+def _state(member: MemberProcess, count: int) -> str:
+    if files.process_of(member) is None:
+        return "ended"
+    try:
+        known = peers(member)
+    except psycopg.Error:
+        return "does not answer"
+    up_there = sum(state == "up" for state in known.values())
+    own = known.get(member.name, "up")
+    return own if up_there == count or own != "up" else f"reaches {up_there} of {count}"
+
+
+def _table(rows: Sequence[tuple[MemberProcess, str]]) -> Table:
+    table = Table(box=None, pad_edge=False)
+    for heading in ("member", "role", "pid", "clients", "mesh", "console", "state"):
+        table.add_column(heading, overflow="fold")
+    for member, state in rows:
+        table.add_row(member.name, member.role, str(member.pid), member.listen, member.mesh, member.console, state)
+    return table
+
+
+# -- down -------------------------------------------------------------------------------------------------------------
+
+
+def down(folder: Path, grace: float, console: Console) -> None:
+    """End all members: ask them to finish, wait for `grace` seconds, and kill what is left. Raises ClusterError, when all have
+    ended, for those that did not end in order."""
+    folder = folder.absolute()
+    cluster = _read(folder)
+    if cluster is None:
+        console.print(f"no cluster runs in {folder}")
+        return
+    found = {member: files.process_of(member) for member in cluster.members}
+    running = [process for process in found.values() if process is not None]
+    families = [relative for process in running for relative in _family(process.pid)]
+    asked = {member: _log_size(folder, member) for member, process in found.items() if process is not None}
+    for process in running:
+        with suppress(psutil.NoSuchProcess):
+            process.send_signal(signal.SIGTERM)
+    _, alive = psutil.wait_procs(running, timeout=grace)
+    families += [relative for process in alive for relative in _family(process.pid)]
+    for process in (*alive, *families):
+        with suppress(psutil.NoSuchProcess):
+            process.kill()
+    psutil.wait_procs(alive)
+    files.remove(folder)
+    console.print(f"{len(running)} members ended" + (f", {len(alive)} of them by force" if alive else ""))
+    forced = {process.pid for process in alive}
+    failed = [m for m, size in asked.items() if m.pid not in forced and not _ended_in_order(folder, m, size)]
+    if failed:
+        told = "\n".join(
+            f"member {member.name} did not end in order:\n{_last_lines(folder, member)}" for member in failed
+        )
+        raise ClusterError(told)
+
+
+def _log_size(folder: Path, member: MemberProcess) -> int:
+    path = files.log_of(folder, member)
+    return path.stat().st_size if path.exists() else 0
+
+
+def _ended_in_order(folder: Path, member: MemberProcess, size: int) -> bool:
+    """size: of its log when it was asked to end."""
+    path = files.log_of(folder, member)
+    if not path.exists():
+        return False
+    with path.open(errors="replace") as log:
+        log.seek(size)
+        return any(line.strip() == ENDED_LINE for line in log)
+
+
+def _family(leader: int) -> list[psutil.Process]:
+    """What a member started (Spark's JVM, its workers): the rest of its session."""
+    return [process for process in psutil.process_iter() if process.pid != leader and _session(process.pid) == leader]
+
+
+def _session(pid: int) -> int:
+    try:
+        return os.getsid(pid)
+    except ProcessLookupError:
+        return -1
+
+
+def _kill(leaders: Sequence[int]) -> None:
+    """Kill children of this process with all that they started: each leads a process group of its own."""
+    for leader in leaders:
+        with suppress(ProcessLookupError):
+            os.killpg(leader, signal.SIGKILL)

@@ -1,0 +1,114 @@
+"""What members pass on to each other about their clients: cancellations that reached the wrong member.
+
+`ServerMesh` is the mesh that the engine is given: it takes out the server's own messages (numbers 80 and up) and hands on the
+rest. `CancelRouter` sends and receives cancellations (`server.cursors.cursor_routing`: movements of cursors). Nobody answers:
+the protocol does not tell the client whether its cancel request met anything, and a call of `pg_cancel_backend` learns only
+that it could be sent.
+
+Rejected: asking all members. The process id names the member (`server.pgwire.cancel`), so that a cancellation is one message, and
+one that nobody is meant by is none.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+import threading
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from engine.contracts.mesh import Handler, MemberInfo, Mesh
+from server.pgwire.cancel import SessionRegistry, canceled_by_user, names_member, shut_down
+from wire.mesh.control_messages import CancelBackend, CancelRequest, ControlMessage
+
+#: How long another thread waits for the loop to send its message.
+_HAND_OVER_SECONDS: Final = 5.0
+
+
+def _nobody(_member: str, _message: ControlMessage, _body: bytes) -> None: ...
+
+
+def _not_lost(_member: str) -> None: ...
+
+
+class ServerMesh:
+    """`engine.contracts.mesh.Mesh` over a link, without the messages that `take` claims for the server."""
+
+    def __init__(self, link: Mesh) -> None:
+        self._link = link
+        self._taken: dict[type[ControlMessage], Handler] = {}
+        self._on_lost_first: list[Callable[[str], None]] = []
+        self._on_message: Handler = _nobody
+        self._on_lost: Callable[[str], None] = _not_lost
+        link.listen(self._receive, self._lost)
+
+    @property
+    def member(self) -> str:
+        return self._link.member
+
+    def members(self) -> Sequence[MemberInfo]:
+        return self._link.members()
+
+    def send(self, member: str, message: ControlMessage, body: bytes = b"") -> bool:
+        return self._link.send(member, message, body)
+
+    def listen(self, on_message: Handler, on_lost: Callable[[str], None]) -> None:
+        self._on_message, self._on_lost = on_message, on_lost
+
+    def take(self, kind: type[ControlMessage], handler: Handler) -> None:
+        """Have messages of this class given to `handler`."""
+        self._taken[kind] = handler
+
+    def watch(self, on_lost: Callable[[str], None]) -> None:
+        """Have `on_lost` told, too, of members that are lost; it must not raise."""
+        self._on_lost_first.append(on_lost)
+
+    def _receive(self, member: str, message: ControlMessage, body: bytes) -> None:
+        handler = self._taken.get(type(message))
+        if handler is not None:
+            handler(member, message, body)
+        else:
+            self._on_message(member, message, body)
+
+    def _lost(self, member: str) -> None:
+        for on_lost in self._on_lost_first:
+            on_lost(member)
+        self._on_lost(member)
+
+
+class CancelRouter:
+    """`server.pgwire.cancel.Elsewhere` over the mesh. Made on the loop's thread."""
+
+    def __init__(self, mesh: ServerMesh, registry: SessionRegistry) -> None:
+        self._mesh = mesh
+        self._registry = registry
+        self._loop = asyncio.get_running_loop()
+        self._thread = threading.get_ident()
+        registry.elsewhere = self
+        mesh.take(CancelRequest, self._receive)
+        mesh.take(CancelBackend, self._receive)
+
+    def cancel_request(self, pid: int, key: bytes) -> bool:
+        return self._tell(pid, CancelRequest(pid, key))
+
+    def interrupt(self, pid: int, *, terminate: bool) -> bool:
+        return self._tell(pid, CancelBackend(pid, terminate))
+
+    def _tell(self, pid: int, message: ControlMessage) -> bool:
+        if threading.get_ident() == self._thread:
+            return self._send(pid, message)
+        done: concurrent.futures.Future[bool] = concurrent.futures.Future()
+        self._loop.call_soon_threadsafe(lambda: done.set_result(self._send(pid, message)))
+        return done.result(_HAND_OVER_SECONDS)
+
+    def _send(self, pid: int, message: ControlMessage) -> bool:
+        meant = [m.id for m in self._mesh.members() if not m.local and names_member(pid, m.id)]
+        return True in [self._mesh.send(member, message) for member in meant]
+
+    def _receive(self, _member: str, message: ControlMessage, _body: bytes) -> None:
+        """Only sessions of this member are meant: nothing is passed on twice."""
+        match message:
+            case CancelRequest(pid, key):
+                self._registry.cancel_request_here(pid, key)
+            case CancelBackend(pid, terminate):
+                self._registry.interrupt_here(pid, shut_down() if terminate else canceled_by_user())

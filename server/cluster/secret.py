@@ -1,0 +1,75 @@
+"""The cluster's secret where nobody has given one: a file that the first member makes and all who share its folder read.
+
+Neighbours: `server.config.config` says when a member needs a secret, `server.cluster.files` keeps that of a local cluster,
+`wire.mesh.control_channel` proves that both ends know it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import stat
+from pathlib import Path
+from typing import Final
+
+from engine.storage.durable import sync
+
+_BYTES: Final = 32
+_FILE_MODE: Final = 0o600
+_OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
+#: In the member's own folder (`engine.config.EngineConfig.private`).
+NAME: Final = "cluster-secret"
+
+
+class UnusableSecret(ValueError):
+    """A secret's file that cannot be used, in words for the operator."""
+
+
+def first_line(path: Path) -> bytes:
+    """A file's first line, without blanks around it. Raises UnusableSecret where the file cannot be read."""
+    try:
+        return path.read_bytes().partition(b"\n")[0].strip()
+    except OSError as error:
+        raise UnusableSecret(f"cannot read {path}: {error.strerror}") from None
+
+
+def read_or_make(path: Path) -> bytes:
+    """The secret in a file of this member's user, made at the first call. Blocks on the disk.
+
+    The file comes into being whole: whoever starts at the same time over the same folder reads what the first has written.
+    Raises UnusableSecret where others than the file's owner may read or write it, or where it is empty or unreadable.
+    """
+    if not path.exists():
+        _make(path)
+    try:
+        mode = path.stat().st_mode
+    except OSError as error:
+        raise UnusableSecret(f"cannot read {path}: {error.strerror}") from None
+    if mode & _OTHERS:
+        raise UnusableSecret(
+            f"{path} has group or world access: the secret in it may be known to others. "
+            "Remove the file on all members, so that a new one is made, or, if nobody has read it, run: chmod 600"
+        )
+    secret = first_line(path)
+    if not secret:
+        raise UnusableSecret(f"{path} has no secret in its first line; remove the file, so that a new one is made")
+    return secret
+
+
+def _make(path: Path) -> None:
+    """Write a new secret beside the path and give it that name, unless another process was first."""
+    draft = path.with_name(f"{path.name}.{secrets.token_hex(8)}")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _FILE_MODE), "w") as file:
+            file.write(secrets.token_hex(_BYTES) + "\n")
+        sync(draft)
+        try:
+            with contextlib.suppress(FileExistsError):
+                os.link(draft, path)
+        finally:
+            draft.unlink()
+        sync(path.parent)
+    except OSError as error:
+        raise UnusableSecret(f"cannot write {path}: {error.strerror}") from None

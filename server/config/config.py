@@ -1,0 +1,621 @@
+"""A member's configuration: a file (TOML or YAML), then SLUICE_* environment variables, then command-line flags.
+
+Later sources win, key by key. Everything has a default, so a member runs without any. A mistake names its key, where it
+came from and, for a file, the line.
+
+    listen = "127.0.0.1:5432"
+    data = "/srv/lake"
+    [spark]
+    master = "spark://host:7077"
+    conf = { "spark.executor.memory" = "4g" }
+    [settings]
+    TimeZone = "Europe/Paris"
+
+As environment: SLUICE_LISTEN, SLUICE_SPARK__MASTER (two underscores go down a level).
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import tomllib
+from collections.abc import Mapping
+from ipaddress import IPv4Network, IPv6Network
+from pathlib import Path
+from typing import Annotated, Any, Final, Literal
+
+import yaml
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from engine.catalog.store.store import URL_SCHEMES
+from engine.common.wildcards import WILDCARDS
+from engine.config import PRIVATE, EngineConfig
+from engine.config import SparkConfig as EngineSparkConfig
+from engine.exchange.mesh_tls import MeshTls, MeshTlsError, TlsFiles
+from engine.lakes.iceberg import Catalog
+from engine.lakes.stores import Store
+from engine.plan_ir.topology import Topology
+from engine.settings.session_settings import SETTINGS
+from server.address import Address, is_loopback
+from server.auth import hba
+from server.auth.gate import Access
+from server.auth.login_attempts import FailureLimits
+from server.cluster import secret as cluster_secret
+from server.config.errors import AccessError, ConfigurationError
+from server.pgwire.client_tls import ClientTls, ClientTlsError, ClientTlsFiles, MinimumVersion
+from wire.dataclass import dataclass
+from wire.errors import SqlError
+
+_PREFIX: Final = "SLUICE_"
+_LOOPBACK: Final[list[IPv4Network | IPv6Network]] = [IPv4Network("127.0.0.0/8"), IPv6Network("::1/128")]
+
+
+def _is_address(text: str) -> str:
+    Address.parse(text)
+    return text
+
+
+def _secret_in(file: Path) -> bytes:
+    try:
+        return cluster_secret.first_line(file)
+    except cluster_secret.UnusableSecret as error:
+        raise ValueError(f"secret_file: {error}") from None
+
+
+def _is_memory(text: str) -> str:
+    if not re.fullmatch(r"\d+(\.\d+)?\s*[kKmMgGtT][bB]?", text):
+        raise ValueError("expected a size with its unit, as in 1g or 512MB")
+    return text
+
+
+def _bytes_of(memory: str) -> int:
+    """The bytes of a size that `_is_memory` lets through."""
+    number, unit = re.findall(r"[\d.]+|[a-z]", memory.lower())[:2]
+    return int(float(number) * 1024 ** " kmgt".index(unit))
+
+
+HostPort = Annotated[str, AfterValidator(_is_address)]
+Memory = Annotated[str, AfterValidator(_is_memory)]
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, validate_default=True)
+
+
+class SparkSection(_Section):
+    """The Spark that this member drives."""
+
+    master: str = Field("local[*]", description="local[N], spark://host:port, yarn, k8s://...")
+    driver_memory: Memory = Field("1g", description="heap of the driver's JVM")
+    start: Literal["eager", "lazy"] = Field(
+        "eager", description="with the member, or with the first query that needs it"
+    )
+    conf: dict[str, str] = Field(default_factory=dict, description="further spark.* settings")
+
+    @model_validator(mode="after")
+    def _names(self) -> SparkSection:
+        for name in self.conf:
+            if not name.startswith("spark."):
+                raise ValueError(f'conf: "{name}" does not begin with "spark."')
+        return self
+
+
+class LocalSection(_Section):
+    """The in-process engine."""
+
+    threads: int = Field(2, ge=1, le=1024)
+    memory: Memory = Field("2GB", description="DuckDB's memory limit")
+
+
+class TablesSection(_Section):
+    """Stored tables."""
+
+    compact_after: int = Field(
+        64, ge=0, le=100_000, description="small files that make a table be compacted in the background; 0: never"
+    )
+    small_file_mb: int = Field(16, ge=1, le=128, description="files below are small")
+
+
+class StoreSection(_Section):
+    """An object store (S3) that foreign tables may lie in."""
+
+    buckets: list[str] = Field(min_length=1, description="the buckets that are in it; no other may be read")
+    endpoint: str | None = Field(None, pattern="^https?://", description="URL; Amazon's if not given")
+    region: str | None = None
+    key: str | None = Field(None, description="access key; what the process's environment has if not given")
+    secret: str | None = Field(None, repr=False, description="its secret")
+    secret_file: Path | None = Field(None, description="a file whose first line is the secret")
+
+    @model_validator(mode="after")
+    def _fits(self) -> StoreSection:
+        if self.secret and self.secret_file:
+            raise ValueError("secret_file: secret is given too; expected one of them")
+        if (self.key is None) != (self.known_secret() is None):
+            raise ValueError("key: expected both key and secret (or secret_file), or neither")
+        return self
+
+    def known_secret(self) -> str | None:
+        """Raises ValueError when its file cannot be read."""
+        return self.secret if self.secret_file is None else _secret_in(self.secret_file).decode()
+
+
+class CatalogSection(_Section):
+    """A catalog of Iceberg tables, as pyiceberg knows them."""
+
+    type: Literal["sql", "rest", "hive", "glue", "dynamodb"]
+    uri: str | None = Field(None, repr=False, description="where it is; may have a password in it")
+    warehouse: str | None = None
+    properties: dict[str, str] = Field(default_factory=dict, repr=False, description="further pyiceberg properties")
+
+    def known(self) -> dict[str, str]:
+        """pyiceberg's properties."""
+        given = {"type": self.type, "uri": self.uri, "warehouse": self.warehouse}
+        return {**self.properties, **{name: value for name, value in given.items() if value is not None}}
+
+
+class ClientTlsSection(_Section):
+    """TLS for clients."""
+
+    certificate: Path = Field(description="PEM: what clients are shown, with the authorities between it and theirs")
+    key: Path = Field(description="PEM: the certificate's key, without a passphrase")
+    client_ca: Path | None = Field(
+        None, description="PEM: who signs clients' certificates; they are asked for none else"
+    )
+    min_version: MinimumVersion = Field("1.2", description="the oldest TLS that is spoken: 1.2 or 1.3")
+
+    def files(self) -> ClientTlsFiles:
+        authority = str(self.client_ca.absolute()) if self.client_ca is not None else None
+        return ClientTlsFiles(str(self.certificate.absolute()), str(self.key.absolute()), authority, self.min_version)
+
+
+class HttpSection(_Section):
+    """Trino's client protocol over HTTP."""
+
+    listen: HostPort | None = Field(None, description="where Trino's clients connect; not at all if not given")
+    rows_max: int = Field(1_000_000, ge=0, description="rows that one result may have; 0: any number")
+    abandoned_after: float = Field(
+        300.0, ge=1, le=86_400, description="seconds without a request until a client is taken for gone"
+    )
+
+
+class TlsSection(_Section):
+    """TLS between members: all three files, or no section."""
+
+    certificate: Path = Field(description="PEM: this member's certificate, which carries its name (SAN DNS:<member>)")
+    key: Path = Field(description="PEM: the certificate's key, without a passphrase")
+    authority: Path = Field(description="PEM: who signs the certificates of the cluster's members, and of nobody else")
+
+    def files(self) -> TlsFiles:
+        paths = (self.certificate, self.key, self.authority)
+        return TlsFiles(*(str(path.absolute()) for path in paths))
+
+
+class ClusterSection(_Section):
+    """The other members, and what this one tells them."""
+
+    name: str = Field("sluice", pattern=r"^[^\x00-\x1f\x7f]{1,63}$", description="the same for all members")
+    seeds: list[HostPort] = Field(default_factory=list, description="mesh addresses of members to join")
+    secret: str = Field(
+        "", repr=False, description="the same for all members; who does not know it is refused; made if not given"
+    )
+    secret_file: Path | None = Field(None, description="a file whose first line is the secret")
+    role: Literal["data", "lite"] = Field("data", description="data: initiates and runs queries; lite: takes clients")
+    advertise: HostPort | None = Field(
+        None, description="where others reach the mesh port; where it listens if not given"
+    )
+    advertise_client: HostPort | None = Field(None, description="where clients reach this member, for others to know")
+    topology: Path | None = Field(None, description="YAML: which files which members hold, where data may flow")
+    tls: TlsSection | None = Field(None, description="certificates; in the clear if not given")
+    heartbeat: float = Field(1.0, ge=0.01, le=3600, description="seconds from one sign of life to the next")
+    failure_after: float = Field(5.0, gt=0, le=86_400, description="seconds without a byte until a member is lost")
+    forget_after: float = Field(60.0, gt=0, description="seconds until a member that is lost is no longer shown")
+    drain_seconds: float = Field(10.0, ge=0, le=86_400, description="how long what runs may go on when the member ends")
+
+    @model_validator(mode="after")
+    def _fits(self) -> ClusterSection:
+        if self.failure_after < 2 * self.heartbeat:
+            raise ValueError("failure_after: expected twice the heartbeat at least, or every delay is a failure")
+        if self.secret and self.secret_file:
+            raise ValueError("secret_file: secret is given too; expected one of them")
+        if self.secret_file and not self.secret_bytes():
+            raise ValueError(f"secret_file: {self.secret_file} has no secret in its first line")
+        return self
+
+    def secret_bytes(self) -> bytes:
+        """The secret. Raises ValueError when its file cannot be read."""
+        return self.secret.encode() if self.secret_file is None else _secret_in(self.secret_file)
+
+
+class Config(_Section):
+    """A member's configuration; see the module's docstring."""
+
+    listen: HostPort = Field("127.0.0.1:5432", description="where PostgreSQL clients connect")
+    mesh: HostPort = Field(
+        "127.0.0.1:7432", description="where members and Spark tasks connect; open if there is a cluster"
+    )
+    console: HostPort = Field("127.0.0.1:8432", description="where the web console is served")
+    http: HttpSection = HttpSection()
+    data: Path = Field(Path("sluice-data"), description="data directory: catalog, spool, relative paths of tables")
+    base: Path | None = Field(None, description="where relative paths of tables begin; the data directory if not given")
+    catalog: str | None = Field(
+        None, description="SQLite file or postgresql:// URL that members share; the member's own if not given"
+    )
+    allow_empty_catalog: bool = Field(
+        False, description="start also where the catalog is empty and the folder of tables holds rows"
+    )
+    roots: list[Path] = Field(default_factory=list, description="folders that tables must lie in; empty: any")
+    copy_roots: list[Path] = Field(
+        default_factory=list, description="folders that files of COPY must lie in; empty: `files` in the data directory"
+    )
+    trust: list[IPv4Network | IPv6Network] = Field(
+        _LOOPBACK,
+        description="without hba_file: networks whose clients need no password; others do",
+    )
+    hba_file: Path | None = Field(
+        None, description="who may connect from where, and how it is proved, as in pg_hba.conf"
+    )
+    auth_delay: float = Field(0.5, ge=0, le=3600, description="seconds until a client that failed to log in is told so")
+    auth_failures_address_max: int = Field(
+        30, ge=0, le=100_000, description="failed logins from one address that are borne within a minute; 0: any number"
+    )
+    auth_failures_role_max: int = Field(
+        100, ge=0, le=100_000, description="failed logins as one role that are borne within a minute; 0: any number"
+    )
+    tls: ClientTlsSection | None = Field(None, description="TLS for clients; in the clear alone if not given")
+    member: str = Field("m1", pattern=r"^[A-Za-z0-9_.-]{1,63}$", description="this member's name")
+    max_connections: int = Field(500, ge=1, le=100_000)
+    superuser_reserved_connections: int = Field(3, ge=0, description="how many of max_connections are for superusers")
+    client_input_mb: int = Field(
+        512, ge=1, le=1 << 20, description="MB that all clients may have sent of messages that have not arrived whole"
+    )
+    client_output_mb: int = Field(
+        64, ge=1, le=1 << 20, description="MB of encoded rows that are held for all clients before pages become smaller"
+    )
+    authentication_timeout: float = Field(60.0, gt=0, description="seconds a client may take to log in")
+    fragment_threads: int = Field(4, ge=1, le=1024)
+    operation_threads: int = Field(2, ge=1, le=1024)
+    memory: Memory = Field(
+        "4GB", description="what the process may take; long statements that would take more are refused"
+    )
+    log_level: str = Field("info", pattern="^(debug|info|warning|error)$")
+    spark: SparkSection = SparkSection()
+    local: LocalSection = LocalSection()
+    tables: TablesSection = TablesSection()
+    cluster: ClusterSection = ClusterSection()
+    catalogs: dict[str, CatalogSection] = Field(
+        default_factory=dict, description="catalogs of Iceberg tables, by names of your own"
+    )
+    stores: dict[str, StoreSection] = Field(default_factory=dict, description="object stores, by names of your own")
+    settings: dict[str, str] = Field(default_factory=dict, description="defaults of session settings")
+
+    @model_validator(mode="after")
+    def _session_settings(self) -> Config:
+        for name, value in self.settings.items():
+            row = SETTINGS.get(name.lower())
+            if row is None:
+                raise ValueError(f'settings: unrecognized configuration parameter "{name}"')
+            try:
+                row.read(value)
+            except SqlError as error:
+                raise ValueError(f"settings: {error.message}") from None
+        return self
+
+    @model_validator(mode="after")
+    def _room_for_all(self) -> Config:
+        if self.superuser_reserved_connections >= self.max_connections:
+            reserved, most = self.superuser_reserved_connections, self.max_connections
+            raise ValueError(
+                f"superuser_reserved_connections: expected fewer than max_connections ({most}), not {reserved}"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _one_store_a_bucket(self) -> Config:
+        owners: dict[str, str] = {}
+        for name, store in self.stores.items():
+            for bucket in store.buckets:
+                if owners.setdefault(bucket, name) != name:
+                    raise ValueError(f'stores: bucket "{bucket}" is in two stores, {owners[bucket]} and {name}')
+        return self
+
+    @property
+    def in_cluster(self) -> bool:
+        """Whether there are other members or may be some, so that this one listens for them. One is alone that is told nothing
+        of them: neither where they are, nor what they prove, nor where they find it (`mesh`)."""
+        cluster = self.cluster
+        told = (
+            cluster.seeds
+            or cluster.secret
+            or cluster.secret_file
+            or cluster.advertise
+            or cluster.topology
+            or cluster.tls
+        )
+        return bool(told) or cluster.role == "lite" or "mesh" in self.model_fields_set
+
+    @property
+    def made_secret(self) -> Path:
+        """The file that stores the cluster's secret when the configuration gives none."""
+        return self.data / PRIVATE / cluster_secret.NAME
+
+    def mesh_secret(self) -> bytes:
+        """Return the secret that members prove to each other to know: the configured one, else the one that this member has
+        generated or generates now. Blocks on the disk. Raises ValueError for a file that cannot be used."""
+        return self.cluster.secret_bytes() or cluster_secret.read_or_make(self.made_secret)
+
+    @model_validator(mode="after")
+    def _cluster_secret(self) -> Config:
+        """Require the cluster's secret of a member that joins others, even on the same machine."""
+        if self.cluster.seeds and not self.knows_secret:
+            raise ValueError(f"cluster.secret: {_unknown_secret(self.cluster.seeds[0])}")
+        return self
+
+    @property
+    def knows_secret(self) -> bool:
+        """Whether a secret is given, or has been made by who uses this data directory."""
+        return bool(self.cluster.secret_bytes()) or self.made_secret.exists()
+
+    @model_validator(mode="after")
+    def _cluster_address(self) -> Config:
+        """Members on other machines have to find this one: for control connections, and for what they send it."""
+        far = next((seed for seed in self.cluster.seeds if not is_loopback(Address.parse(seed).host)), None)
+        told = self.cluster.advertise or self.mesh
+        if far is not None and is_loopback(Address.parse(told).host):
+            raise ValueError(
+                f"cluster.advertise: expected an address that {far} can reach; {told} is this machine's loopback interface"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _cluster_tls(self) -> Config:
+        try:
+            self.mesh_tls()
+        except MeshTlsError as error:
+            raise ValueError(f"cluster.tls.{error}") from None
+        return self
+
+    @model_validator(mode="after")
+    def _access(self) -> Config:
+        if self.hba_file is not None and "trust" in self.model_fields_set:
+            raise ValueError("trust: hba_file is given too, which says whom to trust; expected one of them")
+        try:
+            self.access()
+        except AccessError as error:
+            raise ValueError(str(error)) from None
+        return self
+
+    def access(self) -> Access:
+        """What decides who is let in. Blocks on the file system; raises AccessError."""
+        try:
+            tls = ClientTls.read(self.tls.files()) if self.tls is not None else None
+            rules = hba.read(self.hba_file) if self.hba_file is not None else None
+        except ClientTlsError as error:
+            raise AccessError(f"tls.{error}") from None
+        except hba.HbaError as error:
+            raise AccessError(f"hba_file: {error}") from None
+        failures = FailureLimits(self.auth_failures_address_max, self.auth_failures_role_max)
+        return Access(rules, hba.default_rules(self.trust), tls, self.auth_delay, failures)
+
+    def mesh_tls(self) -> MeshTls | None:
+        """What this member speaks to others with. Blocks on the file system; raises MeshTlsError."""
+        return MeshTls(self.cluster.tls.files(), self.member) if self.cluster.tls is not None else None
+
+    def topology(self) -> Topology | None:
+        """What the topology file says, if there is one. Blocks on the file system; raises ConfigurationError."""
+        from server.cluster.topology import load_topology  # it reads addresses as this module does
+
+        return load_topology(self.cluster.topology) if self.cluster.topology else None
+
+    def engine(self) -> EngineConfig:
+        """The engine's part. Raises as `topology`."""
+        return EngineConfig(
+            data=self.data.absolute(),
+            base=self.base.absolute() if self.base else None,
+            catalog=_catalog(self.catalog),
+            allow_empty_catalog=self.allow_empty_catalog,
+            member=self.member,
+            role=self.cluster.role,
+            roots=tuple(root.absolute() for root in self.roots),
+            copy_roots=tuple(root.absolute() for root in self.copy_roots),
+            fragment_threads=self.fragment_threads,
+            operation_threads=self.operation_threads,
+            local_threads=self.local.threads,
+            local_memory=self.local.memory,
+            memory_bytes=_bytes_of(self.memory),
+            spark=EngineSparkConfig(self.spark.master, self.spark.driver_memory, self.spark.conf, self.spark.start),
+            compact_after=self.tables.compact_after,
+            small_file_bytes=self.tables.small_file_mb << 20,
+            settings={**self.settings, "max_connections": str(self.max_connections)},
+            topology=self.topology(),
+            stores=tuple(
+                Store(name, tuple(s.buckets), s.endpoint, s.region, s.key, s.known_secret())
+                for name, s in self.stores.items()
+            ),
+            catalogs=tuple(Catalog(name, section.known()) for name, section in self.catalogs.items()),
+        )
+
+
+def _catalog(location: str | None) -> str | None:
+    if location is None or location.startswith(URL_SCHEMES):
+        return location
+    return str(Path(location).absolute())
+
+
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """Values by key path, with the words that tell where one came from."""
+
+    values: Mapping[str, Any]
+    name: str
+    text: str = ""
+
+    def place(self, path: tuple[str, ...]) -> str:
+        line = _line_of(self.text, path)
+        return f"{self.name}, line {line}" if line else self.name
+
+
+def load(
+    path: Path | None = None, flags: Mapping[str, Any] | None = None, environment: Mapping[str, str] | None = None
+) -> Config:
+    """The configuration from its three sources. `flags`: nested values, None where a flag was not given.
+
+    Raises ConfigurationError.
+    """
+    sources = [_from_flags(flags or {}), _from_environment(os.environ if environment is None else environment)]
+    if path is not None:
+        sources.append(_from_file(path))
+    merged: dict[str, Any] = {}
+    for source in reversed(sources):
+        merged = _merge(merged, source.values)
+    try:
+        config = Config.model_validate(merged)
+    except ValidationError as error:
+        raise ConfigurationError("\n".join(_tell(e, sources) for e in error.errors())) from None
+    if (topology := config.topology()) is not None:
+        _check_topology(config, topology)
+    return config
+
+
+def _unknown_secret(address: str) -> str:
+    """Return the message for a member that would join the one at `address` without knowing the cluster's secret: what to do."""
+    return (
+        f"expected the secret of the cluster, as members prove to {address} that they know it; give the same one to all members: "
+        f"cluster.secret_file, with a file made by `openssl rand -hex 32`, or the one that the first member has made in its data "
+        f"directory (.sluice/{cluster_secret.NAME})"
+    )
+
+
+def _check_topology(config: Config, topology: Topology) -> None:
+    """Whether this member can be what the topology says of it. Raises ConfigurationError."""
+    path = config.cluster.topology
+    other = next((node for node in topology.nodes if node.name != config.member), None)
+    if other is not None and not config.knows_secret:
+        raise ConfigurationError(f"{path}: cluster.secret: {_unknown_secret(other.address)}")
+    if config.member not in topology.members:
+        return
+    node = topology.node(config.member)
+    if node.physical and config.cluster.role == "lite":
+        raise ConfigurationError(f"{path}: node {node.name} has physical sources, but is a lite member (cluster.role)")
+    told = Address.parse(config.cluster.advertise or config.mesh)
+    if told.port and told.host not in WILDCARDS and told != Address.parse(node.address):
+        raise ConfigurationError(
+            f"{path}: node {node.name} has the address {node.address}, but tells the others {told} "
+            "(cluster.advertise, else mesh)"
+        )
+
+
+def _merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
+    merged = dict(base)
+    for key, value in over.items():
+        both = isinstance(value, Mapping) and isinstance(merged.get(key), Mapping)
+        merged[key] = _merge(merged[key], value) if both else value
+    return merged
+
+
+def _from_flags(flags: Mapping[str, Any]) -> _Source:
+    def given(values: Mapping[str, Any]) -> dict[str, Any]:
+        nested = {k: given(v) if isinstance(v, Mapping) else v for k, v in values.items() if v is not None}
+        return {k: v for k, v in nested.items() if v != {}}
+
+    return _Source(given(flags), "command line")
+
+
+def _from_environment(environment: Mapping[str, str]) -> _Source:
+    values: dict[str, Any] = {}
+    for name, value in environment.items():
+        if not name.startswith(_PREFIX):
+            continue
+        *parents, key = name[len(_PREFIX) :].lower().split("__")
+        level = values
+        for parent in parents:
+            level = level.setdefault(parent, {})
+        level[key] = _split(key, value)
+    return _Source(values, "environment")
+
+
+def _split(key: str, value: str) -> str | list[str]:
+    """Lists in one variable: folders as in PATH, networks and seeds by commas."""
+    if key in ("roots", "copy_roots"):
+        return value.split(os.pathsep)
+    return (
+        [part.strip() for part in value.split(",") if part.strip()] if key in ("trust", "seeds", "buckets") else value
+    )
+
+
+def _from_file(path: Path) -> _Source:
+    try:
+        text = path.read_text()
+        values = yaml.safe_load(text) if path.suffix in (".yaml", ".yml") else tomllib.loads(text)
+    except OSError as error:
+        raise ConfigurationError(f"cannot read {path}: {error.strerror}") from None
+    except RecursionError:
+        raise ConfigurationError(f"{path}: values are nested too deeply") from None
+    except (ValueError, yaml.YAMLError) as error:
+        # Also what is no UTF-8, and a date that is none.
+        raise ConfigurationError(f"{path}: {error}") from None
+    if values is None:
+        values = {}
+    if not isinstance(values, dict):
+        raise ConfigurationError(f"{path}: expected keys and values")
+    return _Source(values, str(path), text)
+
+
+def _tell(error: Any, sources: list[_Source]) -> str:
+    """One mistake in words: the key, what is wrong, where it was said."""
+    path = tuple(str(part) for part in error["loc"])
+    message = str(error["msg"]).removeprefix("Value error, ")
+    if error["type"] == "extra_forbidden":
+        message = "there is no such key"
+    if not path or path in (("spark",), ("cluster",)):
+        path, message = _place_in(path, message)
+    key = ".".join(path)
+    given = next((s for s in sources if _value_at(s.values, path) is not None), None)
+    found = None if given is None else _value_at(given.values, path)
+    # A whole section may have a secret in it.
+    told = error["type"] != "extra_forbidden" and not _is_secret(path) and not isinstance(found, Mapping)
+    value = f" (given: {found!r})" if given and told else ""
+    place = f"{given.place(path)}: " if given else ""
+    return f"{place}{key}: {message}{value}"
+
+
+def _is_secret(path: tuple[str, ...]) -> bool:
+    return path[-1:] == ("secret",) or (path[:1] == ("catalogs",) and path[-1:] != ("type",))
+
+
+def _place_in(section: tuple[str, ...], message: str) -> tuple[tuple[str, ...], str]:
+    """What a check of a whole section says: `key: what`, or `key: ... "name" ...` of a name below it."""
+    key, found, rest = message.partition(": ")
+    if not found:
+        return section, message
+    if '"' in rest:
+        return (*section, key, rest.split('"')[1]), rest
+    return (*section, *key.split(".")), rest
+
+
+def _value_at(values: Any, path: tuple[str, ...]) -> Any:
+    for part in path:
+        if isinstance(values, list) and part.isdecimal() and int(part) < len(values):
+            values = values[int(part)]
+        elif isinstance(values, Mapping) and part in values:
+            values = values[part]
+        else:
+            return None
+    return values
+
+
+def _line_of(text: str, path: tuple[str, ...]) -> int | None:
+    """The line where a file says `path`: that of its last key, below its section's header (TOML) or key (YAML)."""
+    lines = text.splitlines()
+    keys = [part for part in path if not part.isdecimal()]
+    if not lines or not keys:
+        return None
+    start = 0
+    for depth, key in enumerate(keys):
+        quoted = rf"""["']?{re.escape(key)}["']?"""
+        header = re.escape(".".join(keys[: depth + 1]))
+        pattern = re.compile(rf"^\s*(?:\[{header}\]|{quoted}\s*[:=])|[{{,]\s*{quoted}\s*=")
+        found = next((i for i in range(start, len(lines)) if pattern.search(lines[i])), None)
+        if found is None:
+            return start + 1 if depth else None
+        start = found
+    return start + 1

@@ -1,0 +1,11 @@
+"""Errors of the configuration, apart from `server.config.config`, so that a module that catches them need not import pydantic."""
+
+from __future__ import annotations
+
+
+class ConfigurationError(Exception):
+    """The configuration has mistakes; the message has a line for each, ready to print."""
+
+
+class AccessError(Exception):
+    """Certificates or rules have mistakes; the message begins with the key."""

@@ -1,0 +1,1 @@
+"""Portals and cursors, of this member's sessions and of other members'."""

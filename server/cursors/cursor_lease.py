@@ -1,0 +1,77 @@
+"""Work that is done in a session while its own client says nothing: cursors of it that other sessions move.
+
+A session's portals are used by one task at a time. Its own task is that one, but for the time in which it waits for its client
+between two commands; then one visitor may do something, and a command that arrives meanwhile waits until it has. Who comes
+while the session works, or while there is a visitor, is sent away (55006) rather than kept waiting: a cursor that two use
+at once is a mistake of theirs, and a queue would hide it.
+
+Rejected: giving the work to the session's own task. It waits for its socket there, and would have to be woken and put back for
+every page; and an interrupt that is meant for the visitor would reach the session.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine
+from typing import Any, TypeVar
+
+from engine.common.shielded import stopped
+from wire.errors import ObjectInUse, QueryCanceled, SqlError
+
+T = TypeVar("T")
+
+
+class Visits:
+    """See the module's docstring. All methods are called on the loop's thread.
+
+    welcome: whether the session waits for its client between two commands; the session says so.
+    """
+
+    def __init__(self) -> None:
+        self.welcome = False
+        self._task: asyncio.Task[Any] | None = None
+        self._cause: SqlError | None = None
+
+    @property
+    def under_way(self) -> bool:
+        return self._task is not None
+
+    async def run(self, work: Coroutine[Any, Any, T]) -> T:
+        """Do `work`, which has cleaned up after itself when this returns, also where the caller is cancelled.
+
+        Raises ObjectInUse if the session is at work, and the cause with which it has ended the visit.
+        """
+        if not self.welcome or self._task is not None:
+            work.close()
+            raise ObjectInUse("the session that has the cursor is using it", hint="Fetch again when it is idle.")
+        self._cause = None
+        task: asyncio.Task[T] = asyncio.get_running_loop().create_task(work)
+        self._task = task
+        task.add_done_callback(self._over)
+        try:
+            return await task
+        except asyncio.CancelledError:
+            if self._cause is not None:
+                raise self._cause from None
+            raise
+
+    def _over(self, _task: asyncio.Task[Any]) -> None:
+        self._task = None
+
+    async def over(self) -> None:
+        """Wait until a visitor has gone. Whoever interrupts the session meanwhile interrupts the visitor."""
+        task = self._task
+        if task is None:
+            return
+        try:
+            await asyncio.wait([task])
+        except asyncio.CancelledError:
+            await self.end(QueryCanceled("canceling statement because the session that has the cursor was interrupted"))
+            raise
+
+    async def end(self, cause: SqlError) -> None:
+        """Send a visitor away: it is told `cause`. Returns when it has gone."""
+        task = self._task
+        if task is not None:
+            self._cause = cause
+            await stopped(task)

@@ -1,0 +1,96 @@
+"""Pages of a cursor between members: taken from a movement, as bytes, and back; and the columns that they have.
+
+A page is bounded by bytes and not by rows alone, so that neither member holds more of a wide row's FETCH ALL than that. Its
+bytes are an Arrow IPC stream: it has its own schema, since the dimensions of arrays are known only from the rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import pyarrow as pa
+
+from engine.common.sql_type import SqlType
+from engine.contracts.sessions import ResultColumn
+from server.cursors.cursor import Run
+from wire.dataclass import dataclass
+from wire.errors import ConnectionFailure, ProgramLimitExceeded
+from wire.mesh.control_channel import BODY_BYTES_MAX
+from wire.mesh.cursor_columns import ColumnType, CursorColumn
+from wire.types.carriers import NumericScale
+from wire.types.user_types import type_heard, type_told
+
+#: However large a page is asked for: heartbeats and cancels wait behind it on the members' connection.
+PAGE_BYTES_MAX: Final = 4 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """passed: how many rows. body: the rows as bytes, empty if there are none. last: whether the movement is over."""
+
+    passed: int
+    body: bytes
+    last: bool
+
+
+async def take_page(run: Run, page_bytes: int) -> Page:
+    """The next rows of a movement, up to about `page_bytes` of them. Raises ProgramLimitExceeded for one that is too large."""
+    left = min(page_bytes, PAGE_BYTES_MAX)
+    batches: list[pa.RecordBatch] = []
+    while left > 0 and not run.over and (batch := await run.next_batch(left)) is not None:
+        batches.append(batch)
+        left -= max(batch.nbytes, 1)
+    return Page(sum(batch.num_rows for batch in batches), _encoded(batches), run.over)
+
+
+def _encoded(batches: Sequence[pa.RecordBatch]) -> bytes:
+    if not batches:
+        return b""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, batches[0].schema) as writer:
+        for batch in batches:
+            writer.write_batch(batch)
+    body = sink.getvalue()
+    if body.size > BODY_BYTES_MAX:
+        raise ProgramLimitExceeded(
+            f"a page of {body.size} bytes is too large to be passed on between members",
+            detail=f"At most {BODY_BYTES_MAX} bytes can be, and a page has at least one row.",
+            hint="Fetch it in the session that the cursor was declared in.",
+        )
+    return bytes(body)
+
+
+def page_rows(body: bytes) -> list[pa.RecordBatch]:
+    """The rows of a page, as they were taken. Raises ConnectionFailure for bytes that are none."""
+    if not body:
+        return []
+    try:
+        with pa.ipc.open_stream(pa.py_buffer(body)) as reader:
+            batches = [batch for batch in reader if batch.num_rows]
+        for batch in batches:
+            batch.validate()
+    except (pa.ArrowException, OSError, EOFError) as error:
+        raise ConnectionFailure("a member sent a page that cannot be read", detail=str(error)) from error
+    return batches
+
+
+def described(columns: Sequence[ResultColumn]) -> list[CursorColumn]:
+    """Columns as they are told to another member."""
+    return [CursorColumn(c.name, _told(c.type), c.table_oid, c.attribute) for c in columns]
+
+
+def _told(typ: SqlType) -> ColumnType:
+    fields = tuple((name, _told(field)) for name, field in typ.fields)
+    return ColumnType(type_told(typ.pg), typ.typmod, typ.precision, typ.scale, typ.display.value, typ.minimum, fields)
+
+
+def result_columns(columns: Sequence[CursorColumn]) -> tuple[ResultColumn, ...]:
+    """Columns as another member told them. Raises KeyError or ValueError for a type that is unknown here."""
+    return tuple(ResultColumn(c.name, _type(c.type), c.table_oid, c.attribute) for c in columns)
+
+
+def _type(said: ColumnType) -> SqlType:
+    fields = tuple((name, _type(field)) for name, field in said.fields)
+    display = NumericScale(said.display)
+    return SqlType(type_heard(said.type), said.typmod, said.precision, said.scale, display, said.minimum, fields)

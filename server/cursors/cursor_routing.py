@@ -1,0 +1,185 @@
+"""Movements of cursors carried between members: questions with their answers, each found again by its request's number.
+
+One object a member, for both ends. As the one that asks it is `server.cursors.remote_cursors.Asking`; as the initiator it has a
+task for each question, which visits the session that has the cursor (`server.cursors.initiator_cursors`). A question to this
+member itself goes the same way, without a connection.
+
+Deadlines are the asking session's: its statement_timeout, cancel requests and its client's leaving interrupt the wait, here
+and now, whatever the other member does; the initiator is told that nobody waits (`CursorAbandoned`). It has no deadline of its
+own, since it cannot know of the client's; what it works on for a member that is lost, it gives up.
+
+Rejected: carrying rows over a data connection with credits. A page is asked for by a client and is small; a stream would make
+the initiator produce ahead of a client that may never ask again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from typing import Final
+
+from engine.runtime.requests import Requests
+from server.cluster.routing import ServerMesh
+from server.cursors.initiator_cursors import Asked, InitiatorCursors, Question, Unsettled
+from server.cursors.remote_cursors import Numbered
+from server.pgwire.cancel import SessionRegistry
+from wire.errors import InternalError, SerializationFailure, SqlError
+from wire.mesh.control_messages import (
+    CloseCursor,
+    ControlMessage,
+    CursorAbandoned,
+    CursorClosed,
+    CursorDescribed,
+    CursorMoved,
+    CursorRefused,
+    CursorSettled,
+    DescribeCursor,
+    MoveCursor,
+)
+from wire.mesh.error_fields import fields_of, told
+
+log: Final = logging.getLogger(__name__)
+_QUESTIONS: Final = (DescribeCursor, MoveCursor, CloseCursor)
+_ANSWERS: Final = (CursorDescribed, CursorMoved, CursorClosed, CursorRefused)
+_WORDS: Final = (CursorSettled, CursorAbandoned)
+#: Letters of each part of an error: more than anybody reads, and less than a message holds.
+_WORDS_MAX: Final = 4000
+_UNFORESEEN: Final = "internal error; the log of the member that has the cursor has the details"
+
+Answer = tuple[ControlMessage, bytes]
+
+
+class CursorRouter:
+    """See the module's docstring. Made and used on the loop's thread."""
+
+    def __init__(self, mesh: ServerMesh, registry: SessionRegistry) -> None:
+        self._mesh = mesh
+        self._cursors = InitiatorCursors(registry)
+        self._loop = asyncio.get_running_loop()
+        self._questions: Requests[Answer] = Requests(_lost)
+        self._serving: dict[Asked, asyncio.Task[None]] = {}
+        self._unsettled = Unsettled()
+        registry.far_cursors = self
+        for kind in (*_QUESTIONS, *_ANSWERS, *_WORDS):
+            mesh.take(kind, self._receive)
+        mesh.watch(self._lost)
+
+    def statistics(self) -> Mapping[str, int]:
+        """Questions that wait for their answer, that are worked on here, and answers whose rows are on their way."""
+        return {"asked": len(self._questions), "served": len(self._serving), "unsettled": len(self._unsettled)}
+
+    # -- who asks (`server.cursors.remote_cursors.Asking`) ------------------------------------------------------------------
+
+    def knows(self, member: str) -> bool:
+        return any(info.id == member for info in self._mesh.members())
+
+    async def ask(self, member: str, message: Numbered) -> tuple[int, ControlMessage, bytes]:
+        with self._questions.open(member) as request:
+            try:
+                if not self._tell(member, message(request.number)):
+                    raise _unreachable(member)
+                answer, body = await request.answer
+            except asyncio.CancelledError:
+                self.abandon(member, request.number)
+                raise
+        if isinstance(answer, CursorRefused):
+            raise told(answer.sqlstate, answer.message, answer.detail, answer.hint, answer.fields)
+        return request.number, answer, body
+
+    def settle(self, member: str, request: int) -> None:
+        self._tell(member, CursorSettled(request))
+
+    def abandon(self, member: str, request: int) -> None:
+        self._tell(member, CursorAbandoned(request))
+
+    def _tell(self, member: str, message: ControlMessage, body: bytes = b"") -> bool:
+        if member != self._mesh.member:
+            return self._mesh.send(member, message, body)
+        self._loop.call_soon(self._receive, member, message, body)
+        return True
+
+    # -- what arrives --------------------------------------------------------------------------------------------
+
+    def _receive(self, member: str, message: ControlMessage, body: bytes) -> None:
+        match message:
+            case DescribeCursor() | MoveCursor() | CloseCursor():
+                self._serve(member, message)
+            case CursorDescribed(request) | CursorMoved(request) | CursorClosed(request) | CursorRefused(request):
+                self._questions.answer(member, request, (message, body))
+            case CursorSettled(request):
+                self._unsettled.settle((member, request))
+            case CursorAbandoned(request):
+                self._give_up((member, request))
+
+    def _lost(self, member: str) -> None:
+        self._questions.member_lost(member)
+        for asked in [asked for asked in self._serving if asked[0] == member]:
+            self._give_up(asked)
+        self._unsettled.lost(member)
+
+    # -- the initiator -------------------------------------------------------------------------------------------
+
+    def _serve(self, member: str, question: Question) -> None:
+        asked = member, question.request
+        if asked in self._serving:
+            log.warning("member %s asked twice with request %d", *asked)
+            return
+        task = self._serving[asked] = self._loop.create_task(self._answer(member, question))
+        task.add_done_callback(lambda _task: self._serving.pop(asked))
+
+    def _give_up(self, asked: Asked) -> None:
+        """Nobody waits for this any more: what is at work is stopped, what has moved is broken."""
+        task = self._serving.get(asked)
+        if task is not None:
+            task.cancel()
+        self._unsettled.abandon(asked)
+
+    async def _answer(self, member: str, question: Question) -> None:
+        try:
+            answer, body = await self._work(member, question)
+        except SqlError as error:
+            answer, body = _refusal(question, error), b""
+        except Exception:
+            log.exception("a cursor could not be moved for member %s by an error of our own", member)
+            answer, body = _refusal(question, InternalError(_UNFORESEEN)), b""
+        if not self._tell(member, answer, body):
+            self._unsettled.abandon((member, question.request))
+
+    async def _work(self, member: str, question: Question) -> Answer:
+        match question:
+            case DescribeCursor():
+                return self._cursors.describe(question)
+            case CloseCursor():
+                await self._cursors.close(question)
+                return CursorClosed(question.request), b""
+            case MoveCursor():
+                answer, body, portal = await self._cursors.move(question)
+                self._unsettled.add((member, question.request), portal)
+                return answer, body
+
+    async def close(self) -> None:
+        """End what is at work for others. The member's own sessions have ended."""
+        for task in list(self._serving.values()):
+            task.cancel()
+        if self._serving:
+            await asyncio.wait(list(self._serving.values()))
+
+
+def _refusal(question: Question, error: SqlError) -> CursorRefused:
+    message, detail, hint = ((text or "")[:_WORDS_MAX] for text in (error.message, error.detail, error.hint))
+    return CursorRefused(question.request, error.sqlstate, message, detail, hint, fields_of(error))
+
+
+def _unreachable(member: str) -> SerializationFailure:
+    return SerializationFailure(
+        f"could not reach member {member}, which has the cursor",
+        hint="The statement may be repeated; if the member does not come back, its cursors are gone.",
+    )
+
+
+def _lost(member: str) -> SerializationFailure:
+    return SerializationFailure(
+        f"could not complete the statement: member {member}, which has the cursor, was lost",
+        hint="If the member has ended, its cursors have too: the transaction may be repeated.",
+    )

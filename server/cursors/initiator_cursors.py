@@ -1,0 +1,111 @@
+"""Cursors of this member's sessions, moved by other sessions: the initiator's part of `server.cursors.remote_cursors`.
+
+A cursor is found by its query's id, and only for the user and database that it belongs to: for anybody else it does not exist.
+It is moved as a visitor of the session that has it (`server.cursors.cursor_lease`), outside of that session's transaction: an
+error breaks the cursor, and nothing else of the session. What it held is released at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+from server.cursors.cursor_pages import Page, described, take_page
+from server.cursors.portal import Portal
+from server.pgwire.cancel import Interruptible, SessionRegistry
+from server.pgwire.commands import Commands
+from server.pgwire.transaction import Block
+from wire.errors import InvalidCursorName, ObjectInUse, ObjectNotInPrerequisiteState
+from wire.mesh.control_messages import CloseCursor, CursorDescribed, CursorMoved, DescribeCursor, MoveCursor
+from wire.mesh.cursor_columns import encode_columns
+
+Question = DescribeCursor | MoveCursor | CloseCursor
+#: Who asked, and the number of the request.
+Asked = tuple[str, int]
+
+
+class InitiatorCursors:
+    """See the module's docstring. Every method raises SqlError."""
+
+    def __init__(self, registry: SessionRegistry) -> None:
+        self._registry = registry
+
+    def _find(self, question: Question) -> tuple[Interruptible, Commands, Portal]:
+        for session in self._registry:
+            commands = session.commands_of(question.user, question.database)
+            portal = commands.portals.find_query(question.query) if commands is not None else None
+            if commands is not None and portal is not None:
+                return session, commands, portal
+        raise InvalidCursorName(f'cursor "{question.query}" does not exist')
+
+    def describe(self, question: DescribeCursor) -> tuple[CursorDescribed, bytes]:
+        _, _, portal = self._find(question)
+        columns = encode_columns(described(portal.columns or ()))
+        return CursorDescribed(question.request, portal.binary), columns
+
+    async def move(self, question: MoveCursor) -> tuple[CursorMoved, bytes, Portal]:
+        """The answer, and the portal that has moved."""
+        session, commands, portal = self._find(question)
+        try:
+            page = await session.visits.run(_moved(commands, portal, question))
+        except asyncio.CancelledError:
+            # Also where it came as the page was ready.
+            portal.fail()
+            raise
+        return CursorMoved(question.request, page.passed, portal.running.position, page.last), page.body, portal
+
+    async def close(self, question: CloseCursor) -> None:
+        session, commands, portal = self._find(question)
+        await session.visits.run(commands.portals.close(portal.name))
+
+
+async def _moved(commands: Commands, portal: Portal, question: MoveCursor) -> Page:
+    if commands.block.block is Block.FAILED and not portal.held:
+        raise ObjectNotInPrerequisiteState(f'cursor "{question.query}" cannot be used: its transaction has failed')
+    portal.require_runnable()
+    if question.position not in (None, portal.running.position):
+        raise ObjectInUse(f'cursor "{question.query}" was moved by another session in between')
+    try:
+        return await _movement(portal, question)
+    except BaseException:
+        # Where it stands is not known any more, and nobody will ask it for anything else.
+        portal.fail()
+        await portal.close()
+        raise
+
+
+async def _movement(portal: Portal, question: MoveCursor) -> Page:
+    cursor = portal.running
+    if not question.rows:
+        return Page(await cursor.move(question.direction, question.count), b"", last=True)
+    return await take_page(await cursor.fetch(question.direction, question.count), question.page_bytes)
+
+
+class Unsettled:
+    """Movements whose rows are on their way, by who asked for them. Pure.
+
+    A cursor that has moved for somebody who did not get the rows is broken: going on would skip them.
+    """
+
+    def __init__(self) -> None:
+        self._portals: dict[Asked, Portal] = {}
+
+    def __len__(self) -> int:
+        return len(self._portals)
+
+    def add(self, key: Asked, portal: Portal) -> None:
+        self._portals[key] = portal
+
+    def settle(self, key: Asked) -> None:
+        """The rows have arrived."""
+        self._portals.pop(key, None)
+
+    def abandon(self, key: Asked) -> None:
+        """They never will; no such movement is no error."""
+        portal = self._portals.pop(key, None)
+        if portal is not None:
+            portal.fail()
+
+    def lost(self, member: str) -> None:
+        """So it is with all that this member asked for."""
+        for key in [key for key in self._portals if key[0] == member]:
+            self.abandon(key)

@@ -1,0 +1,182 @@
+"""Portals: statements with arguments, run as far as their client asked, and the table of a session's portals.
+
+A portal of the protocol (Bind) and a SQL cursor (DECLARE) are the same object and share their names, so that FETCH works
+on one and Execute on the other. Each has an execution of its own, so that any number may be suspended in one session.
+It ends with its transaction or with the savepoint it was made under; WITH HOLD, it is read out at COMMIT and stays.
+"""
+
+from __future__ import annotations
+
+import enum
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+
+from engine.contracts.executor import QueryId
+from engine.contracts.sessions import CursorState, Execution, ResultColumn
+from server.cursors.cursor import Cursor
+from server.pgwire.prepared import Command
+from wire.errors import DuplicateCursor, InvalidCursorName, ObjectNotInPrerequisiteState
+from wire.pg.datarow import RowEncoder
+
+
+class PortalState(enum.Enum):
+    BOUND = "not run yet"
+    RUNNING = "run, perhaps suspended"
+    DONE = "a statement without rows that has run"
+    FAILED = "broken by an error"
+
+
+@dataclass(slots=True, eq=False)
+class Portal:
+    """One portal.
+
+    columns: what Describe tells; None for a statement without rows.
+    formats: one a column. arguments: canonical values. depth: the number of savepoints it was made under.
+    source: for pg_cursors. declared: by DECLARE rather than Bind.
+    """
+
+    name: str
+    command: Command
+    columns: tuple[ResultColumn, ...] | None
+    formats: tuple[int, ...] = ()
+    arguments: tuple[object, ...] = ()
+    depth: int = 0
+    source: str = ""
+    declared: bool = False
+    hold: bool = False
+    held: bool = False
+    binary: bool = False
+    state: PortalState = PortalState.BOUND
+    execution: Execution | None = None
+    cursor: Cursor | None = None
+    created: float = field(default_factory=time.time)
+    _encoder: tuple[object, RowEncoder] | None = None
+
+    def start(self, execution: Execution, scroll: bool | None = False, *, rows_max: int = 0) -> None:
+        """Take over an execution that has begun. rows_max: as for `Cursor`."""
+        self.execution = execution
+        self.cursor = Cursor(execution, scroll, rows_max)
+        self.state = PortalState.RUNNING
+
+    @property
+    def query(self) -> QueryId | None:
+        """By which all members know what it runs; None: nothing yet, or no query."""
+        return self.execution.query if self.execution is not None else None
+
+    @property
+    def running(self) -> Cursor:
+        """Its cursor; only once it was started."""
+        assert self.cursor is not None
+        return self.cursor
+
+    def tag(self, rows: int) -> str:
+        """The command tag after `rows` rows were sent; only once it was started."""
+        assert self.execution is not None
+        return self.execution.tag(rows)
+
+    def finish(self) -> None:
+        """A statement without rows has run; it does not run twice."""
+        self.state = PortalState.DONE
+
+    def fail(self) -> None:
+        self.state = PortalState.FAILED
+
+    def require_runnable(self) -> None:
+        if self.state in (PortalState.DONE, PortalState.FAILED):
+            raise ObjectNotInPrerequisiteState(f'portal "{self.name}" cannot be run')
+
+    def encoder(self, key: object, make: Callable[[], RowEncoder]) -> RowEncoder:
+        """The portal's encoder, made again when `key` (formats and settings) is another than last time."""
+        if self._encoder is None or self._encoder[0] != key:
+            self._encoder = (key, make())
+        return self._encoder[1]
+
+    def cursor_state(self) -> CursorState:
+        scrollable = bool(self.cursor and self.cursor.scrollable)
+        return CursorState(self.name, self.source, self.hold, self.binary, scrollable, self.created)
+
+    async def close(self) -> None:
+        """Cancel if it still runs, and release everything; idempotent."""
+        if self.cursor is not None:
+            await self.cursor.close()
+
+
+class Portals:
+    """A session's portals by name; the unnamed one ("") is replaced in silence."""
+
+    def __init__(self) -> None:
+        self._by_name: dict[str, Portal] = {}
+        #: The names of those that ended with an error of a block that has not ended yet.
+        self.failed: set[str] = set()
+
+    def __iter__(self) -> Iterator[Portal]:
+        return iter(list(self._by_name.values()))
+
+    def __len__(self) -> int:
+        return len(self._by_name)
+
+    def require_free(self, name: str) -> None:
+        if name and name in self._by_name:
+            raise DuplicateCursor(f'cursor "{name}" already exists')
+
+    def add(self, portal: Portal) -> None:
+        assert portal.name not in self._by_name, "the caller has closed the unnamed portal"
+        self._by_name[portal.name] = portal
+        # One that failed is known by this name no longer: ROLLBACK is bound to the unnamed portal that its error has broken.
+        self.failed.discard(portal.name)
+
+    def find(self, name: str) -> Portal | None:
+        return self._by_name.get(name)
+
+    def find_query(self, query: str) -> Portal | None:
+        """The portal that runs the query of this id."""
+        return next((portal for portal in self if portal.query is not None and str(portal.query) == query), None)
+
+    def get(self, name: str, what: str = "portal") -> Portal:
+        """Raises InvalidCursorName. what: `portal` or `cursor`, for the error's words."""
+        try:
+            return self._by_name[name]
+        except KeyError:
+            raise InvalidCursorName(f'{what} "{name}" does not exist') from None
+
+    async def close(self, name: str) -> None:
+        """Close: no such portal is no error."""
+        portal = self._by_name.pop(name, None)
+        if portal is not None:
+            await portal.close()
+
+    async def close_all(self) -> None:
+        await self._close(self)
+
+    async def _close(self, portals: Iterable[Portal]) -> None:
+        for portal in portals:
+            self._by_name.pop(portal.name, None)
+            await portal.close()
+
+    async def hold(self) -> None:
+        """At COMMIT, before anything else: read out what outlives the transaction. May raise whatever a query may."""
+        for portal in self:
+            if portal.hold and not portal.held and portal.cursor is not None:
+                await portal.cursor.hold()
+                portal.held = True
+
+    async def fail(self, depth: int) -> None:
+        """A block has failed: close what was made under more than `depth` savepoints.
+        PostgreSQL knows their names until it ends."""
+        self.failed |= {portal.name for portal in self if not portal.held and portal.depth > depth}
+        await self.end_savepoint(depth)
+
+    async def end_transaction(self) -> None:
+        """Close all that is not held."""
+        self.failed.clear()
+        await self._close([portal for portal in self if not portal.held])
+
+    async def end_savepoint(self, depth: int) -> None:
+        """Close what was made under more than `depth` savepoints."""
+        await self._close([portal for portal in self if not portal.held and portal.depth > depth])
+
+    def release_savepoint(self, depth: int) -> None:
+        """What was made under more than `depth` savepoints now belongs to that depth."""
+        for portal in self:
+            portal.depth = min(portal.depth, depth)

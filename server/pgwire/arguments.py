@@ -1,0 +1,79 @@
+"""The arguments of EXECUTE: expressions that the engine computes, as canonical values for another statement.
+
+`EXECUTE p (1 + 1, 'x')` is answered by running `SELECT CAST(1 + 1 AS t1), CAST('x' AS t2)` with the parameter types of `p`.
+Canonical values are defined in `engine.plan_ir.expr`: what pyarrow gives for a date or a timestamp is not one of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+from sqlglot import exp
+
+from engine.contracts.sessions import EngineSession
+from engine.sql.parser.nodes.statements import ExecuteStatement, Query
+from wire.errors import SqlSyntaxError, UndefinedParameter
+from wire.types import pg_types as t
+
+
+def _require_count(statement: ExecuteStatement, parameters: Sequence[t.PgType]) -> None:
+    if len(statement.arguments) != len(parameters):
+        raise SqlSyntaxError(
+            f'wrong number of parameters for prepared statement "{statement.name}"',
+            detail=f"Expected {len(parameters)} parameters but got {len(statement.arguments)}.",
+        )
+
+
+async def evaluate(
+    engine: EngineSession, statement: ExecuteStatement, parameters: Sequence[t.PgType]
+) -> tuple[object, ...]:
+    """The values of an EXECUTE's arguments, one for each parameter type. Raises SqlError."""
+    if not parameters:
+        # PostgreSQL does not even look at arguments that nobody asked for (prepare.c, ExecuteQuery).
+        return ()
+    _require_count(statement, parameters)
+    prepared = await engine.prepare(_query(statement, parameters), ())
+    if prepared.parameters:
+        raise UndefinedParameter("there is no parameter $1")
+    execution = await engine.execute(prepared, ())
+    try:
+        batch = await execution.stream.next_batch()
+    finally:
+        await execution.close()
+    assert batch is not None, "a SELECT without FROM gives one row"
+    return tuple(canonical(column)[0] for column in batch.columns)
+
+
+def _query(statement: ExecuteStatement, parameters: Sequence[t.PgType]) -> Query:
+    casts = []
+    for number, (argument, pg) in enumerate(zip(statement.arguments, parameters, strict=True), 1):
+        cast = exp.Cast(this=argument.copy(), to=_type_tree(pg))
+        cast.meta["argument"] = number
+        casts.append(cast)
+    # The text is what the engine knows a statement by, so it tells the types too.
+    text = f"{statement.text} -- {', '.join(pg.name for pg in parameters)}"
+    return Query(text=text, offset=statement.offset, tree=exp.select(*casts))
+
+
+def _type_tree(pg: t.PgType) -> exp.DataType:
+    """A type's name as `engine.sql.binder.type_names` reads it."""
+    element = t.element_of(pg) if pg.is_array else pg
+    tree = exp.DataType(this=exp.DType.USERDEFINED, kind=exp.to_identifier(element.name), expressions=[])
+    if pg.is_array:
+        tree.set("array", 1)
+    return tree
+
+
+def canonical(values: pa.Array) -> list[Any]:
+    """A (short) column of carriers as canonical values."""
+    typ = values.type
+    if pa.types.is_list(typ):
+        return [None if not item.is_valid else canonical(item.values) for item in values]
+    if pa.types.is_date(typ):
+        values = values.cast(pa.int32())
+    elif pa.types.is_time(typ) or pa.types.is_timestamp(typ):
+        values = values.cast(pa.int64())
+    plain: list[Any] = values.to_pylist()
+    return plain

@@ -1,0 +1,209 @@
+"""The sessions of this member by process id: who may cancel what, and who is connected.
+
+A "process id" is a number that clients see in BackendKeyData and pg_stat_activity; no process stands behind it. Cancel
+requests arrive on connections of their own and prove themselves with the key; `pg_cancel_backend` and
+`pg_terminate_backend` come from the engine, on any thread.
+
+A load balancer may bring any of them to another member than the one that the session is on. So the process id says which
+member that is, in its upper 11 bits (a digest of the member's name; below them are 20 bits of chance), and what names no
+session here is passed on (`Elsewhere`, which is `server.cluster.routing`). The process id and not the key, because the process id
+is public anyway while the key is the proof: of the four bytes that protocol 3.0 has for it, all stay unguessable; and
+because `pg_cancel_backend` has nothing else. Two members whose digests are equal are both told; the key decides.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import hmac
+import secrets
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Final, Protocol
+
+from engine.contracts.sessions import Activity, QueryState
+from server.cursors.cursor_lease import Visits
+from server.cursors.remote_cursors import Asking, Nobody
+from server.pgwire.notifications import Said
+from wire.errors import AdminShutdown, QueryCanceled, SqlError
+
+if TYPE_CHECKING:
+    from server.pgwire.commands import Commands
+
+#: Cancel keys of protocol 3.0 have always four bytes; PostgreSQL 18 chose 32 for 3.2.
+KEY_BYTES: Final = {(3, 0): 4, (3, 2): 32}
+#: Of a process id, which is a positive int4: the bits below those that name the member.
+_SESSION_BITS: Final = 20
+_MEMBER_BITS: Final = 31 - _SESSION_BITS
+
+
+def member_bits(member: str) -> int:
+    """What the process ids of a member's sessions begin with."""
+    digest = hashlib.sha256(member.encode()).digest()
+    return int.from_bytes(digest[:4], "big") >> (32 - _MEMBER_BITS)
+
+
+def names_member(pid: int, member: str) -> bool:
+    """Whether a session with this process id may be on `member`."""
+    return pid >> _SESSION_BITS == member_bits(member)
+
+
+class Interruptible(Protocol):
+    """What the registry needs of a session."""
+
+    pid: int
+    cancel_key: bytes
+
+    def interrupt(self, cause: SqlError) -> None:
+        """Called on the loop's thread, never from a session's own task."""
+        ...
+
+    def activity(self) -> Activity: ...
+
+    def queries(self) -> list[QueryState]: ...
+
+    def hear(self, pid: int, said: Sequence[Said]) -> None:
+        """A transaction has committed, here or on another member. Called on the loop's thread."""
+        ...
+
+    @property
+    def notifications_waiting(self) -> float: ...
+
+    @property
+    def visits(self) -> Visits:
+        """Where others do something with its cursors."""
+        ...
+
+    def commands_of(self, user: str, database: str) -> Commands | None:
+        """Its statements and cursors, if this is who it serves."""
+        ...
+
+
+class Elsewhere(Protocol):
+    """The other members. Methods may be called from any thread; they tell whether somebody was told, who may not know
+    the session either."""
+
+    def cancel_request(self, pid: int, key: bytes) -> bool: ...
+
+    def interrupt(self, pid: int, *, terminate: bool) -> bool: ...
+
+
+class Nowhere:
+    """There are no other members."""
+
+    def cancel_request(self, pid: int, key: bytes) -> bool:
+        del pid, key
+        return False
+
+    def interrupt(self, pid: int, *, terminate: bool) -> bool:
+        del pid, terminate
+        return False
+
+
+def _to_nobody(_pid: int, _said: Sequence[Said]) -> None: ...
+
+
+def canceled_by_user() -> QueryCanceled:
+    return QueryCanceled("canceling statement due to user request")
+
+
+def shut_down() -> AdminShutdown:
+    return AdminShutdown("terminating connection due to administrator command")
+
+
+class SessionRegistry:
+    """All sessions that have begun. `register` and `forget` on the loop's thread, the rest on any.
+
+    member: this member's name. elsewhere: who is asked for sessions that are not here; far_cursors: who carries movements of
+    cursors to their sessions; announce: tells the other members what a transaction said with NOTIFY. They are set once the mesh
+    is there.
+    """
+
+    def __init__(self, member: str = "") -> None:
+        self.elsewhere: Elsewhere = Nowhere()
+        self.far_cursors: Asking = Nobody()
+        self.announce: Callable[[int, Sequence[Said]], None] = _to_nobody
+        self._first = member_bits(member) << _SESSION_BITS
+        self._loop = asyncio.get_running_loop()
+        self._sessions: dict[int, Interruptible] = {}
+
+    def __len__(self) -> int:
+        return len(self._sessions)
+
+    def __iter__(self) -> Iterator[Interruptible]:
+        return iter(list(self._sessions.values()))
+
+    def assign(self, session: Interruptible, protocol: tuple[int, int]) -> None:
+        """Give a session its process id and its cancel key."""
+        while (pid := self._first | (secrets.randbelow(2**_SESSION_BITS - 1) + 1)) in self._sessions:
+            pass
+        session.pid = pid
+        session.cancel_key = secrets.token_bytes(KEY_BYTES[protocol])
+
+    def register(self, session: Interruptible) -> None:
+        """Make a session known by its process id: it may be cancelled and is listed."""
+        self._sessions[session.pid] = session
+
+    def forget(self, session: Interruptible) -> None:
+        if self._sessions.get(session.pid) is session:
+            del self._sessions[session.pid]
+
+    def connections_of(self, user: str) -> int:
+        """How many sessions a user has here."""
+        return sum(1 for activity in self.activity() if activity.user == user)
+
+    def busy_beside(self, session: Interruptible, user: str) -> int:
+        """How many other sessions of a user run something."""
+        others = (other.activity() for other in self if other is not session)
+        return sum(1 for activity in others if activity.user == user and activity.state == "active")
+
+    def cancel_request(self, pid: int, key: bytes) -> bool:
+        """A CancelRequest: whether it named a session and had its key, or was passed on. The client is told nothing
+        either way."""
+        return self.cancel_request_here(pid, key) or (
+            pid not in self._sessions and self.elsewhere.cancel_request(pid, key)
+        )
+
+    def cancel_request_here(self, pid: int, key: bytes) -> bool:
+        """A CancelRequest, if it names a session of this member."""
+        session = self._sessions.get(pid)
+        # A comparison takes place in any case, and in constant time: its duration tells neither keys nor process ids.
+        expected = session.cancel_key if session is not None else bytes(len(key))
+        if not hmac.compare_digest(expected, key) or session is None:
+            return False
+        return self.interrupt_here(pid, canceled_by_user())
+
+    def cancel(self, pid: int) -> bool:
+        """pg_cancel_backend: False if there is no such session here, and no other member to ask."""
+        return self.interrupt_here(pid, canceled_by_user()) or self.elsewhere.interrupt(pid, terminate=False)
+
+    def terminate(self, pid: int) -> bool:
+        """pg_terminate_backend: False if there is no such session here, and no other member to ask."""
+        return self.interrupt_here(pid, shut_down()) or self.elsewhere.interrupt(pid, terminate=True)
+
+    def interrupt_here(self, pid: int, cause: SqlError) -> bool:
+        """Interrupt a session of this member; False if there is none with this process id."""
+        session = self._sessions.get(pid)
+        if session is None:
+            return False
+        self._loop.call_soon_threadsafe(session.interrupt, cause)
+        return True
+
+    def say(self, pid: int, said: Sequence[Said]) -> None:
+        """A transaction of a session here has committed: what it said with NOTIFY is told to all members' listeners."""
+        self.hear(pid, said)
+        self.announce(pid, said)
+
+    def hear(self, pid: int, said: Sequence[Said]) -> None:
+        """Tell the listeners of this member."""
+        for session in self:
+            session.hear(pid, said)
+
+    def notifications_waiting(self) -> float:
+        """How full the fullest listener's room for what waits is, 0 to 1."""
+        return min(1.0, max((session.notifications_waiting for session in self), default=0.0))
+
+    def activity(self) -> list[Activity]:
+        return [session.activity() for session in self]
+
+    def queries(self) -> list[QueryState]:
+        return [query for session in self for query in session.queries()]

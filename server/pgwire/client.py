@@ -1,0 +1,74 @@
+"""The engine's view of its client (`engine.contracts.sessions.Client`): a notice to send, connections to cancel, cursors to list.
+
+The engine calls it from any of its threads; what touches the session is passed on to the loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+
+from engine.contracts.sessions import Activity, CursorState, PreparedState, QueryState
+from server.pgwire.cancel import SessionRegistry
+from server.pgwire.commands import Commands
+from wire.errors import Notice
+
+
+class ConnectionClient:
+    """See the module's docstring. `commands` is set once the engine's session is made."""
+
+    def __init__(
+        self, pid: int, registry: SessionRegistry, deliver: Callable[[Notice], None], turn: Callable[[], int]
+    ) -> None:
+        self.backend_pid = pid
+        self._turn = turn
+        self.commands: Commands | None = None
+        self._registry = registry
+        self._deliver = deliver
+        self._loop = asyncio.get_running_loop()
+        self._thread = threading.get_ident()
+
+    @property
+    def turn(self) -> int:
+        return self._turn()
+
+    def notice(self, notice: Notice) -> None:
+        if threading.get_ident() == self._thread:
+            self._deliver(notice)
+            return
+        with suppress(RuntimeError):  # the loop has ended, and with it the client
+            self._loop.call_soon_threadsafe(self._deliver, notice)
+
+    def cancel_backend(self, pid: int) -> bool:
+        return self._registry.cancel(pid)
+
+    def terminate_backend(self, pid: int) -> bool:
+        return self._registry.terminate(pid)
+
+    def activity(self) -> Sequence[Activity]:
+        return self._registry.activity()
+
+    def cursors(self) -> Sequence[CursorState]:
+        if self.commands is None:
+            return ()
+        return [portal.cursor_state() for portal in self.commands.portals if portal.cursor is not None]
+
+    def queries(self) -> Sequence[QueryState]:
+        return self._registry.queries()
+
+    def prepared_statements(self) -> Sequence[PreparedState]:
+        if self.commands is None:
+            return ()
+        return [statement.state() for statement in self.commands.prepared]
+
+    def notify(self, channel: str, payload: str) -> None:
+        if self.commands is not None:
+            self.commands.notifications.notify(channel, payload)
+
+    def listening(self) -> Sequence[str]:
+        return self.commands.notifications.channels if self.commands is not None else ()
+
+    def notifications_waiting(self) -> float:
+        return self._registry.notifications_waiting()

@@ -1,0 +1,73 @@
+"""TLS for clients: the certificate that this member shows them, and whose certificates it asks them for.
+
+A context is made once for each reading of the files and never changed: a reload makes another one, so that handshakes that
+are under way, and what was encrypted with the last one, go on untouched. A connection remembers which it was accepted with,
+since the channel binding of SCRAM is of the certificate that its client has seen.
+
+With `client_ca` clients are asked for a certificate and may show none; whether one is needed is for the hba rules to say, as in
+PostgreSQL. A certificate that the authority did not sign ends the handshake.
+
+Rejected: the contexts of the mesh (`engine.exchange.mesh_tls`). Members show each other certificates in any case and speak
+TLS 1.3 alone, where clients are whoever they are. How files are read, and what is said of mistakes in them, is shared.
+
+Source: PostgreSQL 15, 19.9 "Secure TCP/IP Connections with SSL"; be-secure-openssl.c (be_tls_init).
+"""
+
+from __future__ import annotations
+
+import ssl
+from pathlib import Path
+from typing import Any, Final, Literal
+
+from engine.exchange.mesh_tls import MeshTlsError, load_authority, load_own
+from wire.dataclass import dataclass
+
+MinimumVersion = Literal["1.2", "1.3"]
+_VERSIONS: Final = {"1.2": ssl.TLSVersion.TLSv1_2, "1.3": ssl.TLSVersion.TLSv1_3}
+
+
+class ClientTlsError(Exception):
+    """A mistake in `tls`, in words that begin with the key."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClientTlsFiles:
+    """PEM files. client_ca: who signs clients' certificates; None: clients are asked for none."""
+
+    certificate: str
+    key: str
+    client_ca: str | None = None
+    min_version: MinimumVersion = "1.2"
+
+
+@dataclass(frozen=True, slots=True)
+class ClientTls:
+    """One reading of the files. certificate: what clients are shown, as PEM."""
+
+    context: ssl.SSLContext
+    certificate: str = ""
+
+    @classmethod
+    def read(cls, files: ClientTlsFiles) -> ClientTls:
+        """Blocks on the file system. Raises ClientTlsError."""
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.minimum_version = _VERSIONS[files.min_version]
+        try:
+            load_own(context, files.certificate, files.key)
+            if files.client_ca is not None:
+                load_authority(context, files.client_ca, "client_ca")
+                context.verify_mode = ssl.CERT_OPTIONAL
+            return cls(context, Path(files.certificate).read_text("ascii"))
+        except MeshTlsError as error:
+            raise ClientTlsError(str(error)) from None
+        except (OSError, UnicodeError) as error:
+            raise ClientTlsError(f"certificate: cannot read {files.certificate}: {error}") from None
+
+
+def common_name(connection: ssl.SSLObject | None) -> str | None:
+    """Of the certificate that a client has shown, which its authority has signed; None where it has shown none."""
+    certificate: dict[str, Any] = (connection.getpeercert() if connection is not None else None) or {}
+    if not certificate:
+        return None
+    names = [value for part in certificate.get("subject", ()) for kind, value in part if kind == "commonName"]
+    return names[-1] if names else ""

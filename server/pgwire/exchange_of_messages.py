@@ -1,0 +1,95 @@
+"""What both query protocols need of a session while they answer a message: to run a portal, and to say so.
+
+`server.pgwire.simple_query` and `server.pgwire.extended_query` decide what is answered; `server.pgwire.session` owns this
+object and cleans up after an error with what it notes (`server.pgwire.running`).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from server.cursors.cursor import Run
+from server.cursors.portal import Portal
+from server.pgwire.client_stream import ClientStream
+from server.pgwire.commands import Commands
+from server.pgwire.pipelined_rows import PipelinedRows
+from server.pgwire.results import row_encoder, send_rows
+from server.pgwire.running import Running
+from server.pgwire.session_settings import SettingsView
+from server.pgwire.statement_counts import StatementCounts
+from wire.errors import Notice, SqlError
+from wire.pg import messages as m
+
+
+class Exchange(Running):
+    """See the module's docstring. stream: of the client."""
+
+    def __init__(
+        self,
+        stream: ClientStream,
+        commands: Commands,
+        settings: SettingsView,
+        interrupt: Callable[[SqlError], None],
+        others: Callable[[], int],
+        counts: StatementCounts,
+    ) -> None:
+        super().__init__(commands, settings, interrupt, others, counts)
+        self.stream = stream
+        #: Executions that wait for those that follow them (`server.pgwire.pipelined_rows`).
+        self.rows: PipelinedRows | None = None
+
+    @property
+    def now_micros(self) -> int:
+        """When the transaction began, in microseconds since 1970: what 'now' in a parameter means."""
+        return int((self.transaction_start or time.time()) * 1_000_000)
+
+    def send(self, message: m.BackendMessage) -> None:
+        """Tell the client, after what it is to be told of executions that wait."""
+        if self.rows is not None:
+            self.rows.answers.append(message)
+        else:
+            self.stream.send(message)
+
+    # -- running -------------------------------------------------------------------------------------------------
+
+    async def open(self, portal: Portal) -> None:
+        await super().open(portal)
+        self.apply_encoding()
+
+    async def send_rows(self, portal: Portal, run: Run) -> int:
+        """Send the rows of a movement over a portal. Returns how many."""
+        assert portal.columns is not None
+        view = self.settings.now
+        columns, formats = portal.columns, portal.formats
+        encoder = portal.encoder((view.output, formats), lambda: row_encoder(columns, formats, view.output))
+        return await send_rows(self.stream, encoder, run, view.page_bytes)
+
+    def apply_encoding(self) -> None:
+        """Messages follow `client_encoding` from the statement on that changed it."""
+        self.stream.connection.set_client_encoding(self.settings.now.client_encoding)
+
+    # -- answering -----------------------------------------------------------------------------------------------
+
+    def notice(self, notice: Notice) -> None:
+        """Tell the client at once, if it wants to know and the protocol allows."""
+        if self.settings.wants(notice.severity) and self.stream.connection.allows(m.NoticeResponse):
+            self.send(m.NoticeResponse(notice))
+
+    def tell_notifications(self) -> None:
+        """What listeners are to be told, unless a transaction is open or the client is slow to read."""
+        heard = self.commands.notifications
+        while not self.commands.block.open and not self.stream.congested and (one := heard.take()) is not None:
+            self.send(m.NotificationResponse(one.pid, one.channel, one.payload))
+
+    def tell_settings(self) -> None:
+        self.apply_encoding()
+        self.settings.tell_changes(lambda name, value: self.send(m.ParameterStatus(name, value)))
+
+    def ready(self) -> None:
+        """The command is over: what changed, and the transaction's status."""
+        self.over()
+        self.tell_settings()
+        if not self.commands.block.open:
+            self.tell_notifications()
+        self.send(m.ReadyForQuery(self.commands.block.status))

@@ -1,0 +1,184 @@
+"""The listening socket for PostgreSQL clients: a session for each connection, and their common end.
+
+    listener = Listener(engine.session.session, ListenerOptions(max_connections=500))
+    await listener.start("127.0.0.1", 5432)
+    ...
+    await listener.drain()
+    await listener.close()
+
+`close` returns when nothing is left of any session: no task, no socket, nothing of what they ran.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import math
+from collections import Counter
+from dataclasses import field
+from typing import Final
+
+from engine.contracts.sessions import SessionFactory
+from server import descriptors
+from server.auth.gate import Access, Gate
+from server.auth.hba import parse
+from server.cluster.lite import LiteDoor
+from server.pgwire.cancel import SessionRegistry, shut_down
+from server.pgwire.client_stream import ClientStream
+from server.pgwire.output_budget import OutputBudget
+from server.pgwire.session import UNADMITTED_MAX, Host, Session
+from wire.dataclass import dataclass
+from wire.pg.connection import Connection, Limits
+from wire.pg.input_budget import InputBudget
+
+log: Final = logging.getLogger(__name__)
+
+#: How long sessions may take to end once they were told to, before their tasks are cancelled.
+_END_SECONDS: Final = 10.0
+#: From one line of the log about descriptors that run short to the next.
+_LOG_SECONDS: Final = 60.0
+
+
+def trust() -> Gate:
+    """Everybody is who they say."""
+    return Gate(Access(trusted=parse("host all all all trust", "default")))
+
+
+@dataclass(frozen=True, slots=True)
+class ListenerOptions:
+    """max_connections: sessions at once. superuser_reserved_connections: so many of them are for superusers only.
+    authentication_timeout: seconds. gate: who is let in. limits: of the protocol. member: this member's name.
+    input_bytes_max: what all clients together may have sent and not had taken, before long messages are refused.
+    output_bytes_max: what encoded rows for all clients may hold, before pages become smaller. door: of a lite member."""
+
+    max_connections: int = 500
+    superuser_reserved_connections: int = 0
+    authentication_timeout: float = 60.0
+    gate: Gate = field(default_factory=trust)
+    limits: Limits = field(default_factory=Limits)
+    input_bytes_max: int = 512 << 20
+    output_bytes_max: int = 64 << 20
+    member: str = ""
+    door: LiteDoor | None = None
+
+
+class Listener:
+    """See the module's docstring. Made on the loop that it runs on."""
+
+    def __init__(self, new_session: SessionFactory, options: ListenerOptions | None = None) -> None:
+        self._options = options or ListenerOptions()
+        self.registry = SessionRegistry(self._options.member)
+        #: What clients have sent and nobody has taken yet.
+        self.input = InputBudget(self._options.input_bytes_max)
+        #: What is encoded for clients and was not written yet.
+        self.output = OutputBudget(self._options.output_bytes_max)
+        self._host = Host(
+            self.registry,
+            new_session,
+            self._options.gate,
+            self._options.authentication_timeout,
+            self._options.max_connections,
+            self._options.superuser_reserved_connections,
+            self._options.door,
+            lambda: self._draining,
+        )
+        self._draining = False
+        self._scarce_logged = -math.inf
+        self._server: asyncio.Server | None = None
+        self._sessions: dict[asyncio.Task[None], Session] = {}
+
+    @property
+    def host(self) -> Host:
+        """What its sessions need of the member, for those that come through another door."""
+        return self._host
+
+    @property
+    def addresses(self) -> list[tuple[str, int]]:
+        """Where it listens; the port is the real one where 0 was asked for."""
+        sockets = self._server.sockets if self._server else ()
+        return [sock.getsockname()[:2] for sock in sockets]
+
+    @property
+    def connections(self) -> int:
+        """Sockets that are open, admitted or not."""
+        return len(self._sessions)
+
+    async def start(self, host: str, port: int) -> None:
+        """Listen. Raises OSError."""
+        self._server = await asyncio.get_running_loop().create_server(self._accept, host, port, backlog=512)
+
+    def _accept(self) -> ClientStream:
+        stream = ClientStream(Connection(self._options.limits, self.input), self.output)
+        session = Session(stream, self._host)
+        stream.watch(lambda: self._opened(stream, session), session.client_gone, session.tell_idle)
+        return stream
+
+    def _opened(self, stream: ClientStream, session: Session) -> None:
+        full = len(self._sessions) >= self._options.max_connections + UNADMITTED_MAX
+        scarce = self._short_of_descriptors(stream.descriptor)
+        has_room = self._make_room() if full or scarce else True
+        session.crowded = scarce and not has_room
+        if (full and not has_room) or descriptors.exhausted(stream.descriptor):
+            stream.refuse()
+            return
+        task = asyncio.get_running_loop().create_task(session.run())
+        self._sessions[task] = session
+        task.add_done_callback(self._ended)
+
+    def _make_room(self) -> bool:
+        """End a connection of a client that has not proved who it is, in favour of a newcomer: who is silent must not keep others
+        out, among them superusers, whom nobody knows before they have spoken. Of the address that has most of them it is the one
+        that has been there longest, so that whoever floods the port from one address is in its own way alone."""
+        strangers = [(task, session) for task, session in self._sessions.items() if session.is_stranger]
+        if not strangers:
+            return False
+        ((most, _),) = Counter(session.host for _, session in strangers).most_common(1)
+        task, session = next((task, session) for task, session in strangers if session.host == most)
+        session.give_way(task)
+        return True
+
+    def _short_of_descriptors(self, descriptor: int) -> bool:
+        """The log is told once a minute at most: newcomers for which others have given way come and go at the bound."""
+        scarce, now = descriptors.scarce(descriptor), asyncio.get_running_loop().time()
+        if scarce and now - self._scarce_logged >= _LOG_SECONDS:
+            self._scarce_logged = now
+            log.warning(
+                "clients are refused: file descriptors run short (ulimit -n is %d, clients have %d)",
+                descriptors.limit(), len(self._sessions),
+            )  # fmt: skip
+        return scarce
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        del self._sessions[task]
+        if not task.cancelled() and (error := task.exception()) is not None:
+            log.error("a session's task failed", exc_info=error)
+
+    async def drain(self) -> None:
+        """Let nobody in any more, which newcomers are told (57P03), and end each session with its transaction; returns when
+        all have ended that have a client."""
+        self._draining = True
+        serving = [task for task, session in self._sessions.items() if session.serving]
+        for session in self._sessions.values():
+            session.drain(shut_down())
+        if serving:
+            await asyncio.wait(serving)
+
+    async def close(self) -> None:
+        """Stop listening and end all sessions now."""
+        if self._server is not None:
+            self._server.close()
+        for task, session in list(self._sessions.items()):
+            if session.admitted:
+                session.interrupt(shut_down())
+            else:
+                task.cancel()
+        await self._wait(_END_SECONDS)
+        for task in list(self._sessions):
+            task.cancel()
+        await self._wait(None)
+        if self._server is not None:
+            await self._server.wait_closed()
+
+    async def _wait(self, seconds: float | None) -> None:
+        if self._sessions:
+            await asyncio.wait(list(self._sessions), timeout=seconds)

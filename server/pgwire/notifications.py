@@ -1,0 +1,137 @@
+"""LISTEN and NOTIFY of one session, as a value: what it listens to, what its transaction will say, what waits to be told.
+
+LISTEN, UNLISTEN and NOTIFY take effect when their transaction commits, and what a savepoint's rollback undoes is undone here too.
+What was said twice in one transaction, the same payload on the same channel, is said once. A listener is told between its
+transactions only; until then it waits in `heard`, whose size is bounded: PostgreSQL's queue, when it is full, has NOTIFY fail, but
+here the listeners may be on other members than the one that speaks, so the listener that does not listen is ended instead. It
+knows then that it missed something.
+
+The order is PostgreSQL's: a transaction's LISTEN and UNLISTEN count for its own NOTIFYs, whatever stood first in it.
+
+Source: PostgreSQL 15, async.c (PreCommit_Notify, AtCommit_Notify, AsyncExistsPendingNotify, pg_notify).
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from wire.errors import InvalidParameterValue
+
+#: NAMEDATALEN and NOTIFY_PAYLOAD_MAX_LENGTH: the first length, in bytes, that is too long.
+CHANNEL_BYTES: Final = 64
+PAYLOAD_BYTES: Final = 8000
+#: How much may wait for one listener.
+HEARD_BYTES_MAX: Final = 64 << 20
+
+#: Channel and payload.
+Said = tuple[str, str]
+
+
+class Notification(NamedTuple):
+    """pid: of the session that said it."""
+
+    pid: int
+    channel: str
+    payload: str
+
+
+class _Mark(NamedTuple):
+    """How much had been asked for when a savepoint was made."""
+
+    actions: int
+    said: int
+
+
+class Notifications:
+    """See the module's docstring. The owner tells it of savepoints and ends; depths are `server.pgwire.transaction`'s."""
+
+    def __init__(self) -> None:
+        self._channels: dict[str, None] = {}
+        self._actions: list[tuple[bool, str | None]] = []
+        self._said: list[Said] = []
+        self._marks: list[_Mark] = []
+        self._heard: deque[Notification] = deque()
+        self._heard_bytes = 0
+
+    @property
+    def channels(self) -> tuple[str, ...]:
+        """What it listens to, in the order in which it began to."""
+        return tuple(self._channels)
+
+    @property
+    def fullness(self) -> float:
+        """How much of the room for what waits is taken; 1 and more is too much."""
+        return self._heard_bytes / HEARD_BYTES_MAX
+
+    # -- what the transaction asks for ---------------------------------------------------------------------------
+
+    def listen(self, channel: str) -> None:
+        self._actions.append((True, channel))
+
+    def unlisten(self, channel: str | None) -> None:
+        """None: all of them."""
+        self._actions.append((False, channel))
+
+    def notify(self, channel: str, payload: str) -> None:
+        """Raises InvalidParameterValue."""
+        if not channel:
+            raise InvalidParameterValue("channel name cannot be empty")
+        if len(channel.encode()) >= CHANNEL_BYTES:
+            raise InvalidParameterValue("channel name too long")
+        if len(payload.encode()) >= PAYLOAD_BYTES:
+            raise InvalidParameterValue("payload string too long")
+        self._said.append((channel, payload))
+
+    def savepoint(self) -> None:
+        self._marks.append(_Mark(len(self._actions), len(self._said)))
+
+    def release(self, depth: int) -> None:
+        """So many savepoints are left."""
+        del self._marks[depth:]
+
+    def rollback_to(self, depth: int) -> None:
+        """To the savepoint that has so many around it; it stays."""
+        mark = self._marks[depth]
+        del self._actions[mark.actions :], self._said[mark.said :], self._marks[depth + 1 :]
+
+    def rollback(self) -> None:
+        self._actions.clear()
+        self._said.clear()
+        self._marks.clear()
+
+    def commit(self) -> Sequence[Said]:
+        """What all listeners are to be told now."""
+        for listens, channel in self._actions:
+            if channel is None:
+                self._channels.clear()
+            elif listens:
+                self._channels[channel] = None
+            else:
+                self._channels.pop(channel, None)
+        said = tuple(dict.fromkeys(self._said))
+        self.rollback()
+        return said
+
+    # -- what it is told -----------------------------------------------------------------------------------------
+
+    def hear(self, pid: int, said: Sequence[Said]) -> bool:
+        """Somebody's transaction has committed; whether anything of it is for this session."""
+        news = [Notification(pid, channel, payload) for channel, payload in said if channel in self._channels]
+        self._heard.extend(news)
+        self._heard_bytes += sum(_size(one) for one in news)
+        return bool(news)
+
+    def take(self) -> Notification | None:
+        """What is to be told next."""
+        if not self._heard:
+            return None
+        one = self._heard.popleft()
+        self._heard_bytes -= _size(one)
+        return one
+
+
+def _size(one: Notification) -> int:
+    """About what it takes; letters instead of bytes are near enough."""
+    return 64 + len(one.channel) + len(one.payload)

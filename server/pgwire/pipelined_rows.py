@@ -1,0 +1,102 @@
+"""Runs of pipelined executions of one INSERT, taken as one batch of rows.
+
+A client that inserts many rows in a pipeline (psycopg's `executemany`, asyncpg's, JDBC's batches) sends Bind, Describe and
+Execute for each, and reads later. As long as the next message has arrived already and may belong to such a run, its rows only
+wait; then they run as one statement (`engine.contracts.sessions.EngineSession.execute_rows`). The client is told in the order
+in which it asked: answers wait with the rows, each CommandComplete where its Execute stood.
+
+Where one of the rows is refused, or they cannot be taken together, nothing was done: they run one after the other, as they would
+have without this. So the row that fails gets its own error, those before it are answered, and nothing is done of later ones.
+
+A run ends before anything else is done: before a message that does not continue it, before an error is told, before the session
+waits for the client. It is bounded in rows; what it holds of values has arrived within the bound of unread input.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Final
+
+from server.cursors.portal import Portal
+from server.pgwire.prepared import Command
+from wire.pg import messages as m
+
+if TYPE_CHECKING:
+    from server.pgwire.exchange_of_messages import Exchange
+
+#: Rows that are run at once. While they are taken no other client is answered, for some milliseconds.
+ROWS_MAX: Final = 512
+_TAG: Final = "INSERT 0 1"
+
+
+class PipelinedRows:
+    """Executions of `command` that wait, and what the client is to be told, in order; a portal stands for its CommandComplete."""
+
+    def __init__(self, command: Command) -> None:
+        self.command = command
+        self.portals: list[Portal] = []
+        self.answers: list[m.BackendMessage | Portal] = []
+
+    def add(self, portal: Portal) -> None:
+        self.portals.append(portal)
+        self.answers.append(portal)
+
+    @property
+    def is_full(self) -> bool:
+        return len(self.portals) >= ROWS_MAX
+
+
+def continues(exchange: Exchange, message: m.FrontendMessage) -> bool:
+    """Whether a message may be answered before the rows that wait are there."""
+    rows, commands = exchange.rows, exchange.commands
+    if rows is None or rows.is_full:
+        return False
+    match message:
+        case m.Bind(statement=name):
+            named = commands.prepared.find(name)
+            return named is not None and named.command is rows.command
+        case m.Describe(kind="P", name=name) | m.Execute(portal=name):
+            portal = commands.portals.find(name)
+            return portal is not None and portal.command is rows.command and portal.cursor is None
+    return False
+
+
+def waits(exchange: Exchange, portal: Portal) -> bool:
+    """Whether an Execute may wait for the rows that follow it; then it does."""
+    if exchange.rows is None:
+        if not exchange.stream.connection.is_executing_on or not exchange.commands.takes_rows(portal.command):
+            return False
+        exchange.rows = PipelinedRows(portal.command)
+    exchange.rows.add(portal)
+    portal.finish()
+    return True
+
+
+async def run(exchange: Exchange) -> None:
+    """Run the rows that wait, and tell the client. Raises SqlError for the first that fails, after the answers before it."""
+    rows, exchange.rows = exchange.rows, None
+    if rows is None:
+        return
+    begun = time.monotonic()
+    arguments = [portal.arguments for portal in rows.portals]
+    together = len(arguments) > 1 and await exchange.commands.execute_rows(rows.command, arguments)
+    seconds = (time.monotonic() - begun) / len(arguments)
+    for answer in rows.answers:
+        if not isinstance(answer, Portal):
+            exchange.send(answer)
+        elif together:
+            exchange.completed(_TAG, seconds)
+            exchange.send(m.CommandComplete(_TAG))
+        else:
+            await _run_alone(exchange, answer)
+    exchange.stop_clock()
+
+
+async def _run_alone(exchange: Exchange, portal: Portal) -> None:
+    begun = time.monotonic()
+    await exchange.open(portal)
+    await portal.running.close()
+    portal.finish()
+    exchange.active = None
+    exchange.completed(_TAG, time.monotonic() - begun)
+    exchange.send(m.CommandComplete(_TAG))

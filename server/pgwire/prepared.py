@@ -1,0 +1,100 @@
+"""A session's prepared statements by name: those of the protocol's Parse and of SQL's PREPARE share the names.
+
+What a statement *is* here: the parsed statement, and the engine's analysis of the part of it that the engine runs (all of
+a query; the query of DECLARE; nothing of BEGIN).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import field
+
+from engine.contracts.sessions import Prepared, PreparedState
+from engine.sql.parser.masking import masked
+from engine.sql.parser.nodes.statements import ExecuteStatement, Explain, Statement
+from server.cursors.remote_cursors import Described
+from wire.dataclass import dataclass
+from wire.errors import DuplicatePreparedStatement, InvalidSqlStatementName
+from wire.types import pg_types as t
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A statement ready to be given arguments.
+
+    statement: None for an empty query string.
+    prepared: the engine's analysis, or None where the engine has no part in it.
+    far: of a FETCH by query id, what the other session's cursor gives.
+    """
+
+    statement: Statement | None
+    prepared: Prepared | None = None
+    far: Described | None = None
+
+    @property
+    def parameters(self) -> tuple[t.PgType, ...]:
+        """The types of the arguments that it wants from the client; EXPLAIN EXECUTE brings its own."""
+        if self.prepared is None or (isinstance(self.statement, Explain) and _executes(self.statement)):
+            return ()
+        return self.prepared.parameters
+
+    @property
+    def text(self) -> str:
+        return self.statement.text if self.statement else ""
+
+
+def _executes(statement: Explain) -> bool:
+    return isinstance(statement.inner, ExecuteStatement)
+
+
+@dataclass(frozen=True, slots=True)
+class NamedStatement:
+    """from_sql: made by PREPARE. source: the command that made it, shown by pg_prepared_statements without passwords."""
+
+    name: str
+    command: Command
+    source: str
+    from_sql: bool = False
+    prepared_at: float = field(default_factory=time.time)
+
+    def state(self) -> PreparedState:
+        return PreparedState(self.name, masked(self.source), self.prepared_at, self.command.parameters, self.from_sql)
+
+
+class PreparedStatements:
+    """Names to statements; the unnamed one ("") is replaced in silence and not listed."""
+
+    def __init__(self) -> None:
+        self._by_name: dict[str, NamedStatement] = {}
+
+    def __iter__(self) -> Iterator[NamedStatement]:
+        return iter([statement for name, statement in self._by_name.items() if name])
+
+    def require_free(self, name: str) -> None:
+        if name and name in self._by_name:
+            raise DuplicatePreparedStatement(f'prepared statement "{name}" already exists')
+
+    def add(self, statement: NamedStatement) -> None:
+        self.require_free(statement.name)
+        self._by_name[statement.name] = statement
+
+    def find(self, name: str) -> NamedStatement | None:
+        return self._by_name.get(name)
+
+    def get(self, name: str) -> NamedStatement:
+        """Raises InvalidSqlStatementName."""
+        try:
+            return self._by_name[name]
+        except KeyError:
+            pass
+        if not name:
+            raise InvalidSqlStatementName("unnamed prepared statement does not exist")
+        raise InvalidSqlStatementName(f'prepared statement "{name}" does not exist')
+
+    def drop(self, name: str) -> None:
+        """Close: no such statement is no error."""
+        self._by_name.pop(name, None)
+
+    def drop_all(self) -> None:
+        self._by_name.clear()

@@ -1,0 +1,93 @@
+"""Rows on their way to a client: their description, and batches turned into DataRow bytes page by page.
+
+Between `server.cursors.portal`, which has the rows, and `server.pgwire.client_stream`, which has the socket.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+
+from engine.common.sql_type import SqlType
+from engine.contracts.sessions import ResultColumn
+from server.cursors.cursor import Run, rows_within
+from server.pgwire.client_stream import ClientStream
+from wire.errors import InvalidParameterValue, SqlError
+from wire.pg import messages as m
+from wire.pg.datarow import EncodedColumn, RowEncoder
+from wire.types.text_settings import OutputSettings
+
+TEXT, BINARY = 0, 1
+
+
+def row_description(columns: Sequence[ResultColumn], formats: Sequence[int]) -> m.RowDescription:
+    """RowDescription; `formats` has one entry a column."""
+    return m.RowDescription(tuple(map(_field, columns, formats)))
+
+
+def _field(column: ResultColumn, form: int) -> m.Field:
+    pg = column.type.pg
+    return m.Field(column.name, column.table_oid, column.attribute, pg.oid, pg.length, column.type.typmod, form)
+
+
+def spread_formats(formats: Sequence[int], count: int, complaint: str) -> tuple[int, ...]:
+    """One format code for each of `count` items: none given is all text, one is for all.
+
+    complaint: the error's words for another number of codes, with the two numbers to be put in.
+    """
+    if not formats:
+        return (TEXT,) * count
+    if len(formats) == 1:
+        return (formats[0],) * count
+    if len(formats) != count:
+        raise SqlError(complaint.format(len(formats), count), sqlstate="08P01")
+    return tuple(formats)
+
+
+def require_known(formats: Sequence[int]) -> None:
+    """Raises InvalidParameterValue for a format code that is neither text nor binary."""
+    for form in formats:
+        if form not in (TEXT, BINARY):
+            raise InvalidParameterValue(f"unsupported format code: {form}")
+
+
+def row_encoder(columns: Sequence[ResultColumn], formats: Sequence[int], settings: OutputSettings) -> RowEncoder:
+    """What encodes rows of these columns. Raises InvalidParameterValue: a result's formats are looked at no earlier."""
+    require_known(formats)
+    return RowEncoder([encoded(column.type) for column in columns], formats, settings)
+
+
+def encoded(typ: SqlType) -> EncodedColumn:
+    """What an encoder must know of a column of this type."""
+    fields = tuple(encoded(field) for _, field in typ.fields)
+    return EncodedColumn(typ.pg, typ.typmod, typ.display, typ.minimum, fields)
+
+
+async def send_rows(stream: ClientStream, encoder: RowEncoder, run: Run, page_bytes: int) -> int:
+    """Send the rows of a movement, in pages, at the client's pace. Returns how many there were. page_bytes: as for `Pages`."""
+    pages = Pages(stream, run, page_bytes)
+    while (page := await pages.next_page()) is not None:
+        await stream.send_rows(encoder.encode(page))
+    return run.rows
+
+
+class Pages:
+    """The rows of a movement, in pages that are encoded and sent as a whole. page_bytes: their size, which becomes smaller while
+    many clients do not read (`server.pgwire.output_budget`)."""
+
+    def __init__(self, stream: ClientStream, run: Run, page_bytes: int) -> None:
+        self._stream = stream
+        self._run = run
+        self._page_bytes = page_bytes
+        self._rest: pa.RecordBatch | None = None
+
+    async def next_page(self) -> pa.RecordBatch | None:
+        """The next rows; None at the end."""
+        batch, self._rest = self._rest, None
+        if batch is None and (batch := await self._run.next_batch()) is None:
+            return None
+        rows = rows_within(batch, self._stream.output.page_bytes(self._page_bytes))
+        if rows < batch.num_rows:
+            self._rest = batch.slice(rows)
+        return batch.slice(0, rows)

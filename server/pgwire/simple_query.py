@@ -1,0 +1,52 @@
+"""The simple query protocol: a string of statements, run one after another in one transaction unless they say otherwise.
+
+Source: PostgreSQL 15, 55.2.2 "Simple Query" and 55.2.2.1 "Multiple Statements in a Simple Query".
+"""
+
+from __future__ import annotations
+
+from engine.sql.parser.nodes.statements import Statement
+from server.cursors.portal import Portal
+from server.pgwire.copy import copy
+from server.pgwire.exchange_of_messages import Exchange
+from server.pgwire.results import row_description
+from wire.pg import messages as m
+
+
+async def simple_query(exchange: Exchange, message: m.Query) -> None:
+    """Answer a Query, up to but without ReadyForQuery. Raises SqlError."""
+    await exchange.commands.portals.close("")
+    exchange.commands.prepared.drop("")
+    # The clock of the first statement runs while the text is read, as in PostgreSQL (exec_simple_query).
+    exchange.start_clock()
+    statements = await exchange.commands.engine.parse(message.text)
+    if not statements:
+        exchange.send(m.EmptyQueryResponse())
+    shared = len(statements) > 1
+    for statement in statements:
+        exchange.require_usable(statement)
+        exchange.begin(message.text, shared=shared)
+        await _run(exchange, statement, last=statement is statements[-1])
+
+
+async def _run(exchange: Exchange, statement: Statement, *, last: bool) -> None:
+    commands = exchange.commands
+    command = await commands.prepare_simple(statement)
+    portal = Portal("", command, commands.columns(command))
+    form = commands.simple_format(command)
+    await exchange.open(portal)
+    if portal.columns is not None:
+        portal.formats = (form,) * len(portal.columns)
+        exchange.send(row_description(portal.columns, portal.formats))
+        rows = await exchange.send_rows(portal, portal.running.run(None))
+    else:
+        rows = await copy(exchange, portal)
+    tag = portal.tag(rows)
+    exchange.active = None
+    await portal.close()
+    exchange.stop_clock()
+    if last:
+        # Before the tag is sent: a commit that fails takes its place.
+        await commands.finish_statement()
+    exchange.completed(tag)
+    exchange.send(m.CommandComplete(tag))

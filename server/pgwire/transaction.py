@@ -1,0 +1,193 @@
+"""The transaction block of one session, as a machine: what each transaction statement does in each state.
+
+It decides; `server.session_statements` and `server.pgwire.session` act (they call the engine's begin, commit and rollback, drop
+portals, send warnings). A method returns what is to be done, or raises PostgreSQL's error.
+
+    NONE      no transaction
+    SINGLE    the transaction of one statement, or of a pipeline up to its Sync
+    IMPLICIT  the block that several statements of one simple query share
+    EXPLICIT  after BEGIN
+    FAILED    an explicit block after an error: only ROLLBACK, COMMIT and ROLLBACK TO are let through
+
+Source: PostgreSQL 15, xact.c (BeginTransactionBlock, EndTransactionBlock, UserAbortTransactionBlock, DefineSavepoint).
+"""
+
+from __future__ import annotations
+
+import enum
+from typing import Literal
+
+from wire.dataclass import dataclass
+from wire.errors import (
+    ActiveSqlTransaction,
+    InFailedSqlTransaction,
+    InvalidSavepointSpecification,
+    NoActiveSqlTransaction,
+    Notice,
+)
+
+
+class Block(enum.Enum):
+    NONE = "no transaction"
+    SINGLE = "one statement's transaction"
+    IMPLICIT = "implicit block"
+    EXPLICIT = "explicit block"
+    FAILED = "failed block"
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """What COMMIT or ROLLBACK comes to. tag: the command tag. chain: a new block begins at once."""
+
+    commit: bool
+    tag: Literal["COMMIT", "ROLLBACK"]
+    chain: bool = False
+    warning: Notice | None = None
+
+
+_NO_TRANSACTION = Notice("there is no transaction in progress", "WARNING", NoActiveSqlTransaction.default_sqlstate)
+_ALREADY = Notice("there is already a transaction in progress", "WARNING", ActiveSqlTransaction.default_sqlstate)
+
+
+class TransactionBlock:
+    """See the module's docstring. `savepoints`: names from the outermost to the innermost; a name may occur twice."""
+
+    def __init__(self) -> None:
+        self.block = Block.NONE
+        self.savepoints: list[str] = []
+
+    @property
+    def status(self) -> Literal["I", "T", "E"]:
+        """The status byte of ReadyForQuery. Sent between commands, when no implicit transaction is left."""
+        if self.block is Block.FAILED:
+            return "E"
+        return "T" if self.block is Block.EXPLICIT else "I"
+
+    @property
+    def open(self) -> bool:
+        """Whether the engine has a transaction."""
+        return self.block is not Block.NONE
+
+    @property
+    def implicit(self) -> bool:
+        """Whether the transaction ends by itself, since nobody began it."""
+        return self.block in (Block.SINGLE, Block.IMPLICIT)
+
+    @property
+    def single(self) -> bool:
+        """Whether the transaction is one statement's, or a pipeline's."""
+        return self.block is Block.SINGLE
+
+    @property
+    def in_block(self) -> bool:
+        """Whether statements share a transaction, so that cursors and the like may outlive one of them."""
+        return self.block in (Block.IMPLICIT, Block.EXPLICIT, Block.FAILED)
+
+    @property
+    def depth(self) -> int:
+        """How many savepoints are open: portals are born at a depth and end when it is rolled back."""
+        return len(self.savepoints)
+
+    def start(self, *, shared: bool) -> bool:
+        """Before a statement: whether the engine must begin. shared: with the other statements of a simple query."""
+        if self.block is Block.NONE:
+            self.block = Block.IMPLICIT if shared else Block.SINGLE
+            return True
+        if self.block is Block.SINGLE and shared:
+            self.block = Block.IMPLICIT
+        return False
+
+    def require_usable(self) -> None:
+        if self.block is Block.FAILED:
+            raise InFailedSqlTransaction(
+                "current transaction is aborted, commands ignored until end of transaction block"
+            )
+
+    def require_block(self, what: str) -> None:
+        """`what` makes sense only where statements share a transaction (xact.c, RequireTransactionBlock)."""
+        if not self.in_block:
+            raise NoActiveSqlTransaction(f"{what} can only be used in transaction blocks")
+
+    def require_no_block(self, what: str) -> None:
+        """`what` cannot be undone and must be alone (xact.c, PreventInTransactionBlock)."""
+        if self.in_block:
+            raise ActiveSqlTransaction(f"{what} cannot run inside a transaction block")
+
+    def outside_block_warning(self, what: str) -> Notice | None:
+        if self.in_block:
+            return None
+        text = f"{what} can only be used in transaction blocks"
+        return Notice(text, "WARNING", NoActiveSqlTransaction.default_sqlstate)
+
+    def begin(self) -> Notice | None:
+        """BEGIN: makes the transaction that runs an explicit block. Returns the warning, if any."""
+        self.require_usable()
+        if self.block is Block.EXPLICIT:
+            return _ALREADY
+        self.block = Block.EXPLICIT
+        return None
+
+    def commit(self, *, chain: bool) -> Ending:
+        """COMMIT: of a failed block, it is a ROLLBACK and says so."""
+        if self.block is Block.FAILED:
+            return Ending(False, "ROLLBACK", chain)
+        if self.block is Block.EXPLICIT:
+            return Ending(True, "COMMIT", chain)
+        self._no_chain("COMMIT", chain)
+        return Ending(True, "COMMIT", warning=_NO_TRANSACTION)
+
+    def rollback(self, *, chain: bool) -> Ending:
+        if self.block in (Block.EXPLICIT, Block.FAILED):
+            return Ending(False, "ROLLBACK", chain)
+        self._no_chain("ROLLBACK", chain)
+        return Ending(False, "ROLLBACK", warning=_NO_TRANSACTION)
+
+    @staticmethod
+    def _no_chain(what: str, chain: bool) -> None:
+        if chain:
+            raise NoActiveSqlTransaction(f"{what} AND CHAIN can only be used in transaction blocks")
+
+    def ended(self) -> None:
+        """The engine's transaction is over."""
+        self.block = Block.NONE
+        self.savepoints.clear()
+
+    def failed(self) -> bool:
+        """After an error: whether the transaction must be rolled back now; an explicit block waits to be told."""
+        if self.block is Block.EXPLICIT:
+            self.block = Block.FAILED
+        return self.implicit
+
+    def _require_explicit(self, what: str) -> None:
+        if self.block not in (Block.EXPLICIT, Block.FAILED):
+            raise NoActiveSqlTransaction(f"{what} can only be used in transaction blocks")
+
+    def savepoint(self, name: str) -> None:
+        self._require_explicit("SAVEPOINT")
+        self.require_usable()
+        self.savepoints.append(name)
+
+    def _find(self, name: str) -> int:
+        for depth in range(len(self.savepoints) - 1, -1, -1):
+            if self.savepoints[depth] == name:
+                return depth
+        raise InvalidSavepointSpecification(f'savepoint "{name}" does not exist')
+
+    def release(self, name: str) -> int:
+        """RELEASE: forgets the savepoint and all after it. Returns the depth that is left."""
+        self._require_explicit("RELEASE SAVEPOINT")
+        self.require_usable()
+        depth = self._find(name)
+        del self.savepoints[depth:]
+        return depth
+
+    def rollback_to(self, name: str) -> int:
+        """ROLLBACK TO: the savepoint stays, what came after it goes, a failed block is usable again.
+
+        Returns the depth below which portals survive.
+        """
+        self._require_explicit("ROLLBACK TO SAVEPOINT")
+        depth = self._find(name)
+        del self.savepoints[depth + 1 :]
+        self.block = Block.EXPLICIT
+        return depth

@@ -1,0 +1,44 @@
+"""A bell wakes who waits, and nobody who comes later."""
+
+from __future__ import annotations
+
+import pytest
+
+from engine.common.wake_signal import Bell
+
+
+async def test_a_ring_wakes_who_waits_however_often_it_rings() -> None:
+    bell = Bell()
+    ring = bell.next_ring()
+    bell.ring()
+    bell.ring()
+    await ring
+
+
+async def test_a_ring_that_nobody_waited_for_is_not_kept() -> None:
+    bell = Bell()
+    bell.ring()
+    ring = bell.next_ring()
+    assert not ring.done()
+    bell.ring()
+    await ring
+
+
+async def test_one_that_was_cancelled_is_in_nobodys_way() -> None:
+    bell = Bell()
+    given_up = bell.next_ring()
+    given_up.cancel()
+    bell.ring()
+    ring = bell.next_ring()
+    bell.ring()
+    await ring
+    assert given_up.cancelled()
+
+
+async def test_a_second_one_may_not_wait() -> None:
+    bell = Bell()
+    ring = bell.next_ring()
+    with pytest.raises(AssertionError, match="waits already"):
+        bell.next_ring()
+    bell.ring()
+    await ring

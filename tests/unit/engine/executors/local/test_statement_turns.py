@@ -1,0 +1,93 @@
+"""Statements that DuckDB takes long to plan: they take turns, and nobody who gives one up waits for its plan."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+import pytest_asyncio
+from support.session_server import eventually
+
+from engine.config import EngineConfig
+from engine.executors.local.executor import LocalExecutor, LocalWork
+from wire.errors import QueryCanceled
+
+_SCHEMA = pa.schema([("c1", pa.int32())])
+
+
+class Planning:
+    """A statement whose planning takes until `go`: its parameters are looked for as it begins, on the thread that plans it."""
+
+    def __init__(self, characters: int) -> None:
+        self.began, self.go = threading.Event(), threading.Event()
+        self.work = LocalWork("SELECT 1 AS c1" + " " * characters, _SCHEMA, 2048, find=self._find)
+
+    def _find(self) -> Mapping[str, Any]:
+        self.began.set()
+        assert self.go.wait(60)
+        return {}
+
+
+@pytest_asyncio.fixture
+async def executor(tmp_path: Path) -> AsyncIterator[LocalExecutor]:
+    executor = LocalExecutor(EngineConfig(tmp_path, fragment_threads=2))
+    await executor.start()
+    yield executor
+    await executor.close()
+    assert executor.statistics() == {"streams": 0}
+
+
+async def test_who_closes_a_long_statement_does_not_wait_for_its_plan(executor: LocalExecutor) -> None:
+    long = Planning(100_000)
+    stream = executor.run(long.work)
+    assert await asyncio.to_thread(long.began.wait, 60)
+    async with asyncio.timeout(30):
+        await stream.close()
+    assert executor.statistics()["streams"] == 1
+    with pytest.raises(QueryCanceled):
+        await stream.next_batch()
+    long.go.set()
+    await eventually(lambda: executor.statistics()["streams"] == 0)
+    assert executor.statistics()["cursors"] == 0
+
+
+async def test_long_statements_take_turns(executor: LocalExecutor) -> None:
+    """The second and the third wait for the first, and a thread is left to a short one."""
+    works = [Planning(100_000) for _ in range(3)]
+    streams = [executor.run(each.work) for each in works]
+    assert await asyncio.to_thread(works[0].began.wait, 60)
+    short = executor.run(LocalWork("SELECT 2 AS c1", _SCHEMA, 2048))
+    async with asyncio.timeout(30):
+        batch = await short.next_batch()
+    assert batch is not None
+    assert batch.to_pydict() == {"c1": [2]}
+    await short.close()
+    assert [each.began.is_set() for each in works] == [True, False, False]
+    await streams[1].close()
+    for each in works:
+        each.go.set()
+    for stream in (streams[0], streams[2]):
+        batch = await stream.next_batch()
+        assert batch is not None
+        await stream.close()
+    assert not works[1].began.is_set()
+
+
+async def test_an_executor_waits_for_what_it_plans(tmp_path: Path) -> None:
+    executor = LocalExecutor(EngineConfig(tmp_path, fragment_threads=2))
+    await executor.start()
+    long = Planning(100_000)
+    stream = executor.run(long.work)
+    assert await asyncio.to_thread(long.began.wait, 60)
+    await stream.close()
+    closing = asyncio.ensure_future(executor.close())
+    done, _ = await asyncio.wait([closing], timeout=0.5)
+    assert not done
+    long.go.set()
+    await closing
+    assert executor.statistics() == {"streams": 0}

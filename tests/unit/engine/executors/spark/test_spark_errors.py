@@ -1,0 +1,45 @@
+"""Errors of a JVM that is gone: what they say is in the JVM, and nobody answers there."""
+
+from __future__ import annotations
+
+import socket
+
+import pytest
+from py4j.clientserver import JavaClient, JavaParameters, PythonParameters
+from py4j.java_gateway import GatewayProperty, JavaObject
+from py4j.protocol import Py4JJavaError
+from pyspark.logger.logger import JSONFormatter
+
+from engine.executors.spark.errors import text_of, translate
+
+
+def _lost() -> Py4JJavaError:
+    """An exception of Java's, as Py4J raises it, of a JVM that does not listen any more."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        port = taken.getsockname()[1]
+    parameters = JavaParameters(port=port, enable_memory_management=False)
+    client = JavaClient(parameters, PythonParameters(), GatewayProperty(False, None))
+    client.converters = ()
+    return Py4JJavaError("An error occurred while calling o1.getResult.\n", JavaObject("o2", client))
+
+
+def test_what_it_was_is_told_without_asking_for_more() -> None:
+    assert text_of(_lost()) == "Py4JJavaError: Spark has ended"
+
+
+def test_a_query_gets_an_error_of_ours() -> None:
+    error = translate(_lost())
+    assert (error.sqlstate, error.message) == ("XX000", "Spark failed: Py4JJavaError: Spark has ended")
+
+
+def test_what_is_logged_can_be_formatted(caplog: pytest.LogCaptureFixture) -> None:
+    """PySpark's formatter asks a logged exception for its text, which is in the JVM."""
+    translate(_lost())
+    assert "Spark has ended" in JSONFormatter().format(caplog.records[-1])
+
+
+def test_the_cause_is_told_too() -> None:
+    error = _lost()
+    error.__cause__ = ConnectionResetError("reset")
+    assert text_of(error) == "Py4JJavaError: Spark has ended\nreset"

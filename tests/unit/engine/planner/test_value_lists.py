@@ -1,0 +1,145 @@
+"""Long IN lists and VALUES are literals by columns for DuckDB, and mean what short ones do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from decimal import Decimal
+from typing import Any, Final
+
+import pytest
+from sqlglot import exp
+from support.binding_ground import TestCatalog, bind
+from support.local_member import LocalMember, local_member
+
+from engine.plan_ir.expr import Const, InList
+from engine.plan_ir.rewrite import expressions, size, walk_all
+from engine.planner.codegen import Bindings, compile_plan
+from engine.planner.planner import optimise
+
+_NUMBERS = ", ".join(map(str, range(-600, 600)))
+_WORDS = ", ".join(f"'w{number}'" for number in range(1200)) + r", 'it''s', 'a\b', 'a\"b', 'ü', '', '[1]', 'NULL'"
+
+
+@pytest.fixture(scope="module")
+def member(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalMember]:
+    with local_member(tmp_path_factory.mktemp("lists")) as running:
+        with running.connect() as connection:
+            connection.execute("create table v (n int, b bigint, w text, c varchar(9))")
+            connection.execute(
+                r"""insert into v values (1, 1, 'w7', 'w7'), (5000, -7, 'it''s', 'it''s'), (null, null, null, null),
+                (-600, 9000000000, 'a\b', 'a\b'), (600, 3, 'a\"b', 'x'), (2, 2, 'ü', 'ü'), (3, 3, '', ''),
+                (4, 4, '[1]', 'w1200'), (5, 5, 'NULL', 'NULL'), (6, 6, 'w', 'w1')"""
+            )
+        yield running
+
+
+@pytest.mark.parametrize("column", ["n", "b", "w", "c"])
+@pytest.mark.parametrize(
+    "form", ["{} in ({})", "{} not in ({})", "n > 1 and ({} in ({}) or n = 600)", "not ({} in ({}))"]
+)
+def test_a_long_list_means_what_its_values_do(member: LocalMember, column: str, form: str) -> None:
+    """The values as rows of a table of their own say the same, by another way."""
+    values = _NUMBERS if column in "nb" else _WORDS
+    rows = "), (".join(values.split(", "))
+    with member.connect() as connection:
+        found = _rows(connection, f"select * from v where {form.format(column, values)} order by n")
+        test = f"select x from (values ({rows})) l (x)"
+        assert found == _rows(connection, f"select * from v where {form.format(column, test)} order by n")
+    assert found
+
+
+@pytest.mark.parametrize("null", ["null", "null::int"])
+@pytest.mark.parametrize(
+    ("form", "expected"),
+    [
+        ("n in ({})", [1, 2, 3, 4, 5, 6, -600]),
+        ("n not in ({})", []),
+        ("not (n in ({}))", []),
+        ("n in ({}) is null", [None, 600, 5000]),
+        ("n not in ({}) or n = 600", [600]),
+        ("coalesce(n in ({}), true)", [None, 1, 2, 3, 4, 5, 6, -600, 600, 5000]),
+        ("case when n in ({}) then n < 3 else n = 600 end", [1, 2, 600, -600]),
+        ("n = any (array[{}])", [1, 2, 3, 4, 5, 6, -600]),
+        ("n <> all (array[{}])", []),
+    ],
+)
+def test_a_long_list_with_a_null(member: LocalMember, form: str, expected: list[int | None], null: str) -> None:
+    values = _NUMBERS.replace("7,", f"7, {null},", 1)
+    with member.connect() as connection:
+        found = _rows(connection, f"select n from v where {form.format(values)}")
+    assert {row[0] for row in found} == set(expected)
+
+
+def test_a_long_list_is_one_value_of_a_plan() -> None:
+    """A walk over the plan does not meet its constants; the size of the plan counts them."""
+    plan = bind(f"select 1 from orders where o_custkey in ({_NUMBERS})", TestCatalog()).plan
+    parts = [part for node in walk_all(plan) for expr in expressions(node) for part in expr.walk()]
+    assert len(parts) < 10
+    [found] = [part for part in parts if isinstance(part, InList)]
+    assert [item.value for item in found.items if isinstance(item, Const)] == list(range(-600, 600))
+    assert size(plan) > 1200
+    again = bind(f"select 1 from orders where o_custkey in ({_NUMBERS})", TestCatalog()).plan
+    [same] = [
+        part
+        for node in walk_all(again)
+        for expr in expressions(node)
+        for part in expr.walk()
+        if isinstance(part, InList)
+    ]
+    assert (same.items, hash(same.items)) == (found.items, hash(found.items))
+    assert same.items[1:] != found.items
+
+
+def test_a_null_in_the_list_is_kept(member: LocalMember) -> None:
+    with member.connect() as connection:
+        assert _rows(connection, f"select n from v where n not in ({_NUMBERS}, null)") == []
+        assert _rows(connection, f"select n from v where n in (null, {_NUMBERS}) and n > 5") == [(6,)]
+
+
+@pytest.mark.parametrize(("column", "values"), [("o_custkey", _NUMBERS), ("o_comment", _WORDS)])
+def test_a_long_list_is_one_literal(column: str, values: str) -> None:
+    plan = optimise(bind(f"select 1 from orders where {column} in ({values})", TestCatalog()).plan)
+    statement = compile_plan(plan, "local", Bindings({}, {}, "UTC")).statement
+    assert sum(1 for _ in statement.find_all(exp.Literal)) < 10
+
+
+def _rows(connection: Any, statement: str) -> list[tuple[Any, ...]]:
+    found: list[tuple[Any, ...]] = connection.execute(statement.encode()).fetchall()
+    return found
+
+
+_ROWS: Final = [
+    (number, number * 10**10, f'it\'s "{number}" \\', Decimal(number) / 4, number / 3, None if number % 3 else "x")
+    for number in range(-1500, 1500)
+]
+
+
+def _written(row: tuple[Any, ...]) -> str:
+    number, large, text, exact, inexact, word = row
+    quoted = "'" + text.replace("'", "''") + "'"
+    return f"({number}, {large}, {quoted}, {exact}, {inexact!r}::float8, {'null' if word is None else repr(word)})"
+
+
+def test_many_rows_of_constants_are_what_was_written(member: LocalMember) -> None:
+    values = ", ".join(map(_written, _ROWS))
+    with member.connect() as connection:
+        found = _rows(connection, f"select * from (values {values}) v (n, l, t, e, f, w)")
+        assert found == _ROWS
+        connection.execute("create table i (n int, l bigint, t text, e numeric(12, 2), f float8, w varchar(3))")
+        connection.execute(f"insert into i values {values}".encode())
+        assert _rows(connection, "select * from i order by n") == _ROWS
+
+
+def test_many_rows_are_a_literal_a_column() -> None:
+    values = ", ".join(f"({number}, 'a{number}')" for number in range(1200))
+    plan = optimise(bind(f"select * from (values {values}) v", TestCatalog()).plan)
+    statement = compile_plan(plan, "local", Bindings({}, {}, "UTC")).statement
+    assert sum(1 for _ in statement.find_all(exp.Literal)) < 10
+
+
+@pytest.mark.parametrize("odd", ["1 + 1", "'infinity'::float8", "date '2001-01-01'"])
+def test_rows_that_are_not_plain_constants_are_written_out(member: LocalMember, odd: str) -> None:
+    values = ", ".join(["(1)"] * 1200) if odd == "1 + 1" else ", ".join([f"({odd})"] * 1200)
+    with member.connect() as connection:
+        statement = f"select count(*), count(distinct x) from (values {values}, ({odd})) v (x)"
+        assert _rows(connection, statement) == [(1201, 2 if odd == "1 + 1" else 1)]

@@ -1,0 +1,128 @@
+"""A block of whole rows and the places in it that matter."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from wire.dataclass import dataclass
+from wire.types.byte_columns import Bools, Bytes2D, Ints, binary_array
+
+Bytes1D = npt.NDArray[np.uint8]
+
+
+@dataclass(frozen=True, slots=True)
+class Marks:
+    """What a dialect found in some bytes that begin with a row.
+
+    separators: delimiters and ends of rows, in their order. ends: which of them end a row. drop: bytes that are no part of any
+    value. replaced: bytes that stand for another, and by_: those. marked: places that, within a field, say that it
+    cannot be null (quotes). closed: whether the bytes might end here without a value being cut in two.
+    """
+
+    separators: Ints
+    ends: Bools
+    drop: Ints
+    replaced: Ints
+    by: Bytes1D
+    marked: Ints
+    closed: bool = True
+
+    def upto(self, size: int) -> Marks:
+        """Those of the first bytes."""
+        kept, replaced = self.separators < size, self.replaced < size
+        return Marks(
+            self.separators[kept], self.ends[kept], self.drop[self.drop < size], self.replaced[replaced],
+            self.by[replaced], self.marked[self.marked < size],
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Rows of one block.
+
+    data: its bytes. starts, stops: the extent of each field, rows after one another. firsts: the number of the first field of
+    each row, and the number of fields last. lines: the number of the line on which each row ends.
+    """
+
+    data: Bytes1D
+    starts: Ints
+    stops: Ints
+    firsts: Ints
+    lines: Ints
+    marks: Marks
+
+    @property
+    def count(self) -> int:
+        return len(self.firsts) - 1
+
+    def upto(self, count: int) -> Rows:
+        """The first rows."""
+        fields = int(self.firsts[count])
+        return Rows(
+            self.data,
+            self.starts[:fields],
+            self.stops[:fields],
+            self.firsts[: count + 1],
+            self.lines[:count],
+            self.marks,
+        )
+
+    def after(self, count: int) -> Rows:
+        """The rows but for the first ones."""
+        fields = int(self.firsts[count])
+        firsts = self.firsts[count:] - fields
+        return Rows(self.data, self.starts[fields:], self.stops[fields:], firsts, self.lines[count:], self.marks)
+
+    def line(self, row: int) -> bytes:
+        """A row as it was sent."""
+        first, last = int(self.firsts[row]), int(self.firsts[row + 1]) - 1
+        return self.data[int(self.starts[first]) : int(self.stops[last])].tobytes()
+
+    def widths(self) -> Ints:
+        """How many fields each row has."""
+        return np.diff(self.firsts)
+
+    def fields(self) -> pa.BinaryArray:
+        """The values of all fields, what stands for others put in their places."""
+        data, starts, stops, marks = self.data, self.starts, self.stops, self.marks
+        if len(marks.drop) or len(marks.replaced):
+            kept = np.ones(len(data), np.bool_)
+            kept[marks.drop] = False
+            changed = data.copy()
+            changed[marks.replaced] = marks.by
+            moved = np.concatenate(([0], np.cumsum(kept)))
+            data, starts, stops = changed[kept], moved[starts], moved[stops]
+        between = np.empty(2 * len(starts), np.int64)
+        between[0::2], between[1::2] = starts, stops
+        # Each field and what separates it from the next: two items of one array, of which every other one is taken.
+        pairs = binary_array(np.append(between, between[-1:]), data)
+        return pairs.take(pa.array(np.arange(0, 2 * len(starts), 2)))
+
+    def equal(self, text: bytes) -> Bools:
+        """Which fields are written as `text`, byte by byte."""
+        same: Bools = (self.stops - self.starts) == len(text)
+        for offset, byte in enumerate(text):
+            at = np.flatnonzero(same)
+            same[at] = self.data[self.starts[at] + offset] == byte
+        return same
+
+    def marked(self) -> Bools:
+        """Which fields have a mark in them."""
+        marked = self.marks.marked
+        return np.asarray(np.searchsorted(marked, self.starts) != np.searchsorted(marked, self.stops))
+
+
+def places(data: Bytes1D, byte: bytes) -> Ints:
+    """Where a byte is."""
+    return np.flatnonzero(data == byte[0])
+
+
+def none() -> Any:
+    return np.empty(0, np.int64)
+
+
+__all__ = ["Bytes1D", "Bytes2D", "Marks", "Rows", "none", "places"]

@@ -1,0 +1,80 @@
+"""CSV: a quote opens and closes; between two quotes nothing separates (CopyReadLineText, CopyReadAttributesCSV).
+
+Where the escape is the quote itself, each one toggles, and one that opens directly behind one that closes is the quote that
+was meant. Another escape counts only between quotes, before a quote or itself, so that what a byte means depends on all
+before it. That is an automaton of three states over the few quotes and escapes there are; each of its steps is a function from
+states to states, and the functions are composed pairwise (a prefix scan), a logarithm of times over all bytes at once.
+"""
+
+from __future__ import annotations
+
+import itertools
+from typing import Final
+
+import numpy as np
+
+from wire.copy.block import Bytes1D, Marks, none, places
+from wire.copy.options import Layout
+from wire.types.byte_columns import Ints
+
+_OUTSIDE, _INSIDE, _ESCAPED = range(3)
+#: Functions of three states as numbers: the digits, to base three, are what each state becomes.
+_FUNCTIONS: Final = np.array(list(itertools.product(range(3), repeat=3)), np.int64)
+_NUMBER: Final = np.array([9, 3, 1])
+#: _THEN[f, g]: f, then g.
+_THEN: Final = np.stack([_FUNCTIONS[:, f] @ _NUMBER for f in _FUNCTIONS])
+_QUOTE, _ESCAPE, _OTHER = (
+    int(np.array(becomes) @ _NUMBER)
+    for becomes in (
+        (_INSIDE, _OUTSIDE, _INSIDE),
+        (_OUTSIDE, _ESCAPED, _INSIDE),
+        (_OUTSIDE, _INSIDE, _INSIDE),
+    )
+)
+
+
+def marks(data: Bytes1D, layout: Layout) -> Marks:
+    """Of bytes that begin with a row."""
+    toggles, drop = _doubled(data, layout) if layout.quote == layout.escape else _escaped(data, layout)
+    candidates = np.flatnonzero((data == layout.delimiter[0]) | (data == 10) | (data == 13))
+    if len(toggles):
+        candidates = candidates[np.searchsorted(toggles, candidates) % 2 == 0]
+    ends = data[candidates] != layout.delimiter[0]
+    closed = len(toggles) % 2 == 0
+    return Marks(candidates, ends, drop, none(), np.empty(0, np.uint8), toggles, closed)
+
+
+def _doubled(data: Bytes1D, layout: Layout) -> tuple[Ints, Ints]:
+    """The quotes, which all toggle; and those that are not part of a value."""
+    quotes = places(data, layout.quote)
+    if not len(quotes):
+        return quotes, quotes
+    index = np.arange(len(quotes))
+    meant = (index % 2 == 0) & (index > 0) & (np.diff(quotes, prepend=-2) == 1)
+    return quotes, quotes[~meant]
+
+
+def _escaped(data: Bytes1D, layout: Layout) -> tuple[Ints, Ints]:
+    """The quotes that toggle; and, with the escapes before what they escape, what is not part of a value."""
+    events = np.flatnonzero((data == layout.quote[0]) | (data == layout.escape[0]))
+    if not len(events):
+        return events, events
+    is_quote = data[events] == layout.quote[0]
+    step = np.where(is_quote, _QUOTE, _ESCAPE)
+    apart = np.diff(events, prepend=events[0] - 1) != 1
+    step = np.where(apart, _THEN[_OTHER, step], step)
+    before = np.concatenate(([_OUTSIDE], _FUNCTIONS[_composed(step)][:, _OUTSIDE][:-1]))
+    # Something else came between: an escape before it escapes nothing.
+    before = np.where(apart & (before == _ESCAPED), _INSIDE, before)
+    toggles = events[is_quote & (before != _ESCAPED)]
+    taken = events[before == _ESCAPED]
+    return toggles, np.sort(np.concatenate((toggles, taken - 1)))
+
+
+def _composed(steps: Ints) -> Ints:
+    """For each step, all up to it, one after the other."""
+    total, reach = steps.copy(), 1
+    while reach < len(total):
+        total[reach:] = _THEN[total[:-reach], total[reach:]]
+        reach *= 2
+    return total

@@ -1,0 +1,446 @@
+r"""Bytes as they arrive, cut into blocks of whole rows, and those into columns of text.
+
+    reader = RowReader(layout, ("a", "b"), encoding="UTF8")
+    for piece in pieces: for block in reader.feed(piece): ...
+    for block in reader.finish(): ...
+
+What is wrong with a row is said when its turn has come: the rows before it are given first, and then the error is raised, with
+the line (`Block.error`). How lines end is what the first one ends with; another end is an error, as a byte order mark or a lone
+carriage return would otherwise become part of a value.
+
+Source: PostgreSQL 15, copyfromparse.c (CopyReadLineText, NextCopyFromRawFields, NextCopyFrom).
+"""
+
+from __future__ import annotations
+
+import codecs
+import functools
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from wire.client_encodings import codec, from_client
+from wire.copy import plain, quoted, text
+from wire.copy.block import Bytes1D, Marks, Rows
+from wire.copy.options import Layout
+from wire.dataclass import dataclass
+from wire.errors import BadCopyFileFormat, CharacterNotInRepertoire, SqlError
+from wire.types.byte_columns import Bools, Ints, offsets_of
+
+#: Bytes that are taken apart at once, and the most that a row may have.
+BLOCK_BYTES: Final = 2 << 20
+ROW_BYTES_MAX: Final = (1 << 30) - 1
+#: Characters of a line or a value that an error shows.
+_SHOWN: Final = 100
+_END_OF_DATA: Final = b"\\."
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """A row with too few fields: those that it has, as columns of one row, and the number of its line. PostgreSQL reads them
+    before it misses the next one."""
+
+    columns: tuple[pa.Array, ...]
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """columns: one for each name, text or null. error: what comes after them; cut: the row that it is about, if that is too short.
+
+    line: of a row, the number of the line on which it ends, and how it was sent, where that can be shown. numbers: those of all
+    rows; where they ascend one by one, the first.
+    """
+
+    columns: tuple[pa.Array, ...]
+    count: int
+    line: Callable[[int], tuple[int, bytes | None]]
+    numbers: Callable[[], int | Ints]
+    error: SqlError | None = None
+    cut: Cut | None = None
+
+
+class RowReader:
+    """See the module's docstring. table, names: of the columns, for errors and headers. encoding: what the bytes are in."""
+
+    def __init__(self, layout: Layout, table: str, names: Sequence[str], encoding: str) -> None:
+        self._layout = layout
+        self._table = table
+        self._names = tuple(names)
+        self._encoding = encoding
+        self._decoder = None if encoding in ("UTF8", "SQL_ASCII") else codecs.getincrementaldecoder(codec(encoding))()
+        self._held = bytearray()
+        self._wanted = BLOCK_BYTES
+        self._end: bytes | None = None
+        self._lines = 0
+        self._header = layout.header != "none"
+        self._over = False
+
+    def feed(self, piece: bytes) -> Iterator[Block]:
+        """The rows that are whole now, if they are many enough. What follows the end of the data counts for nothing."""
+        for at in range(0, len(piece), BLOCK_BYTES):
+            if self._over:
+                return
+            self._held += self._converted(piece[at : at + BLOCK_BYTES], final=False)
+            if len(self._held) >= self._wanted:
+                yield from self._blocks(final=False)
+
+    def finish(self) -> Iterator[Block]:
+        """There is no more: the rest."""
+        if not self._over:
+            self._held += self._converted(b"", final=True)
+            yield from self._blocks(final=True)
+
+    def _converted(self, piece: bytes, *, final: bool) -> bytes:
+        if self._decoder is None:
+            return piece
+        try:
+            return self._decoder.decode(piece, final).encode()
+        except UnicodeDecodeError as error:
+            raise self._placed(self._not_text(error), self._lines + 1) from None
+
+    def _not_text(self, error: UnicodeDecodeError) -> SqlError:
+        wrong = " ".join(f"0x{byte:02x}" for byte in error.object[error.start : max(error.end, error.start + 1)])
+        shown = "UTF8" if self._decoder is None else self._encoding
+        return CharacterNotInRepertoire(f'invalid byte sequence for encoding "{shown}": {wrong}')
+
+    def _blocks(self, *, final: bool) -> Iterator[Block]:
+        if self._held and not self._header and (block := self._plain(final=final)) is not None:
+            yield block
+            if not final or not self._held:
+                return
+        rows, error = self._rows(final=final)
+        if self._header and (rows.count or error is not None):
+            rows, error = self._without_header(rows, error)
+        if rows.count or error is not None:
+            yield self._block(rows, error)
+
+    # -- plain rows ----------------------------------------------------------------------------------------------
+
+    def _plain(self, *, final: bool) -> Block | None:
+        """All rows that are whole, if they are plain."""
+        if self._end == b"\r":
+            return None
+        data = bytes(self._held)
+        if final and not data.endswith(b"\n"):
+            data += self._end or b"\n"
+        size = plain.cut(data, self._layout)
+        if not size or (final and size < len(data)):
+            return None
+        data = data[:size] if size < len(data) else data
+        columns = plain.columns(data, self._layout, len(self._names), crnl=self._end == b"\r\n")
+        if columns is None:
+            return None
+        count, lines = len(columns[0]), data.count(b"\n")
+        if self._end is None and count != lines:
+            return None  # how lines within quotes are counted depends on what follows
+        self._end = self._end or b"\n"
+        del self._held[:size]
+        self._wanted = len(self._held) + BLOCK_BYTES
+        first = self._lines
+        rows = functools.cache(functools.partial(self._again, data, first))
+        self._lines += lines
+        return Block(
+            tuple(columns), count, lambda row: _line(rows(), row), lambda: first + 1 if count == lines else rows().lines
+        )
+
+    def _again(self, data: bytes, lines: int) -> Rows:
+        """Rows that were plain, with their places."""
+        again = RowReader(self._layout, self._table, self._names, "UTF8")
+        again._end, again._lines, again._held = self._end, lines, bytearray(data)
+        return again._rows(final=True)[0]
+
+    # -- rows ----------------------------------------------------------------------------------------------------
+
+    def _rows(self, *, final: bool) -> tuple[Rows, SqlError | None]:
+        """All rows that are whole, taken from what is held."""
+        data = np.frombuffer(bytes(self._held), np.uint8)
+        if final:
+            data = self._ended(data)
+        marks = self._marks(data)
+        unterminated = final and self._layout.csv and not marks.closed
+        data, marks, corrupt = self._upto_end_of_data(data, marks)
+        known = self._end is not None
+        stops, behind, wrong = self._row_ends(data, marks, final=final)
+        fields = int(np.searchsorted(marks.separators, stops[-1], side="right")) if len(stops) else 0
+        consumed = int(behind[-1]) if len(behind) else 0
+        del self._held[:consumed]
+        if not len(stops):
+            self._wanted = 2 * len(self._held) + BLOCK_BYTES
+            if len(self._held) > ROW_BYTES_MAX:
+                raise BadCopyFileFormat("a row has more than 1 GB", sqlstate="54000")
+        else:
+            self._wanted = len(self._held) + BLOCK_BYTES
+        rows = self._taken(data, marks, fields, stops, behind, known=known)
+        wrong = wrong or corrupt
+        if wrong is not None:
+            self._over = True
+            return rows, self._placed(wrong, self._lines + 1)
+        if unterminated and not self._over:
+            self._over = True
+            return rows, self._unterminated(data[consumed:].tobytes())
+        return rows, None
+
+    def _marks(self, data: Bytes1D) -> Marks:
+        return quoted.marks(data, self._layout) if self._layout.csv else text.marks(data, self._layout)
+
+    def _ended(self, data: Bytes1D) -> Bytes1D:
+        """The last row with the end that it may lack."""
+        if not len(data):
+            return data
+        if not self._layout.csv and len(escapes := text.escaping(data)) and escapes[-1] == len(data) - 1:
+            data = data[:-1]
+        marks = self._marks(data)
+        if self._layout.csv and not marks.closed:
+            return data
+        last = marks.separators[-1] if len(marks.separators) else -1
+        crnl = self._end == b"\r\n" or (self._end is None and b"\r\n" in data.tobytes())
+        if 0 <= last == len(data) - 1 and marks.ends[-1] and not (crnl and data[-1] == 13):
+            return data
+        end = self._end or (b"\r\n" if crnl else b"\r" if 13 in data[marks.separators] else b"\n")
+        return np.concatenate((data, np.frombuffer(end, np.uint8)))
+
+    def _unterminated(self, line: bytes) -> SqlError:
+        number = self._lines + 1 + line.count(b"\n" if self._end == b"\n" else b"\r")
+        return self._placed(BadCopyFileFormat("unterminated CSV quoted field"), number, line)
+
+    def _upto_end_of_data(self, data: Bytes1D, marks: Marks) -> tuple[Bytes1D, Marks, SqlError | None]:
+        r"""The data before a line `\.`, if there is one. In the text format it may stand nowhere else."""
+        raw = data.tobytes()
+        at = raw.find(_END_OF_DATA)
+        if at < 0:
+            return data, marks, None
+        escapes = frozenset() if self._layout.csv else frozenset(text.escaping(data).tolist())
+        ends = marks.separators[marks.ends]
+        while at >= 0:
+            after = int(np.searchsorted(ends, at))
+            begins = at == 0 or (after > 0 and ends[after - 1] == at - 1)
+            if begins and after < len(ends) and ends[after] == at + 2:
+                self._over = True
+                return data[:at], marks.upto(at), None
+            if at in escapes and after < len(ends):
+                begin = int(ends[after - 1]) + 1 if after else 0
+                return data[:begin], marks.upto(begin), BadCopyFileFormat("end-of-copy marker corrupt")
+            at = raw.find(_END_OF_DATA, at + 1)
+        return data, marks, None
+
+    def _row_ends(self, data: Bytes1D, marks: Marks, *, final: bool) -> tuple[Ints, Ints, SqlError | None]:
+        """Where rows end and the next ones begin; and what is wrong behind the last of them."""
+        ends = marks.separators[marks.ends]
+        if not final and len(ends) and ends[-1] == len(data) - 1 and data[ends[-1]] == 13:
+            ends = ends[:-1]  # whether a newline follows is not known yet
+        if not len(ends):
+            return ends, ends, None
+        if self._end is None:
+            first = int(ends[0])
+            if data[first] == 10:
+                self._end = b"\n"
+            else:
+                self._end = b"\r\n" if first + 1 < len(data) and data[first + 1] == 10 else b"\r"
+        return self._checked_ends(data, ends)
+
+    def _checked_ends(self, data: Bytes1D, ends: Ints) -> tuple[Ints, Ints, SqlError | None]:
+        returns = data[ends] == 13
+        if self._end != b"\r\n":
+            wrong = returns if self._end == b"\n" else ~returns
+            stops, behind = ends, ends + 1
+        else:
+            follows = np.append(data, 0)[ends + 1] == 10
+            paired = np.zeros(len(data) + 2, np.bool_)
+            paired[ends[returns & follows] + 1] = True
+            second = ~returns & paired[ends]
+            wrong = ~second & ~(returns & follows)
+            stops, behind = ends[~second], ends[~second] + 2
+            wrong = wrong[~second]
+            returns = returns[~second]
+        if not wrong.any():
+            return stops, behind, None
+        at = int(np.argmax(wrong))
+        return stops[:at], behind[:at], self._stray(bool(returns[at]))
+
+    def _stray(self, is_return: bool) -> SqlError:
+        what = "carriage return" if is_return else "newline"
+        if self._layout.csv:
+            hint = f"Use quoted CSV field to represent {what}."
+            return BadCopyFileFormat(f"unquoted {what} found in data", hint=hint)
+        letter = "\\r" if is_return else "\\n"
+        return BadCopyFileFormat(f"literal {what} found in data", hint=f'Use "{letter}" to represent {what}.')
+
+    def _taken(self, data: Bytes1D, marks: Marks, fields: int, stops: Ints, behind: Ints, *, known: bool) -> Rows:
+        separators, is_end = marks.separators[:fields], marks.ends[:fields]
+        if self._end == b"\r\n":
+            second = is_end & (data[separators] == 10)
+            separators, is_end = separators[~second], is_end[~second]
+        starts = np.concatenate(([0], separators[:-1] + np.where(is_end[:-1], len(self._end or b"\n"), 1)))
+        firsts = np.concatenate(([0], np.flatnonzero(is_end) + 1))
+        lines = self._lines + 1 + np.arange(len(stops))
+        if self._layout.csv and len(marks.marked):
+            # Ends of lines within quotes count too; on the first line PostgreSQL does not know yet what ends one.
+            counts = data == (10 if self._end == b"\n" else 13)
+            if not known and len(stops):
+                counts[: stops[0]] = data[: stops[0]] == 13
+            every = np.flatnonzero(counts)
+            lines = self._lines + 1 + np.searchsorted(every, stops)
+        if len(stops):
+            self._lines = int(lines[-1])
+            data = data[: int(behind[-1])]
+        size = len(data)
+        kept = marks.replaced < size
+        marks = Marks(
+            separators, is_end, marks.drop[marks.drop < size], marks.replaced[kept], marks.by[kept],
+            marks.marked[marks.marked < size],
+        )  # fmt: skip
+        return Rows(data, starts[: len(separators)], separators, firsts, lines, marks)
+
+    # -- the header ----------------------------------------------------------------------------------------------
+
+    def _without_header(self, rows: Rows, error: SqlError | None) -> tuple[Rows, SqlError | None]:
+        if not rows.count:
+            return rows, error
+        self._header = False
+        if self._layout.header == "match":
+            wrong = self._header_error(rows.upto(1))
+            if wrong is not None:
+                self._over = True
+                return rows.upto(0), wrong
+        return rows.after(1), error
+
+    def _header_error(self, row: Rows) -> SqlError | None:
+        fields = row.fields().cast(pa.string()).to_pylist()
+        nulls = row.equal(self._layout.null) & ~row.marked()
+        context = int(row.lines[0])
+        if len(fields) != len(self._names):
+            message = f"wrong number of fields in header line: got {len(fields)}, expected {len(self._names)}"
+            return self._placed(BadCopyFileFormat(message), context, row.line(0))
+        for number, (got, null, expected) in enumerate(zip(fields, nulls, self._names, strict=True), 1):
+            if null or got != expected:
+                shown = f'got null value ("{self._layout.null.decode()}")' if null else f'got "{got}"'
+                message = f'column name mismatch in header line field {number}: {shown}, expected "{expected}"'
+                return self._placed(BadCopyFileFormat(message), context, row.line(0))
+        return None
+
+    # -- columns -------------------------------------------------------------------------------------------------
+
+    def _block(self, rows: Rows, error: SqlError | None) -> Block:
+        count, wrong = self._first_wrong(rows)
+        cut = None
+        if wrong is not None:
+            cut = self._cut(rows.after(count).upto(1))
+            rows, error, self._over = rows.upto(count), wrong, True
+        columns = self._columns(rows, len(self._names))
+        return Block(columns, rows.count, functools.partial(_line, rows), lambda: rows.lines, error, cut)
+
+    def _cut(self, row: Rows) -> Cut | None:
+        width = int(row.widths()[0])
+        if width >= len(self._names) or not _is_text(row.data[row.starts[0] : row.stops[-1]].tobytes()):
+            return None
+        return Cut(self._columns(row, width), int(row.lines[0]))
+
+    def _first_wrong(self, rows: Rows) -> tuple[int, SqlError | None]:
+        """The first row that has not as many fields as there are columns, or is no text; and what is said of it."""
+        found: list[tuple[int, SqlError]] = []
+        widths = rows.widths()
+        wrong = widths != len(self._names)
+        if wrong.any():
+            at = int(np.argmax(wrong))
+            if widths[at] > len(self._names):
+                error: SqlError = BadCopyFileFormat("extra data after last expected column")
+            else:
+                error = BadCopyFileFormat(f'missing data for column "{self._names[widths[at]]}"')
+            found.append((at, self._placed(error, int(rows.lines[at]), rows.line(at))))
+        if rows.count and (broken := self._broken_text(rows)) is not None:
+            found.append(broken)
+        return min(found, key=lambda item: item[0]) if found else (rows.count, None)
+
+    def _broken_text(self, rows: Rows) -> tuple[int, SqlError] | None:
+        """The first row whose bytes are no UTF-8."""
+        raw = rows.data.tobytes()
+        error: SqlError
+        try:
+            raw.decode()
+            at = raw.find(b"\0")
+            if at < 0:
+                return None
+            error = CharacterNotInRepertoire('invalid byte sequence for encoding "UTF8": 0x00')
+        except UnicodeDecodeError as broken:
+            at, error = broken.start, self._not_text(broken)
+        row = int(np.searchsorted(rows.stops[rows.firsts[1:] - 1], at))
+        return row, self._placed(error, int(rows.lines[row]))
+
+    def _columns(self, rows: Rows, width: int) -> tuple[pa.StringArray, ...]:
+        if not rows.count or not width:
+            return tuple(pa.array([], pa.string()) for _ in range(width))
+        fields, nulls = rows.fields(), rows.equal(self._layout.null)
+        escaped = len(rows.marks.replaced) > 0
+        if self._layout.csv and len(rows.marks.marked):
+            nulls &= ~rows.marked()
+        numbers = np.arange(rows.count) * width
+        return tuple(
+            self._column(number, fields.take(pa.array(numbers + number)), nulls[number::width], rows, escaped)
+            for number in range(width)
+        )
+
+    def _column(self, number: int, values: pa.BinaryArray, nulls: Bools, rows: Rows, escaped: bool) -> pa.StringArray:
+        layout, written = self._layout, nulls
+        if number in layout.force_null:
+            nulls = nulls | np.asarray(pc.equal(values, pa.scalar(layout.null, pa.binary())))
+        if number in layout.force_not_null:
+            # A null that may not be one is the text that it is written as.
+            nulls = nulls & ~written
+        some, null = bool(nulls.any()), pa.array(nulls)
+        if escaped:
+            self._require_text(pc.if_else(null, pa.scalar(b"", pa.binary()), values) if some else values, rows)
+        texts = values.view(pa.string())
+        return pc.if_else(null, pa.scalar(None, pa.string()), texts) if some else texts
+
+    def _require_text(self, values: pa.BinaryArray, rows: Rows) -> None:
+        """Escapes may have made bytes that are no text."""
+        offsets = offsets_of(values)
+        raw = values.buffers()[2]
+        data = b"" if raw is None else memoryview(raw)[offsets[0] : offsets[-1]].tobytes()
+        try:
+            if "\0" not in data.decode():
+                return
+            at = data.find(b"\0")
+        except UnicodeDecodeError as error:
+            at = error.start
+        row = int(np.searchsorted(offsets[1:] - offsets[0], at, side="right"))
+        try:
+            from_client(values[row].as_py(), "UTF8")
+        except SqlError as error:
+            raise self._placed(error, int(rows.lines[row]), rows.line(row)) from None
+
+    # -- errors --------------------------------------------------------------------------------------------------
+
+    def _placed(self, error: SqlError, line: int, text: bytes | None = None) -> SqlError:
+        error.context = context(self._table, line, text)
+        return error
+
+
+def _is_text(raw: bytes) -> bool:
+    try:
+        return "\0" not in raw.decode()
+    except UnicodeDecodeError:
+        return False
+
+
+def _line(rows: Rows, row: int) -> tuple[int, bytes]:
+    return int(rows.lines[row]), rows.line(row)
+
+
+def context(table: str, line: int, text: bytes | str | None = None, column: str | None = None) -> str:
+    """Where in the input an error is (CopyFromErrorCallback). text: the line's, or the column's value."""
+    where = f"COPY {table}, line {line}"
+    if column is not None:
+        where += f", column {column}"
+    if text is None:
+        return where if column is None else f"{where}: null input"
+    shown = text if isinstance(text, str) else text.decode(errors="replace")
+    return f'{where}: "{shown if len(shown.encode()) <= _SHOWN else clipped(shown)}"'
+
+
+def clipped(text: str) -> str:
+    return text.encode()[:_SHOWN].decode(errors="ignore") + "..."

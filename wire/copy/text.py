@@ -1,0 +1,73 @@
+r"""PostgreSQL's text format: a backslash takes the next byte's meaning away, or gives it another (CopyReadAttributesText).
+
+A backslash is itself taken where the run of backslashes that it stands in has an odd number before it. What follows one that is
+not: a letter of `bfnrtv`, up to three octal digits, `x` and up to two hexadecimal ones, or a byte that stands for itself, a
+delimiter or the end of a line too. `\.` alone on a line is the end of the data.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from wire.copy.block import Bytes1D, Marks, none, places
+from wire.copy.options import Layout
+from wire.types.byte_columns import Ints
+
+_LETTERS: Final = {b"b": 8, b"f": 12, b"n": 10, b"r": 13, b"t": 9, b"v": 11}
+_MEANS: Final = np.arange(256, dtype=np.uint8)
+for _letter, _byte in _LETTERS.items():
+    _MEANS[_letter[0]] = _byte
+#: The value of a byte as a digit; 255 for what is none.
+_HEX: Final = np.full(256, 255, np.int64)
+_HEX[list(b"0123456789")] = range(10)
+_HEX[list(b"abcdef")] = _HEX[list(b"ABCDEF")] = range(10, 16)
+
+
+def marks(data: Bytes1D, layout: Layout) -> Marks:
+    """Of bytes that begin with a row."""
+    escapes = escaping(data)
+    candidates = np.flatnonzero((data == layout.delimiter[0]) | (data == 10) | (data == 13))
+    if len(escapes):
+        taken = np.zeros(len(data) + 1, np.bool_)
+        taken[escapes + 1] = True
+        candidates = candidates[~taken[candidates]]
+    ends = data[candidates] != layout.delimiter[0]
+    whole = escapes[escapes + 1 < len(data)]
+    drop, replaced, by = _meanings(data, whole)
+    return Marks(candidates, ends, drop, replaced, by, none(), closed=len(whole) == len(escapes))
+
+
+def escaping(data: Bytes1D) -> Ints:
+    """The backslashes that are not themselves taken by one."""
+    found = places(data, b"\\")
+    if not len(found):
+        return found
+    begins = np.concatenate(([True], np.diff(found) != 1))
+    index = np.arange(len(found))
+    first = index[begins][np.cumsum(begins) - 1]
+    return np.asarray(found[(index - first) % 2 == 0])
+
+
+def _meanings(data: Bytes1D, escapes: Ints) -> tuple[Ints, Ints, Bytes1D]:
+    """What is dropped of escapes, what stays of each, and as which byte."""
+    if not len(escapes):
+        return none(), none(), np.empty(0, np.uint8)
+    # Three bytes behind each, zeros beyond the end of the data: no digits.
+    behind = np.concatenate((data, np.zeros(3, np.uint8)))
+    one, two, three = (behind[escapes + i] for i in (1, 2, 3))
+    digits = [_HEX[byte] for byte in (one, two, three)]
+    octal = [digit < 8 for digit in digits]
+    is_hex = (one == ord("x")) & (digits[1] < 16)
+    count = np.where(octal[0], 1 + octal[1] + (octal[1] & octal[2]), np.where(is_hex, 2 + (digits[2] < 16), 1))
+    by = _MEANS[one].astype(np.int64)
+    value = np.where(octal[0], digits[0], 0)
+    for place in (1, 2):
+        value = np.where(octal[0] & (count > place), value * 8 + digits[place], value)
+    by = np.where(octal[0], value & 255, by)
+    by = np.where(is_hex, np.where(count == 3, digits[1] * 16 + digits[2], digits[1]), by)
+    # The last byte of an escape stays, in its meaning; the others go.
+    last = escapes + count
+    drop = np.concatenate([escapes, *((escapes + i)[count > i] for i in (1, 2))])
+    return drop, last, by.astype(np.uint8)

@@ -1,0 +1,182 @@
+"""Rows as COPY writes them: a CopyData message each, or a line of a file; all rows of a batch at once (copyto.c: CopyOneRowTo).
+
+One row a message is what the protocol's chapter promises, and drivers take rows apart by it. The messages are put together as
+those of `wire.pg.datarow` are: columns of bytes side by side, joined with one kernel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from wire.client_encodings import column_to_client
+from wire.copy.options import Layout
+from wire.types.byte_columns import (
+    Bools,
+    Bytes2D,
+    Ints,
+    as_binary,
+    binary_array,
+    constant,
+    data_of,
+    fixed_array,
+    join,
+    lengths_of,
+    offsets_of,
+)
+from wire.types.output import EncodedColumn, OutputSettings, text_column
+
+_BATCH_BYTES_MAX: Final = 1 << 28
+_MESSAGE: Final = b"d"
+#: Bytes that have a letter in the text format.
+_LETTERS: Final = {8: b"b", 9: b"t", 10: b"n", 11: b"v", 12: b"f", 13: b"r"}
+
+
+class RowWriter:
+    """Writes the batches of one COPY. columns: what the batches' columns are. settings: with the encoding of the result.
+
+    names: what a header shows. framed: whether rows are messages.
+    """
+
+    def __init__(
+        self,
+        columns: Sequence[EncodedColumn],
+        names: Sequence[str],
+        layout: Layout,
+        settings: OutputSettings,
+        *,
+        framed: bool = True,
+    ) -> None:
+        self._names = tuple(names)
+        self._framed = framed
+        self._columns = tuple(columns)
+        self._layout = layout
+        self._settings = settings
+        self._escapes = _csv_escapes(layout) if layout.csv else _text_escapes(layout)
+
+    def header(self) -> memoryview:
+        """The line of the columns' names, if there is to be one."""
+        layout, names = self._layout, self._names
+        if layout.header == "none":
+            return memoryview(b"")
+        values = [_encoded(pa.array([name], pa.string()).view(pa.binary()), self._settings) for name in names]
+        if layout.csv:
+            values = [self._quoted(value, forced=False, lone=len(names) == 1) for value in values]
+        return self._messages(1, values)
+
+    def encode(self, batch: pa.RecordBatch) -> memoryview:
+        """The messages of all rows. Raises SqlError for what a value's output function refuses."""
+        if batch.num_rows > 1 and batch.nbytes > _BATCH_BYTES_MAX:
+            middle = batch.num_rows // 2
+            return memoryview(b"".join((self.encode(batch.slice(0, middle)), self.encode(batch.slice(middle)))))
+        values = [self._column(number, batch.column(number)) for number in range(len(self._columns))]
+        return self._messages(batch.num_rows, values)
+
+    def trailer(self) -> memoryview:
+        """What comes after the rows: nothing."""
+        return memoryview(b"")
+
+    def _column(self, number: int, array: pa.Array) -> pa.BinaryArray:
+        layout = self._layout
+        texts = as_binary(text_column(self._columns[number], array, self._settings).join())
+        if layout.csv:
+            texts = self._quoted(texts, forced=number in layout.force_quote, lone=len(self._columns) == 1)
+        else:
+            texts = _expanded(texts, self._escapes, None)
+        if not array.null_count:
+            return texts
+        null = _encoded(pa.array([layout.null], pa.binary()), self._settings)[0]
+        return pc.if_else(pc.is_valid(array), texts, pa.scalar(null.as_py(), pa.binary()))
+
+    def _quoted(self, texts: pa.BinaryArray, *, forced: bool, lone: bool) -> pa.BinaryArray:
+        r"""CSV: what has a byte that means something, looks like a null or, alone, like the end of the data, in quotes."""
+        layout = self._layout
+        if forced:
+            wanted = np.ones(len(texts), np.bool_)
+        else:
+            special = np.zeros(256, np.bool_)
+            special[[layout.delimiter[0], layout.quote[0], 10, 13]] = True
+            wanted = _has(texts, special)
+            wanted |= np.asarray(pc.equal(texts, pa.scalar(layout.null, pa.binary())).fill_null(False))
+            if lone:
+                wanted |= np.asarray(pc.equal(texts, pa.scalar(b"\\.", pa.binary())).fill_null(False))
+        if not wanted.any():
+            return texts
+        quotes = pc.if_else(pa.array(wanted), pa.scalar(layout.quote, pa.binary()), pa.scalar(b"", pa.binary()))
+        return join([quotes, _expanded(texts, self._escapes, wanted), quotes])
+
+    def _messages(self, rows: int, values: Sequence[pa.BinaryArray]) -> memoryview:
+        pieces = [fixed_array(self._heads(rows, values))] if self._framed else []
+        delimiter = fixed_array(constant(rows, self._layout.delimiter))
+        for number, value in enumerate(values):
+            pieces += [delimiter, value] if number else [value]
+        pieces.append(fixed_array(constant(rows, b"\n")))
+        joined = join(pieces)
+        offsets, data = offsets_of(joined), joined.buffers()[2]
+        return memoryview(b"") if data is None else memoryview(data)[offsets[0] : offsets[-1]]
+
+    def _heads(self, rows: int, values: Sequence[pa.BinaryArray]) -> Bytes2D:
+        size = np.full(rows, 5 + max(len(values) - 1, 0), np.int64)
+        for value in values:
+            size += lengths_of(value)
+        return np.concatenate((constant(rows, _MESSAGE), size.astype(">i4").view(np.uint8).reshape(rows, 4)), axis=1)
+
+
+def _encoded(values: pa.BinaryArray, settings: OutputSettings) -> pa.BinaryArray:
+    return column_to_client(values, settings.client_encoding)
+
+
+def _text_escapes(layout: Layout) -> tuple[Bytes2D, Ints]:
+    """What stands for each byte in the text format, padded to two, and how many of the two count."""
+    table = [bytes([byte]) for byte in range(256)]
+    for byte, letter in _LETTERS.items():
+        table[byte] = b"\\" + letter
+    for byte in (ord("\\"), layout.delimiter[0]):
+        if byte not in _LETTERS:
+            table[byte] = b"\\" + bytes([byte])
+    if layout.delimiter != b"\t" and layout.delimiter[0] in _LETTERS:
+        table[layout.delimiter[0]] = b"\\" + layout.delimiter
+    return _padded(table)
+
+
+def _csv_escapes(layout: Layout) -> tuple[Bytes2D, Ints]:
+    """The same between CSV's quotes."""
+    table = [bytes([byte]) for byte in range(256)]
+    for byte in (layout.quote[0], layout.escape[0]):
+        table[byte] = layout.escape + bytes([byte])
+    return _padded(table)
+
+
+def _padded(table: Sequence[bytes]) -> tuple[Bytes2D, Ints]:
+    return np.array([list(text.ljust(2)) for text in table], np.uint8), np.array([len(text) for text in table])
+
+
+def _has(texts: pa.BinaryArray, special: Bools) -> Bools:
+    """Which texts have a special byte."""
+    offsets = offsets_of(texts)
+    found = special[data_of(texts)[offsets[0] : offsets[-1]]]
+    counts = np.concatenate(([0], np.cumsum(found)))
+    at = offsets - offsets[0]
+    return np.asarray(counts[at[1:]] != counts[at[:-1]])
+
+
+def _expanded(texts: pa.BinaryArray, escapes: tuple[Bytes2D, Ints], rows: Bools | None) -> pa.BinaryArray:
+    """The texts with what stands for their bytes; only those of `rows`, where some are given."""
+    table, widths = escapes
+    offsets = offsets_of(texts)
+    data = data_of(texts)[offsets[0] : offsets[-1]]
+    at = offsets - offsets[0]
+    sizes = widths[data]
+    if rows is not None:
+        sizes = np.where(np.repeat(rows, np.diff(at)), sizes, 1)
+    if len(sizes) == 0 or int(sizes.max()) == 1:
+        return texts
+    ends = np.concatenate(([0], np.cumsum(sizes)))
+    both = table[data]
+    if rows is not None:
+        both = np.where((sizes == 1)[:, None], np.stack((data, data), axis=1), both)
+    return binary_array(ends[at], both[np.arange(2) < sizes[:, None]])

@@ -1,0 +1,510 @@
+"""The grammar of PostgreSQL's advanced regular expressions (AREs), as trees.
+
+Source: PostgreSQL 15, section 9.7.3 (POSIX regular expressions). Errors are 2201B with PostgreSQL's words. What AREs alone
+have (expanded syntax, embedded options, directors) is resolved here; basic and extended POSIX syntax (options `b`, `e`) is
+refused.
+
+Neighbours: `engine.sql.regex` judges these trees and writes them for engines; `wire.types.jsonpath` reads patterns of LIKE_REGEX.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Final, Literal
+
+from wire.dataclass import dataclass
+from wire.errors import FeatureNotSupported, InvalidParameterValue, InvalidRegularExpression, StatementTooComplex
+from wire.types.numbers_input import is_digits, whole
+
+CLASS_NAMES: Final = frozenset(
+    "alnum alpha blank cntrl digit graph lower print punct space upper xdigit word".split()  # noqa: SIM905
+)
+REPEATS_MOST: Final = 255
+#: One more than the last code point.
+CODE_POINTS: Final = 0x110000
+AssertionKind = Literal["start", "end", "line_start", "line_end", "word", "not_word", "word_start", "word_end"]
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A part of a pattern."""
+
+    def children(self) -> tuple[Node, ...]:
+        return ()
+
+    def walk(self) -> Iterator[Node]:
+        yield self
+        for child in self.children():
+            yield from child.walk()
+
+
+@dataclass(frozen=True, slots=True)
+class Chars(Node):
+    """One character of a set: code point ranges (inclusive) and named classes (`-alpha`: all but the class)."""
+
+    ranges: tuple[tuple[int, int], ...] = ()
+    names: frozenset[str] = frozenset()
+    negated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Sequence(Node):
+    parts: tuple[Node, ...]
+
+    def children(self) -> tuple[Node, ...]:
+        return self.parts
+
+
+@dataclass(frozen=True, slots=True)
+class Choice(Node):
+    branches: tuple[Node, ...]
+
+    def children(self) -> tuple[Node, ...]:
+        return self.branches
+
+
+@dataclass(frozen=True, slots=True)
+class Repeat(Node):
+    """`most` None: without bound."""
+
+    part: Node
+    least: int
+    most: int | None
+    greedy: bool
+
+    def children(self) -> tuple[Node, ...]:
+        return (self.part,)
+
+
+@dataclass(frozen=True, slots=True)
+class Group(Node):
+    """Capturing group `number`, from 1."""
+
+    part: Node
+    number: int
+
+    def children(self) -> tuple[Node, ...]:
+        return (self.part,)
+
+
+@dataclass(frozen=True, slots=True)
+class Assertion(Node):
+    kind: AssertionKind
+
+
+@dataclass(frozen=True, slots=True)
+class Look(Node):
+    """Lookahead, or lookbehind when `behind`."""
+
+    part: Node
+    behind: bool
+    negated: bool
+
+    def children(self) -> tuple[Node, ...]:
+        return (self.part,)
+
+
+@dataclass(frozen=True, slots=True)
+class Backreference(Node):
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What option letters say; `every` is the functions' own `g`."""
+
+    ignore_case: bool = False
+    dot_excludes_newline: bool = False
+    lines: bool = False
+    expanded: bool = False
+    literal: bool = False
+    every: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """A pattern read: its tree, how many groups it captures, and the options that hold for it."""
+
+    tree: Node
+    groups: int
+    options: Options
+
+
+def _error(words: str) -> InvalidRegularExpression:
+    return InvalidRegularExpression(f"invalid regular expression: {words}")
+
+
+def read_options(letters: str, options: Options | None = None, *, embedded: bool = False) -> Options:
+    """Options by their letters, later ones overriding. Raises 22023 (2201B when embedded) for an unknown letter."""
+    found = options or Options()
+    for letter in letters:
+        if letter == "g" and not embedded:
+            found = replace(found, every=True)
+        elif letter in _OPTION:
+            found = replace(found, **_OPTION[letter])
+        elif letter in "be":
+            raise FeatureNotSupported(f'not supported: the regular expression option "{letter}"')
+        elif embedded:
+            raise _error("invalid embedded option")
+        else:
+            raise InvalidParameterValue(f'invalid regular expression option: "{letter}"')
+    return found
+
+
+_OPTION: Final[dict[str, dict[str, bool]]] = {
+    "i": {"ignore_case": True},
+    "c": {"ignore_case": False},
+    "n": {"dot_excludes_newline": True, "lines": True},
+    "m": {"dot_excludes_newline": True, "lines": True},
+    "s": {"dot_excludes_newline": False, "lines": False},
+    "p": {"dot_excludes_newline": True, "lines": False},
+    "w": {"dot_excludes_newline": False, "lines": True},
+    "x": {"expanded": True},
+    "t": {"expanded": False},
+    "q": {"literal": True},
+}
+
+
+def read(text: str, options: Options) -> Pattern:
+    """A pattern by PostgreSQL's rules. Raises 2201B, or 54001 for parentheses that nest too deeply."""
+    if options.literal:
+        return _literally(text, options)
+    if text.startswith("***="):
+        return _literally(text[4:], replace(options, literal=True))
+    if text.startswith("***:"):
+        text = text[4:]
+    elif text.startswith("***"):
+        raise _error("quantifier operand invalid")
+    if text.startswith("(?") and text[2:3].isalpha():
+        letters, closed, rest = text[2:].partition(")")
+        if not closed:
+            raise _error("invalid embedded option")
+        options, text = read_options(letters, options, embedded=True), rest
+        if options.literal:
+            return _literally(text, options)
+    reader = _Reader(text, options)
+    tree = reader.choice()
+    if reader.at < len(text):
+        raise _error("parentheses () not balanced")
+    return Pattern(tree, reader.groups, options)
+
+
+def _literally(text: str, options: Options) -> Pattern:
+    reader = _Reader(text, options)
+    return Pattern(Sequence(tuple(reader.cased(literal(ord(char))) for char in text)), 0, options)
+
+
+def literal(point: int) -> Chars:
+    return Chars(((point, point),))
+
+
+_SHORTHAND: Final = {"d": "digit", "s": "space", "w": "word"}
+_ENTRY: Final = {"a": 7, "b": 8, "B": 92, "e": 27, "f": 12, "n": 10, "r": 13, "t": 9, "v": 11}
+_CONSTRAINT: Final[dict[str, AssertionKind]] = {
+    "A": "start", "Z": "end", "m": "word_start", "M": "word_end", "y": "word", "Y": "not_word",
+}  # fmt: skip
+_HEX: Final = "0123456789abcdefABCDEF"
+#: Parentheses within each other: what reads, judges and writes trees recurses, here and in the engines (RE2 stops at 1,000).
+_DEPTH_MAX: Final = 500
+
+
+class _Reader:
+    """Recursive descent over the text; `at` is the next character's index."""
+
+    def __init__(self, text: str, options: Options) -> None:
+        self.text, self.options, self.at, self.groups, self.depth = text, options, 0, 0, 0
+        self.open: set[int] = set()
+
+    # -- structure
+
+    def choice(self) -> Node:
+        branches = [self.branch()]
+        while self.peek() == "|":
+            self.at += 1
+            branches.append(self.branch())
+        return branches[0] if len(branches) == 1 else Choice(tuple(branches))
+
+    def branch(self) -> Node:
+        parts: list[Node] = []
+        while (char := self.peek()) not in ("", "|", ")"):
+            if char in "*+?" or (char == "{" and self.bound_ahead()):
+                raise _error("quantifier operand invalid")
+            parts.append(self.quantified(self.atom()))
+        return parts[0] if len(parts) == 1 else Sequence(tuple(parts))
+
+    def quantified(self, part: Node) -> Node:
+        bounds = self.quantifier()
+        if bounds is None:
+            return part
+        if isinstance(part, Assertion | Look):
+            raise _error("quantifier operand invalid")
+        greedy = True
+        if self.text[self.at : self.at + 1] == "?":
+            self.at += 1
+            greedy = False
+        following = self.peek()
+        if following and (following in "*+?" or (following == "{" and self.bound_ahead())):
+            raise _error("quantifier operand invalid")
+        return Repeat(part, *bounds, greedy)
+
+    def quantifier(self) -> tuple[int, int | None] | None:
+        char = self.peek()
+        simple: dict[str, tuple[int, int | None]] = {"*": (0, None), "+": (1, None), "?": (0, 1)}
+        if char in simple and char:
+            self.at += 1
+            return simple[char]
+        return self.bounds() if char == "{" and self.bound_ahead() else None
+
+    def bound_ahead(self) -> bool:
+        return is_digits(self.text[self.at + 1 : self.at + 2])
+
+    def bounds(self) -> tuple[int, int | None]:
+        end = self.text.find("}", self.at)
+        if end < 0:
+            raise _error("braces {} not balanced")
+        low, comma, high = self.text[self.at + 1 : end].partition(",")
+        if not is_digits(low) or (high and not is_digits(high)):
+            raise _error("invalid repetition count(s)")
+        least = whole(low)
+        most = least if not comma else whole(high) if high else None
+        if least > REPEATS_MOST or (most is not None and (most > REPEATS_MOST or most < least)):
+            raise _error("invalid repetition count(s)")
+        self.at = end + 1
+        return least, most
+
+    def peek(self) -> str:
+        """The next character that counts; expanded syntax passes over white space and comments."""
+        while self.options.expanded and self.at < len(self.text):
+            if self.text[self.at].isspace():
+                self.at += 1
+            elif self.text[self.at] == "#":
+                end = self.text.find("\n", self.at)
+                self.at = len(self.text) if end < 0 else end + 1
+            else:
+                break
+        if self.text.startswith("(?#", self.at):
+            end = self.text.find(")", self.at)
+            if end < 0:
+                raise _error("parentheses () not balanced")
+            self.at = end + 1
+            return self.peek()
+        return self.text[self.at : self.at + 1]
+
+    # -- atoms
+
+    def atom(self) -> Node:
+        char = self.peek()
+        self.at += 1
+        match char:
+            case "(":
+                return self.group()
+            case "[":
+                return self.bracket()
+            case ".":
+                excluded = ((10, 10),) if self.options.dot_excludes_newline else ()
+                return Chars(excluded, negated=True)
+            case "^":
+                return Assertion("line_start" if self.options.lines else "start")
+            case "$":
+                return Assertion("line_end" if self.options.lines else "end")
+            case "\\":
+                return self.escape()
+        return self.cased(literal(ord(char)))
+
+    def group(self) -> Node:
+        for mark, behind, negated in (
+            ("?=", False, False),
+            ("?!", False, True),
+            ("?<=", True, False),
+            ("?<!", True, True),
+        ):
+            if self.text.startswith(mark, self.at):
+                self.at += len(mark)
+                return Look(self.closed(), behind, negated)
+        if self.text.startswith("?:", self.at):
+            self.at += 2
+            return self.closed()
+        if self.text.startswith("?", self.at):
+            raise _error("quantifier operand invalid")
+        self.groups += 1
+        number = self.groups
+        self.open.add(number)
+        inside = self.closed()
+        self.open.discard(number)
+        return Group(inside, number)
+
+    def closed(self) -> Node:
+        self.depth += 1
+        if self.depth > _DEPTH_MAX:
+            raise StatementTooComplex("stack depth limit exceeded", hint="The regular expression nests too deeply.")
+        inside = self.choice()
+        self.depth -= 1
+        if self.peek() != ")":
+            raise _error("parentheses () not balanced")
+        self.at += 1
+        return inside
+
+    def escape(self) -> Node:
+        char = self.text[self.at : self.at + 1]
+        if not char:
+            raise _error("invalid escape \\ sequence")
+        self.at += 1
+        if char in _CONSTRAINT:
+            return Assertion(_CONSTRAINT[char])
+        if char.lower() in _SHORTHAND:
+            return Chars(names=frozenset({_SHORTHAND[char.lower()]}), negated=char.isupper())
+        if char in "123456789":
+            number = self.backreference(char)
+            if number is not None:
+                return Backreference(number)
+        return self.cased(literal(self.entered(char)))
+
+    def backreference(self, first: str) -> int | None:
+        """A group's number; None where the digits are an octal number."""
+        end = self.at
+        while is_digits(self.text[end : end + 1]):
+            end += 1
+        number = whole(first + self.text[self.at : end])
+        if end == self.at or number <= self.groups:
+            self.at = end
+            if number > self.groups or number in self.open:
+                raise _error("invalid backreference number")
+            return number
+        return None
+
+    def entered(self, char: str) -> int:
+        """The code point that a character-entry escape stands for."""
+        if char in _ENTRY:
+            return _ENTRY[char]
+        if char == "c":
+            if self.at >= len(self.text):
+                raise _error("invalid escape \\ sequence")
+            self.at += 1
+            return ord(self.text[self.at - 1]) & 31
+        if char in "uU":
+            return self.digits(4 if char == "u" else 8, _HEX, 16, exact=True)
+        if char == "x":
+            return self.digits(255, _HEX, 16)
+        if is_digits(char):
+            self.at -= 1
+            return self.digits(3, "01234567", 8)
+        if char.isalnum():
+            raise _error("invalid escape \\ sequence")
+        return ord(char)
+
+    def digits(self, most: int, allowed: str, base: int, *, exact: bool = False) -> int:
+        end = self.at
+        while end < len(self.text) and end - self.at < most and self.text[end] in allowed:
+            end += 1
+        if end == self.at or (exact and end - self.at < most):
+            raise _error("invalid escape \\ sequence")
+        value = int(self.text[self.at : end], base)
+        self.at = end
+        if value >= CODE_POINTS:
+            raise _error("invalid escape \\ sequence")
+        return value
+
+    # -- bracket expressions
+
+    def bracket(self) -> Node:
+        if self.text.startswith(("[:<:]]", "[:>:]]"), self.at):
+            start = self.text[self.at + 2] == "<"
+            self.at += 6
+            return Assertion("word_start" if start else "word_end")
+        negated = self.text.startswith("^", self.at)
+        self.at += negated
+        ranges: list[tuple[int, int]] = []
+        names: set[str] = set()
+        first = True
+        while True:
+            char = self.text[self.at : self.at + 1]
+            if not char:
+                raise _error("brackets [] not balanced")
+            if char == "]" and not first:
+                self.at += 1
+                break
+            self.bracket_item(ranges, names, first)
+            first = False
+        if negated and self.options.dot_excludes_newline:
+            ranges.append((10, 10))
+        return self.cased(Chars(tuple(ranges), frozenset(names), negated))
+
+    def bracket_item(self, ranges: list[tuple[int, int]], names: set[str], first: bool) -> None:
+        if self.text.startswith("[:", self.at):
+            name = self.delimited(":")
+            if name not in CLASS_NAMES:
+                raise _error("invalid character class")
+            names.add(name)
+            return
+        low = self.bracket_char(names)
+        if low is None:
+            return
+        high = low
+        if self.text.startswith("-", self.at) and not self.text.startswith("-]", self.at):
+            self.at += 1
+            found = self.bracket_char(None)
+            if found is None or found < low:
+                raise _error("invalid character range")
+            high = found
+        elif low == ord("-") and not first and not self.text.startswith("]", self.at) and self.text[self.at - 1] == "-":
+            raise _error("invalid character range")
+        ranges.append((low, high))
+
+    def bracket_char(self, names: set[str] | None) -> int | None:
+        """One character of a bracket expression; None after a class escape, which goes to `names`."""
+        if self.text.startswith(("[.", "[="), self.at):
+            element = self.delimited(self.text[self.at + 1])
+            if len(element) != 1:
+                raise _error("invalid collating element")
+            return ord(element)
+        char = self.text[self.at : self.at + 1]
+        if not char:
+            raise _error("brackets [] not balanced")
+        self.at += 1
+        if char != "\\":
+            return ord(char)
+        escaped = self.text[self.at : self.at + 1]
+        if not escaped:
+            raise _error("invalid escape \\ sequence")
+        self.at += 1
+        if escaped.lower() in _SHORTHAND:
+            if names is None:
+                raise _error("invalid character range")
+            names.add(("-" if escaped.isupper() else "") + _SHORTHAND[escaped.lower()])
+            return None
+        if escaped in "AmMyYZ":
+            raise _error("invalid escape \\ sequence")
+        return self.entered(escaped)
+
+    def delimited(self, mark: str) -> str:
+        end = self.text.find(f"{mark}]", self.at + 2)
+        if end < 0:
+            raise _error("brackets [] not balanced")
+        inside = self.text[self.at + 2 : end]
+        self.at = end + 2
+        return inside
+
+    # -- letter case
+
+    def cased(self, chars: Chars) -> Chars:
+        """With both cases of every letter, when case is ignored."""
+        if not self.options.ignore_case:
+            return chars
+        names = frozenset("alpha" if name in ("upper", "lower") else name for name in chars.names)
+        ranges = list(chars.ranges)
+        for low, high in chars.ranges:
+            if high - low > _CASED_MOST:
+                raise FeatureNotSupported("not supported: a large character range without regard to case")
+            ranges += [(other, other) for point in range(low, high + 1) for other in other_cases(point)]
+        return Chars(tuple(dict.fromkeys(ranges)), names, chars.negated)
+
+
+_CASED_MOST: Final = 2000
+
+
+def other_cases(point: int) -> list[int]:
+    """A letter in its other case, by the simple mapping."""
+    char = chr(point)
+    mapped = (char.lower(), char.upper())
+    return [ord(other) for other in mapped if len(other) == 1 and other != char]

@@ -1,0 +1,641 @@
+"""Text to date, time, timetz, timestamp and timestamptz, in every spelling that PostgreSQL 15 takes.
+
+Two steps. `split` cuts the text into typed tokens (`wire.types.datetime_tokens`); `_Reader` gives each token a meaning from
+its form and from what is known already: `1/2/2003` by DateStyle's order, `2003` as a year because it is long, `EST` as a
+zone. What a field is, and when a text is wrong, follows the description in PostgreSQL's documentation, appendix B.1, and
+the behaviour of a real server, with which the tests compare.
+
+A neighbour of `wire.types.input`, which chooses among the `read_*` functions by type.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import Final
+
+from wire.errors import (
+    DatetimeFieldOverflow,
+    FeatureNotSupported,
+    InvalidDatetimeFormat,
+    InvalidTimeZoneDisplacement,
+    SqlError,
+)
+from wire.types import pg_types as t
+from wire.types.carriers import PG_EPOCH_MICROS
+from wire.types.datetime_tokens import BadFormat, Kind, Token, split, word_meaning
+from wire.types.numbers_input import whole
+from wire.types.text_settings import InputSettings
+from wire.types.time_zone_abbreviations import OFFSETS, SUMMER, ZONES
+from wire.types.time_zones import Zone, find_zone, zone
+
+DATE_INFINITY: Final = (1 << 31) - 1
+DATE_MINUS_INFINITY: Final = -(1 << 31)
+TIMESTAMP_INFINITY: Final = (1 << 63) - 1
+TIMESTAMP_MINUS_INFINITY: Final = -(1 << 63)
+
+HOUR_MICROS: Final = 3_600_000_000
+DAY_MICROS: Final = 24 * HOUR_MICROS
+#: Days from 4714-11-24 BC, where PostgreSQL's calendar begins, to 1970; and 1970 to 5874898-01-01, before which it ends.
+DATE_FIRST: Final = -2_440_588
+DATE_END: Final = 2_145_042_906
+TIMESTAMP_FIRST: Final = DATE_FIRST * DAY_MICROS
+#: 294277-01-01, where PostgreSQL's timestamps end. Ours, counted from 1970, end some thirty years before.
+TIMESTAMP_END: Final = 9_223_371_331_200_000_000 + PG_EPOCH_MICROS
+_INT_MAX: Final = (1 << 31) - 1
+_MONTH_DAYS: Final = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
+
+
+class ClockOverflow(Exception):
+    """A field outside its range; `order` when another DateStyle might have read it."""
+
+    def __init__(self, *, order: bool = False) -> None:
+        self.order = order
+
+
+class _ZoneOverflow(Exception):
+    """A time zone offset outside its range."""
+
+
+def days_from_civil(year: int, month: int, day: int) -> int:
+    """Days since 1970 of a date of the proleptic Gregorian calendar; year 0 is 1 BC."""
+    shifted = year - (month <= 2)
+    era, year_of_era = divmod(shifted, 400)
+    day_of_year = (153 * ((month + 9) % 12) + 2) // 5 + day - 1
+    return era * 146_097 + year_of_era * 365 + year_of_era // 4 - year_of_era // 100 + day_of_year - 719_468
+
+
+def civil_from_days(days: int) -> tuple[int, int, int]:
+    """(year, month, day) of a number of days since 1970."""
+    era, day_of_era = divmod(days + 719_468, 146_097)
+    year_of_era = (day_of_era - day_of_era // 1460 + day_of_era // 36_524 - day_of_era // 146_096) // 365
+    day_of_year = day_of_era - (365 * year_of_era + year_of_era // 4 - year_of_era // 100)
+    shifted_month = (5 * day_of_year + 2) // 153
+    day = day_of_year - (153 * shifted_month + 2) // 5 + 1
+    month = shifted_month + 3 if shifted_month < 10 else shifted_month - 9
+    return era * 400 + year_of_era + (month <= 2), month, day
+
+
+@dataclass(slots=True)
+class _Reader:
+    """What is known so far of one text. `have`: names of the fields seen."""
+
+    settings: InputSettings
+    time_only: bool = False
+    have: set[str] = field(default_factory=set)
+    year: int = 0
+    month: int = 0
+    day: int = 0
+    year_day: int = 0
+    hour: int = 0
+    hour_micros: int = 0
+    loose_clock: bool = False
+    hour12: str = ""
+    bc: bool = False
+    short_year: bool = False
+    text_month: bool = False
+    julian: bool = False
+    prefix: str = ""
+    offset: int | None = None
+    named_zone: Zone | None = None
+    abbreviation: str = ""
+    summer_modifier: bool = False
+    special: str = ""
+
+    def read(self, tokens: list[Token]) -> None:
+        """Raises BadFormat, ClockOverflow, _ZoneOverflow, and SqlError for an unknown zone."""
+        for index, token in enumerate(tokens):
+            self._token(tokens, index, token)
+        self._finish_date()
+        self._finish_hour()
+        self._finish_zone()
+
+    def _claim(self, *names: str) -> None:
+        """These fields are given by the present token; none may be given twice."""
+        if not self.have.isdisjoint(names):
+            raise BadFormat
+        self.have.update(names)
+
+    def _token(self, tokens: list[Token], index: int, token: Token) -> None:
+        match token.kind:
+            case Kind.DATE:
+                self._date_token(tokens, index, token.text)
+            case Kind.TIME:
+                if not self.time_only:
+                    self._take_prefix("time")
+                self._clock(token.text)
+            case Kind.ZONE:
+                offset = read_offset(token.text)
+                self._claim("zone")
+                self.offset = offset
+            case Kind.NUMBER:
+                self._number_token(tokens, index, token.text)
+            case Kind.WORD | Kind.SIGNED_WORD:
+                self._word(tokens, index, token.text)
+
+    def _take_prefix(self, expected: str) -> None:
+        if self.prefix and self.prefix != expected:
+            raise BadFormat
+        self.prefix = ""
+
+    # --- tokens with a date's punctuation ---------------------------------------------------------------------------
+
+    def _date_token(self, tokens: list[Token], index: int, text: str) -> None:
+        if self.time_only and not self.prefix:
+            complete = (
+                index != 0 or len(tokens) < 2 or not (tokens[-1].kind is Kind.DATE or tokens[1].kind is Kind.TIME)
+            )
+        else:
+            complete = bool(self.prefix) or {"month", "day"} <= self.have
+        if not complete:
+            self._date(text)
+        elif text[0].isdigit() or self.prefix:
+            self._clock_with_zone(text)
+        else:
+            named = zone(text)
+            self._claim("zone")
+            self.named_zone = named
+
+    def _clock_with_zone(self, text: str) -> None:
+        """`040506-08`: digits of a time (or after J, of a Julian day) and an offset."""
+        digits, minus, offset = text.partition("-")
+        if not minus or "time" in self.have:
+            raise BadFormat
+        east = read_offset(minus + offset)
+        prefix, self.prefix = self.prefix, ""
+        if prefix == "julian":
+            self._julian_day(digits)
+        elif prefix in ("", "time"):
+            self._digits_field(digits, dated=self.time_only)
+        else:
+            raise BadFormat
+        self._claim("zone")
+        self.offset = east
+
+    def _date(self, text: str) -> None:
+        """A date in one token: `1999-01-08`, `8.1.1999`, `08-jan-1999`."""
+        parts = re.findall(r"\d+|[^\W\d_]+", text)
+        numbers = []
+        for part in parts:
+            if part[0].isdigit():
+                numbers.append(part)
+                continue
+            meaning = word_meaning(part)
+            if meaning is None or meaning[0] != "month":
+                raise BadFormat
+            self._claim("month")
+            self.month, self.text_month = int(meaning[1]), True
+        if len(parts) > 25 or not parts:
+            raise BadFormat
+        for number in numbers:
+            self._number(number)
+        # Such a date comes first: only a zone may stand before it.
+        if self.have - {"zone"} != {"year", "month", "day"}:
+            raise BadFormat
+
+    # --- numbers ----------------------------------------------------------------------------------------------------
+
+    def _number_token(self, tokens: list[Token], index: int, text: str) -> None:
+        if self.prefix:
+            self._prefixed(text)
+            return
+        digits, point, _ = text.partition(".")
+        dated = not self.have.isdisjoint(("year", "month", "day"))
+        if self.time_only:
+            self._time_only_number(tokens, index, text)
+        elif point and not dated:
+            self._date(text)
+        elif (point and len(digits) > 2) or (len(text) >= 6 and (not dated or "time" not in self.have)):
+            self._digits_field(text)
+        else:
+            self._number(text)
+
+    def _time_only_number(self, tokens: list[Token], index: int, text: str) -> None:
+        digits, point, _ = text.partition(".")
+        with_date = index == 0 and len(tokens) >= 2 and tokens[-1].kind is Kind.DATE
+        if point and with_date:
+            self._date(text)
+        elif not point or len(digits) > 2:
+            self._digits_field(text, dated=True)
+        else:
+            raise BadFormat
+
+    def _prefixed(self, text: str) -> None:
+        prefix, self.prefix = self.prefix, ""
+        if prefix == "julian":
+            self._julian_day(text)
+        elif prefix == "time":
+            before = set(self.have)
+            self._digits_field(text, dated=True)
+            if "time" not in self.have - before:
+                raise BadFormat
+        else:
+            raise FeatureNotSupported(f"not supported: date/time input with the field letter {prefix}")
+
+    def _julian_day(self, text: str) -> None:
+        whole, _, fraction = text.partition(".")
+        number = _bounded(whole or "0")
+        self._claim("year", "month", "day")
+        self.special = ""
+        self.julian = True
+        self.year, self.month, self.day = civil_from_days(number - 2_440_588)
+        if fraction:
+            self._claim("time")
+            self._set_time(0, int(float(f".{fraction}") * DAY_MICROS))
+
+    def _digits_field(self, text: str, *, dated: bool = False) -> None:
+        """Digits run together: `19990108`, `990108`, `040506.789`, `0405`."""
+        digits, point, fraction = text.partition(".")
+        dated = dated or {"year", "month", "day"} <= self.have
+        micros = _fraction_micros(fraction)
+        if not point and not dated and len(digits) >= 6:
+            self._run_together_date(digits)
+        elif "time" not in self.have and len(digits) in (4, 6):
+            self._claim("time")
+            minute, second = int(digits[2:4]), int(digits[4:] or 0)
+            # PostgreSQL takes 99 minutes here, save for a type that is a time and nothing else.
+            self.hour, self.hour_micros = int(digits[:2]), (minute * 60 + second) * 1_000_000 + micros
+            self.loose_clock = minute > 59 or second > 60
+        elif point and not dated and len(digits) >= 6:
+            self._run_together_date(digits)
+        else:
+            raise BadFormat
+
+    def _run_together_date(self, digits: str) -> None:
+        self._claim("year", "month", "day")
+        self.day, self.month = int(digits[-2:]), int(digits[-4:-2])
+        self.year = _bounded(digits[:-4])
+        self.short_year = len(digits) == 6
+
+    def _number(self, text: str) -> None:
+        """A number whose place decides what it is, by DateStyle's order."""
+        digits, point, fraction = text.partition(".")
+        value = _bounded(digits or "0")
+        if point and not digits and not fraction:
+            raise BadFormat
+        if len(digits) > 2 and point:
+            self._digits_field(text)
+            return
+        if point:
+            # `8 jan 12.5`: the fraction is one of a second, as odd as it looks.
+            self.hour_micros = _fraction_micros(fraction)
+        known = frozenset(self.have & {"year", "month", "day"})
+        order = self.settings.date_order
+        length = len(text)
+        if length == 3 and known == {"year"} and 1 <= value <= 366:
+            self._claim("month", "day")
+            self.year_day = value
+        elif not known:
+            first = "year" if length >= 3 or order == "YMD" else "day" if order == "DMY" else "month"
+            self._set(first, value, length)
+        elif known == {"month"}:
+            leads = self.text_month and (length >= 3 or order == "YMD")
+            self._set("year" if leads else "day", value, length)
+        elif known in ({"year"}, {"day"}):
+            self._set("month", value, length)
+        elif known == {"year", "month"}:
+            self._day_or_year(value, length)
+        elif known == {"month", "day"}:
+            self._set("year", value, length)
+        elif known == {"year", "month", "day"}:
+            self._digits_field(text)
+        else:
+            raise BadFormat
+
+    def _day_or_year(self, value: int, length: int) -> None:
+        """With `08-jan-1999` under YMD, the 8 was taken for a year: the day is found out now."""
+        if self.text_month and length >= 3 and self.short_year:
+            self._claim("day")
+            self.day, self.year, self.short_year = self.year, value, False
+        else:
+            self._set("day", value, length)
+
+    def _set(self, name: str, value: int, length: int) -> None:
+        self._claim(name)
+        setattr(self, name, value)
+        if name == "year":
+            self.short_year = length <= 2
+
+    # --- words ------------------------------------------------------------------------------------------------------
+
+    def _word(self, tokens: list[Token], index: int, text: str) -> None:
+        if text[:10] in OFFSETS:
+            self._claim("zone", *(("summer",) if text[:10] in SUMMER else ()))
+            self.offset = OFFSETS[text[:10]]
+            return
+        if text[:10] in ZONES:
+            self._claim("zone", "changing zone")
+            self.named_zone, self.abbreviation = zone(ZONES[text[:10]]), text[:10]
+            return
+        meaning = word_meaning(text)
+        if meaning is None:
+            self._zone_word(text)
+            return
+        kind, value = meaning
+        match kind:
+            case "reserved":
+                self._reserved(str(value))
+            case "month" if not self.time_only:
+                self._month_word(int(value))
+            case "weekday" if not self.time_only:
+                self._claim("weekday")
+            case "ampm":
+                self._claim("ampm")
+                self.hour12 = str(value)
+            case "era":
+                self._claim("era")
+                self.bc = value == "bc"
+            case "summer":
+                self._claim("summer")
+                self.summer_modifier = True
+                self.offset = None if self.offset is None else self.offset + 3600
+            case "time":
+                self._time_marker(tokens, index)
+            case "unit":
+                self.prefix = str(value)
+            case "ignore":
+                pass
+            case _:
+                raise BadFormat
+
+    def _zone_word(self, text: str) -> None:
+        found = find_zone(text)
+        if found is None:
+            raise BadFormat
+        self._claim("zone")
+        self.named_zone = found
+
+    def _month_word(self, value: int) -> None:
+        if "month" in self.have and not self.text_month and "day" not in self.have and 1 <= self.month <= 31:
+            self.day = self.month
+            self._claim("day")
+        else:
+            self._claim("month")
+        self.text_month = True
+        self.month = value
+
+    def _time_marker(self, tokens: list[Token], index: int) -> None:
+        """The T of ISO 8601: a date before it, a time after it."""
+        if not self.time_only and not {"year", "month", "day"} <= self.have:
+            raise BadFormat
+        if index + 1 >= len(tokens) or tokens[index + 1].kind not in (Kind.NUMBER, Kind.TIME, Kind.DATE):
+            raise BadFormat
+        self.prefix = "time"
+
+    def _reserved(self, word: str) -> None:
+        if word == "allballs":
+            self._claim("time", "zone")
+            self.offset = 0
+        elif word == "now":
+            self._now()
+        elif self.time_only:
+            raise BadFormat
+        elif word in ("today", "yesterday", "tomorrow"):
+            self.special = ""
+            self._claim("year", "month", "day")
+            shift = {"today": 0, "yesterday": -1, "tomorrow": 1}[word]
+            self.year, self.month, self.day = civil_from_days(self.local_now() // DAY_MICROS + shift)
+        else:
+            self._claim("special")
+            self.special = word
+
+    def _now(self) -> None:
+        self._claim("year", "month", "day", "time", "zone")
+        self.special = ""
+        self.offset = zone(self.settings.time_zone).offset_at(self.settings.now // 1_000_000)
+        days, micros = divmod(self.local_now(), DAY_MICROS)
+        self._set_time(0, micros)
+        self.year, self.month, self.day = civil_from_days(days)
+
+    def local_now(self) -> int:
+        """Microseconds since 1970 on the session's clock at the transaction's start."""
+        now = self.settings.now
+        return now + zone(self.settings.time_zone).offset_at(now // 1_000_000) * 1_000_000
+
+    # --- what remains when all tokens are read ----------------------------------------------------------------------
+
+    def _clock(self, text: str) -> None:
+        self._claim("time")
+        self._set_time(*read_clock(text))
+
+    def _set_time(self, hour: int, micros: int) -> None:
+        """micros: minutes and seconds; with a leap second they may be a whole hour."""
+        self.hour, self.hour_micros = hour, micros
+        if not self.time_only and self.time_micros > DAY_MICROS:
+            raise ClockOverflow
+
+    @property
+    def time_micros(self) -> int:
+        return self.hour * HOUR_MICROS + self.hour_micros
+
+    def _finish_zone(self) -> None:
+        """DST makes the offset before it an hour more; it says nothing of a named zone or of none."""
+        if self.summer_modifier and self.offset is None and not self.special:
+            raise BadFormat
+
+    def _finish_hour(self) -> None:
+        if self.hour12 and self.hour > 12:
+            raise ClockOverflow
+        if self.hour12 == "am" and self.hour == 12:
+            self.hour = 0
+        elif self.hour12 == "pm" and self.hour != 12:
+            self.hour += 12
+        if self.time_only and (self.loose_clock or self.time_micros > DAY_MICROS):
+            raise ClockOverflow
+
+    def _finish_date(self) -> None:
+        if "year" in self.have and not self.julian:
+            self._finish_year()
+        if self.year_day:
+            self.year, self.month, self.day = civil_from_days(days_from_civil(self.year, 1, 1) + self.year_day - 1)
+        if "month" in self.have and not 1 <= self.month <= 12:
+            raise ClockOverflow(order=True)
+        if "day" in self.have and not 1 <= self.day <= 31:
+            raise ClockOverflow(order=True)
+        if {"year", "month", "day"} <= self.have and self.day > _month_days(self.year, self.month):
+            raise ClockOverflow
+
+    def _finish_year(self) -> None:
+        if self.bc:
+            if self.year <= 0:
+                raise ClockOverflow
+            self.year = 1 - self.year
+        elif self.short_year:
+            self.year += 2000 if self.year < 70 else 1900
+        elif self.year <= 0:
+            raise ClockOverflow
+
+    def days(self) -> int:
+        return days_from_civil(self.year, self.month, self.day)
+
+    def offset_east(self, local_second: int) -> int:
+        """Seconds east of Greenwich, as written or by the zone in force at that local time."""
+        if self.offset is not None:
+            return self.offset
+        where = self.named_zone or zone(self.settings.time_zone)
+        offset = where.offset_of_local(local_second)
+        if self.abbreviation:
+            known = where.offset_of_abbreviation(self.abbreviation, local_second - offset)
+            return offset if known is None else known
+        return offset
+
+
+def _month_days(year: int, month: int) -> int:
+    leap = year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
+    return 29 if month == 2 and leap else _MONTH_DAYS[month - 1]
+
+
+def _bounded(digits: str) -> int:
+    value = whole(digits)
+    if value > _INT_MAX:
+        raise ClockOverflow
+    return value
+
+
+def _fraction_micros(digits: str) -> int:
+    return round(float(f"0.{digits}") * 1_000_000) if digits else 0
+
+
+_CLOCK: Final = re.compile(r"(\d+):(\d*)(?::(\d*)(?:\.(\d*))?|\.(\d*))?")
+_OFFSET: Final = re.compile(r"([+-])(\d+)(?::(\d*)(?::(\d*))?)?")
+
+
+def read_clock(text: str, *, minute_to_second: bool = False) -> tuple[int, int]:
+    """(hour, microseconds since the hour) of `hh:mm`, `hh:mm:ss.fff` or `mm:ss.fff`; the hour is not limited here.
+
+    minute_to_second: take two fields as minutes and seconds (an interval's MINUTE TO SECOND).
+    """
+    match = _CLOCK.fullmatch(text)
+    if not match:
+        raise BadFormat
+    hour, minute, second = _bounded_hour(match[1]), _bounded(match[2] or "0"), _bounded(match[3] or "0")
+    fraction = match[4] or match[5] or ""
+    if match[5] is not None or (minute_to_second and match[3] is None):
+        hour, minute, second = 0, hour, minute
+    _check_clock(minute, second)
+    return hour, (minute * 60 + second) * 1_000_000 + _fraction_micros(fraction)
+
+
+def _bounded_hour(digits: str) -> int:
+    value = whole(digits)
+    if value >= 1 << 63:
+        raise ClockOverflow
+    return value
+
+
+def _check_clock(minute: int, second: int) -> None:
+    if minute > 59 or second > 60:
+        raise ClockOverflow
+
+
+def read_offset(text: str) -> int:
+    """Seconds east of Greenwich of `+hh`, `-hhmm`, `+hh:mm`, `+hh:mm:ss`."""
+    match = _OFFSET.match(text)
+    if not match:
+        raise BadFormat
+    at_end = match.end() == len(text)
+    hour, minute, second = whole(match[2]), whole(match[3] or "0"), whole(match[4] or "0")
+    if match[3] is None and at_end and len(text) > 3:
+        hour, minute = divmod(hour, 100)
+    if hour > 15 or minute > 59 or second > 59:
+        raise _ZoneOverflow
+    if not at_end:
+        raise BadFormat
+    seconds = (hour * 60 + minute) * 60 + second
+    return -seconds if match[1] == "-" else seconds
+
+
+def _parse(text: str, type_name: str, settings: InputSettings, *, time_only: bool = False) -> _Reader:
+    reader = _Reader(settings, time_only)
+    try:
+        reader.read(split(text))
+    except (BadFormat, ClockOverflow, _ZoneOverflow) as error:
+        raise describe(error, type_name, text) from None
+    return reader
+
+
+def describe(error: Exception, type_name: str, text: str) -> SqlError:
+    """The client's error for what a reader raised."""
+    if isinstance(error, ClockOverflow):
+        hint = 'Perhaps you need a different "datestyle" setting.' if error.order else None
+        return DatetimeFieldOverflow(f'date/time field value out of range: "{text}"', hint=hint)
+    if isinstance(error, _ZoneOverflow):
+        return InvalidTimeZoneDisplacement(f'time zone displacement out of range: "{text}"')
+    return InvalidDatetimeFormat(f'invalid input syntax for type {type_name}: "{text}"')
+
+
+def _need_date(reader: _Reader, type_name: str, text: str) -> None:
+    if not {"year", "month", "day"} <= reader.have:
+        raise describe(BadFormat(), type_name, text)
+
+
+def read_date(text: str, settings: InputSettings) -> int:
+    """Days since 1970; infinity and -infinity as int32's ends."""
+    reader = _parse(text, "date", settings)
+    if reader.special == "epoch":
+        return 0
+    if reader.special:
+        return DATE_INFINITY if reader.special == "infinity" else DATE_MINUS_INFINITY
+    _need_date(reader, "date", text)
+    days = reader.days()
+    if not DATE_FIRST <= days < DATE_END:
+        raise DatetimeFieldOverflow(f'date out of range: "{text}"')
+    return days
+
+
+def read_timestamp(typ: t.PgType, text: str, typmod: int, settings: InputSettings) -> int:
+    """Microseconds since 1970 for timestamp and timestamptz; the infinities as int64's ends."""
+    name = "timestamp" if typ is t.TIMESTAMP else typ.sql_name
+    reader = _parse(text, name, settings)
+    if reader.special == "epoch":
+        return 0
+    if reader.special:
+        return TIMESTAMP_INFINITY if reader.special == "infinity" else TIMESTAMP_MINUS_INFINITY
+    _need_date(reader, name, text)
+    micros = reader.days() * DAY_MICROS + reader.time_micros
+    if typ is t.TIMESTAMPTZ:
+        micros -= reader.offset_east(micros // 1_000_000) * 1_000_000
+    micros = round_micros(micros - PG_EPOCH_MICROS, typmod) + PG_EPOCH_MICROS
+    if not TIMESTAMP_FIRST <= micros < TIMESTAMP_END:
+        raise DatetimeFieldOverflow(f'timestamp out of range: "{text}"')
+    return check_carried(micros)
+
+
+def check_carried(micros: int) -> int:
+    """PostgreSQL counts from 2000, our carrier from 1970: the last thirty of its 292,277 years do not fit."""
+    if micros >= TIMESTAMP_INFINITY:
+        raise FeatureNotSupported("not supported: timestamps after 294247-01-10 04:00:54")
+    return micros
+
+
+def read_time(text: str, typmod: int, settings: InputSettings) -> int:
+    """Microseconds since midnight."""
+    return round_micros(_time_reader(text, "time", settings).time_micros, typmod)
+
+
+def read_timetz(text: str, typmod: int, settings: InputSettings) -> dict[str, int]:
+    """Microseconds since midnight and seconds *west* of Greenwich; a bare time is in the session's zone, today."""
+    reader = _time_reader(text, "time with time zone", settings)
+    dated = {"year", "month", "day"} <= reader.have
+    days = reader.days() if dated else reader.local_now() // DAY_MICROS
+    west = -reader.offset_east(days * 86_400 + reader.time_micros // 1_000_000)
+    return {"micros": round_micros(reader.time_micros, typmod), "zone": west}
+
+
+def _time_reader(text: str, type_name: str, settings: InputSettings) -> _Reader:
+    reader = _parse(text, type_name, settings, time_only=True)
+    dated = {"year", "month", "day"} <= reader.have
+    named = reader.named_zone if not reader.abbreviation else None
+    changing = named is not None and len(named.offsets) > 1
+    if "time" not in reader.have or (changing and not dated):
+        raise describe(BadFormat(), type_name, text)
+    return reader
+
+
+def round_micros(micros: int, typmod: int) -> int:
+    """Microseconds rounded to `typmod` decimals of a second, half away from zero."""
+    if typmod < 0 or typmod >= 6:
+        return micros
+    unit: int = 10 ** (6 - typmod)
+    rounded = (abs(micros) + unit // 2) // unit * unit
+    return rounded if micros >= 0 else -rounded

@@ -1,0 +1,565 @@
+"""jsonpath, carried as the text that PostgreSQL prints, with the parentheses that it leaves out. It has neither equality nor order.
+
+    read_jsonpath("strict $.a[*] ? (@ > 1)")     'strict $."a"[*]?(@ > 1)'
+    read_jsonpath("$[($.a - 3).abs()]")          '$[($."a" - 3).abs()]', which PostgreSQL shows as '$[$."a" - 3.abs()]'
+
+A path is cut into tokens by longest match, parsed from the left into a tree (`parse_jsonpath`), and printed with parentheses by
+the operators' priorities. `engine.executors.local.json_paths` computes what the same tree finds in a document. Not supported:
+names with backslashes, comments right after a name (which PostgreSQL's scanner then forgets), escapes of surrogates, zero bytes
+and `\\x` in strings.
+
+Source: PostgreSQL 15, jsonpath_scan.l, jsonpath_gram.y, jsonpath.c (flattenJsonPathParseItem, printJsonPathItem).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from dataclasses import field
+from functools import lru_cache
+from typing import Any, Final
+
+from wire.dataclass import dataclass
+from wire.errors import (
+    FeatureNotSupported,
+    InvalidTextRepresentation,
+    NumericValueOutOfRange,
+    SqlSyntaxError,
+    StatementTooComplex,
+)
+from wire.regex import grammar
+from wire.types.numbers_input import read_numeric
+
+_OTHER: Final = r"[^?%$.\[\]{}()|&!=<>@#,*:\-+/\\\" \t\n\r\f]"
+_INTEGER: Final = r"(?:0|[1-9][0-9]*)"
+_DECIMAL: Final = rf"(?:{_INTEGER}\.[0-9]*|\.[0-9]+)"
+_REAL: Final = rf"(?:{_DECIMAL}|{_INTEGER})[Ee][-+]?[0-9]+"
+#: In the scanner's order: of what matches equally far the first counts.
+_RULES: Final = tuple(
+    (kind, re.compile(pattern, re.DOTALL))
+    for kind, pattern in (
+        ("sign", r"&&|\|\||\*\*|<=|==|<>|!=|>="),
+        ("variable", rf"\${_OTHER}+"),
+        ("variable string", r'\$"(?:[^"\\]|\\.)*"'),
+        ("sign", r"[?%$.\[\]{}()|&!=<>@#,*:\-+/]"),
+        ("blank", r"[ \t\n\r\f]+|/\*.*?\*/"),
+        ("number", _REAL),
+        ("number", _DECIMAL),
+        ("integer", _INTEGER),
+        ("junk", rf"(?:{_REAL}|{_DECIMAL}|{_INTEGER}){_OTHER}|(?:{_DECIMAL}|{_INTEGER})[Ee][-+]"),
+        ("string", r'"(?:[^"\\]|\\.)*"'),
+        ("name", rf"{_OTHER}+"),
+    )
+)
+#: Words that mean something, and those that do in lower case alone.
+_KEYWORDS: Final = frozenset(
+    ("is", "to", "lax", "flag", "last", "with", "exists", "starts", "strict", "unknown", "like_regex")
+)
+_CONSTANTS: Final = {"null": None, "true": True, "false": False}
+_METHODS: Final = frozenset(("abs", "size", "type", "floor", "double", "ceiling", "keyvalue"))
+_COMPARISONS: Final = {"==": "==", "!=": "!=", "<>": "!=", "<": "<", ">": ">", "<=": "<=", ">=": ">="}
+_PRIORITY: Final = {
+    "||": 0, "&&": 1, **dict.fromkeys((*_COMPARISONS.values(), "starts with"), 2), "+": 3, "-": 3, "*": 4, "/": 4, "%": 4,
+    "unary": 5,
+}  # fmt: skip
+_HIGHEST: Final = 6
+#: What stands around the arguments of what has parentheses of its own.
+_AROUND: Final = {
+    "filter": ("?(", ")"), "!": ("!(", ")"), "exists": ("exists (", ")"), "is unknown": ("(", ") is unknown"),
+    "subscripts": ("[", "]"),
+}  # fmt: skip
+_PREDICATES: Final = frozenset(("!", "exists", "is unknown"))
+_FLAGS: Final = "ismxq"
+_ESCAPES: Final = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
+_ESCAPE: Final = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|u\{([0-9A-Fa-f]{1,6})\}|(.))", re.DOTALL)
+#: The level of leaves, or the deepest there is.
+LAST: Final = 0xFFFFFFFF
+_LEVEL_MAX: Final = 2**31 - 1
+_DEPTH_MAX: Final = 60
+
+
+@dataclass(frozen=True, slots=True)
+class _Token:
+    kind: str
+    text: str
+
+
+@dataclass(slots=True)
+class Node:
+    """A part of a path. steps: what follows it, from left to right. condition: whether it is one, and no expression.
+
+    kind, value and args: `$`, `@`, `last`; `constant`: None or a boolean; `number`: a Decimal, trailing zeros as written;
+    `string`, `variable`, `key`: the text; `method`: its name, args datetime's template; `any element`, `any key`; `any`: first
+    and last level; `subscripts`: args are slices; `slice`: one or two expressions; `filter`, `exists`, `!`, `is unknown`: one
+    argument; `unary`: its sign; `like_regex`: a Regex; `starts with`, and operators by their signs: two arguments.
+    """
+
+    kind: str
+    value: Any = None
+    args: list[Node] = field(default_factory=list)
+    steps: list[Node] = field(default_factory=list)
+    condition: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Regex:
+    """A pattern of like_regex as written, its flags in PostgreSQL's order, and what they say."""
+
+    text: str
+    flags: str
+    pattern: grammar.Pattern
+
+
+@dataclass(frozen=True, slots=True)
+class Path:
+    strict: bool
+    root: Node
+
+
+_Part = Callable[[], Node]
+
+
+def parse_jsonpath(text: str) -> Path:
+    """The path as a tree, which nobody changes.
+
+    Raises SqlSyntaxError, InvalidTextRepresentation, NumericValueOutOfRange, FeatureNotSupported, InvalidRegularExpression.
+    """
+    return _remembered(text) if len(text) <= _REMEMBERED_LENGTH_MAX else _parsed(text)
+
+
+def _parsed(text: str) -> Path:
+    tokens = _tokens(text)
+    if not tokens:
+        raise InvalidTextRepresentation(f'invalid input syntax for type jsonpath: "{text}"')
+    parser = _Parser(tokens)
+    strict = parser.mode()
+    root = parser.whole()
+    try:
+        _check(root, filtered=False, subscript=False)
+    except RecursionError:
+        raise StatementTooComplex("stack depth limit exceeded") from None
+    return Path(strict, root)
+
+
+#: Longer ones are so rare that their trees need not take memory.
+_REMEMBERED_LENGTH_MAX: Final = 1000
+_remembered: Final = lru_cache(512)(_parsed)
+
+
+def read_jsonpath(text: str) -> str:
+    """The text that carries it. Raises what `parse_jsonpath` does."""
+    return _Printer(whole=True).path(parse_jsonpath(text))
+
+
+def jsonpath_text(carried: str) -> str:
+    """As PostgreSQL shows it."""
+    return _Printer(whole=False).path(parse_jsonpath(carried))
+
+
+# -- tokens --------------------------------------------------------------------------------------------------------------
+
+
+def _tokens(text: str) -> list[_Token]:
+    found, at = list[_Token](), 0
+    while at < len(text):
+        if text.startswith("/*", at) and text.find("*/", at + 2) < 0:
+            raise SqlSyntaxError("unexpected end of comment at end of jsonpath input")
+        kind, end = max(((kind, _end(rule, text, at)) for kind, rule in _RULES), key=lambda rule: rule[1])
+        if end == at or kind == "junk":
+            raise _unreadable(text, at, end)
+        piece = text[at:end]
+        if text[end : end + 1] == "\\" and kind in ("name", "variable"):
+            raise FeatureNotSupported("not supported: jsonpath with a backslash in a name")
+        if kind == "name" and text[end : end + 2] == "/*":
+            raise FeatureNotSupported("not supported: jsonpath with a comment right after a name")
+        at = end
+        if kind == "name" and _word(piece):
+            kind = "word"
+        if kind != "blank":
+            found.append(_Token(kind, piece))
+    return found
+
+
+def _end(rule: re.Pattern[str], text: str, at: int) -> int:
+    found = rule.match(text, at)
+    return at if found is None else found.end()
+
+
+def _word(text: str) -> bool:
+    return text in _CONSTANTS or text.lower() in _KEYWORDS
+
+
+def _unreadable(text: str, at: int, end: int) -> Exception:
+    if text[at] == "\\":
+        return FeatureNotSupported("not supported: jsonpath with a backslash in a name")
+    if text[at] == '"' or text[at : at + 2] == '$"':
+        return SqlSyntaxError("unterminated quoted string at end of jsonpath input")
+    return SqlSyntaxError(f'trailing junk after numeric literal at or near "{text[at:end]}" of jsonpath input')
+
+
+def _unquoted(text: str) -> str:
+    return _ESCAPE.sub(_escaped, text[1:-1])
+
+
+def _escaped(found: re.Match[str]) -> str:
+    if found[3] is not None:
+        if found[3] in "ux":
+            raise FeatureNotSupported(f"not supported: \\{found[3]} in a jsonpath")
+        return _ESCAPES.get(found[3], found[3])
+    point = int(found[1] or found[2], 16)
+    if point == 0 or 0xD800 <= point < 0xE000 or point > 0x10FFFF:
+        raise FeatureNotSupported(f"not supported: {found[0]} in a jsonpath")
+    return chr(point)
+
+
+# -- grammar -------------------------------------------------------------------------------------------------------------
+
+
+class _Parser:
+    def __init__(self, tokens: list[_Token]) -> None:
+        self._tokens, self._at, self._depth = tokens, 0, 0
+
+    def _wrong(self) -> SqlSyntaxError:
+        if self._at >= len(self._tokens):
+            return SqlSyntaxError("syntax error at end of jsonpath input")
+        return SqlSyntaxError(f'syntax error at or near "{self._tokens[self._at].text}" of jsonpath input')
+
+    def _next(self) -> _Token:
+        return self._tokens[self._at] if self._at < len(self._tokens) else _Token("end", "")
+
+    def _take(self, *kinds: str) -> str:
+        """The next token's text, if it is of one of these kinds."""
+        if self._next().kind not in kinds:
+            raise self._wrong()
+        self._at += 1
+        return self._tokens[self._at - 1].text
+
+    def _sign(self, *signs: str) -> str | None:
+        """One of these signs, if it comes next."""
+        token = self._next()
+        if token.kind != "sign" or token.text not in signs:
+            return None
+        self._at += 1
+        return token.text
+
+    def _word(self, *words: str) -> str | None:
+        token = self._next()
+        if token.kind != "word" or token.text.lower() not in words:
+            return None
+        self._at += 1
+        return token.text.lower()
+
+    def _must(self, sign: str) -> None:
+        if self._sign(sign) is None:
+            raise self._wrong()
+
+    def mode(self) -> bool:
+        """Whether it is strict."""
+        return self._word("strict", "lax") == "strict"
+
+    def whole(self) -> Node:
+        found = self._either()
+        if self._at < len(self._tokens):
+            raise self._wrong()
+        return found
+
+    def _as(self, node: Node, *, condition: bool) -> Node:
+        if node.condition is not condition:
+            raise self._wrong()
+        return node
+
+    def _either(self) -> Node:
+        """A condition or an expression."""
+        self._depth += 1
+        if self._depth > _DEPTH_MAX:
+            raise FeatureNotSupported(f"not supported: jsonpath with more than {_DEPTH_MAX} levels of parentheses")
+        found = self._joined("||", lambda: self._joined("&&", self._condition))
+        self._depth -= 1
+        return found
+
+    def _joined(self, sign: str, part: _Part) -> Node:
+        left = part()
+        while self._sign(sign):
+            right = self._as(part(), condition=True)
+            left = Node(sign, args=[self._as(left, condition=True), right], condition=True)
+        return left
+
+    def _condition(self) -> Node:
+        if self._sign("!"):
+            if self._word("exists"):
+                return Node("!", args=[self._exists()], condition=True)
+            self._must("(")
+            inside = self._as(self._either(), condition=True)
+            self._must(")")
+            return Node("!", args=[inside], condition=True)
+        left = self._sum()
+        if left.condition:
+            return left
+        if sign := self._sign(*_COMPARISONS):
+            return Node(_COMPARISONS[sign], args=[left, self._as(self._sum(), condition=False)], condition=True)
+        if self._word("starts"):
+            if not self._word("with"):
+                raise self._wrong()
+            kind = self._next().kind
+            written = self._take("string", "variable", "variable string")
+            return Node("starts with", args=[left, _scalar(kind, written)], condition=True)
+        return self._pattern(left) if self._word("like_regex") else left
+
+    def _pattern(self, left: Node) -> Node:
+        pattern = _unquoted(self._take("string"))
+        flags = _unquoted(self._take("string")) if self._word("flag") else ""
+        return Node("like_regex", _regex(pattern, flags), [left], condition=True)
+
+    def _sum(self) -> Node:
+        left = self._product()
+        while sign := self._sign("+", "-"):
+            left = self._as(left, condition=False)
+            left = Node(sign, args=[left, self._as(self._product(), condition=False)])
+        return left
+
+    def _product(self) -> Node:
+        left = self._signed()
+        while sign := self._sign("*", "/", "%"):
+            left = self._as(left, condition=False)
+            left = Node(sign, args=[left, self._as(self._signed(), condition=False)])
+        return left
+
+    def _signed(self) -> Node:
+        signs = list[str]()
+        while sign := self._sign("+", "-"):
+            signs.append(sign)
+        if len(signs) > _DEPTH_MAX:
+            raise FeatureNotSupported(f"not supported: jsonpath with more than {_DEPTH_MAX} signs")
+        node = self._accessor()
+        for sign in reversed(signs):
+            node = self._as(node, condition=False)
+            if node.kind != "number" or node.steps:
+                node = Node("unary", sign, [node])
+            elif sign == "-" and node.value:
+                node.value = node.value.copy_negate()
+        return node
+
+    def _accessor(self) -> Node:
+        if self._word("exists"):
+            return self._exists()
+        if not self._sign("("):
+            node = self._primary()
+        else:
+            node = self._either()
+            self._must(")")
+            if node.condition and self._word("is"):
+                if not self._word("unknown"):
+                    raise self._wrong()
+                return Node("is unknown", args=[node], condition=True)
+        while (step := self._step()) is not None:
+            node.steps.append(step)
+            node.condition = False
+        return node
+
+    def _exists(self) -> Node:
+        self._must("(")
+        inside = self._as(self._either(), condition=False)
+        self._must(")")
+        return Node("exists", args=[inside], condition=True)
+
+    def _primary(self) -> Node:
+        if sign := self._sign("$", "@"):
+            return Node(sign)
+        if self._word("last"):
+            return Node("last")
+        token = self._next()
+        if token.kind == "word" and token.text in _CONSTANTS:
+            self._at += 1
+            return Node("constant", _CONSTANTS[token.text])
+        return _scalar(token.kind, self._take("string", "number", "integer", "variable", "variable string"))
+
+    def _step(self) -> Node | None:
+        if self._sign("?"):
+            self._must("(")
+            inside = self._as(self._either(), condition=True)
+            self._must(")")
+            return Node("filter", args=[inside])
+        if self._sign("["):
+            return self._subscripts()
+        if not self._sign("."):
+            return None
+        if self._sign("*"):
+            return Node("any key")
+        if self._sign("**"):
+            return Node("any", self._levels())
+        return self._key()
+
+    def _subscripts(self) -> Node:
+        if self._sign("*"):
+            self._must("]")
+            return Node("any element")
+        listed = list[Node]()
+        while not listed or self._sign(","):
+            begin = self._expression()
+            listed.append(Node("slice", args=[begin, self._expression()] if self._word("to") else [begin]))
+        self._must("]")
+        return Node("subscripts", args=listed)
+
+    def _expression(self) -> Node:
+        return self._as(self._sum(), condition=False)
+
+    def _levels(self) -> tuple[int, int]:
+        if not self._sign("{"):
+            return 0, LAST
+        first = last = self._level()
+        if self._word("to"):
+            last = self._level()
+        self._must("}")
+        return first, last
+
+    def _level(self) -> int:
+        if self._word("last"):
+            return LAST
+        digits = self._take("integer")
+        if len(digits) > 10 or int(digits) > _LEVEL_MAX:
+            raise NumericValueOutOfRange(f'value "{digits}" is out of range for type integer')
+        return int(digits)
+
+    def _key(self) -> Node:
+        kind = self._next().kind
+        written = self._take("name", "word", "string")
+        if kind == "string":
+            return Node("key", _unquoted(written))
+        lower = written.lower()
+        if lower in (*_METHODS, "datetime") and self._sign("("):
+            argument = (
+                [_scalar("string", self._take("string"))]
+                if lower == "datetime" and self._next().kind == "string"
+                else []
+            )
+            self._must(")")
+            return Node("method", lower, argument)
+        return Node("key", written)
+
+
+def _scalar(kind: str, written: str) -> Node:
+    match kind:
+        case "string":
+            return Node("string", _unquoted(written))
+        case "variable":
+            return Node("variable", written[1:])
+        case "variable string":
+            return Node("variable", _unquoted(written[1:]))
+        case _:
+            return Node("number", read_numeric(written, -1))
+
+
+def _regex(text: str, flags: str) -> Regex:
+    for flag in flags:
+        if flag not in _FLAGS:
+            raise SqlSyntaxError(
+                "invalid input syntax for type jsonpath",
+                detail=f'Unrecognized flag character "{flag}" in LIKE_REGEX predicate.',
+            )
+    if "x" in flags and "q" not in flags:
+        raise FeatureNotSupported('XQuery "x" flag (expanded regular expressions) is not implemented')
+    options = grammar.Options(
+        ignore_case="i" in flags, dot_excludes_newline="s" not in flags, lines="m" in flags, literal="q" in flags
+    )
+    try:
+        pattern = grammar.read(text, options)
+    except RecursionError:
+        raise StatementTooComplex("not supported: a regular expression of so many levels") from None
+    return Regex(text, "".join(flag for flag in _FLAGS if flag in flags), pattern)
+
+
+def _check(node: Node, *, filtered: bool, subscript: bool) -> None:
+    """Raises SqlSyntaxError for @ outside of a filter, LAST outside of a subscript."""
+    if node.kind == "@" and not filtered:
+        raise SqlSyntaxError("@ is not allowed in root expressions")
+    if node.kind == "last" and not subscript:
+        raise SqlSyntaxError("LAST is allowed only in array subscripts")
+    for arg in node.args:
+        _check(arg, filtered=filtered or node.kind == "filter", subscript=subscript or node.kind == "subscripts")
+    for step in node.steps:
+        _check(step, filtered=filtered, subscript=subscript)
+
+
+# -- text out ------------------------------------------------------------------------------------------------------------
+
+
+class _Printer:
+    """whole: whether the text has to read as the same path: what has steps after it is in parentheses, and nothing is that need not
+    be, so that reading it meets no more levels than reading what it was made of."""
+
+    def __init__(self, *, whole: bool) -> None:
+        self._whole = whole
+
+    def path(self, path: Path) -> str:
+        try:
+            shown = self._node(path.root, step=False, enclosed=not self._whole)
+        except RecursionError:
+            raise StatementTooComplex("stack depth limit exceeded") from None
+        return ("strict " if path.strict else "") + shown
+
+    def _node(self, node: Node, *, step: bool, enclosed: bool) -> str:
+        """step: whether it follows something. enclosed: whether an operator is in parentheses."""
+        shown = self._itself(node, step=step, enclosed=enclosed or (self._whole and bool(node.steps)))
+        if self._whole and node.steps and node.kind in _PREDICATES:
+            shown = f"({shown})"
+        return shown + "".join(self._node(one, step=True, enclosed=True) for one in node.steps)
+
+    def _itself(self, node: Node, *, step: bool, enclosed: bool) -> str:
+        match node.kind:
+            case "key" | "any key" | "any":
+                return ("." if step else "") + _accessed(node)
+            case "number" if node.steps:
+                return f"{node.value:f} " if self._whole and node.value >= 0 else f"({node.value:f})"
+            case "number":
+                return f"{node.value:f}"
+            case "constant":
+                return json.dumps(node.value)
+            case "string":
+                return _quoted(node.value)
+            case "variable":
+                return "$" + _quoted(node.value)
+            case "any element":
+                return "[*]"
+            case "method":
+                return f".{node.value}({self._listed(node)})"
+            case "$" | "@" | "last":
+                return node.kind
+            case "filter" | "!" | "exists" | "is unknown" | "subscripts":
+                begin, end = _AROUND[node.kind]
+                return begin + self._listed(node) + end
+            case "slice":
+                return " to ".join(self._node(arg, step=False, enclosed=False) for arg in node.args)
+        text = self._operation(node)
+        return f"({text})" if enclosed else text
+
+    def _listed(self, node: Node) -> str:
+        return ",".join(self._node(arg, step=False, enclosed=False) for arg in node.args)
+
+    def _operation(self, node: Node) -> str:
+        own = _PRIORITY.get(node.kind, _HIGHEST)
+        args = [
+            self._node(
+                arg, step=False, enclosed=_PRIORITY.get(arg.kind, _HIGHEST) < own + (place > 0 or not self._whole)
+            )
+            for place, arg in enumerate(node.args)
+        ]
+        if node.kind == "unary":
+            return str(node.value) + args[0]
+        if node.kind == "like_regex":
+            flags = f' flag "{node.value.flags}"' if node.value.flags else ""
+            return f"{args[0]} like_regex {_quoted(node.value.text)}{flags}"
+        return f"{args[0]} {node.kind} {args[1]}"
+
+
+def _quoted(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)
+
+
+def _accessed(node: Node) -> str:
+    if node.kind != "any":
+        return "*" if node.kind == "any key" else _quoted(node.value)
+    if node.value == (0, LAST):
+        return "**"
+    begin, end = ("last" if level == LAST else str(level) for level in node.value)
+    return f"**{{{begin}}}" if begin == end else f"**{{{begin} to {end}}}"

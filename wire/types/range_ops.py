@@ -1,0 +1,77 @@
+"""How ranges lie to each other, and what two of them make: of ranges whose bounds are canonical values.
+
+Two bounds are compared by where they stand: a lower bound that is not in the range stands right after its value, an upper one right
+before it.
+
+Source: PostgreSQL 15, rangetypes.c (range_cmp_bounds, range_union_internal, range_intersect_internal), multirangetypes.c
+(multirange_canonicalize).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from wire.types.ranges import Range
+
+#: Before all values, among them, after them; the value; before, at or after it.
+Place = tuple[int, Any, int]
+
+
+def lower(given: Range) -> Place:
+    return (-1, 0, 0) if given.lower is None else (0, given.lower, 0 if given.lower_in else 1)
+
+
+def upper(given: Range) -> Place:
+    return (1, 0, 0) if given.upper is None else (0, given.upper, 0 if given.upper_in else -1)
+
+
+def spanning(low: Range, high: Range) -> Range:
+    """From the lower bound of one to the upper bound of another."""
+    return Range(low.lower, high.upper, low.lower_in, high.upper_in)
+
+
+def overlap(one: Range, two: Range) -> bool:
+    """Of two that are not empty."""
+    return lower(one) <= upper(two) and lower(two) <= upper(one)
+
+
+def follows(one: Range, two: Range) -> bool:
+    """Whether the second begins right where the first ends, and they share nothing."""
+    return one.upper is not None and two.lower is not None and one.upper == two.lower and one.upper_in != two.lower_in
+
+
+def adjacent(one: Range, two: Range) -> bool:
+    return follows(one, two) or follows(two, one)
+
+
+def contains(one: Range, two: Range) -> bool:
+    """Of two that are not empty."""
+    return lower(one) <= lower(two) and upper(two) <= upper(one)
+
+
+def merge(one: Range, two: Range) -> Range:
+    """The smallest range that has both. Of bounds that differ in digits alone, the second's."""
+    if one.empty or two.empty:
+        return two if one.empty else one
+    return spanning(one if lower(one) < lower(two) else two, one if upper(one) > upper(two) else two)
+
+
+def intersect(one: Range, two: Range) -> Range:
+    """What both have. Of bounds that differ in digits alone, the first's."""
+    if one.empty or two.empty or not overlap(one, two):
+        return Range(empty=True)
+    return spanning(max(one, two, key=lower), min(one, two, key=upper))
+
+
+def parted(given: Iterable[Range]) -> list[Range]:
+    """The same values as ranges with gaps between, in order, none of them empty."""
+    found: list[Range] = []
+    for one in sorted(
+        (range_ for range_ in given if not range_.empty), key=lambda range_: (lower(range_), upper(range_))
+    ):
+        if found and (overlap(found[-1], one) or follows(found[-1], one)):
+            found[-1] = merge(found[-1], one)
+        else:
+            found.append(one)
+    return found

@@ -1,0 +1,69 @@
+"""Text to values of composite types: `(1,,"a b")`. A neighbour of `wire.types.input`, which gives the reader of each attribute.
+
+The canonical value has the attributes' values under the names that they have in carriers (`wire.types.pg_types.Attribute.field`).
+Constraints of attributes' domains are not looked at: no composite type has such an attribute (`engine.statements.ddl.composite`).
+
+Source: PostgreSQL 15, rowtypes.c (record_in).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any, Final
+
+from wire.errors import FeatureNotSupported, InvalidTextRepresentation, SqlError
+from wire.types import pg_types as t
+
+_SPACE: Final = " \t\n\r\v\f"
+#: One attribute's text: quoted parts, and characters by themselves. Not so far: a quote without its end.
+_FIELD: Final = re.compile(r'(?:"(?:[^"\\]|\\.|"")*"|\\.|[^,)"\\])*', re.DOTALL)
+_PIECE: Final = re.compile(r'"((?:[^"\\]|\\.|"")*)"|\\(.)|([^,)"\\]+)', re.DOTALL)
+_ESCAPED: Final = re.compile(r'\\(.)|"(")', re.DOTALL)
+
+#: Reads the text of an attribute; it is not called for a null.
+ReadAttribute = Callable[[t.Attribute, str], Any]
+
+
+def read_record(typ: t.PgType, text: str, read: ReadAttribute) -> dict[str, Any]:
+    """The value that a row literal stands for. Raises InvalidTextRepresentation."""
+    body = text.lstrip(_SPACE)
+    if not body.startswith("("):
+        raise _malformed(text, "Missing left parenthesis.")
+    value: dict[str, Any] = {}
+    at = 1
+    for index, attribute in enumerate(typ.attributes):
+        if index:
+            if body[at : at + 1] != ",":
+                raise _malformed(text, "Too few columns.")
+            at += 1
+        match = _FIELD.match(body, at)
+        assert match is not None
+        if body[match.end() : match.end() + 1] not in (",", ")"):
+            raise _malformed(text, "Unexpected end of input.")
+        at = match.end()
+        value[attribute.field] = None if match.end() == match.start() else _read(attribute, _plain(match[0]), read)
+    if body[at : at + 1] != ")":
+        raise _malformed(text, "Too many columns.")
+    if body[at + 1 :].lstrip(_SPACE):
+        raise _malformed(text, "Junk after right parenthesis.")
+    return value
+
+
+def _read(attribute: t.Attribute, text: str, read: ReadAttribute) -> Any:
+    value = read(attribute, text)
+    if isinstance(value, str) and t.base_of(attribute.type) in t.REG_TYPES:
+        raise FeatureNotSupported("not supported: the name of an object in a row literal")
+    return value
+
+
+def _plain(field: str) -> str:
+    """Without quotes and escapes."""
+    return "".join(
+        _ESCAPED.sub(lambda m: m[1] or m[2], quoted) if bare is None and escaped is None else escaped or bare
+        for quoted, escaped, bare in (piece.groups() for piece in _PIECE.finditer(field))
+    )
+
+
+def _malformed(text: str, detail: str) -> SqlError:
+    return InvalidTextRepresentation(f'malformed record literal: "{text}"', detail=detail)
