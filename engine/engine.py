@@ -43,7 +43,6 @@ from engine.runtime.readable_files import ReadableFiles
 from engine.runtime.runtime import MeshRuntime
 from engine.runtime.stall_watch import StallWatch
 from engine.session.context.advisory_locks import AdvisoryLocks, MemberLocks
-from engine.session.context.initiation import Initiation, session_settings
 from engine.session.context.statement_cache import StatementCache
 from engine.session.session import Session
 from engine.settings.session_settings import SETTINGS, denied
@@ -51,11 +50,12 @@ from engine.sql.parser.masking import names_password
 from engine.sql.parser.nodes.statements import Statement
 from engine.sql.parser.parse import parse
 from engine.statements.copy.files import CopyRoots
-from engine.statements.dml.autocommit_retry import Turns
 from engine.statements.dml.participant import StagedWriters
 from engine.statements.maintenance.compactor import Compactor
 from engine.statements.shared.distribution import CompiledQuery
+from engine.statements.shared.initiation import Initiation, session_settings
 from engine.statements.shared.sequences import SessionSequences
+from engine.statements.shared.table_queue import TableQueue
 
 T = TypeVar("T")
 #: Statements that are kept parsed: how many, and of how many characters together, each of which takes up to 250 bytes.
@@ -89,7 +89,7 @@ class Engine:
         if config.topology is not None:
             self.store.declare(topology_tables(config.topology, config.member, self._own_files))
         self.statements = StatementCache()
-        self.turns = Turns()
+        self.turns = TableQueue()
         self.advisory_locks = AdvisoryLocks(_member_locks(config))
         self.copies = Copies()
         self._listener = listener

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Final
 
-from engine.catalog.model.objects import KeyPart, Table
+from engine.catalog.model.objects import BTREE, KeyPart, Table
 from engine.pg_catalog.builtin import rows
 from wire.dataclass import dataclass
 from wire.types import pg_types as t
@@ -29,7 +29,6 @@ class AccessMethod:
     includes: bool = False
 
 
-BTREE: Final = "btree"
 METHODS: Final[Mapping[str, AccessMethod]] = {
     BTREE: AccessMethod(403, orders=True, unique=True, several=True, includes=True),
     "hash": AccessMethod(405),

@@ -19,8 +19,8 @@ from functools import cached_property
 from random import Random
 from typing import Literal
 
+from engine.catalog.model.file_options import FILE_OPTIONS
 from engine.catalog.model.objects import FileFormat, TableColumn
-from engine.statements.ddl.foreign_table import OPTIONS
 from wire.dataclass import dataclass
 
 Direction = Literal["up", "down", "both"]
@@ -239,7 +239,7 @@ def _links(topology: Topology, index: int, node: TopologyNode) -> Iterator[Fault
 
 def _options(index: int, node: TopologyNode) -> Iterator[Fault]:
     for number, source in enumerate(node.physical):
-        known = OPTIONS[source.format]
+        known = FILE_OPTIONS[source.format]
         for name in source.options:
             if name not in known:
                 words = f"; known are {', '.join(known)}" if known else ""

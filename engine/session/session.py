@@ -93,7 +93,7 @@ from wire.types import pg_types as t
 from wire.types.text_settings import InputSettings
 
 if TYPE_CHECKING:
-    from engine.engine import Engine
+    from engine.session.services import SessionServices
 
 #: Characters of a statement's values with which what it is compiled to is kept.
 _VALUES_LENGTH: Final = 4096
@@ -121,7 +121,9 @@ Bound = tuple[FinalNode, Bindings]
 class Session(EngineSession):
     """See `engine.contracts.sessions`. Created by `Engine.session`."""
 
-    def __init__(self, engine: Engine, *, user: str, database: str, settings: SessionSettings, client: Client) -> None:
+    def __init__(
+        self, engine: SessionServices, *, user: str, database: str, settings: SessionSettings, client: Client
+    ) -> None:
         self.settings = settings
         self.database = database
         self.client = client

@@ -24,7 +24,7 @@ from wire.dataclass import dataclass
 from wire.errors import InvalidSavepointSpecification, LockNotAvailable
 
 if TYPE_CHECKING:
-    from engine.engine import Engine
+    from engine.statements.shared.engine_services import EngineServices
 
 T = TypeVar("T")
 #: How often a statement that is a transaction of its own is begun where commits of others are in its way.
@@ -48,7 +48,7 @@ class SessionTransaction:
 
     def __init__(
         self,
-        engine: Engine,
+        engine: EngineServices,
         settings: SessionSettings,
         catalog: SessionCatalog,
         locks: SessionLocks,

@@ -23,8 +23,8 @@ from collections.abc import Mapping
 from typing import Final, cast
 
 from engine.contracts.mesh import MemberInfo, Mesh
-from engine.session.context.initiation import initiators
 from engine.settings.session_settings import SETTINGS
+from engine.statements.shared.initiation import initiators
 from server.address import Address
 from server.pgwire.client_stream import WRITE_WINDOW_BYTES, ClientStream
 from wire.errors import CannotConnectNow

@@ -20,9 +20,9 @@ from sqlglot import exp
 from engine.contracts.executor import BatchStream
 from engine.contracts.memory_share import page_bytes
 from engine.contracts.sessions import EngineSession, Execution, Prepared, ResultColumn
-from engine.sql.binder.scope import cursor, position
 from engine.sql.binder.type_names import resolve_type
 from engine.sql.parser.nodes import statements as s
+from engine.sql.parser.positions import cursor, position
 from server.cursors.cursor import Run
 from server.cursors.portal import Portal, Portals
 from server.cursors.remote_cursors import Asker, Described, FarCursor, FarFetching

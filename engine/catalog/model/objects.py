@@ -62,6 +62,8 @@ class TableColumn:
 TEMPORARY: Final = "pg_temp"
 #: The one database that there is.
 DATABASE: Final = "sluice"
+#: The access method of an index for which none is named.
+BTREE: Final = "btree"
 #: What becomes of rows whose foreign key names a row that is gone, or has another key now.
 KeyAction = Literal["no action", "restrict", "cascade", "set null", "set default"]
 #: Whether a transaction may have a constraint judged later, and when it is where nothing was said.

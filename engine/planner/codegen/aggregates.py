@@ -17,8 +17,8 @@ from sqlglot import exp
 from engine.common.sql_type import of
 from engine.contracts.executor import EngineName
 from engine.plan_ir.expr import AggregateCall, Call, Case, ColumnRef, Const, Expr, OrderItem, ParamRef
+from engine.plan_ir.volatility import is_volatile
 from engine.planner.codegen.aggregate_names import AGGREGATES
-from engine.planner.codegen.block import is_volatile
 from engine.planner.codegen.calls import apply, is_argument, settle
 from engine.planner.codegen.expressions import filter_condition, render
 from engine.planner.codegen.scope import Scope

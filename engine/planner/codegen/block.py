@@ -20,10 +20,8 @@ from dataclasses import dataclass, field
 
 from sqlglot import exp
 
-from engine.plan_ir.expr import AggregateCall, Call, Column, ColumnRef, Expr, Subquery
+from engine.plan_ir.expr import Column, ColumnRef, Expr, Subquery
 from engine.plan_ir.free_columns import references
-from engine.plan_ir.logical import Node
-from engine.plan_ir.rewrite import expressions, walk_all
 from engine.planner.codegen.scope import Compilation, Scope
 from engine.sql.trees.build import QueryTree, aliased, column, conjunction, integer, label, ordered, table_alias
 
@@ -52,19 +50,6 @@ def is_cheap(tree: exp.Expression) -> bool:
     while isinstance(tree, exp.Cast):
         tree = tree.this
     return isinstance(tree, (exp.Column, exp.Literal, exp.Boolean, exp.Null))
-
-
-def is_volatile(expr: Expr) -> bool:
-    for part in expr.walk():
-        if isinstance(part, (Call, AggregateCall)) and part.function.volatility == "volatile":
-            return True
-        if isinstance(part, Subquery) and _plan_is_volatile(part.plan):
-            return True
-    return False
-
-
-def _plan_is_volatile(plan: Node) -> bool:
-    return any(is_volatile(expr) for node in walk_all(plan) for expr in expressions(node))
 
 
 @dataclass(slots=True)
@@ -211,7 +196,3 @@ class Block:
             key = item.this if name is None else exp.Column(this=label(name))
             items.append(ordered(key, bool(item.args["desc"]), bool(item.args["nulls_first"])))
         return items
-
-
-def volatile_ids(columns: Sequence[Column], exprs: Sequence[Expr]) -> set[int]:
-    return {c.id for c, expr in zip(columns, exprs, strict=True) if is_volatile(expr)}

@@ -12,8 +12,9 @@ from sqlglot import exp
 from engine.common.sql_type import of
 from engine.plan_ir.expr import AggregateCall, Column, ColumnRef, Const, Expr, ParamRef, Subquery
 from engine.plan_ir.logical import Aggregator
+from engine.plan_ir.volatility import is_volatile, volatile_ids
 from engine.planner.codegen.aggregates import ORDER_SENSITIVE, guarded, render_aggregate
-from engine.planner.codegen.block import Block, Stage, is_volatile, volatile_ids
+from engine.planner.codegen.block import Block, Stage
 from engine.planner.codegen.computed_below import computed_below
 from engine.planner.codegen.expressions import render
 from engine.planner.codegen.scope import Scope

@@ -30,9 +30,10 @@ from engine.plan_ir.logical import (
     With,
 )
 from engine.plan_ir.physical import Receive
+from engine.plan_ir.volatility import volatile_ids
 from engine.planner.codegen import grouping, joins, limits, sets, sources, window_keys
 from engine.planner.codegen.barrier import barred
-from engine.planner.codegen.block import Block, Stage, volatile_ids
+from engine.planner.codegen.block import Block, Stage
 from engine.planner.codegen.expressions import render
 from engine.planner.codegen.filters import filtered
 from engine.planner.codegen.interruptible import interruptible

@@ -15,7 +15,7 @@ from typing import Final
 from sqlglot import exp
 
 from engine.plan_ir.expr import Call, Expr, Subquery
-from engine.planner.codegen.block import is_volatile
+from engine.plan_ir.volatility import is_volatile
 from engine.sql.trees.build import case, conjunction, disjunction, negated
 
 #: Operators that raise no errors whatever their operands are.

@@ -12,7 +12,8 @@ from dataclasses import replace
 from sqlglot import exp
 
 from engine.plan_ir.expr import Expr, WindowCall
-from engine.planner.codegen.block import Block, is_volatile
+from engine.plan_ir.volatility import is_volatile
+from engine.planner.codegen.block import Block
 from engine.planner.codegen.computed_below import computed_below
 from engine.planner.codegen.expressions import render
 

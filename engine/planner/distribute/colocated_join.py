@@ -22,7 +22,7 @@ from engine.plan_ir.expr import Column, ColumnRef
 from engine.plan_ir.logical import Aggregator, Evaluator, Join, Node, TableReader
 from engine.plan_ir.physical import Instance, KeyRange, Split
 from engine.plan_ir.rewrite import expressions, rewrite_plan, walk_all
-from engine.planner.codegen.block import is_volatile
+from engine.plan_ir.volatility import is_volatile
 from engine.planner.distribute.assembly import Assembly
 from engine.planner.distribute.equalities import equalities
 from engine.planner.distribute.flow import Flow

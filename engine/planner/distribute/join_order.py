@@ -31,7 +31,7 @@ from engine.plan_ir.expr import Call, Column, ColumnRef, Expr, Or, Subquery
 from engine.plan_ir.free_columns import free_columns, references
 from engine.plan_ir.logical import Evaluator, Join, JoinKind, Node, TableReader
 from engine.plan_ir.rewrite import map_inputs
-from engine.planner.codegen.block import is_volatile
+from engine.plan_ir.volatility import is_volatile
 from engine.planner.distribute.assembly import Assembly, references_to
 from engine.planner.distribute.colocated_join import keyed, readings_of
 from engine.planner.distribute.narrow import narrow

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from engine.plan_ir.logical import Aggregator, CteReader, DistinctOn, Limit, Node, Window, With
 from engine.plan_ir.rewrite import expressions, walk_all
-from engine.planner.codegen.block import is_volatile
+from engine.plan_ir.volatility import is_volatile
 from engine.planner.distribute.assembly import Assembly
 from engine.planner.optimizer.input_size import input_bytes
 from engine.planner.optimizer.relax_orderings import LISTENS

@@ -20,7 +20,7 @@ from engine.plan_ir.expr import Expr, Subquery
 from engine.plan_ir.free_columns import free_columns
 from engine.plan_ir.logical import Aggregator, CteReader, Join, Node, TableReader, With
 from engine.plan_ir.rewrite import expressions, map_expressions, map_inputs, rewrite_expr, subplans, walk_all
-from engine.planner.codegen.block import is_volatile
+from engine.plan_ir.volatility import is_volatile
 from engine.planner.distribute.assembly import Assembly, is_carriable
 from engine.planner.distribute.flow import Flow, together
 from engine.planner.distribute.join_order import order_joins

@@ -32,7 +32,7 @@ from engine.plan_ir.logical import (
     With,
 )
 from engine.plan_ir.rewrite import expressions, rewrite_plan, subplans, walk_all
-from engine.planner.codegen.block import is_volatile
+from engine.plan_ir.volatility import is_volatile
 from wire.types import pg_types as t
 
 

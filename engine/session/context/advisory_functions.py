@@ -13,7 +13,7 @@ from engine.session.context.advisory_locks import Key
 from wire.errors import Notice
 
 if TYPE_CHECKING:
-    from engine.session.session import Session
+    from engine.session.context.session_state import SessionState
 
 Arguments = Sequence[Any]
 _HALF: Final = 0xFFFFFFFF
@@ -36,7 +36,7 @@ def _key(arguments: Arguments) -> Key:
     return arguments[0] & _HALF, arguments[1] & _HALF, 2
 
 
-async def wait(session: Session, name: str, arguments: Arguments) -> None:
+async def wait(session: SessionState, name: str, arguments: Arguments) -> None:
     """Take the lock of a call that is to be evaluated. Raises DeadlockDetected, LockNotAvailable."""
     if None not in arguments:
         shared, transaction = WAITING[name]
@@ -44,8 +44,8 @@ async def wait(session: Session, name: str, arguments: Arguments) -> None:
         await session.locks.wait(_key(arguments), shared=shared, transaction=transaction, seconds=seconds)
 
 
-def _taken(shared: bool, transaction: bool) -> Callable[[Session, Arguments], Any]:
-    def take(session: Session, arguments: Arguments) -> Any:
+def _taken(shared: bool, transaction: bool) -> Callable[[SessionState, Arguments], Any]:
+    def take(session: SessionState, arguments: Arguments) -> Any:
         if None not in arguments:
             session.locks.take(_key(arguments), shared=shared, transaction=transaction)
         return None
@@ -53,8 +53,8 @@ def _taken(shared: bool, transaction: bool) -> Callable[[Session, Arguments], An
     return take
 
 
-def _tried(shared: bool, transaction: bool) -> Callable[[Session, Arguments], Any]:
-    def attempt(session: Session, arguments: Arguments) -> Any:
+def _tried(shared: bool, transaction: bool) -> Callable[[SessionState, Arguments], Any]:
+    def attempt(session: SessionState, arguments: Arguments) -> Any:
         if None in arguments:
             return None
         return session.locks.attempt(_key(arguments), shared=shared, transaction=transaction)
@@ -62,8 +62,8 @@ def _tried(shared: bool, transaction: bool) -> Callable[[Session, Arguments], An
     return attempt
 
 
-def _released(shared: bool) -> Callable[[Session, Arguments], Any]:
-    def release(session: Session, arguments: Arguments) -> Any:
+def _released(shared: bool) -> Callable[[SessionState, Arguments], Any]:
+    def release(session: SessionState, arguments: Arguments) -> Any:
         if None in arguments:
             return None
         had = session.locks.release(_key(arguments), shared=shared)
@@ -75,11 +75,11 @@ def _released(shared: bool) -> Callable[[Session, Arguments], Any]:
     return release
 
 
-def _all_released(session: Session, _arguments: Arguments) -> Any:
+def _all_released(session: SessionState, _arguments: Arguments) -> Any:
     session.locks.release_all()
 
 
-FUNCTIONS: Final[Mapping[str, Callable[[Session, Arguments], Any]]] = {
+FUNCTIONS: Final[Mapping[str, Callable[[SessionState, Arguments], Any]]] = {
     **{name: _taken(*modes) for name, modes in WAITING.items()},
     **{name: _tried(*modes) for name, modes in _TRYING.items()},
     **{name: _released(shared) for name, shared in _RELEASING.items()},

@@ -45,19 +45,19 @@ from wire.errors import (
 from wire.types import pg_types as t
 
 if TYPE_CHECKING:
-    from engine.session.session import Session
+    from engine.session.context.session_state import SessionState
 
 NodeT = TypeVar("NodeT", bound=Node)
 Arguments = Sequential[Any]
 
 
-def _set_config(session: Session, arguments: Arguments) -> Any:
+def _set_config(session: SessionState, arguments: Arguments) -> Any:
     name, value, local = arguments
     session.settings.set(name, value or "", local=bool(local))
     return session.settings.get(name)
 
 
-def _current_setting(session: Session, arguments: Arguments) -> Any:
+def _current_setting(session: SessionState, arguments: Arguments) -> Any:
     try:
         value = session.settings.get(arguments[0])
         session.roles.require_examined(session.settings.canonical_name(arguments[0]))
@@ -68,14 +68,14 @@ def _current_setting(session: Session, arguments: Arguments) -> Any:
         raise
 
 
-def _current_schemas(session: Session, arguments: Arguments) -> Any:
+def _current_schemas(session: SessionState, arguments: Arguments) -> Any:
     """The effective search path; pg_catalog, when nobody named it, only if implicit schemas are asked for."""
     path = session.search_path()
     named = session.settings.get("search_path")
     return [name for name in path if arguments[0] or name != PG_CATALOG or PG_CATALOG in named]
 
 
-def _require_may_signal(session: Session, pid: int, verb: str, thing: str, done: str) -> None:
+def _require_may_signal(session: SessionState, pid: int, verb: str, thing: str, done: str) -> None:
     """Raises InsufficientPrivilege. Of other members' sessions nobody here knows whose they are: they are a superuser's to end."""
     if session.roles.current.superuser:
         return
@@ -88,17 +88,17 @@ def _require_may_signal(session: Session, pid: int, verb: str, thing: str, done:
         )
 
 
-def _cancel(session: Session, arguments: Arguments) -> Any:
+def _cancel(session: SessionState, arguments: Arguments) -> Any:
     _require_may_signal(session, arguments[0], "cancel", "query", "canceled")
     return session.client.cancel_backend(arguments[0])
 
 
-def _terminate(session: Session, arguments: Arguments) -> Any:
+def _terminate(session: SessionState, arguments: Arguments) -> Any:
     _require_may_signal(session, arguments[0], "terminate", "process", "terminated")
     return session.client.terminate_backend(arguments[0])
 
 
-def _parse_ident(_session: Session, arguments: Arguments) -> Any:
+def _parse_ident(_session: SessionState, arguments: Arguments) -> Any:
     """The parts of a name, folded; what comes after it is an error unless `strict` is false."""
     text = arguments[0]
     *tokens, _end = tokenize(text)
@@ -116,7 +116,7 @@ def _parse_ident(_session: Session, arguments: Arguments) -> Any:
     return parts
 
 
-def _to_object(pg: t.PgType, session: Session, arguments: Arguments) -> Any:
+def _to_object(pg: t.PgType, session: SessionState, arguments: Arguments) -> Any:
     """Null for what is not there; drivers look for the types of extensions in this way. Syntax remains an error."""
     context, _catalog = session.bind_context((), {})
     try:
@@ -132,7 +132,7 @@ def _to_object(pg: t.PgType, session: Session, arguments: Arguments) -> Any:
         return None
 
 
-def _sequence(session: Session, oid: int) -> Sequence:
+def _sequence(session: SessionState, oid: int) -> Sequence:
     """Raises WrongObjectType for what is something else."""
     for relation in session.catalog.current().relations.values():
         if relation.oid == oid:
@@ -142,39 +142,39 @@ def _sequence(session: Session, oid: int) -> Sequence:
     raise InternalError(f"could not open relation with OID {oid}")
 
 
-def _require_writable(session: Session, sequence: Sequence, function: str) -> Sequence:
+def _require_writable(session: SessionState, sequence: Sequence, function: str) -> Sequence:
     if sequence.schema != TEMPORARY and session.settings.get("transaction_read_only") == "on":
         raise ReadOnlySqlTransaction(f"cannot execute {function}() in a read-only transaction")
     return sequence
 
 
-def _nextval(session: Session, arguments: Arguments) -> Any:
+def _nextval(session: SessionState, arguments: Arguments) -> Any:
     return session.sequences.next(_numbering(session, arguments[0]))
 
 
-def next_values(session: Session, oid: int, rows: int) -> Any:
+def next_values(session: SessionState, oid: int, rows: int) -> Any:
     """nextval for as many rows, an array. Raises what it raises."""
     return session.sequences.take(_numbering(session, oid), rows)
 
 
-def _numbering(session: Session, oid: int) -> Sequence:
+def _numbering(session: SessionState, oid: int) -> Sequence:
     """A sequence whose values may be taken."""
     sequence = _sequence(session, oid)
     session.authority().require_sequence(sequence, acl.USAGE, acl.UPDATE)
     return _require_writable(session, sequence, "nextval")
 
 
-def _currval(session: Session, arguments: Arguments) -> Any:
+def _currval(session: SessionState, arguments: Arguments) -> Any:
     sequence = _sequence(session, arguments[0])
     session.authority().require_sequence(sequence, acl.USAGE, acl.SELECT)
     return session.sequences.current(sequence)
 
 
-def _lastval(session: Session, _arguments: Arguments) -> Any:
+def _lastval(session: SessionState, _arguments: Arguments) -> Any:
     return session.sequences.last()
 
 
-def _setval(session: Session, arguments: Arguments) -> Any:
+def _setval(session: SessionState, arguments: Arguments) -> Any:
     called = arguments[2] if len(arguments) > 2 else True
     if arguments[1] is None or called is None:
         return None
@@ -184,7 +184,7 @@ def _setval(session: Session, arguments: Arguments) -> Any:
     return session.sequences.set(sequence, arguments[1], called)
 
 
-def _serial_sequence(session: Session, arguments: Arguments) -> Any:
+def _serial_sequence(session: SessionState, arguments: Arguments) -> Any:
     """pg_get_serial_sequence: the sequence that goes with a column, as a name that finds it everywhere."""
     if arguments[1] is None:
         return None
@@ -200,22 +200,22 @@ def _serial_sequence(session: Session, arguments: Arguments) -> Any:
     return f"{quoted(owned[0].schema)}.{quoted(owned[0].name)}" if owned else None
 
 
-def _notify(session: Session, arguments: Arguments) -> Any:
+def _notify(session: SessionState, arguments: Arguments) -> Any:
     channel, payload = arguments
     session.client.notify(channel or "", payload or "")
     return ""
 
 
-def _notifications_waiting(session: Session, _arguments: Arguments) -> Any:
+def _notifications_waiting(session: SessionState, _arguments: Arguments) -> Any:
     return session.client.notifications_waiting()
 
 
-def _listening(session: Session) -> Sequential[Any]:
+def _listening(session: SessionState) -> Sequential[Any]:
     return session.client.listening()
 
 
 #: Each strict but for set_config's value and pg_notify.
-_FUNCTIONS: Final[dict[str, Callable[[Session, Arguments], Any]]] = {
+_FUNCTIONS: Final[dict[str, Callable[[SessionState, Arguments], Any]]] = {
     "set_config": _set_config,
     "current_setting": _current_setting,
     "current_schemas": _current_schemas,
@@ -235,7 +235,7 @@ _FUNCTIONS: Final[dict[str, Callable[[Session, Arguments], Any]]] = {
 }
 _STRICT: Final = frozenset(privilege_functions.FUNCTIONS)
 #: Those that return sets: the elements of an array.
-_SETS: Final[dict[str, Callable[[Session], Sequential[Any]]]] = {
+_SETS: Final[dict[str, Callable[[SessionState], Sequential[Any]]]] = {
     "pg_listening_channels": _listening,
 }
 _EFFECTS: Final = frozenset(
@@ -276,7 +276,7 @@ def context_names(plan: Node) -> frozenset[str]:
     return frozenset(expr.name for expr in _all_expressions(plan) if isinstance(expr, ContextRef))
 
 
-def evaluate(plan: NodeT, session: Session, parameters: Mapping[int, Any], *, effects: bool = True) -> NodeT:
+def evaluate(plan: NodeT, session: SessionState, parameters: Mapping[int, Any], *, effects: bool = True) -> NodeT:
     """The plan with every such call replaced by its value; of one that does something by null, without `effects`. Raises
     FeatureNotSupported for arguments that are not constant, and whatever the function itself raises."""
 
@@ -299,7 +299,7 @@ def evaluate(plan: NodeT, session: Session, parameters: Mapping[int, Any], *, ef
     return rebuilt  # type: ignore[return-value]
 
 
-def called(session: Session, name: str, arguments: Arguments) -> Any:
+def called(session: SessionState, name: str, arguments: Arguments) -> Any:
     """The function's value, once it has done what it does. Raises what it raises."""
     if None in arguments and name in _STRICT:
         return None
@@ -313,7 +313,7 @@ def may_be_for_rows(call: Call) -> bool:
     return _is_ours(call) and call.function.name in (_EFFECTS | SEQUENCES)
 
 
-async def wait(plan: Node, session: Session, parameters: Mapping[int, Any]) -> None:
+async def wait(plan: Node, session: SessionState, parameters: Mapping[int, Any]) -> None:
     """Wait for the advisory locks that the plan's calls take. Before `evaluate`, whose errors about calls are raised here too."""
     session.locks.forget_awaited()
     for node in walk_all(plan):
@@ -362,7 +362,7 @@ def is_constant(argument: Expr) -> bool:
     return (named or _widens(argument) or argument.function.name == "hashtext") and is_constant(argument.args[0])
 
 
-def constant(session: Session, call: Call, argument: Expr, parameters: Mapping[int, Any]) -> Any:
+def constant(session: SessionState, call: Call, argument: Expr, parameters: Mapping[int, Any]) -> Any:
     """An argument of a call. Raises FeatureNotSupported where it is none that is known without rows."""
     match argument:
         case Const():

@@ -36,19 +36,19 @@ from wire.errors import (
 from wire.types import pg_types as t
 
 if TYPE_CHECKING:
-    from engine.session.session import Session
+    from engine.session.context.session_state import SessionState
 
 Arguments = Sequence[Any]
 
 
-def _asking(session: Session, arguments: Arguments, count: int) -> tuple[int, Arguments]:
+def _asking(session: SessionState, arguments: Arguments, count: int) -> tuple[int, Arguments]:
     """The OID of the role that is asked about, and the other arguments. count: of those."""
     if len(arguments) == count:
         return session.roles.current.oid, arguments
     return _role(session, arguments[0]), arguments[1:]
 
 
-def _role(session: Session, said: str | int) -> int:
+def _role(session: SessionState, said: str | int) -> int:
     if isinstance(said, int):
         return said
     if said == "public":
@@ -61,13 +61,13 @@ def _role(session: Session, said: str | int) -> int:
     return found.oid
 
 
-def _is_all_powerful(session: Session, role: int) -> bool:
+def _is_all_powerful(session: SessionState, role: int) -> bool:
     """While there is no role, whoever asks is one and may everything."""
     current = session.roles.current
     return session.authority().judge.is_superuser(role) or (role == current.oid and current.superuser)
 
 
-def _any(session: Session, role: int, oid: int, kind: Kind, asked: words.Asked) -> bool:
+def _any(session: SessionState, role: int, oid: int, kind: Kind, asked: words.Asked) -> bool:
     if _is_all_powerful(session, role):
         return True
     judge = session.authority().judge
@@ -77,7 +77,7 @@ def _any(session: Session, role: int, oid: int, kind: Kind, asked: words.Asked) 
 # -- relations -------------------------------------------------------------------------------------------------------
 
 
-def _named_relation(session: Session, text: str) -> StoredRelation | SystemRelation:
+def _named_relation(session: SessionState, text: str) -> StoredRelation | SystemRelation:
     """Raises UndefinedTable, InvalidSchemaName."""
     names = dotted(text)
     schema, name = (names[0], names[1]) if len(names) == 2 else (None, names[0])
@@ -93,7 +93,7 @@ def _named_relation(session: Session, text: str) -> StoredRelation | SystemRelat
     return found
 
 
-def _relation(session: Session, said: str | int) -> StoredRelation | SystemRelation | None:
+def _relation(session: SessionState, said: str | int) -> StoredRelation | SystemRelation | None:
     if isinstance(said, str):
         return _named_relation(session, said)
     if (system := SystemCatalog.with_oid(said)) is not None:
@@ -101,7 +101,7 @@ def _relation(session: Session, said: str | int) -> StoredRelation | SystemRelat
     return next((r for r in session.catalog.current().relations.values() if r.oid == said), None)
 
 
-def _of_relation(session: Session, role: int, found: StoredRelation | SystemRelation, asked: words.Asked) -> bool:
+def _of_relation(session: SessionState, role: int, found: StoredRelation | SystemRelation, asked: words.Asked) -> bool:
     if isinstance(found, SystemRelation):
         may_read = not found.closed or session.authority().judge.has_rights_of(role, READ_ALL_DATA)
         return _is_all_powerful(session, role) or bool(asked.rights & acl.SELECT and may_read)
@@ -110,13 +110,13 @@ def _of_relation(session: Session, role: int, found: StoredRelation | SystemRela
     return _any(session, role, found.oid, "s" if isinstance(found, NumberSequence) else "r", asked)
 
 
-def _has_table(session: Session, arguments: Arguments) -> bool | None:
+def _has_table(session: SessionState, arguments: Arguments) -> bool | None:
     role, (said, text) = _asking(session, arguments, 2)
     asked, found = words.asked("table", text), _relation(session, said)
     return None if found is None else _of_relation(session, role, found, asked)
 
 
-def _has_sequence(session: Session, arguments: Arguments) -> bool | None:
+def _has_sequence(session: SessionState, arguments: Arguments) -> bool | None:
     role, (said, text) = _asking(session, arguments, 2)
     asked, found = words.asked("sequence", text), _relation(session, said)
     if found is None:
@@ -126,7 +126,7 @@ def _has_sequence(session: Session, arguments: Arguments) -> bool | None:
     return _of_relation(session, role, found, asked)
 
 
-def _has_any_column(session: Session, arguments: Arguments) -> bool | None:
+def _has_any_column(session: SessionState, arguments: Arguments) -> bool | None:
     role, (said, text) = _asking(session, arguments, 2)
     asked, found = words.asked("any_column", text), _relation(session, said)
     if found is None:
@@ -139,7 +139,7 @@ def _has_any_column(session: Session, arguments: Arguments) -> bool | None:
     )
 
 
-def _has_column(session: Session, arguments: Arguments) -> bool | None:
+def _has_column(session: SessionState, arguments: Arguments) -> bool | None:
     role, (said, column, text) = _asking(session, arguments, 3)
     asked, found = words.asked("column", text), _relation(session, said)
     if found is None:
@@ -163,7 +163,7 @@ def _column(found: StoredRelation | SystemRelation, said: str | int) -> int | No
     return number
 
 
-def _by_column(session: Session, role: int, oid: int, number: int, asked: words.Asked) -> bool:
+def _by_column(session: SessionState, role: int, oid: int, number: int, asked: words.Asked) -> bool:
     judge = session.authority().judge
     own = judge.rights.of(oid)
     given = acl.options(own.column(number), role, own.owner, asked.options, judge.has_rights_of)
@@ -173,7 +173,7 @@ def _by_column(session: Session, role: int, oid: int, number: int, asked: words.
 # -- other objects ---------------------------------------------------------------------------------------------------
 
 
-def _has_schema(session: Session, arguments: Arguments) -> bool | None:
+def _has_schema(session: SessionState, arguments: Arguments) -> bool | None:
     role, (said, text) = _asking(session, arguments, 2)
     asked, snapshot = words.asked("schema", text), session.catalog.current()
     oid = schema_oid(snapshot, said) if isinstance(said, str) else said
@@ -186,7 +186,7 @@ def _has_schema(session: Session, arguments: Arguments) -> bool | None:
     return _is_all_powerful(session, role) or bool(asked.rights & acl.USAGE)
 
 
-def _has_database(session: Session, arguments: Arguments) -> bool | None:
+def _has_database(session: SessionState, arguments: Arguments) -> bool | None:
     role, (said, text) = _asking(session, arguments, 2)
     asked = words.asked("database", text)
     if isinstance(said, int):
@@ -196,7 +196,7 @@ def _has_database(session: Session, arguments: Arguments) -> bool | None:
     return _any(session, role, DATABASE_OID, "d", asked)
 
 
-def _has_function(session: Session, arguments: Arguments) -> bool | None:
+def _has_function(session: SessionState, arguments: Arguments) -> bool | None:
     role, (said, text) = _asking(session, arguments, 2)
     asked = words.asked("function", text)
     if isinstance(said, str) and not functions_named(dotted(said.partition("(")[0])[-1]):
@@ -206,7 +206,7 @@ def _has_function(session: Session, arguments: Arguments) -> bool | None:
     return _everybodys(session, role, asked)
 
 
-def _has_type(session: Session, arguments: Arguments) -> bool | None:
+def _has_type(session: SessionState, arguments: Arguments) -> bool | None:
     role, (said, text) = _asking(session, arguments, 2)
     asked = words.asked("type", text)
     snapshot = session.catalog.current()
@@ -217,7 +217,7 @@ def _has_type(session: Session, arguments: Arguments) -> bool | None:
     return _everybodys(session, role, asked) if isinstance(said, str) or oid in t.BY_OID else None
 
 
-def _everybodys(session: Session, role: int, asked: words.Asked) -> bool:
+def _everybodys(session: SessionState, role: int, asked: words.Asked) -> bool:
     """What PostgreSQL gives everybody, of things that are the system's."""
     return bool(asked.rights) or _is_all_powerful(session, role)
 
@@ -232,7 +232,7 @@ _SYSTEM_KINDS: Final = {
 }
 
 
-def _has_of_system(kind: str, session: Session, arguments: Arguments) -> bool | None:
+def _has_of_system(kind: str, session: SessionState, arguments: Arguments) -> bool | None:
     """Languages are everybody's to use, the rest a superuser's."""
     role, (said, text) = _asking(session, arguments, 2)
     asked, where = words.asked(kind, text), _SYSTEM_KINDS[kind]
@@ -249,7 +249,7 @@ def _oids(relation: str) -> frozenset[int]:
     return frozenset(rows(relation)["oid"].to_pylist())
 
 
-def _has_role(session: Session, arguments: Arguments) -> bool | None:
+def _has_role(session: SessionState, arguments: Arguments) -> bool | None:
     role, (said, text) = _asking(session, arguments, 2)
     asked, of, snapshot = words.asked_of_role(text), _role(session, said), session.catalog.current()
     if _is_all_powerful(session, role):
@@ -258,11 +258,11 @@ def _has_role(session: Session, arguments: Arguments) -> bool | None:
     return asking is not None and bool(asked & words.of_role(session.authority().judge, asking, of))
 
 
-def _no_row_security(_session: Session, _arguments: Arguments) -> bool:
+def _no_row_security(_session: SessionState, _arguments: Arguments) -> bool:
     return False
 
 
-FUNCTIONS: Final[dict[str, Callable[[Session, Arguments], bool | None]]] = {
+FUNCTIONS: Final[dict[str, Callable[[SessionState, Arguments], bool | None]]] = {
     "has_table_privilege": _has_table,
     "has_any_column_privilege": _has_any_column,
     "has_column_privilege": _has_column,

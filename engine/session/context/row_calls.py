@@ -23,7 +23,7 @@ from engine.session.context import advisory_functions, functions
 from wire.dataclass import dataclass
 
 if TYPE_CHECKING:
-    from engine.session.session import Session
+    from engine.session.context.session_state import SessionState
 
 
 Pool = Callable[[Callable[[], Any]], Awaitable[Any]]
@@ -89,7 +89,7 @@ class RowCallStream:
     """A `BatchStream` of another one's rows, of which the calls' columns are filled in. pool: where what blocks runs."""
 
     def __init__(
-        self, stream: BatchStream, made: Split, session: Session, parameters: Mapping[int, Any], pool: Pool
+        self, stream: BatchStream, made: Split, session: SessionState, parameters: Mapping[int, Any], pool: Pool
     ) -> None:
         self._stream = stream
         self._made = made
@@ -139,5 +139,5 @@ class RowCallStream:
         return self._stream.statistics()
 
 
-def _each(session: Session, name: str, rows: Sequence[Sequence[Any]]) -> list[Any]:
+def _each(session: SessionState, name: str, rows: Sequence[Sequence[Any]]) -> list[Any]:
     return [functions.called(session, name, row) for row in rows]

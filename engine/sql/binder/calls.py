@@ -39,10 +39,11 @@ from engine.sql.binder.levels import check_no_sets, own_columns
 from engine.sql.binder.operators_syntax import array_items
 from engine.sql.binder.resolution import Choice
 from engine.sql.binder.same_exprs import is_same
-from engine.sql.binder.scope import Scope, cursor, position
+from engine.sql.binder.scope import Scope
 from engine.sql.binder.values import bind_coalesce, bind_greatest, bind_nullif
 from engine.sql.functions import Function
 from engine.sql.functions.signatures import PG_FUNCTIONS
+from engine.sql.parser.positions import cursor, position
 from wire.dataclass import dataclass
 from wire.errors import (
     AmbiguousFunction,

@@ -18,8 +18,8 @@ from engine.plan_ir.logical import Cte, CteReader, Evaluator, Node, With
 from engine.plan_ir.rewrite import rewrite_plan, walk_all
 from engine.sql.binder import search_cycle, set_operations
 from engine.sql.binder.blocks import Bound, passed, project
-from engine.sql.binder.scope import CommonTable, Scope, cursor, position
-from engine.sql.parser.positions import branch_position, leftmost
+from engine.sql.binder.scope import CommonTable, Scope
+from engine.sql.parser.positions import branch_position, cursor, leftmost, position
 from wire.dataclass import dataclass
 from wire.errors import (
     DatatypeMismatch,

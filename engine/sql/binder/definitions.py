@@ -21,7 +21,8 @@ from engine.plan_ir.expr import Call, Column, ColumnRef, ContextRef, Expr
 from engine.sql.binder.casts import can_coerce
 from engine.sql.binder.levels import check_plain
 from engine.sql.binder.queries import QueryBinder
-from engine.sql.binder.scope import BindContext, Scope, Source, SourceColumn, cursor, position
+from engine.sql.binder.scope import BindContext, Scope, Source, SourceColumn
+from engine.sql.parser.positions import cursor, position
 from wire.dataclass import dataclass
 from wire.errors import DatatypeMismatch, FeatureNotSupported, InvalidObjectDefinition, SqlError, UndefinedParameter
 from wire.types import pg_types as t

@@ -31,10 +31,11 @@ from engine.sql.binder import calls, literals, operators_syntax, resolution, sub
 from engine.sql.binder.casts import POLYMORPHIC
 from engine.sql.binder.coercion import Coercer, common
 from engine.sql.binder.resolution import Choice
-from engine.sql.binder.scope import BindContext, Scope, cursor, position
+from engine.sql.binder.scope import BindContext, Scope
 from engine.sql.functions import CastContext
 from engine.sql.functions.registry import Registry, registry
 from engine.sql.functions.vectors import VECTORS, ZERO_BASED
+from engine.sql.parser.positions import cursor, position
 from wire.errors import AmbiguousFunction, FeatureNotSupported, UndefinedFunction
 from wire.types import pg_types as t
 

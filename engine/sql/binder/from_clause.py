@@ -23,10 +23,11 @@ from engine.plan_ir.logical import CteReader, Join, JoinKind, Node, TableReader,
 from engine.sql.binder import joins, sampling, system_columns, table_functions, versions
 from engine.sql.binder.blocks import passed, project
 from engine.sql.binder.levels import check_lateral
-from engine.sql.binder.scope import CommonTable, PrimaryKey, Rows, Scope, Source, SourceColumn, cursor, position
+from engine.sql.binder.scope import CommonTable, PrimaryKey, Rows, Scope, Source, SourceColumn
 from engine.sql.binder.seen import SeenCatalog
 from engine.sql.parser.nodes.statements import Query
 from engine.sql.parser.parse import parse
+from engine.sql.parser.positions import cursor, position
 from wire.errors import (
     DuplicateAlias,
     FeatureNotSupported,

@@ -29,9 +29,9 @@ from engine.sql.binder.levels import (
     replace_parts,
 )
 from engine.sql.binder.same_exprs import is_same
-from engine.sql.binder.scope import PrimaryKey, Scope, cursor
+from engine.sql.binder.scope import PrimaryKey, Scope
 from engine.sql.binder.sorting import Target, find_target
-from engine.sql.parser.positions import leftmost
+from engine.sql.parser.positions import cursor, leftmost
 from wire.errors import FeatureNotSupported, GroupingError, ProgramLimitExceeded
 from wire.types import pg_types as t
 

@@ -24,10 +24,11 @@ from engine.plan_ir.expr import Call, Case, Coalesce, ColumnRef, Const, Expr, Is
 from engine.plan_ir.logical import Evaluator, FunctionScan, Node
 from engine.sql.binder import from_clause, literals
 from engine.sql.binder.labels import label
-from engine.sql.binder.scope import Rows, Scope, Source, cursor, position
+from engine.sql.binder.scope import Rows, Scope, Source
 from engine.sql.binder.type_names import resolve_type
 from engine.sql.functions import Function
 from engine.sql.functions.building import fn
+from engine.sql.parser.positions import cursor, position
 from wire.errors import FeatureNotSupported
 from wire.types import pg_types as t
 

@@ -23,7 +23,7 @@ from typing import Any, Final
 from engine.common import sql_type as st
 from engine.common.sql_type import SqlType
 from engine.plan_ir.expr import Const, Expr
-from engine.sql.binder.scope import cursor
+from engine.sql.parser.positions import cursor
 from wire.errors import FeatureNotSupported, NumericValueOutOfRange, SqlError
 from wire.types import pg_types as t
 from wire.types.bits import fitted

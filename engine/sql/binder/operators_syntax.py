@@ -39,10 +39,11 @@ from engine.plan_ir.expr import (
 from engine.sql.binder import literals, object_names, patterns
 from engine.sql.binder.levels import is_set_returning
 from engine.sql.binder.row_values import RowValues
-from engine.sql.binder.scope import Scope, cursor, position
+from engine.sql.binder.scope import Scope
 from engine.sql.binder.values import bind_row_items, row_items
 from engine.sql.functions import Function
 from engine.sql.functions.arrays import quantified
+from engine.sql.parser.positions import cursor, position
 from wire.errors import (
     DatatypeMismatch,
     FeatureNotSupported,

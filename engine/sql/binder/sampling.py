@@ -17,8 +17,9 @@ from engine.common import sql_type as st
 from engine.plan_ir.expr import Call, ColumnRef, Const
 from engine.plan_ir.logical import Evaluator, Node
 from engine.sql.binder.blocks import passed
-from engine.sql.binder.scope import Scope, cursor, position
+from engine.sql.binder.scope import Scope
 from engine.sql.functions.building import fn
+from engine.sql.parser.positions import cursor, position
 from wire.errors import (
     FeatureNotSupported,
     InvalidTablesampleArgument,

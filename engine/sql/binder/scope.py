@@ -26,6 +26,7 @@ from engine.common.sql_type import SqlType
 from engine.plan_ir.expr import Case, Column, ColumnRef, Expr, Row
 from engine.plan_ir.requirements import Accesses
 from engine.sql.binder.suggestions import column_hint
+from engine.sql.parser.positions import cursor, position
 from wire.dataclass import dataclass
 from wire.errors import (
     AmbiguousAlias,
@@ -47,23 +48,6 @@ if TYPE_CHECKING:
     from engine.catalog.model.objects import Relation
     from engine.plan_ir.logical import Node
     from wire.types.input import InputSettings
-
-
-def position(node: exp.Expression | None) -> int:
-    """The 0-based offset of a node's token in the statement's text, or -1.
-
-    The token is the one that PostgreSQL points at: an operator's symbol, a function's name, a column's first identifier,
-    the `::` of a cast, the opening parenthesis of a subquery.
-    """
-    if node is None:
-        return -1
-    start = node.meta.get("start", -1)
-    return start if isinstance(start, int) else -1
-
-
-def cursor(offset: int) -> int | None:
-    """An offset as an error's position (1-based), or None where it is not known."""
-    return offset + 1 if offset >= 0 else None
 
 
 class Catalog(Protocol):

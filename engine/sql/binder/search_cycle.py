@@ -22,8 +22,9 @@ from engine.plan_ir.logical import CteReader, Evaluator, Node, ProjectSet
 from engine.plan_ir.rewrite import walk_all
 from engine.sql.binder import literals
 from engine.sql.binder.blocks import Bound, passed, project, refer
-from engine.sql.binder.scope import Scope, cursor, position
+from engine.sql.binder.scope import Scope
 from engine.sql.parser.grammar.recursion import CycleClause, SearchClause
+from engine.sql.parser.positions import cursor, position
 from wire.dataclass import dataclass
 from wire.errors import DuplicateColumn, FeatureNotSupported, SqlSyntaxError
 from wire.types import pg_types as t

@@ -19,10 +19,10 @@ from engine.sql.binder.blocks import Bound, extended, filtered, project, refer
 from engine.sql.binder.grouping import GroupBy, aggregated, bind_group_by, is_grouped
 from engine.sql.binder.labels import label
 from engine.sql.binder.levels import check_no_sets, check_no_windows, check_plain
-from engine.sql.binder.scope import Scope, SourceColumn, cursor, position
+from engine.sql.binder.scope import Scope, SourceColumn
 from engine.sql.binder.sorting import SortItem, Target, find_target
 from engine.sql.binder.values import row_items
-from engine.sql.parser.positions import leftmost
+from engine.sql.parser.positions import cursor, leftmost, position
 from wire.dataclass import dataclass
 from wire.errors import InvalidColumnReference, SqlSyntaxError, WindowingError
 

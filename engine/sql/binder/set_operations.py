@@ -14,8 +14,8 @@ from engine.plan_ir.expr import Column, Expr
 from engine.plan_ir.logical import Evaluator, Limit, Node, Ordering, OrderKey, SetOperation, Values
 from engine.sql.binder import row_locks, sorting
 from engine.sql.binder.blocks import Bound, passed, project
-from engine.sql.binder.scope import Rows, Scope, Source, SourceColumn, cursor
-from engine.sql.parser.positions import branch_position
+from engine.sql.binder.scope import Rows, Scope, Source, SourceColumn
+from engine.sql.parser.positions import branch_position, cursor
 from wire.errors import SqlSyntaxError
 from wire.types import pg_types as t
 

@@ -13,7 +13,7 @@ from engine.plan_ir.expr import Call, Case, Coalesce, Column, Expr
 from engine.plan_ir.logical import Node, ProjectSet
 from engine.sql.binder.blocks import emitted, passed, refer
 from engine.sql.binder.levels import is_set_returning, replace_parts
-from engine.sql.binder.scope import cursor
+from engine.sql.parser.positions import cursor
 from wire.errors import FeatureNotSupported
 
 if TYPE_CHECKING:

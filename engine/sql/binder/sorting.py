@@ -18,8 +18,8 @@ from engine.plan_ir.logical import Limit, Node, Ordering, OrderKey
 from engine.sql.binder.blocks import Bound, extended, refer
 from engine.sql.binder.levels import check_plain, own_columns
 from engine.sql.binder.same_exprs import is_same
-from engine.sql.binder.scope import Scope, Source, cursor, position
-from engine.sql.parser.positions import leftmost
+from engine.sql.binder.scope import Scope, Source
+from engine.sql.parser.positions import cursor, leftmost, position
 from wire.dataclass import dataclass
 from wire.errors import (
     AmbiguousColumn,

@@ -21,8 +21,9 @@ from engine.sql.binder import literals
 from engine.sql.binder.coercion import array_type
 from engine.sql.binder.operators_syntax import comparable, forbid_sets, negate, row_comparison
 from engine.sql.binder.resolution import Choice
-from engine.sql.binder.scope import Scope, cursor, position
+from engine.sql.binder.scope import Scope
 from engine.sql.binder.values import bind_row_items
+from engine.sql.parser.positions import cursor, position
 from wire.errors import FeatureNotSupported, SqlSyntaxError
 from wire.types import pg_types as t
 

@@ -18,7 +18,8 @@ from engine.plan_ir.logical import Evaluator, FunctionScan, Node, Values
 from engine.sql.binder import from_clause, inlined, json_records
 from engine.sql.binder.labels import label
 from engine.sql.binder.levels import is_set_returning, own_aggregates
-from engine.sql.binder.scope import BindContext, Rows, Scope, cursor
+from engine.sql.binder.scope import BindContext, Rows, Scope
+from engine.sql.parser.positions import cursor
 from wire.errors import FeatureNotSupported, GroupingError, WindowingError
 from wire.types import pg_types as t
 

@@ -18,9 +18,10 @@ from engine.plan_ir.expr import ArrayOf, Call, Case, Coalesce, Const, Expr, Fiel
 from engine.sql.binder import domains, literals, object_names
 from engine.sql.binder.casts import can_coerce
 from engine.sql.binder.coercion import array_type, common, element_type
-from engine.sql.binder.scope import Scope, Source, cursor, position
+from engine.sql.binder.scope import Scope, Source
 from engine.sql.binder.type_names import domain_named, resolve_type
 from engine.sql.functions.vectors import VECTORS
+from engine.sql.parser.positions import cursor, position
 from wire.errors import (
     DatatypeMismatch,
     FeatureNotSupported,

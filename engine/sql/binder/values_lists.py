@@ -11,7 +11,8 @@ from engine.plan_ir.logical import Values
 from engine.sql.binder import row_locks, sorting
 from engine.sql.binder.blocks import Bound, refer
 from engine.sql.binder.levels import check_plain
-from engine.sql.binder.scope import Scope, Source, SourceColumn, cursor, position
+from engine.sql.binder.scope import Scope, Source, SourceColumn
+from engine.sql.parser.positions import cursor, position
 from wire.errors import SqlSyntaxError
 
 if TYPE_CHECKING:

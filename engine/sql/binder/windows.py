@@ -10,7 +10,8 @@ from engine.plan_ir.logical import Node, Window
 from engine.sql.binder.blocks import refer
 from engine.sql.binder.known_exprs import KnownExprs
 from engine.sql.binder.levels import check_no_sets, check_no_windows, replace_parts
-from engine.sql.binder.scope import BindContext, Scope, cursor
+from engine.sql.binder.scope import BindContext, Scope
+from engine.sql.parser.positions import cursor
 from wire.errors import FeatureNotSupported
 
 

@@ -1,10 +1,26 @@
-"""Where PostgreSQL points when the fault is a whole expression or query: at its first token (exprLocation)."""
+"""Positions of nodes in a statement's text, as errors report them. Where the fault is a whole expression or query, PostgreSQL
+points at its first token (exprLocation)."""
 
 from __future__ import annotations
 
 from sqlglot import exp
 
-from engine.sql.binder.scope import position
+
+def position(node: exp.Expression | None) -> int:
+    """The 0-based offset of a node's token in the statement's text, or -1.
+
+    The token is the one that PostgreSQL points at: an operator's symbol, a function's name, a column's first identifier,
+    the `::` of a cast, the opening parenthesis of a subquery.
+    """
+    if node is None:
+        return -1
+    start = node.meta.get("start", -1)
+    return start if isinstance(start, int) else -1
+
+
+def cursor(offset: int) -> int | None:
+    """An offset as an error's position (1-based), or None where it is not known."""
+    return offset + 1 if offset >= 0 else None
 
 
 def leftmost(node: exp.Expression) -> int:

@@ -41,13 +41,15 @@ from wire.errors import ObjectNotInPrerequisiteState, SqlError
 from wire.types.output import OutputSettings
 
 if TYPE_CHECKING:
-    from engine.engine import Engine
-    from engine.session.session import Session
+    from engine.session.context.session_context import SessionContext
+    from engine.statements.copy.services import CopyServices
 
 T = TypeVar("T")
 
 
-async def copy_from(session: Session, engine: Engine, statement: CopyFrom) -> CopyFromExecution | CopiedFiles:
+async def copy_from(
+    session: SessionContext, engine: CopyServices, statement: CopyFrom
+) -> CopyFromExecution | CopiedFiles:
     """Begin a COPY: everything that can be refused before the client sends anything."""
     context, _ = session.bind_context((), {})
     table = statement.table
@@ -67,7 +69,7 @@ async def copy_from(session: Session, engine: Engine, statement: CopyFrom) -> Co
     return CopyFromExecution(session, engine, bound, how, source)
 
 
-def _require_new(session: Session, table: Table) -> None:
+def _require_new(session: SessionContext, table: Table) -> None:
     """FREEZE: rows are as visible as their commit makes them, frozen or not; but PostgreSQL refuses it for a table that others may
     be reading (copyfrom.c: CopyFrom). Of one without rows it is not known whether it has just been emptied."""
     if table.files and not session.catalog.is_new(table):
@@ -76,7 +78,7 @@ def _require_new(session: Session, table: Table) -> None:
         )
 
 
-async def _source(engine: Engine, file: str) -> FileRows:
+async def _source(engine: CopyServices, file: str) -> FileRows:
     def begin() -> FileRows:
         return FileRows(opened(engine.copy_roots.source(file), file), engine.in_writer_pool)
 
@@ -84,7 +86,9 @@ async def _source(engine: Engine, file: str) -> FileRows:
     return source
 
 
-async def _of_files(session: Session, engine: Engine, statement: CopyFrom, file: str, form: FileFormat) -> CopiedFiles:
+async def _of_files(
+    session: SessionContext, engine: CopyServices, statement: CopyFrom, file: str, form: FileFormat
+) -> CopiedFiles:
     context, _ = session.bind_context((), {})
     target = statement.table
     assert target is not None, "COPY FROM has a table"
@@ -109,7 +113,7 @@ class CopiedFiles:
 
     query: QueryId | None = None
 
-    def __init__(self, session: Session, engine: Engine, plan: Mutate) -> None:
+    def __init__(self, session: SessionContext, engine: CopyServices, plan: Mutate) -> None:
         self.stream: BatchStream = RowsStream((), ())
         self.columns: tuple[ResultColumn, ...] | None = None
         self._ground = SessionGround(session, engine, ())
@@ -135,7 +139,7 @@ class CopyFromExecution:
     query: QueryId | None = None
 
     def __init__(
-        self, session: Session, engine: Engine, bound: BoundCopy, form: CopyFormat, file: FileRows | None
+        self, session: SessionContext, engine: CopyServices, bound: BoundCopy, form: CopyFormat, file: FileRows | None
     ) -> None:
         self.stream: BatchStream = RowsStream((), ())
         self.columns: tuple[ResultColumn, ...] | None = None
@@ -181,7 +185,7 @@ class _Ground:
     """`engine.statements.dml.run.Ground` whose rows are the client's; other queries are run as for any statement."""
 
     inner: SessionGround
-    engine: Engine
+    engine: CopyServices
     bound: BoundCopy
     form: CopyFormat
     source: RowSource

@@ -19,10 +19,11 @@ from engine.contracts.executor import BatchStream, QueryId
 from engine.contracts.sessions import Execution, Prepared, ResultColumn
 from engine.session.context.statement_cache import PlannedQuery
 from engine.sql.binder.mutations.copying import require_copied
-from engine.sql.binder.scope import BindContext, cursor, position
+from engine.sql.binder.scope import BindContext
 from engine.sql.parser.nodes import statements as s
 from engine.sql.parser.nodes.copy import CopyTo
 from engine.sql.parser.parse import parse
+from engine.sql.parser.positions import cursor, position
 from engine.statements.copy.file_target import FileTarget, lake_form
 from engine.statements.copy.folder_target import CopiedFolder, require_folder_form
 from engine.statements.copy.options import CopyFormat, copy_format, written_form
@@ -37,8 +38,8 @@ from wire.errors import (
 from wire.types.output import EncodedColumn
 
 if TYPE_CHECKING:
-    from engine.engine import Engine
-    from engine.session.session import Session
+    from engine.session.context.session_context import SessionContext
+    from engine.statements.copy.services import CopyServices
 
 
 class CopyToExecution:
@@ -74,7 +75,7 @@ class CopyToExecution:
         await self._inner.close()
 
 
-async def copy_to(session: Session, engine: Engine, statement: CopyTo) -> CopyToExecution | CopiedFolder:
+async def copy_to(session: SessionContext, engine: CopyServices, statement: CopyTo) -> CopyToExecution | CopiedFolder:
     """Begin to run what is copied. Raises SqlError."""
     query, relation = statement.query, 0
     json = written_form(statement) == "json"
@@ -100,7 +101,7 @@ async def copy_to(session: Session, engine: Engine, statement: CopyTo) -> CopyTo
 
 
 async def _to_folder(
-    session: Session, engine: Engine, file: str, form: CopyFormat, planned: PlannedQuery, relation: int
+    session: SessionContext, engine: CopyServices, file: str, form: CopyFormat, planned: PlannedQuery, relation: int
 ) -> CopiedFolder:
     session.authority().require(planned.requirements)
     engine.initiation.require_for_query(planned.reads)
@@ -112,7 +113,7 @@ async def _to_folder(
     return CopiedFolder(session, engine, planned.plan, planned.columns, target, file, form, progress)
 
 
-async def _target(engine: Engine, file: str, form: CopyFormat, columns: Sequence[ResultColumn]) -> FileTarget:
+async def _target(engine: CopyServices, file: str, form: CopyFormat, columns: Sequence[ResultColumn]) -> FileTarget:
     def checked() -> FileTarget:
         path = engine.copy_roots.target(file)
         return FileTarget(path, file, lake_form(form.form, columns), engine.in_writer_pool)

@@ -38,8 +38,8 @@ from wire.errors import FeatureNotSupported, IoError
 
 if TYPE_CHECKING:
     from engine.contracts.executor import BatchStream, QueryId
-    from engine.engine import Engine
-    from engine.session.session import Session
+    from engine.session.context.session_context import SessionContext
+    from engine.statements.copy.services import CopyServices
 
 
 class CopiedFolder:
@@ -52,8 +52,8 @@ class CopiedFolder:
 
     def __init__(
         self,
-        session: Session,
-        engine: Engine,
+        session: SessionContext,
+        engine: CopyServices,
         plan: FinalNode,
         columns: tuple[ResultColumn, ...],
         target: Path,

@@ -35,11 +35,11 @@ from wire.types import pg_types as t
 from wire.types.output import OutputSettings
 
 if TYPE_CHECKING:
-    from engine.engine import Engine
-    from engine.session.session import Session
+    from engine.session.context.session_context import SessionContext
+    from engine.statements.shared.engine_services import EngineServices
 
 
-async def run(session: Session, engine: Engine, prepared: Prepared, arguments: Sequence[Any]) -> str:
+async def run(session: SessionContext, engine: EngineServices, prepared: Prepared, arguments: Sequence[Any]) -> str:
     """Carry out one of `STATEMENTS`; the command tag. Raises SqlError. arguments: only CREATE TABLE AS takes some."""
     statement = prepared.statement
     if isinstance(statement, s.CreateTableAs):
@@ -50,7 +50,7 @@ async def run(session: Session, engine: Engine, prepared: Prepared, arguments: S
 # -- queries that become relations -----------------------------------------------------------------------------------
 
 
-async def _create_view(session: Session, engine: Engine, statement: s.CreateView) -> str:
+async def _create_view(session: SessionContext, engine: EngineServices, statement: s.CreateView) -> str:
     planned = await session.plan(statement.query, (), {})
     if planned.parameters:
         raise FeatureNotSupported("views must not contain parameters")
@@ -63,8 +63,8 @@ async def _create_view(session: Session, engine: Engine, statement: s.CreateView
 
 
 async def _create_table_as(
-    session: Session,
-    engine: Engine,
+    session: SessionContext,
+    engine: EngineServices,
     statement: s.CreateTableAs,
     parameters: Sequence[t.PgType],
     arguments: Sequence[Any],
@@ -80,7 +80,9 @@ async def _create_table_as(
     return f"SELECT {await _fill(session, engine, rows, parameters=parameters, arguments=arguments)}"
 
 
-async def _create_materialized_view(session: Session, engine: Engine, statement: s.CreateMaterializedView) -> str:
+async def _create_materialized_view(
+    session: SessionContext, engine: EngineServices, statement: s.CreateMaterializedView
+) -> str:
     planned = await session.plan(statement.query, (), {})
     if planned.parameters:
         raise FeatureNotSupported("materialized views may not be defined using bound parameters")
@@ -93,7 +95,7 @@ async def _create_materialized_view(session: Session, engine: Engine, statement:
     return f"SELECT {await _fill(session, engine, filling(table, statement.query.tree))}"
 
 
-async def _refresh(session: Session, engine: Engine, statement: s.RefreshMaterializedView) -> str:
+async def _refresh(session: SessionContext, engine: EngineServices, statement: s.RefreshMaterializedView) -> str:
     definer = session.definer()
     table, query = await engine.in_operation_pool(lambda: materialized.renew(statement, definer))
     if statement.with_data:
@@ -115,7 +117,9 @@ def _not_unique(error: UniqueViolation) -> UniqueViolation:
     )
 
 
-async def _import_foreign_schema(session: Session, engine: Engine, statement: s.ImportForeignSchema) -> str:
+async def _import_foreign_schema(
+    session: SessionContext, engine: EngineServices, statement: s.ImportForeignSchema
+) -> str:
     definer = session.definer()
     await engine.in_operation_pool(lambda: foreign_schema.check(statement, definer))
     if statement.server == foreign_schema.FILES:
@@ -129,7 +133,7 @@ async def _import_foreign_schema(session: Session, engine: Engine, statement: s.
 # -- ALTER TABLE -----------------------------------------------------------------------------------------------------
 
 
-async def _alter_table(session: Session, engine: Engine, statement: s.AlterTable) -> str:
+async def _alter_table(session: SessionContext, engine: EngineServices, statement: s.AlterTable) -> str:
     """Definitions change first, then the rows are written anew or asked, where the change wants it."""
     definer = session.definer()
     change = await engine.in_operation_pool(lambda: alter_table(statement, definer))
@@ -140,19 +144,19 @@ async def _alter_table(session: Session, engine: Engine, statement: s.AlterTable
     return f"ALTER {statement.kind.upper()}"
 
 
-async def _alter_domain(session: Session, engine: Engine, statement: AlterDomain) -> str:
+async def _alter_domain(session: SessionContext, engine: EngineServices, statement: AlterDomain) -> str:
     definer = session.definer()
     await _ask(session, await engine.in_operation_pool(lambda: alter_domain(statement, definer)))
     return "ALTER DOMAIN"
 
 
-async def _create_index(session: Session, engine: Engine, statement: s.CreateIndex) -> str:
+async def _create_index(session: SessionContext, engine: EngineServices, statement: s.CreateIndex) -> str:
     definer = session.definer()
     await _ask(session, await engine.in_operation_pool(lambda: create_index(statement, definer)))
     return "CREATE INDEX"
 
 
-async def _ask(session: Session, questions: Sequence[Question]) -> None:
+async def _ask(session: SessionContext, questions: Sequence[Question]) -> None:
     for question in questions:
         row = await _first_row(session, s.Query(tree=question.tree, text=""))
         if row is not None:
@@ -160,7 +164,7 @@ async def _ask(session: Session, questions: Sequence[Question]) -> None:
             raise question.error(row, OutputSettings.read(session.settings.get), shown)
 
 
-async def _first_row(session: Session, query: s.Query) -> pa.RecordBatch | None:
+async def _first_row(session: SessionContext, query: s.Query) -> pa.RecordBatch | None:
     planned = await session.plan(query, (), {})
     execution = await session.run_query(Prepared(query, (), planned.columns, planned), query, (), trusted=True)
     try:
@@ -173,8 +177,8 @@ async def _first_row(session: Session, query: s.Query) -> pa.RecordBatch | None:
 
 
 async def _fill(
-    session: Session,
-    engine: Engine,
+    session: SessionContext,
+    engine: EngineServices,
     statement: s.Insert,
     before: Table | View | None = None,
     parameters: Sequence[t.PgType] = (),
@@ -192,7 +196,7 @@ async def _fill(
     return (await mutations.outcome(session, engine, planned, arguments)).rows
 
 
-_DOERS: Final[dict[type[s.Statement], Callable[[Session, Engine, Any], Awaitable[str]]]] = {
+_DOERS: Final[dict[type[s.Statement], Callable[[SessionContext, EngineServices, Any], Awaitable[str]]]] = {
     s.AlterTable: _alter_table,
     AlterDomain: _alter_domain,
     s.CreateIndex: _create_index,

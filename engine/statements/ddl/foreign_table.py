@@ -20,6 +20,7 @@ import pyarrow as pa
 
 from engine.catalog.authority import UNBOUNDED, Authority
 from engine.catalog.model import partitions
+from engine.catalog.model.file_options import FILE_OPTIONS
 from engine.catalog.model.file_types import nested_type
 from engine.catalog.model.objects import FileFormat, Lake, Table, TableColumn
 from engine.catalog.store.transaction import SessionCatalog
@@ -44,12 +45,6 @@ from wire.types import pg_types as t
 _FORMATS: Final = get_args(FileFormat)
 _LAKES: Final = ("delta", "iceberg")
 _OF_CATALOG: Final = ("catalog", "table", "format")
-#: What each format's OPTIONS may say of how a file is read.
-OPTIONS: Final[Mapping[str, tuple[str, ...]]] = {
-    "parquet": (),
-    "json": (),
-    "csv": ("header", "delimiter", "quote", "escape", "null"),
-}
 
 _PARTITIONING: Final = ("hive", "none")
 
@@ -182,7 +177,7 @@ def _of_catalog(options: Mapping[str, str]) -> _Source:
 
 def _require_known(options: Iterable[str], kind: FileFormat | Lake) -> None:
     """Raises InvalidForeignTableOption for an option, beside path and format, that a format does not have."""
-    known = ("partitioning", *OPTIONS[kind]) if kind in OPTIONS else ()
+    known = ("partitioning", *FILE_OPTIONS[kind]) if kind in FILE_OPTIONS else ()
     for name in options:
         if name not in known:
             raise _invalid_option(name, ("path", "format", *known), kind)

@@ -6,13 +6,13 @@ from dataclasses import replace
 from typing import Final
 
 from engine.catalog.model.objects import Sequence, Table
-from engine.catalog.store.transaction import SessionCatalog
 from engine.common import sql_type as st
 from engine.common.sql_type import SqlType
 from engine.sql.binder.type_names import resolve_type
 from engine.sql.parser.nodes.statements import AlterSequence, CreateSequence, SequenceOptions
 from engine.statements.shared.definer import Definer
 from engine.statements.shared.names import Names
+from engine.statements.shared.restarted_sequences import restarted
 from wire.dataclass import dataclass
 from wire.errors import (
     DuplicateTable,
@@ -107,18 +107,6 @@ def altered(sequence: Sequence, options: SequenceOptions, definer: Definer) -> S
     at = definer.sequences.stands(sequence)
     _check_within(made, "RESTART", at)
     return made
-
-
-def restarted(sequence: Sequence, first: int, catalog: SessionCatalog) -> Sequence:
-    """The sequence with a counter that begins anew: a rollback has the old one again."""
-    return replace(sequence, counter=catalog.new_oid(), first=first)
-
-
-def restart_owned(table: Table, catalog: SessionCatalog) -> None:
-    """TRUNCATE ... RESTART IDENTITY: the sequences that go with a table begin anew."""
-    for relation in list(catalog.current().relations.values()):
-        if isinstance(relation, Sequence) and relation.owner is not None and relation.owner[0] == table.oid:
-            catalog.put(restarted(relation, relation.start, catalog), replacing=True)
 
 
 def owned(sequence: Sequence, options: SequenceOptions, definer: Definer) -> Sequence:

@@ -15,33 +15,13 @@ things keep that from clients whose statement is all of its transaction (autocom
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable
-from typing import Final, Protocol
-from weakref import WeakValueDictionary
+from typing import Protocol
 
 import pyarrow as pa
 
 from engine.plan_ir.logical import Mutate
 from engine.statements.dml.run import Outcome
-
-#: The place of definitions among the tables.
-_DEFINITIONS: Final = 0
-
-
-class Turns:
-    """On the loop's thread."""
-
-    def __init__(self) -> None:
-        self._locks: WeakValueDictionary[int, asyncio.Lock] = WeakValueDictionary()
-
-    def of(self, table: int) -> asyncio.Lock:
-        """The turn of a table, by its OID: in the order in which they ask. Kept for as long as somebody has it."""
-        return self._locks.setdefault(table, asyncio.Lock())
-
-    def of_definitions(self) -> asyncio.Lock:
-        """The turn of definitions that others were in the way of."""
-        return self.of(_DEFINITIONS)
 
 
 def needs_turn(plan: Mutate) -> bool:

@@ -28,14 +28,14 @@ from engine.planner.planner import optimise
 from engine.session.context import functions
 from engine.sql.parser.nodes import statements as s
 from engine.statements.dml.statement import SessionGround, keeps_order
-from engine.statements.query.explain import statements_of
 from engine.statements.shared.distribution import CompiledQuery, DistributedQuery, compile_query, physical_plan
+from engine.statements.shared.fragment_texts import fragment_texts
 from engine.statements.shared.plan_files import only_files
 from wire.dataclass import dataclass
 
 if TYPE_CHECKING:
-    from engine.engine import Engine
-    from engine.session.session import Session
+    from engine.session.context.session_context import SessionContext
+    from engine.statements.shared.engine_services import EngineServices
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +50,8 @@ class _Planned:
 
 async def explain_change(
     plan: Mutate,
-    session: Session,
-    engine: Engine,
+    session: SessionContext,
+    engine: EngineServices,
     statement: s.Explain,
     arguments: Sequence[Any],
     actual: Mapping[str, float | int | str],
@@ -72,7 +72,7 @@ async def explain_change(
         return replace(described, properties={**described.properties, "Files": files})
 
     if statement.distsql:
-        statements = statements_of(query, engine) if statement.verbose else None
+        statements = fragment_texts(query, engine) if statement.verbose else None
         return _physical(planned, query, statements, statement, actual, told)
     sql = None
     if statement.verbose and not isinstance(query.runs, DistributedQuery):
@@ -83,7 +83,7 @@ async def explain_change(
     return text_lines(planned.plan, summary, told)
 
 
-def _planned(plan: Mutate, session: Session, parameters: Mapping[int, Any]) -> _Planned:
+def _planned(plan: Mutate, session: SessionContext, parameters: Mapping[int, Any]) -> _Planned:
     """May block on footers."""
 
     def ready(final: Final) -> Final:
@@ -112,7 +112,9 @@ def _candidates(located: Node, table: Table) -> Sequence[str]:
     return [file for file in table.files if file in named]
 
 
-def _compiled(planned: _Planned, session: Session, engine: Engine, parameters: Mapping[int, Any]) -> CompiledQuery:
+def _compiled(
+    planned: _Planned, session: SessionContext, engine: EngineServices, parameters: Mapping[int, Any]
+) -> CompiledQuery:
     """What would make the rows, and write them."""
     values = {name: session.context_value(name) for name in functions.context_names(planned.input)}
     bindings = Bindings(dict(parameters), values, session.settings.get("TimeZone"))

@@ -38,7 +38,6 @@ from engine.sql.binder.mutations.target import find_table
 from engine.sql.binder.queries import QueryBinder
 from engine.sql.binder.scope import BindContext
 from engine.sql.parser.nodes.statements import MutationStatement, Truncate
-from engine.statements.ddl.sequence import restart_owned
 from engine.statements.dml import foreign_keys
 from engine.statements.dml.cascade import is_told
 from engine.statements.dml.collector import collected, told_by_all
@@ -54,6 +53,7 @@ from engine.statements.shared.deferral import Cause, Deferral, Event
 from engine.statements.shared.distribution import CompiledQuery, DistributedQuery, Terms
 from engine.statements.shared.fault_policy import Policy, RepeatableQuery, Repetition
 from engine.statements.shared.named_tables import NamedTables
+from engine.statements.shared.restarted_sequences import restart_owned
 from engine.storage.kept_rows import KEPT_ROWS_BYTES
 from engine.storage.staging import KEPT_BYTES
 from engine.storage.staging_area import new_name
@@ -64,8 +64,8 @@ from wire.errors import FeatureNotSupported, ReadOnlySqlTransaction, SqlError
 from wire.types.output import OutputSettings
 
 if TYPE_CHECKING:
-    from engine.engine import Engine
-    from engine.session.session import Session
+    from engine.session.context.session_context import SessionContext
+    from engine.statements.shared.engine_services import EngineServices
 
 T = TypeVar("T")
 #: Files of a transaction's INSERTs that are written anew as one.
@@ -104,7 +104,7 @@ class PlannedMutation:
 
 
 async def plan(
-    engine: Engine,
+    engine: EngineServices,
     statement: MutationStatement,
     context: BindContext,
     reads: Callable[[], Iterable[Relation]],
@@ -127,7 +127,12 @@ async def plan(
 
 
 async def direct_outcome(
-    session: Session, engine: Engine, planned: PlannedMutation, rows: Sequence[Sequence[Any]], *, keeps: bool
+    session: SessionContext,
+    engine: EngineServices,
+    planned: PlannedMutation,
+    rows: Sequence[Sequence[Any]],
+    *,
+    keeps: bool,
 ) -> Outcome | None:
     """Run an INSERT once for each of these arguments, all at once; None where its rows cannot be made directly, and nothing was
     done. keeps: whether rows that depend on nothing may be kept in memory, since the transaction goes on. Raises SqlError, with
@@ -147,7 +152,7 @@ async def direct_outcome(
     return await outcome(session, engine, planned, (), batch)
 
 
-async def _kept(session: Session, planned: PlannedMutation, batch: pa.RecordBatch) -> Outcome:
+async def _kept(session: SessionContext, planned: PlannedMutation, batch: pa.RecordBatch) -> Outcome:
     """The rows judged and kept for the transaction."""
     change = with_shown(planned.bound.plan, session.authority(), planned.requirements)
     require_writable(session, _TAGS[change.kind].split()[0], change.table)
@@ -178,8 +183,8 @@ class _Collected:
 
 
 async def outcome(
-    session: Session,
-    engine: Engine,
+    session: SessionContext,
+    engine: EngineServices,
     planned: PlannedMutation,
     arguments: Sequence[Any],
     batch: pa.RecordBatch | None = None,
@@ -204,7 +209,7 @@ def answer(planned: PlannedMutation, prepared: Prepared, outcome: Outcome) -> Ex
     return StreamExecution(planned.bound.columns, tag, stream=BatchesStream(outcome.returned))
 
 
-async def truncate(session: Session, engine: Engine, statement: Truncate, context: BindContext) -> str:
+async def truncate(session: SessionContext, engine: EngineServices, statement: Truncate, context: BindContext) -> str:
     """TRUNCATE: every file goes; other commits to the tables conflict. The command tag."""
 
     def all_files() -> list[Table]:
@@ -225,7 +230,7 @@ async def truncate(session: Session, engine: Engine, statement: Truncate, contex
     return "TRUNCATE TABLE"
 
 
-def _with_referencing(session: Session, tables: Sequence[Table], *, cascade: bool) -> Sequence[Table]:
+def _with_referencing(session: SessionContext, tables: Sequence[Table], *, cascade: bool) -> Sequence[Table]:
     """The tables, and those whose foreign keys name them. Raises FeatureNotSupported where these were not said, nor CASCADE."""
     found = list(tables)
     everyone = list(session.catalog.current().tables())
@@ -244,7 +249,7 @@ def _with_referencing(session: Session, tables: Sequence[Table], *, cascade: boo
     return found
 
 
-def require_writable(session: Session, command: str, table: Table) -> None:
+def require_writable(session: SessionContext, command: str, table: Table) -> None:
     """Raises ReadOnlySqlTransaction for a table that outlives the session in a transaction that may not write."""
     if table.schema != TEMPORARY and session.settings.get("transaction_read_only") == "on":
         raise ReadOnlySqlTransaction(f"cannot execute {command} in a read-only transaction")
@@ -262,8 +267,8 @@ class SessionGround:
     the statement waits for its turn to be planned (`engine.runtime.planning_pool`). direct: the MUTATE's input where it was made
     without an engine."""
 
-    session: Session
-    engine: Engine
+    session: SessionContext
+    engine: EngineServices
     arguments: tuple[Any, ...]
     values: dict[str, Any] = field(default_factory=dict)
     judges_later: bool = False

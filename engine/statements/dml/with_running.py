@@ -35,9 +35,9 @@ from engine.statements.dml.statement import PlannedMutation, SessionGround, answ
 from engine.statements.dml.with_changes import RETURNED_OID, BoundWith, bind_with_changes
 
 if TYPE_CHECKING:
-    from engine.engine import Engine
     from engine.session.context.parameter_digits import Digits
-    from engine.session.session import Session
+    from engine.session.context.session_context import SessionContext
+    from engine.statements.shared.engine_services import EngineServices
 
 _TAGS: Final = {"insert": "INSERT", "update": "UPDATE", "delete": "DELETE", "merge": "MERGE"}
 #: Rows that an engine has by name are never others'.
@@ -48,7 +48,11 @@ _Rows = dict[int, SystemTable]
 
 
 async def bind(
-    session: Session, engine: Engine, statement: WithChanges, parameter_types: Sequence[int], digits: Digits
+    session: SessionContext,
+    engine: EngineServices,
+    statement: WithChanges,
+    parameter_types: Sequence[int],
+    digits: Digits,
 ) -> BoundWith:
     """All parts, against the catalog as it is now."""
     context, _ = session.bind_context(parameter_types, digits)
@@ -57,8 +61,8 @@ async def bind(
 
 
 async def execute(
-    session: Session,
-    engine: Engine,
+    session: SessionContext,
+    engine: EngineServices,
     statement: WithChanges,
     prepared: Prepared,
     arguments: Sequence[Any],
@@ -79,7 +83,9 @@ async def execute(
 
 
 class _Running:
-    def __init__(self, session: Session, engine: Engine, bound: BoundWith, arguments: tuple[Any, ...]) -> None:
+    def __init__(
+        self, session: SessionContext, engine: EngineServices, bound: BoundWith, arguments: tuple[Any, ...]
+    ) -> None:
         self._session = session
         self._engine = engine
         self._bound = bound

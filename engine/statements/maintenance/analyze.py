@@ -29,11 +29,11 @@ from engine.storage import tables
 from wire.errors import Notice
 
 if TYPE_CHECKING:
-    from engine.engine import Engine
-    from engine.session.session import Session
+    from engine.session.context.session_context import SessionContext
+    from engine.statements.shared.engine_services import EngineServices
 
 
-async def run(session: Session, engine: Engine, statement: Analyze) -> str:
+async def run(session: SessionContext, engine: EngineServices, statement: Analyze) -> str:
     """Carry out an ANALYZE; the command tag. Raises SqlError."""
     around = Analyzing(
         session.catalog.current(),
@@ -47,7 +47,9 @@ async def run(session: Session, engine: Engine, statement: Analyze) -> str:
     return "ANALYZE"
 
 
-async def _analyze(session: Session, engine: Engine, of: Meant, around: Analyzing, *, verbose: bool) -> None:
+async def _analyze(
+    session: SessionContext, engine: EngineServices, of: Meant, around: Analyzing, *, verbose: bool
+) -> None:
     if verbose:
         around.notice(Notice(f'analyzing "{of.table.schema}.{of.table.name}"', "INFO"))
     table = await engine.in_operation_pool(functools.partial(refresh, of.table))
@@ -71,7 +73,7 @@ def _size(table: Table) -> int:
     return sum(os.path.getsize(file) for file in table.files)
 
 
-async def _asked(session: Session, engine: Engine, plan: FinalNode) -> pa.Table:
+async def _asked(session: SessionContext, engine: EngineServices, plan: FinalNode) -> pa.Table:
     """All rows of the answer."""
     context = session.execution_context()
     ready, bindings = optimise(plan), Bindings({}, {}, context.time_zone)

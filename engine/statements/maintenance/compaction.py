@@ -35,7 +35,7 @@ from wire.dataclass import dataclass
 from wire.errors import SerializationFailure
 
 if TYPE_CHECKING:
-    from engine.engine import Engine
+    from engine.statements.shared.engine_services import EngineServices
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ def batch_of(files: Sequence[DataFile], files_max: int, bytes_max: int) -> list[
     return batch
 
 
-async def compact(engine: Engine, table: Table, terms: Terms, context: ExecutionContext) -> Compacted:
+async def compact(engine: EngineServices, table: Table, terms: Terms, context: ExecutionContext) -> Compacted:
     """Compact a table, as it stands in the catalog. Raises SqlError with nothing changed; SerializationFailure where somebody
     took one of the files away meanwhile."""
     present = await engine.in_operation_pool(lambda: tables.described(table).values())
@@ -84,7 +84,7 @@ async def compact(engine: Engine, table: Table, terms: Terms, context: Execution
 
 
 async def compact_files(
-    engine: Engine,
+    engine: EngineServices,
     table: Table,
     files: Sequence[DataFile],
     terms: Terms,
@@ -126,12 +126,14 @@ def is_contested(table: Table) -> bool:
     return table.storage.location in UNDERWAY.contested() or is_claimed(folder) or is_claimed(folder.parent)
 
 
-def _discard(engine: Engine, table: Table, added: Sequence[DataFile]) -> None:
+def _discard(engine: EngineServices, table: Table, added: Sequence[DataFile]) -> None:
     assert table.storage is not None, "a stored table"
     tables.unlink(engine.store.tables, table.storage.location, added)
 
 
-def _record(engine: Engine, table: Table, files: Sequence[DataFile], added: Sequence[DataFile], yielding: bool) -> None:
+def _record(
+    engine: EngineServices, table: Table, files: Sequence[DataFile], added: Sequence[DataFile], yielding: bool
+) -> None:
     assert table.storage is not None, "a stored table"
     if yielding and is_contested(table):
         _discard(engine, table, added)
@@ -140,7 +142,7 @@ def _record(engine: Engine, table: Table, files: Sequence[DataFile], added: Sequ
     SessionCatalog(engine.store).change_data(table, added, removed, appends_only=False)
 
 
-async def _open(engine: Engine, query: Final, terms: Terms, context: ExecutionContext) -> BatchStream:
+async def _open(engine: EngineServices, query: Final, terms: Terms, context: ExecutionContext) -> BatchStream:
     plan, bindings = optimise(query), Bindings({}, {}, context.time_zone)
     return await RepeatableQuery(
         engine,

@@ -34,7 +34,7 @@ from engine.storage import tables
 from wire.errors import SerializationFailure
 
 if TYPE_CHECKING:
-    from engine.engine import Engine
+    from engine.statements.shared.engine_services import EngineServices
 
 _LOG: Final = logging.getLogger(__name__)
 
@@ -48,7 +48,7 @@ _LOSSES_MAX: Final = 5
 class Compactor:
     """after: how many small files make a table due; 0: never. `compacted`: how many batches of files were."""
 
-    def __init__(self, engine: Engine, after: int) -> None:
+    def __init__(self, engine: EngineServices, after: int) -> None:
         self.compacted = 0
         self._engine = engine
         self._after = after
@@ -141,6 +141,6 @@ def _call(
         loop.call_soon_threadsafe(count, added)
 
 
-def _table(engine: Engine, location: str) -> Table | None:
+def _table(engine: EngineServices, location: str) -> Table | None:
     stored = (table for table in engine.store.snapshot.tables() if table.storage is not None)
     return next((table for table in stored if table.storage and table.storage.location == location), None)

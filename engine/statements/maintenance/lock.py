@@ -20,8 +20,8 @@ from engine.statements.shared.dependencies import kind_of
 from wire.errors import InvalidSchemaName, UndefinedTable, WrongObjectType
 
 if TYPE_CHECKING:
-    from engine.engine import Engine
-    from engine.session.session import Session
+    from engine.session.context.session_context import SessionContext
+    from engine.statements.shared.engine_services import EngineServices
 
 #: Any of which lets somebody lock in a mode (LockTableAclCheck).
 _TO_CHANGE: Final = acl.UPDATE | acl.DELETE | acl.TRUNCATE
@@ -29,7 +29,7 @@ _RIGHTS: Final[dict[LockMode, int]] = {"access share": acl.SELECT, "row exclusiv
 _BESIDE_WRITERS: Final = ("access share", "row share", "row exclusive")
 
 
-async def lock_tables(session: Session, engine: Engine, statement: Lock) -> None:
+async def lock_tables(session: SessionContext, engine: EngineServices, statement: Lock) -> None:
     """Depend on these tables from now on. Raises UndefinedTable, WrongObjectType, InsufficientPrivilege, SerializationFailure."""
     for name in statement.tables:
         async for table in _tables(session, name, statement.mode):
@@ -37,7 +37,7 @@ async def lock_tables(session: Session, engine: Engine, statement: Lock) -> None
                 await engine.in_operation_pool(functools.partial(session.catalog.guard, table, whole=True))
 
 
-async def _tables(session: Session, name: QualifiedName, mode: LockMode) -> AsyncIterator[Table]:
+async def _tables(session: SessionContext, name: QualifiedName, mode: LockMode) -> AsyncIterator[Table]:
     """The stored tables that a name means; of a view those that it reads."""
     found = session.definer().resolve(name)
     if found is None:
@@ -62,7 +62,7 @@ async def _tables(session: Session, name: QualifiedName, mode: LockMode) -> Asyn
         )
 
 
-def _require_system_table(session: Session, name: QualifiedName) -> None:
+def _require_system_table(session: SessionContext, name: QualifiedName) -> None:
     """Nobody changes those."""
     catalog, path = session.bind_context((), {})[0].catalog, session.search_path()
     if name.schema is not None and not catalog.has_schema(name.schema):

@@ -11,11 +11,11 @@ from engine.statements.maintenance.compaction import compact
 from engine.statements.maintenance.vacuum_tables import Vacuuming, tell_compacted, vacuum, vacuumed
 
 if TYPE_CHECKING:
-    from engine.engine import Engine
-    from engine.session.session import Session
+    from engine.session.context.session_context import SessionContext
+    from engine.statements.shared.engine_services import EngineServices
 
 
-async def run(session: Session, engine: Engine, statement: Vacuum) -> str:
+async def run(session: SessionContext, engine: EngineServices, statement: Vacuum) -> str:
     """Carry out a VACUUM, which no transaction can take back; the command tag. Raises SqlError."""
     around = Vacuuming(
         session.catalog.current(),
@@ -34,7 +34,9 @@ async def run(session: Session, engine: Engine, statement: Vacuum) -> str:
     return "VACUUM"
 
 
-async def _compact(session: Session, engine: Engine, table: Table, statement: Vacuum, around: Vacuuming) -> None:
+async def _compact(
+    session: SessionContext, engine: EngineServices, table: Table, statement: Vacuum, around: Vacuuming
+) -> None:
     """As it was committed: in a pipeline the session may have changes that are not."""
     committed = next((found for found in engine.store.snapshot.tables() if found.oid == table.oid), None)
     if committed is None:

@@ -19,7 +19,6 @@ from engine.executors.spark.executor import SparkStream
 from engine.plan_ir import logical
 from engine.plan_ir.logical import Node, TableReader
 from engine.plan_ir.rewrite import walk_all
-from engine.plan_ir.spec import SharedSpec
 from engine.planner.codegen import Bindings
 from engine.planner.explain import physical
 from engine.planner.explain.formats import formatted
@@ -32,10 +31,11 @@ from engine.runtime.runtime import DistributedStream
 from engine.sql.parser.nodes import statements as s
 from engine.statements.shared.compiling import compile_aside
 from engine.statements.shared.distribution import CompiledQuery, DistributedQuery, Terms, physical_plan
+from engine.statements.shared.fragment_texts import fragment_texts
 from wire.dataclass import dataclass
 
 if TYPE_CHECKING:
-    from engine.engine import Engine
+    from engine.statements.shared.engine_services import EngineServices
 
 
 #: What the option SUMMARY is about.
@@ -63,7 +63,7 @@ class _Run:
     operators: Operator | None = None
 
 
-async def explain(request: ExplainRequest, engine: Engine, started: float) -> list[str]:
+async def explain(request: ExplainRequest, engine: EngineServices, started: float) -> list[str]:
     """The lines of the answer (JSON: one). started: when planning began, in seconds of `time.perf_counter`."""
     statement = request.statement
     request = replace(request, plan=pruned(request.plan, request.bindings.parameters))
@@ -102,27 +102,23 @@ def _files(plan: Node) -> Iterator[tuple[str, Sequence[str]]]:
 
 
 def _physical(
-    request: ExplainRequest, query: CompiledQuery, engine: Engine, totals: Mapping[str, float | int | str], run: _Run
+    request: ExplainRequest,
+    query: CompiledQuery,
+    engine: EngineServices,
+    totals: Mapping[str, float | int | str],
+    run: _Run,
 ) -> list[str]:
     statement = request.statement
     plan = physical_plan(request.plan, query, request.terms, request.bindings, engine.mesh, engine.config.topology)
     analysis = replace(analysis_of(run.members, totals), timing=statement.timing)
-    statements = statements_of(query, engine) if statement.verbose else None
+    statements = fragment_texts(query, engine) if statement.verbose else None
     told = rows_of_physical(plan, request.bindings.parameters, analysis, costs=statement.costs)
     if statement.format != "text":
         return [formatted(physical.json_text(plan, analysis, statements, told), statement.format)]
     return physical.text_lines(plan, analysis, statements, told)
 
 
-def statements_of(query: CompiledQuery, engine: Engine) -> Mapping[int, str]:
-    """The SQL given to the engines, by fragment."""
-    if not isinstance(query.runs, DistributedQuery):
-        return {1: engine.executor(query.choice.engine).sql(query.runs)}
-    shared = SharedSpec.decoded(query.runs.shared)
-    return {fragment.id: fragment.statement for fragment in shared.fragments if fragment.statement is not None}
-
-
-async def _run(query: CompiledQuery, engine: Engine, context: ExecutionContext) -> _Run:
+async def _run(query: CompiledQuery, engine: EngineServices, context: ExecutionContext) -> _Run:
     """Run the query, throw its rows away, and give what was counted."""
     started = time.perf_counter()
     first: float | None = None

@@ -26,14 +26,14 @@ from engine.sql.trees.printed import print_statement
 from engine.statements.shared.distribution import CompiledQuery, Terms, compile_query
 
 if TYPE_CHECKING:
-    from engine.engine import Engine
+    from engine.statements.shared.engine_services import EngineServices
 
 #: At the most five milliseconds or so, where most of them are calls of the system's functions.
 _HERE_NODES: Final = 150
 
 
 async def compile_aside(
-    engine: Engine,
+    engine: EngineServices,
     plan: logical.Final,
     terms: Terms,
     bindings: Bindings,

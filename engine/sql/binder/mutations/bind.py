@@ -9,7 +9,7 @@ from engine.common.depth import bounded
 from engine.contracts.sessions import ResultColumn
 from engine.plan_ir.logical import Mutate
 from engine.plan_ir.rewrite import expressions, walk_all
-from engine.planner.codegen.block import is_volatile
+from engine.plan_ir.volatility import is_volatile
 from engine.sql.binder.common_tables import Item, bind_with, with_ctes
 from engine.sql.binder.mutations import insert, merge, rewrite
 from engine.sql.binder.queries import QueryBinder

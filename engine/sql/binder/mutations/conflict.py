@@ -26,7 +26,7 @@ from engine.plan_ir.expr import And, Case, Coalesce, Column, Const, Expr, IsDist
 from engine.plan_ir.free_columns import references
 from engine.plan_ir.logical import Aggregator, Evaluator, Forbidden, Join, Node, OrderKey, Window
 from engine.plan_ir.rewrite import expressions, walk_all
-from engine.planner.codegen.block import is_volatile
+from engine.plan_ir.volatility import is_volatile
 from engine.sql.binder.blocks import filtered, passed, refer
 from engine.sql.binder.levels import check_plain
 from engine.sql.binder.mutations.inference import bound_parts, inferred
@@ -34,8 +34,9 @@ from engine.sql.binder.mutations.outcome import Change, holds
 from engine.sql.binder.mutations.rewrite import assignments
 from engine.sql.binder.mutations.target import Rows, Target, checks, keys, read, row_columns, row_source
 from engine.sql.binder.numbers import row_number
-from engine.sql.binder.scope import Scope, Source, cursor, position
+from engine.sql.binder.scope import Scope, Source
 from engine.sql.parser.nodes.statements import Insert, OnConflict
+from engine.sql.parser.positions import cursor, position
 from wire.dataclass import dataclass
 from wire.errors import (
     About,

@@ -34,7 +34,8 @@ from engine.sql.binder.mutations.target import (
     within_domain,
 )
 from engine.sql.binder.queries import QueryBinder
-from engine.sql.binder.scope import BindContext, Scope, Source, cursor, position
+from engine.sql.binder.scope import BindContext, Scope, Source
+from engine.sql.parser.positions import cursor, position
 from wire.dataclass import dataclass
 from wire.errors import FeatureNotSupported, InvalidColumnReference, SqlError, UndefinedColumn
 from wire.types import pg_types as t

@@ -38,9 +38,10 @@ from engine.sql.binder.mutations.target import (
     row_columns,
 )
 from engine.sql.binder.mutations.updatable_views import find_target
-from engine.sql.binder.scope import Scope, cursor, position
+from engine.sql.binder.scope import Scope
 from engine.sql.deparse.stored_text import sequence_of
 from engine.sql.parser.nodes.statements import Insert, MergeWhen
+from engine.sql.parser.positions import cursor, position
 from wire.dataclass import dataclass
 from wire.errors import SqlSyntaxError
 from wire.types import pg_types as t

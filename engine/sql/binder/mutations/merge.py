@@ -19,7 +19,7 @@ from engine.common import sql_type as st
 from engine.plan_ir.expr import Case, Coalesce, Column, Const, Expr, InList, IsNull
 from engine.plan_ir.logical import Aggregator, Evaluator, Join, Mutate, Node, SetOperation, Window
 from engine.plan_ir.rewrite import expressions, walk_all
-from engine.planner.codegen.block import is_volatile
+from engine.plan_ir.volatility import is_volatile
 from engine.sql.binder import from_clause
 from engine.sql.binder.blocks import passed, refer
 from engine.sql.binder.levels import check_plain

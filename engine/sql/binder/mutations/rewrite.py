@@ -24,7 +24,7 @@ from engine.common import sql_type as st
 from engine.plan_ir.expr import And, Case, Coalesce, Column, Const, Expr, IsNull, Subquery, SubqueryKind
 from engine.plan_ir.logical import Aggregator, DistinctOn, Evaluator, Join, Mutate, Node, OrderKey
 from engine.plan_ir.rewrite import expressions, walk_all
-from engine.planner.codegen.block import is_volatile
+from engine.plan_ir.volatility import is_volatile
 from engine.sql.binder import from_clause
 from engine.sql.binder.blocks import filtered, passed, refer
 from engine.sql.binder.levels import check_plain
@@ -44,9 +44,10 @@ from engine.sql.binder.mutations.target import (
     row_columns,
 )
 from engine.sql.binder.mutations.updatable_views import find_target
-from engine.sql.binder.scope import Scope, Source, cursor, position
+from engine.sql.binder.scope import Scope, Source
 from engine.sql.binder.values import bind_row_items, row_items
 from engine.sql.parser.nodes.statements import Assignment, Delete, MutationStatement, Update
+from engine.sql.parser.positions import cursor, position
 from wire.errors import FeatureNotSupported, GeneratedAlways, SqlSyntaxError
 from wire.types import pg_types as t
 

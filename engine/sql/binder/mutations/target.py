@@ -23,8 +23,9 @@ from engine.sql.binder import domains
 from engine.sql.binder.blocks import passed
 from engine.sql.binder.casts import can_coerce
 from engine.sql.binder.from_clause import placed
-from engine.sql.binder.scope import Scope, Source, SourceColumn, cursor, position
+from engine.sql.binder.scope import Scope, Source, SourceColumn
 from engine.sql.deparse.stored_text import read_formula
+from engine.sql.parser.positions import cursor, position
 from wire.dataclass import dataclass
 from wire.errors import (
     AssignedTypeMismatch,

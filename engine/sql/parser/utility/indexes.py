@@ -3,7 +3,7 @@ along, and which rows it is about: what else an index may have is refused by nam
 
 from __future__ import annotations
 
-from engine.pg_catalog.access_methods import BTREE
+from engine.catalog.model.objects import BTREE
 from engine.sql.parser.nodes.statements import CreateIndex, Formula, IndexedColumn, Statement
 from engine.sql.parser.utility.columns import (
     formula,

@@ -1,0 +1,49 @@
+"""The state of a session that its functions use: settings, roles, sequences, locks, the catalog as the transaction sees it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from engine.catalog.authority import Authority
+from engine.catalog.store.transaction import SessionCatalog
+from engine.contracts.sessions import Client
+from engine.session.context.advisory_locks import SessionLocks
+from engine.session.context.parameter_digits import Digits
+from engine.session.context.recording_catalog import RecordingCatalog
+from engine.session.context.roles import SessionRoles
+from engine.settings.session_settings import SessionSettings
+from engine.sql.binder.scope import BindContext
+from engine.statements.shared.sequences import SessionSequences
+
+
+class SessionState(Protocol):
+    """database: its name, as the client gave it."""
+
+    settings: SessionSettings
+    database: str
+    client: Client
+    catalog: SessionCatalog
+    roles: SessionRoles
+    sequences: SessionSequences
+    locks: SessionLocks
+
+    def authority(self) -> Authority:
+        """The privileges of the current role, in the catalog as it is now."""
+        ...
+
+    def search_path(self) -> tuple[str, ...]:
+        """The schemas in which names are looked for, in order."""
+        ...
+
+    def bind_context(self, parameter_types: Sequence[int], digits: Digits) -> tuple[BindContext, RecordingCatalog]:
+        """The context in which a statement is bound, and its catalog, which records the relations that are asked for."""
+        ...
+
+    def context_value(self, name: str) -> Any:
+        """The value of a `ContextRef`: current_user, now and the like."""
+        ...
+
+    def notify(self, message: str, detail: str | None = None) -> None:
+        """Send a NOTICE to the client."""
+        ...

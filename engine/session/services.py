@@ -1,0 +1,16 @@
+"""The services of an engine that sessions use: those of their statements, plans that are kept, advisory locks."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from engine.session.context.advisory_locks import AdvisoryLocks
+from engine.session.context.statement_cache import StatementCache
+from engine.statements.copy.services import CopyServices
+
+
+class SessionServices(CopyServices, Protocol):
+    """`engine.engine.Engine` provides them."""
+
+    statements: StatementCache
+    advisory_locks: AdvisoryLocks
