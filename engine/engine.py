@@ -49,9 +49,9 @@ from engine.settings.session_settings import SETTINGS, denied
 from engine.sql.parser.masking import names_password
 from engine.sql.parser.nodes.statements import Statement
 from engine.sql.parser.parse import parse
-from engine.statements.copy.files import CopyRoots
 from engine.statements.dml.participant import StagedWriters
 from engine.statements.maintenance.compactor import Compactor
+from engine.statements.shared.copy_files import CopyRoots
 from engine.statements.shared.distribution import CompiledQuery
 from engine.statements.shared.initiation import Initiation, session_settings
 from engine.statements.shared.sequences import SessionSequences

@@ -75,3 +75,8 @@ class StreamExecution:
 
     async def close(self) -> None:
         await self.stream.close()
+
+
+def explanation(columns: tuple[ResultColumn, ...], lines: Sequence[str]) -> StreamExecution:
+    """The result of EXPLAIN: a row a line."""
+    return StreamExecution(columns, "EXPLAIN", stream=RowsStream(columns, [(line,) for line in lines]))

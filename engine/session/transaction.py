@@ -15,10 +15,10 @@ from engine.catalog.conflicts import CONFLICTS
 from engine.catalog.model.objects import Table
 from engine.catalog.store.transaction import SessionCatalog
 from engine.session.context.advisory_locks import SessionLocks
+from engine.session.context.transaction_context import OutcomeT
 from engine.settings.session_settings import SessionSettings
 from engine.statements.ddl import on_commit
 from engine.statements.dml.autocommit_retry import Lone, LoneDefinition, LoneStatement
-from engine.statements.dml.run import Outcome
 from engine.statements.shared.deferral import Deferral
 from wire.dataclass import dataclass
 from wire.errors import InvalidSavepointSpecification, LockNotAvailable
@@ -111,7 +111,7 @@ class SessionTransaction:
         self._lone = LoneDefinition(lambda: self._define_again(run, waits=waits), tag)
         return tag
 
-    async def change(self, run: Callable[[], Awaitable[Outcome]]) -> Outcome:
+    async def change(self, run: Callable[[], Awaitable[OutcomeT]]) -> OutcomeT:
         """A statement that changes rows and is all of the transaction; likewise. Raises SqlError."""
         told = await self._until_it_fits(run, _ATTEMPTS, self._begin_again)
         self._lone = LoneStatement(lambda: self._until_it_fits(run, _ATTEMPTS, self._begin_again), told)

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 from support.local_member import LocalMember, local_member, say
 
-from engine.statements.copy.files import NewFile, opened
+from engine.statements.shared.copy_files import NewFile, opened
 from wire.errors import InsufficientPrivilege
 
 

@@ -1,85 +1,234 @@
-"""A session as handlers of statements see it: its state, and the planning and execution of queries in its transaction."""
+"""The context of a session's statements: settings, catalog, roles, search path, client.
+
+Handlers of statements (`engine.statements`) take it as their first argument; `engine.session.session.Session` makes one.
+"""
 
 from __future__ import annotations
 
+import functools
+import time
 from collections.abc import Sequence
-from typing import Any, Protocol
+from dataclasses import replace
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
-from engine.catalog.model.objects import Relation
+from engine.catalog.authority import Authority
+from engine.catalog.model import acl
 from engine.catalog.model.objects import Sequence as NumberSequence
+from engine.catalog.model.rights import Judge, Rights
+from engine.catalog.model.roles import Roles
+from engine.catalog.snapshot import SLUICE
+from engine.catalog.store.transaction import SessionCatalog
+from engine.common.notice_deduplicator import ToldOnce
+from engine.common.shielded import shielded
 from engine.contracts.executor import ExecutionContext
-from engine.contracts.memory_share import MemoryShare
-from engine.contracts.sessions import Execution, Prepared
+from engine.contracts.memory_share import MemoryShare, page_bytes, share_of, writer_bytes
+from engine.contracts.mesh import MemberInfo
+from engine.contracts.sessions import Client
+from engine.pg_catalog import PG_CATALOG, SystemCatalog, SystemContext
+from engine.pg_catalog.declared import INFORMATION_SCHEMA
+from engine.plan_ir.requirements import Accesses
+from engine.session.context.advisory_locks import SessionLocks
 from engine.session.context.parameter_digits import Digits
-from engine.session.context.session_state import SessionState
-from engine.session.context.statement_cache import PlannedQuery
-from engine.sql.binder.scope import RowLock
-from engine.sql.parser.nodes import statements as s
-from engine.statements.shared.deferral import Deferral
+from engine.session.context.recording_catalog import RecordingCatalog
+from engine.session.context.roles import SessionRoles
+from engine.session.context.services import SessionServices
+from engine.session.context.transaction_context import TransactionContext
+from engine.settings.session_settings import SessionSettings
+from engine.sql.binder.scope import BindContext, ParameterTypes
 from engine.statements.shared.definer import Definer
 from engine.statements.shared.distribution import Terms
+from engine.statements.shared.sequences import SessionSequences
+from engine.storage.staging import KEPT_BYTES
+from wire.errors import InternalError, Notice, UndefinedObject
+from wire.types.text_settings import InputSettings
+
+_SYSTEM_SCHEMAS: Final = (PG_CATALOG,)
+#: Those that are there without being made, and are looked in where a search path says so.
+_LOOKED_IN: Final = (PG_CATALOG, INFORMATION_SCHEMA, SLUICE)
 
 
-class SessionContext(SessionState, Protocol):
-    """`engine.session.session.Session` provides it."""
+class SessionContext:
+    """transaction: the session's, once the session has set it. alone: whether the statement that runs is all of its transaction so
+    far. notices: what the client is told, once where a statement runs again."""
+
+    transaction: TransactionContext
+
+    def __init__(
+        self, engine: SessionServices, *, user: str, database: str, settings: SessionSettings, client: Client
+    ) -> None:
+        self.settings = settings
+        self.database = database
+        self.client = client
+        self.catalog = SessionCatalog(engine.store, self._is_repeatable, lambda: self.roles.current.oid)
+        self.roles = SessionRoles(
+            user, settings, lambda: self.catalog.current().roles, lambda: engine.store.snapshot.roles
+        )
+        self.sequences = SessionSequences(engine.store)
+        self.locks = SessionLocks(engine.advisory_locks, client.backend_pid)
+        self.notices = ToldOnce(client.notice)
+        self.alone = False
+        self._engine = engine
+        self._user = user
+        self._judge = Judge(Rights(), Roles())
+        self._system = SystemCatalog()
+        self._input: tuple[int, InputSettings] | None = None
+
+    # -- names and privileges ------------------------------------------------------------------------------------
+
+    def search_path(self) -> tuple[str, ...]:
+        """The effective search path, pg_catalog first unless named."""
+        named = self._schemas_named()
+        return (*(x for x in _SYSTEM_SCHEMAS if x not in named), *named)
+
+    def _schemas_named(self) -> Sequence[str]:
+        """Return the setting's schemas but those that do not exist or may not be used. `$user` is none of the system's: a role of
+        that name would else find its relations first, and make its own there."""
+        snapshot, authority = self.catalog.current(), self.authority()
+        names = [_unquoted(part) for part in self.settings.get("search_path").split(",")]
+        own = self.roles.current_name
+        users = None if own in _LOOKED_IN else own
+        named = [users if name == "$user" else name for name in names if name]
+        there = [name for name in named if name is not None and (snapshot.has_schema(name) or name in _LOOKED_IN)]
+        if not authority.role.superuser:
+            there = [name for name in there if authority.may_use(snapshot, name)]
+        return there
+
+    def authority(self) -> Authority:
+        """What the role that the session is may do, as of now."""
+        snapshot = self.catalog.current()
+        if self._judge.rights is not snapshot.rights or self._judge.roles is not snapshot.roles:
+            self._judge = Judge(snapshot.rights, snapshot.roles)
+        return Authority(self.roles.current, self._judge)
+
+    def _role_oid(self, name: str) -> int | None:
+        roles = self.catalog.current().roles
+        known = roles.named(name) if roles or name != self.roles.session_name else roles.of(name)
+        return known.oid if known is not None else None
+
+    # -- binding -------------------------------------------------------------------------------------------------
+
+    def bind_context(self, parameter_types: Sequence[int], digits: Digits) -> tuple[BindContext, RecordingCatalog]:
+        """A statement's, and the catalog in it, which notes what is asked for."""
+        catalog = self.recording_catalog()
+        parameters = ParameterTypes(parameter_types, digits, catalog.type_by_oid)
+        path, settings = self.search_path(), self.input_settings()
+        rights = catalog.context.snapshot.rights
+        accesses = Accesses(lambda oid: rights.of(oid).owner)
+        context = BindContext(
+            catalog, path, settings, parameters, self.database, self.notify, find_type=catalog.type_named,
+            type_names=functools.partial(catalog.type_names, path), role_oid=self._role_oid,
+            accesses=accesses,
+        )  # fmt: skip
+        return context, catalog
+
+    def recording_catalog(self, members: Sequence[MemberInfo] | None = None) -> RecordingCatalog:
+        """members: all of them, known before where this runs on another thread than the loop's."""
+        members = self._engine.mesh.members() if members is None else members
+        context = SystemContext(
+            self.catalog.current(), self.settings, self.client, self.roles.session_name, self.database, members,
+            self._engine.store.pending, self.roles.may_see, self.roles.may_examine,
+            copies=self._engine.copies.running, authority=self.authority(), counted=self._engine.store.counted,
+        )  # fmt: skip
+        return RecordingCatalog(context, self._system, self._engine.store, self.authority(), self._engine.roots)
+
+    def input_settings(self) -> InputSettings:
+        """How literals are read; made anew only when a setting changed, with the transaction's time each time."""
+        if self._input is None or self._input[0] != self.settings.version:
+            self._input = (self.settings.version, InputSettings.read(self.settings.get, 0))
+        return replace(self._input[1], now=self.transaction.now())
+
+    def context_value(self, name: str) -> Any:
+        """What a `ContextRef` of that name stands for now."""
+        match name:
+            case "now":
+                return self.transaction.now()
+            case "statement_timestamp":
+                return time.time_ns() // 1000
+            case "current_user" | "user" | "current_role":
+                return self.roles.current_name
+            case "session_user":
+                return self.roles.session_name
+            case "current_database" | "current_catalog":
+                return self.database
+            case "current_schema":
+                return next(iter(self._schemas_named()), None)
+            case "pg_backend_pid":
+                return self.client.backend_pid
+            case "pg_is_in_recovery":
+                return self.settings.get("in_hot_standby") == "on"
+            case _:
+                raise UndefinedObject(f'no such context value: "{name}"')
+
+    def definer(self) -> Definer:
+        """What definitions are made on, as of now."""
+        path, settings, members = self.search_path(), self.input_settings(), self._engine.mesh.members()
+
+        def context() -> BindContext:
+            catalog = self.recording_catalog(members)
+            return BindContext(
+                catalog, path, settings, database=self.database, notice=self.notify, find_type=catalog.type_named,
+                type_names=functools.partial(catalog.type_names, path),
+            )  # fmt: skip
+
+        return Definer(self.catalog, path, self.notify, context, self.sequences, self.authority(), self._debug)
+
+    # -- running -------------------------------------------------------------------------------------------------
+
+    def execution_context(self) -> ExecutionContext:
+        """A new query's, under the settings as they are."""
+        return ExecutionContext(
+            query=self._engine.new_query_id(),
+            time_zone=self.settings.get("TimeZone"),
+            page_bytes=page_bytes(self.settings),
+            notice=self.notify,
+            settings={"spool_limit": self.settings.size_bytes("sluice.spool_limit")},
+            memory=self.memory,
+        )
+
+    def terms(self) -> Terms:
+        """What a query is compiled under."""
+        return Terms.of(self.settings, self.memory)
 
     @property
     def memory(self) -> MemoryShare | None:
-        """The memory that the statements of the session's user share."""
-        ...
-
-    @property
-    def deferral(self) -> Deferral:
-        """The constraints that the transaction has deferred."""
-        ...
-
-    @deferral.setter
-    def deferral(self, now: Deferral) -> None: ...
-
-    async def plan(
-        self, query: s.Query, parameter_types: tuple[int, ...], digits: Digits, before: PlannedQuery | None = None
-    ) -> PlannedQuery:
-        """Bind and optimise a query against the catalog as it is now. before: an earlier plan of it, used again if it still holds.
-        Raises SqlError."""
-        ...
-
-    async def run_query(
-        self, prepared: Prepared, query: s.Query, arguments: Sequence[Any], *, trusted: bool = False
-    ) -> Execution:
-        """Start a prepared query. trusted: without asking for privileges again. Raises SqlError."""
-        ...
-
-    async def run_planned(self, planned: PlannedQuery, arguments: Sequence[Any]) -> Execution:
-        """Start a query that has been planned. Raises SqlError."""
-        ...
-
-    async def guard(self, locks: Sequence[RowLock], reads: Sequence[Relation]) -> None:
-        """Have the commit fail if another one changes these rows. Raises SqlError."""
-        ...
-
-    def execution_context(self) -> ExecutionContext:
-        """The context of a new query, under the settings as they are."""
-        ...
-
-    def terms(self) -> Terms:
-        """The settings under which a query is compiled."""
-        ...
-
-    def definer(self) -> Definer:
-        """What a statement that defines something uses."""
-        ...
-
-    def taken(self, sequence: int, count: int) -> npt.NDArray[np.int64]:
-        """Take values of a sequence (by OID) for so many rows. May block."""
-        ...
-
-    def sequence_of(self, oid: int) -> NumberSequence:
-        """The sequence with an OID. Raises InternalError where there is none."""
-        ...
+        """What the session's statements may have, with those of its user's other sessions."""
+        return share_of(self._user, self.settings)
 
     async def write_kept(self) -> None:
-        """Write the rows that the transaction keeps in memory, so that statements can read them. Raises SqlError."""
-        ...
+        """Write the rows that the transaction has kept, for whatever may read them. Raises SqlError."""
+        if self.catalog.keeps_rows:
+            most = writer_bytes(self.memory, KEPT_BYTES)
+            await shielded(self._engine.in_writer_pool(functools.partial(self.catalog.write_kept, most)))
+
+    def taken(self, sequence: int, count: int) -> npt.NDArray[np.int64]:
+        """The values of a sequence (by OID) for so many rows. May block."""
+        found = self.sequence_of(sequence)
+        self.authority().require_sequence(found, acl.USAGE, acl.UPDATE)
+        return self.sequences.take(found, count)
+
+    def sequence_of(self, oid: int) -> NumberSequence:
+        for relation in self.catalog.current().relations.values():
+            if relation.oid == oid and isinstance(relation, NumberSequence):
+                return relation
+        raise InternalError(f"could not open relation with OID {oid}")
+
+    # -- the client ----------------------------------------------------------------------------------------------
+
+    def notify(self, message: str, detail: str | None = None) -> None:
+        """Tell the client something."""
+        self.notices(Notice(message, detail=detail))
+
+    def _debug(self, message: str) -> None:
+        """Tell a client whose client_min_messages is debug1 or less."""
+        self.notices(Notice(message, "DEBUG"))
+
+    def _is_repeatable(self) -> bool:
+        return self.settings.get("transaction_isolation") in ("repeatable read", "serializable")
+
+
+def _unquoted(part: str) -> str:
+    text = part.strip()
+    return text[1:-1].replace('""', '"') if text[:1] == '"' == text[-1:] else text.lower()

@@ -28,27 +28,27 @@ from engine.sql.parser.nodes.copy import CopyFrom
 from engine.sql.trees.printed import PrintedStatement
 from engine.statements.copy import lake_files
 from engine.statements.copy.copy_rows import CopiedRows, ReceiveColumn
-from engine.statements.copy.files import FileRows, opened
 from engine.statements.copy.options import FILE_FORMS, CopyFormat, copy_format, names_of, written_form
 from engine.statements.copy.source import RowSource
 from engine.statements.dml.intents import Intents
 from engine.statements.dml.run import run
 from engine.statements.dml.shown_columns import with_shown
 from engine.statements.dml.statement import SessionGround, require_writable
+from engine.statements.shared.copy_files import FileRows, opened
 from wire.copy.binary import BinaryReader
 from wire.copy.reader import RowReader
 from wire.errors import ObjectNotInPrerequisiteState, SqlError
 from wire.types.output import OutputSettings
 
 if TYPE_CHECKING:
+    from engine.session.context.services import SessionServices
     from engine.session.context.session_context import SessionContext
-    from engine.statements.copy.services import CopyServices
 
 T = TypeVar("T")
 
 
 async def copy_from(
-    session: SessionContext, engine: CopyServices, statement: CopyFrom
+    session: SessionContext, engine: SessionServices, statement: CopyFrom
 ) -> CopyFromExecution | CopiedFiles:
     """Begin a COPY: everything that can be refused before the client sends anything."""
     context, _ = session.bind_context((), {})
@@ -78,7 +78,7 @@ def _require_new(session: SessionContext, table: Table) -> None:
         )
 
 
-async def _source(engine: CopyServices, file: str) -> FileRows:
+async def _source(engine: SessionServices, file: str) -> FileRows:
     def begin() -> FileRows:
         return FileRows(opened(engine.copy_roots.source(file), file), engine.in_writer_pool)
 
@@ -87,7 +87,7 @@ async def _source(engine: CopyServices, file: str) -> FileRows:
 
 
 async def _of_files(
-    session: SessionContext, engine: CopyServices, statement: CopyFrom, file: str, form: FileFormat
+    session: SessionContext, engine: SessionServices, statement: CopyFrom, file: str, form: FileFormat
 ) -> CopiedFiles:
     context, _ = session.bind_context((), {})
     target = statement.table
@@ -113,7 +113,7 @@ class CopiedFiles:
 
     query: QueryId | None = None
 
-    def __init__(self, session: SessionContext, engine: CopyServices, plan: Mutate) -> None:
+    def __init__(self, session: SessionContext, engine: SessionServices, plan: Mutate) -> None:
         self.stream: BatchStream = RowsStream((), ())
         self.columns: tuple[ResultColumn, ...] | None = None
         self._ground = SessionGround(session, engine, ())
@@ -139,7 +139,12 @@ class CopyFromExecution:
     query: QueryId | None = None
 
     def __init__(
-        self, session: SessionContext, engine: CopyServices, bound: BoundCopy, form: CopyFormat, file: FileRows | None
+        self,
+        session: SessionContext,
+        engine: SessionServices,
+        bound: BoundCopy,
+        form: CopyFormat,
+        file: FileRows | None,
     ) -> None:
         self.stream: BatchStream = RowsStream((), ())
         self.columns: tuple[ResultColumn, ...] | None = None
@@ -185,7 +190,7 @@ class _Ground:
     """`engine.statements.dml.run.Ground` whose rows are the client's; other queries are run as for any statement."""
 
     inner: SessionGround
-    engine: CopyServices
+    engine: SessionServices
     bound: BoundCopy
     form: CopyFormat
     source: RowSource

@@ -27,6 +27,7 @@ from engine.sql.parser.positions import cursor, position
 from engine.statements.copy.file_target import FileTarget, lake_form
 from engine.statements.copy.folder_target import CopiedFolder, require_folder_form
 from engine.statements.copy.options import CopyFormat, copy_format, written_form
+from engine.statements.query import run as query_run
 from wire.errors import (
     DuplicateColumn,
     SqlError,
@@ -38,8 +39,8 @@ from wire.errors import (
 from wire.types.output import EncodedColumn
 
 if TYPE_CHECKING:
+    from engine.session.context.services import SessionServices
     from engine.session.context.session_context import SessionContext
-    from engine.statements.copy.services import CopyServices
 
 
 class CopyToExecution:
@@ -75,7 +76,9 @@ class CopyToExecution:
         await self._inner.close()
 
 
-async def copy_to(session: SessionContext, engine: CopyServices, statement: CopyTo) -> CopyToExecution | CopiedFolder:
+async def copy_to(
+    session: SessionContext, engine: SessionServices, statement: CopyTo
+) -> CopyToExecution | CopiedFolder:
     """Begin to run what is copied. Raises SqlError."""
     query, relation = statement.query, 0
     json = written_form(statement) == "json"
@@ -86,7 +89,7 @@ async def copy_to(session: SessionContext, engine: CopyServices, statement: Copy
         query = s.Query(tree=tree, text=statement.text)
     query = _as_json(query) if json else query
     with _within(statement, query):
-        planned = await session.plan(query, (), {})
+        planned = await query_run.plan(session, engine, query, (), {})
         if planned.parameters:
             raise _no_parameter(query)
     form = copy_format(statement, [column.name for column in planned.columns])
@@ -97,15 +100,17 @@ async def copy_to(session: SessionContext, engine: CopyServices, statement: Copy
     progress = CopyProgress(
         session.client.backend_pid, session.database, relation, "COPY TO", "PIPE" if file is None else "FILE"
     )
-    return CopyToExecution(await session.run_query(prepared, query, ()), form, file, engine.copies, progress)
+    return CopyToExecution(
+        await query_run.run_query(session, engine, prepared, query, ()), form, file, engine.copies, progress
+    )
 
 
 async def _to_folder(
-    session: SessionContext, engine: CopyServices, file: str, form: CopyFormat, planned: PlannedQuery, relation: int
+    session: SessionContext, engine: SessionServices, file: str, form: CopyFormat, planned: PlannedQuery, relation: int
 ) -> CopiedFolder:
     session.authority().require(planned.requirements)
     engine.initiation.require_for_query(planned.reads)
-    await session.guard(planned.locks, planned.reads)
+    await query_run.guard(session, engine, planned.locks, planned.reads)
     require_folder_form(form.form, planned.columns)
     lake_form(form.form, planned.columns)
     target: Path = await engine.in_operation_pool(lambda: engine.copy_roots.target_folder(file))
@@ -113,7 +118,7 @@ async def _to_folder(
     return CopiedFolder(session, engine, planned.plan, planned.columns, target, file, form, progress)
 
 
-async def _target(engine: CopyServices, file: str, form: CopyFormat, columns: Sequence[ResultColumn]) -> FileTarget:
+async def _target(engine: SessionServices, file: str, form: CopyFormat, columns: Sequence[ResultColumn]) -> FileTarget:
     def checked() -> FileTarget:
         path = engine.copy_roots.target(file)
         return FileTarget(path, file, lake_form(form.form, columns), engine.in_writer_pool)

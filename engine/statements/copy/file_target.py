@@ -23,8 +23,8 @@ from engine.common.shielded import shielded
 from engine.contracts.copy_progress import CopyProgress
 from engine.contracts.executor import BatchStream
 from engine.contracts.sessions import ResultColumn
-from engine.statements.copy.files import InPool, NewFile
 from engine.statements.dml.run import drain
+from engine.statements.shared.copy_files import InPool, NewFile
 from engine.storage.types import OUR_FORMS, file_schema, to_files
 from wire.copy.json_lines import JsonLines
 from wire.dataclass import dataclass

@@ -38,8 +38,8 @@ from wire.errors import FeatureNotSupported, IoError
 
 if TYPE_CHECKING:
     from engine.contracts.executor import BatchStream, QueryId
+    from engine.session.context.services import SessionServices
     from engine.session.context.session_context import SessionContext
-    from engine.statements.copy.services import CopyServices
 
 
 class CopiedFolder:
@@ -53,7 +53,7 @@ class CopiedFolder:
     def __init__(
         self,
         session: SessionContext,
-        engine: CopyServices,
+        engine: SessionServices,
         plan: FinalNode,
         columns: tuple[ResultColumn, ...],
         target: Path,

@@ -29,17 +29,18 @@ from engine.statements.ddl.table import create_table_as
 from engine.statements.ddl.view import create_view
 from engine.statements.dml import statement as mutations
 from engine.statements.dml.shown_columns import shown_columns
+from engine.statements.query import run as query_run
 from engine.statements.shared.named_tables import NamedTables
 from wire.errors import FeatureNotSupported, UniqueViolation
 from wire.types import pg_types as t
 from wire.types.output import OutputSettings
 
 if TYPE_CHECKING:
+    from engine.session.context.services import SessionServices
     from engine.session.context.session_context import SessionContext
-    from engine.statements.shared.engine_services import EngineServices
 
 
-async def run(session: SessionContext, engine: EngineServices, prepared: Prepared, arguments: Sequence[Any]) -> str:
+async def run(session: SessionContext, engine: SessionServices, prepared: Prepared, arguments: Sequence[Any]) -> str:
     """Carry out one of `STATEMENTS`; the command tag. Raises SqlError. arguments: only CREATE TABLE AS takes some."""
     statement = prepared.statement
     if isinstance(statement, s.CreateTableAs):
@@ -50,8 +51,8 @@ async def run(session: SessionContext, engine: EngineServices, prepared: Prepare
 # -- queries that become relations -----------------------------------------------------------------------------------
 
 
-async def _create_view(session: SessionContext, engine: EngineServices, statement: s.CreateView) -> str:
-    planned = await session.plan(statement.query, (), {})
+async def _create_view(session: SessionContext, engine: SessionServices, statement: s.CreateView) -> str:
+    planned = await query_run.plan(session, engine, statement.query, (), {})
     if planned.parameters:
         raise FeatureNotSupported("views must not contain parameters")
     path = session.search_path()
@@ -64,12 +65,12 @@ async def _create_view(session: SessionContext, engine: EngineServices, statemen
 
 async def _create_table_as(
     session: SessionContext,
-    engine: EngineServices,
+    engine: SessionServices,
     statement: s.CreateTableAs,
     parameters: Sequence[t.PgType],
     arguments: Sequence[Any],
 ) -> str:
-    planned = await session.plan(statement.query, tuple(p.oid for p in parameters), {})
+    planned = await query_run.plan(session, engine, statement.query, tuple(p.oid for p in parameters), {})
     definer = session.definer()
     if statement.with_data:
         definer.authority.require(planned.requirements)
@@ -81,9 +82,9 @@ async def _create_table_as(
 
 
 async def _create_materialized_view(
-    session: SessionContext, engine: EngineServices, statement: s.CreateMaterializedView
+    session: SessionContext, engine: SessionServices, statement: s.CreateMaterializedView
 ) -> str:
-    planned = await session.plan(statement.query, (), {})
+    planned = await query_run.plan(session, engine, statement.query, (), {})
     if planned.parameters:
         raise FeatureNotSupported("materialized views may not be defined using bound parameters")
     definer = session.definer()
@@ -95,7 +96,7 @@ async def _create_materialized_view(
     return f"SELECT {await _fill(session, engine, filling(table, statement.query.tree))}"
 
 
-async def _refresh(session: SessionContext, engine: EngineServices, statement: s.RefreshMaterializedView) -> str:
+async def _refresh(session: SessionContext, engine: SessionServices, statement: s.RefreshMaterializedView) -> str:
     definer = session.definer()
     table, query = await engine.in_operation_pool(lambda: materialized.renew(statement, definer))
     if statement.with_data:
@@ -118,7 +119,7 @@ def _not_unique(error: UniqueViolation) -> UniqueViolation:
 
 
 async def _import_foreign_schema(
-    session: SessionContext, engine: EngineServices, statement: s.ImportForeignSchema
+    session: SessionContext, engine: SessionServices, statement: s.ImportForeignSchema
 ) -> str:
     definer = session.definer()
     await engine.in_operation_pool(lambda: foreign_schema.check(statement, definer))
@@ -133,40 +134,42 @@ async def _import_foreign_schema(
 # -- ALTER TABLE -----------------------------------------------------------------------------------------------------
 
 
-async def _alter_table(session: SessionContext, engine: EngineServices, statement: s.AlterTable) -> str:
+async def _alter_table(session: SessionContext, engine: SessionServices, statement: s.AlterTable) -> str:
     """Definitions change first, then the rows are written anew or asked, where the change wants it."""
     definer = session.definer()
     change = await engine.in_operation_pool(lambda: alter_table(statement, definer))
     if (rewrite := change.rewrite) is not None:
         await _fill(session, engine, rewrite.statement, rewrite.before)
         await engine.in_operation_pool(lambda: rewrite.finish(session.catalog))
-    await _ask(session, change.questions)
+    await _ask(session, engine, change.questions)
     return f"ALTER {statement.kind.upper()}"
 
 
-async def _alter_domain(session: SessionContext, engine: EngineServices, statement: AlterDomain) -> str:
+async def _alter_domain(session: SessionContext, engine: SessionServices, statement: AlterDomain) -> str:
     definer = session.definer()
-    await _ask(session, await engine.in_operation_pool(lambda: alter_domain(statement, definer)))
+    await _ask(session, engine, await engine.in_operation_pool(lambda: alter_domain(statement, definer)))
     return "ALTER DOMAIN"
 
 
-async def _create_index(session: SessionContext, engine: EngineServices, statement: s.CreateIndex) -> str:
+async def _create_index(session: SessionContext, engine: SessionServices, statement: s.CreateIndex) -> str:
     definer = session.definer()
-    await _ask(session, await engine.in_operation_pool(lambda: create_index(statement, definer)))
+    await _ask(session, engine, await engine.in_operation_pool(lambda: create_index(statement, definer)))
     return "CREATE INDEX"
 
 
-async def _ask(session: SessionContext, questions: Sequence[Question]) -> None:
+async def _ask(session: SessionContext, engine: SessionServices, questions: Sequence[Question]) -> None:
     for question in questions:
-        row = await _first_row(session, s.Query(tree=question.tree, text=""))
+        row = await _first_row(session, engine, s.Query(tree=question.tree, text=""))
         if row is not None:
             shown = functools.partial(shown_columns, session.authority())
             raise question.error(row, OutputSettings.read(session.settings.get), shown)
 
 
-async def _first_row(session: SessionContext, query: s.Query) -> pa.RecordBatch | None:
-    planned = await session.plan(query, (), {})
-    execution = await session.run_query(Prepared(query, (), planned.columns, planned), query, (), trusted=True)
+async def _first_row(session: SessionContext, engine: SessionServices, query: s.Query) -> pa.RecordBatch | None:
+    planned = await query_run.plan(session, engine, query, (), {})
+    execution = await query_run.run_query(
+        session, engine, Prepared(query, (), planned.columns, planned), query, (), trusted=True
+    )
     try:
         while (batch := await execution.stream.next_batch()) is not None:
             if batch.num_rows:
@@ -178,7 +181,7 @@ async def _first_row(session: SessionContext, query: s.Query) -> pa.RecordBatch 
 
 async def _fill(
     session: SessionContext,
-    engine: EngineServices,
+    engine: SessionServices,
     statement: s.Insert,
     before: Table | View | None = None,
     parameters: Sequence[t.PgType] = (),
@@ -192,11 +195,11 @@ async def _fill(
     if isinstance(before, View):
         # A refresh is for whoever may look after the view; its query reads what the view's owner may.
         session.authority().require(needed for needed in planned.requirements if needed.relation != before.oid)
-    await session.guard(planned.bound.locks, planned.reads)
+    await query_run.guard(session, engine, planned.bound.locks, planned.reads)
     return (await mutations.outcome(session, engine, planned, arguments)).rows
 
 
-_DOERS: Final[dict[type[s.Statement], Callable[[SessionContext, EngineServices, Any], Awaitable[str]]]] = {
+_DOERS: Final[dict[type[s.Statement], Callable[[SessionContext, SessionServices, Any], Awaitable[str]]]] = {
     s.AlterTable: _alter_table,
     AlterDomain: _alter_domain,
     s.CreateIndex: _create_index,

@@ -21,7 +21,7 @@ from typing import Protocol
 import pyarrow as pa
 
 from engine.plan_ir.logical import Mutate
-from engine.statements.dml.run import Outcome
+from engine.session.context.transaction_context import ChangeOutcome
 
 
 def needs_turn(plan: Mutate) -> bool:
@@ -58,7 +58,7 @@ class LoneStatement:
 
     definition = False
 
-    def __init__(self, again: Callable[[], Awaitable[Outcome]], told: Outcome) -> None:
+    def __init__(self, again: Callable[[], Awaitable[ChangeOutcome]], told: ChangeOutcome) -> None:
         self.again = again
         self._rows = told.rows
         self._returned = _table(told)
@@ -66,7 +66,7 @@ class LoneStatement:
     async def repeats(self) -> bool:
         return self._is_as_told(await self.again())
 
-    def _is_as_told(self, outcome: Outcome) -> bool:
+    def _is_as_told(self, outcome: ChangeOutcome) -> bool:
         if outcome.rows != self._rows:
             return False
         returned = _table(outcome)
@@ -75,5 +75,5 @@ class LoneStatement:
         )
 
 
-def _table(outcome: Outcome) -> pa.Table | None:
+def _table(outcome: ChangeOutcome) -> pa.Table | None:
     return pa.Table.from_batches(outcome.returned) if outcome.returned else None

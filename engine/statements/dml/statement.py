@@ -390,11 +390,11 @@ class SessionGround:
     @property
     def deferral(self) -> Deferral:
         """What the session's transaction has deferred."""
-        return self.session.deferral
+        return self.session.transaction.deferral
 
     @deferral.setter
     def deferral(self, now: Deferral) -> None:
-        self.session.deferral = now
+        self.session.transaction.deferral = now
 
     def postpones(self, key: Constraint, cause: Cause = "key") -> bool:
         """Whether a constraint is judged later than with the statement; that it is to be, and why, is noted."""

@@ -33,11 +33,12 @@ from engine.statements.dml.run import Outcome, run
 from engine.statements.dml.shown_columns import with_shown
 from engine.statements.dml.statement import PlannedMutation, SessionGround, answer, require_writable
 from engine.statements.dml.with_changes import RETURNED_OID, BoundWith, bind_with_changes
+from engine.statements.query import run as query_run
 
 if TYPE_CHECKING:
     from engine.session.context.parameter_digits import Digits
+    from engine.session.context.services import SessionServices
     from engine.session.context.session_context import SessionContext
-    from engine.statements.shared.engine_services import EngineServices
 
 _TAGS: Final = {"insert": "INSERT", "update": "UPDATE", "delete": "DELETE", "merge": "MERGE"}
 #: Rows that an engine has by name are never others'.
@@ -49,7 +50,7 @@ _Rows = dict[int, SystemTable]
 
 async def bind(
     session: SessionContext,
-    engine: EngineServices,
+    engine: SessionServices,
     statement: WithChanges,
     parameter_types: Sequence[int],
     digits: Digits,
@@ -62,7 +63,7 @@ async def bind(
 
 async def execute(
     session: SessionContext,
-    engine: EngineServices,
+    engine: SessionServices,
     statement: WithChanges,
     prepared: Prepared,
     arguments: Sequence[Any],
@@ -84,7 +85,7 @@ async def execute(
 
 class _Running:
     def __init__(
-        self, session: SessionContext, engine: EngineServices, bound: BoundWith, arguments: tuple[Any, ...]
+        self, session: SessionContext, engine: SessionServices, bound: BoundWith, arguments: tuple[Any, ...]
     ) -> None:
         self._session = session
         self._engine = engine
@@ -108,7 +109,7 @@ class _Running:
     async def _change(self, change: BoundMutation) -> Outcome:
         plan = _substituted(change.plan, self._rows)
         plan = with_shown(plan, self._session.authority(), self._bound.requirements)
-        await self._session.guard(change.locks, _tables(plan))
+        await query_run.guard(self._session, self._engine, change.locks, _tables(plan))
         ground = SessionGround(
             self._session, self._engine, self._arguments, judges_later=len(self._bound.mutations) > 1
         )
@@ -126,7 +127,7 @@ class _Running:
         plan = _substituted(last.plan, self._rows)
         ready = await self._engine.planning.run(lambda: optimise(plan))
         planned = PlannedQuery(ready, tuple(last.columns), self._bound.parameters, tuple(_tables(plan)), last.locks)
-        return await self._session.run_planned(planned, self._arguments)
+        return await query_run.run_planned(self._session, self._engine, planned, self._arguments)
 
 
 def _tables(plan: Node) -> list[Table]:

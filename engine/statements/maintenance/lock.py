@@ -16,12 +16,13 @@ from sqlglot import exp
 from engine.catalog.model import acl
 from engine.catalog.model.objects import Table, View
 from engine.sql.parser.nodes.statements import Lock, LockMode, QualifiedName, Query
+from engine.statements.query import run as query_run
 from engine.statements.shared.dependencies import kind_of
 from wire.errors import InvalidSchemaName, UndefinedTable, WrongObjectType
 
 if TYPE_CHECKING:
+    from engine.session.context.services import SessionServices
     from engine.session.context.session_context import SessionContext
-    from engine.statements.shared.engine_services import EngineServices
 
 #: Any of which lets somebody lock in a mode (LockTableAclCheck).
 _TO_CHANGE: Final = acl.UPDATE | acl.DELETE | acl.TRUNCATE
@@ -29,15 +30,17 @@ _RIGHTS: Final[dict[LockMode, int]] = {"access share": acl.SELECT, "row exclusiv
 _BESIDE_WRITERS: Final = ("access share", "row share", "row exclusive")
 
 
-async def lock_tables(session: SessionContext, engine: EngineServices, statement: Lock) -> None:
+async def lock_tables(session: SessionContext, engine: SessionServices, statement: Lock) -> None:
     """Depend on these tables from now on. Raises UndefinedTable, WrongObjectType, InsufficientPrivilege, SerializationFailure."""
     for name in statement.tables:
-        async for table in _tables(session, name, statement.mode):
+        async for table in _tables(session, engine, name, statement.mode):
             if statement.mode not in _BESIDE_WRITERS:
                 await engine.in_operation_pool(functools.partial(session.catalog.guard, table, whole=True))
 
 
-async def _tables(session: SessionContext, name: QualifiedName, mode: LockMode) -> AsyncIterator[Table]:
+async def _tables(
+    session: SessionContext, engine: SessionServices, name: QualifiedName, mode: LockMode
+) -> AsyncIterator[Table]:
     """The stored tables that a name means; of a view those that it reads."""
     found = session.definer().resolve(name)
     if found is None:
@@ -51,7 +54,7 @@ async def _tables(session: SessionContext, name: QualifiedName, mode: LockMode) 
         schema = exp.Identifier(this=found.schema, quoted=True)
         item = exp.Table(this=exp.Identifier(this=found.name, quoted=True), db=schema)
         query = exp.Select(expressions=[exp.Star()], from_=exp.From(expressions=[item]))
-        for relation in (await session.plan(Query(tree=query, text=f"table {name}"), (), {})).reads:
+        for relation in (await query_run.plan(session, engine, Query(tree=query, text=f"table {name}"), (), {})).reads:
             if isinstance(relation, Table) and relation.storage is not None:
                 yield relation
     elif isinstance(found, Table) and lockable:

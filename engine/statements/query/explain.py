@@ -9,11 +9,14 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from engine.catalog.model.objects import Table
+from engine.common import sql_type as st
 from engine.contracts.executor import BatchStream, CompiledFragment, ExecutionContext
+from engine.contracts.materialized_results import explanation
 from engine.contracts.profile import Operator, by_files, table_source, with_sources
+from engine.contracts.sessions import Execution, Prepared, ResultColumn
 from engine.executors.local.executor import LocalStream
 from engine.executors.spark.executor import SparkStream
 from engine.plan_ir import logical
@@ -28,11 +31,16 @@ from engine.planner.optimizer.file_order import in_file_order
 from engine.planner.optimizer.pruning import pruned
 from engine.runtime.analysis import analysis_of
 from engine.runtime.runtime import DistributedStream
+from engine.session.context.parameter_digits import digits_of
+from engine.session.context.services import SessionServices
+from engine.session.context.session_context import SessionContext
 from engine.sql.parser.nodes import statements as s
+from engine.statements.query.run import bind_arguments, guard, plan
 from engine.statements.shared.compiling import compile_aside
 from engine.statements.shared.distribution import CompiledQuery, DistributedQuery, Terms, physical_plan
 from engine.statements.shared.fragment_texts import fragment_texts
 from wire.dataclass import dataclass
+from wire.types import pg_types as t
 
 if TYPE_CHECKING:
     from engine.statements.shared.engine_services import EngineServices
@@ -136,3 +144,41 @@ async def _run(query: CompiledQuery, engine: EngineServices, context: ExecutionC
         told["First Batch"] = first
     told["Execution Time"] = (time.perf_counter() - started) * 1e3
     return _Run(told, members, operators)
+
+
+async def prepare(
+    session: SessionContext, engine: SessionServices, statement: s.Explain, parameter_types: tuple[int, ...]
+) -> Prepared:
+    """Plan the query that EXPLAIN explains. Raises SqlError."""
+    inner = statement.inner
+    query = inner.query if isinstance(inner, s.DeclareCursor) else cast("s.Query", inner)
+    planned = await plan(session, engine, query, parameter_types, {})
+    return Prepared(statement, planned.parameters, plan_columns(statement), planned)
+
+
+async def execute(
+    session: SessionContext, engine: SessionServices, prepared: Prepared, arguments: Sequence[Any]
+) -> Execution:
+    """EXPLAIN of a query, which ANALYZE runs. Raises SqlError."""
+    statement = prepared.statement
+    assert isinstance(statement, s.Explain), "as it was dispatched"
+    started = time.perf_counter()
+    inner = statement.inner
+    query = inner.query if isinstance(inner, s.DeclareCursor) else cast("s.Query", inner)
+    planned = await plan(
+        session, engine, query, tuple(p.oid for p in prepared.parameters), digits_of(prepared.parameters, arguments)
+    )
+    session.authority().require(planned.requirements)
+    tree, bindings = bind_arguments(session, engine, planned, arguments, effects=statement.analyze)
+    request = ExplainRequest(tree, session.terms(), bindings, statement, session.execution_context())
+    if statement.analyze:
+        engine.initiation.require_for_query(planned.reads)
+        await guard(session, engine, planned.locks, planned.reads)
+    told = await explain(request, engine, started)
+    return explanation(prepared.columns or (), told)
+
+
+def plan_columns(statement: s.Explain) -> tuple[ResultColumn, ...]:
+    """The column of EXPLAIN's result."""
+    types = {"json": t.JSON, "xml": t.XML}
+    return (ResultColumn("QUERY PLAN", st.of(types.get(statement.format, t.TEXT))),)

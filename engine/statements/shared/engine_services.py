@@ -16,6 +16,7 @@ from engine.executors.spark.executor import SparkExecutor
 from engine.lakes.foreign_files import DataRoots
 from engine.runtime.planning_pool import PlanningPool
 from engine.sql.parser.nodes.statements import Statement
+from engine.statements.shared.copy_files import CopyRoots
 from engine.statements.shared.distribution import CompiledQuery
 from engine.statements.shared.initiation import Initiation
 from engine.statements.shared.table_queue import TableQueue
@@ -43,6 +44,11 @@ class EngineServices(Protocol):
     @property
     def tables(self) -> Path:
         """The folder of stored tables, which all members of the catalog see."""
+        ...
+
+    @property
+    def copy_roots(self) -> CopyRoots:
+        """The folders in which files of COPY may lie."""
         ...
 
     def executor(self, name: EngineName) -> Executor: ...

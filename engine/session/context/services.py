@@ -6,10 +6,10 @@ from typing import Protocol
 
 from engine.session.context.advisory_locks import AdvisoryLocks
 from engine.session.context.statement_cache import StatementCache
-from engine.statements.copy.services import CopyServices
+from engine.statements.shared.engine_services import EngineServices
 
 
-class SessionServices(CopyServices, Protocol):
+class SessionServices(EngineServices, Protocol):
     """`engine.engine.Engine` provides them."""
 
     statements: StatementCache

@@ -1,0 +1,242 @@
+"""A query's way: planned (`plan`), bound to its arguments, compiled for its engine, started (`run_planned`).
+
+Binding runs on an operation thread, unless the statement cache has the plan. A query is bound once at Parse for Describe; at
+Execute it is looked up again by the catalog as it is then, so that a statement prepared before a view was replaced runs
+the new one or says that it cannot (0A000 cached plan must not change result type).
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any, Final, cast
+
+from engine.catalog.model.objects import Relation, Table
+from engine.catalog.snapshot import TEMPORARY
+from engine.common.value_sizes import are_long
+from engine.contracts.materialized_results import StreamExecution
+from engine.contracts.sessions import Execution, Prepared, ResultColumn
+from engine.plan_ir.logical import Final as FinalNode
+from engine.planner.codegen import Bindings
+from engine.planner.planner import optimise
+from engine.runtime.planning_pool import SHORT_CHARACTERS, SHORT_NODES
+from engine.session.context import functions
+from engine.session.context.parameter_digits import Digits, digits_of
+from engine.session.context.row_calls import RowCallStream
+from engine.session.context.services import SessionServices
+from engine.session.context.session_context import SessionContext
+from engine.session.context.statement_cache import PlannedQuery
+from engine.session.context.system_rows import with_rows_of_now
+from engine.sql.binder import bind_query
+from engine.sql.binder.scope import RowLock
+from engine.sql.parser.nodes import statements as s
+from engine.statements.shared.compiling import compile_aside
+from engine.statements.shared.distribution import CompiledQuery, Terms, data_members
+from engine.statements.shared.fault_policy import Policy, RepeatableQuery
+from engine.statements.shared.text_styles import check_styles, foreign_styles
+from wire.errors import CachedPlanChanged, ReadOnlySqlTransaction
+
+#: Characters of a statement's values with which what it is compiled to is kept.
+_VALUES_LENGTH: Final = 4096
+#: Values of the context that are others each time.
+_MOMENTS: Final = ("now", "statement_timestamp")
+Bound = tuple[FinalNode, Bindings]
+
+
+async def prepare(
+    session: SessionContext, engine: SessionServices, query: s.Query, parameter_types: tuple[int, ...]
+) -> Prepared:
+    """Plan a query for Describe. Raises SqlError."""
+    planned = await plan(session, engine, query, parameter_types, {})
+    return Prepared(query, planned.parameters, planned.columns, planned)
+
+
+async def execute(
+    session: SessionContext, engine: SessionServices, prepared: Prepared, arguments: Sequence[Any]
+) -> Execution:
+    """Start a prepared query, or the query of a cursor. Raises SqlError."""
+    statement = prepared.statement
+    query = statement.query if isinstance(statement, s.DeclareCursor) else cast("s.Query", statement)
+    return await run_query(session, engine, prepared, query, arguments)
+
+
+async def run_query(
+    session: SessionContext,
+    engine: SessionServices,
+    prepared: Prepared,
+    query: s.Query,
+    arguments: Sequence[Any],
+    *,
+    trusted: bool = False,
+) -> Execution:
+    """Begin to run a query that was prepared at some time. trusted: it is our own. Raises InsufficientPrivilege."""
+    planned = await replan(session, engine, prepared, query, arguments)
+    if not trusted:
+        session.authority().require(planned.requirements)
+    return await run_planned(session, engine, planned, arguments)
+
+
+async def replan(
+    session: SessionContext, engine: SessionServices, prepared: Prepared, query: s.Query, arguments: Sequence[Any]
+) -> PlannedQuery:
+    """The prepared query as of now, with the digits of this execution's numeric parameters."""
+    oids = tuple(p.oid for p in prepared.parameters)
+    planned = await plan(session, engine, query, oids, digits_of(prepared.parameters, arguments), prepared.plan)
+    require_same_columns(prepared.plan.columns, planned.columns)
+    return planned
+
+
+async def plan(
+    session: SessionContext,
+    engine: SessionServices,
+    query: s.Query,
+    parameter_types: tuple[int, ...],
+    digits: Digits,
+    before: PlannedQuery | None = None,
+) -> PlannedQuery:
+    """The query bound and optimised against the catalog as it is now. before: it planned earlier, which is used again where
+    nothing has changed that it was planned by, whether the cache has it or not."""
+    settings, path = session.input_settings(), session.search_path()
+    version = session.catalog.cache_key()
+
+    def key_of(types: tuple[int, ...]) -> Hashable:
+        return (
+            query.text, types, tuple(digits.items()), version, path, session.database,
+            settings.date_order, settings.time_zone, settings.interval_style,
+        )  # fmt: skip
+
+    key = key_of(parameter_types)
+    own = (key, session.roles.session_name)
+    kept = engine.statements
+    found = None if version is None else kept.find(key) or kept.find(own)
+    if found is None and before is not None and version is not None and not before.keys.isdisjoint((key, own)):
+        found = before
+    if found is not None and found.fresh():
+        for schema in found.schemas:
+            session.authority().require_usage(session.catalog.current(), schema)
+        return await _with_rows_of_now(session, engine, found) if found.of_session else found
+    context, catalog = session.bind_context(parameter_types, digits)
+
+    def bind() -> PlannedQuery:
+        with context.binding():
+            bound = bind_query(query, context)
+        planned = PlannedQuery(
+            optimise(bound.plan), tuple(bound.columns), tuple(bound.parameters), tuple(catalog.reads.values()),
+            bound.locks, context.accesses.finished(), frozenset(catalog.schemas), length=len(query.text),
+            of_session=catalog.volatile, primary_keys=bound.primary_keys,
+        )  # fmt: skip
+        planned.survey()
+        return planned
+
+    planned = await engine.planning.run(bind, long=len(query.text) > SHORT_CHARACTERS)
+    if version is not None and context.stable:
+        planned.keys = frozenset((own if planned.of_session else key,))
+        kept.keep(own if planned.of_session else key, planned)
+        found_types = tuple(parameter.oid for parameter in planned.parameters)
+        if found_types != parameter_types and not planned.of_session:
+            # It is executed with the types that were found for what the client left open: as it was prepared.
+            planned.keys |= {key_of(found_types)}
+            kept.keep(key_of(found_types), planned.with_plan(planned.plan))
+    if planned.size > SHORT_NODES:
+        engine.planning.dispose_with(planned, [planned.plan], planned.size, cached=planned.kept)
+    return planned
+
+
+async def _with_rows_of_now(session: SessionContext, engine: SessionServices, planned: PlannedQuery) -> PlannedQuery:
+    """One that was kept, with the system's rows as this session sees them now."""
+    catalog = session.recording_catalog()
+    find = functools.partial(with_rows_of_now, planned.plan, catalog.of_now)
+    plan = await engine.planning.run(find)
+    return planned if plan is planned.plan else planned.with_plan(plan)
+
+
+async def run_planned(
+    session: SessionContext, engine: SessionServices, planned: PlannedQuery, arguments: Sequence[Any]
+) -> Execution:
+    """Begin to run a query as it was planned now, and as it was permitted."""
+    engine.initiation.require_for_query(planned.reads)
+    await guard(session, engine, planned.locks, planned.reads)
+    parameters = dict(enumerate(arguments, 1))
+    if planned.calls_session:
+        await functions.wait(planned.split.plan, session, parameters)
+    context = session.execution_context()
+    # Functions of the session may do something, so they are called once, however often the query is begun.
+    bound = functools.cache(lambda: bind_arguments(session, engine, planned, arguments))
+    repeatable = RepeatableQuery(
+        engine,
+        cast("Policy", session.settings.get("sluice.fault_policy")),
+        session.terms(),
+        lambda terms: _compile(session, engine, planned, arguments, bound, terms),
+        context,
+    )
+    stream = await repeatable.open()
+    if planned.calls_session and planned.split.calls:
+        stream = RowCallStream(stream, planned.split, session, parameters, engine.in_operation_pool)
+    return StreamExecution(planned.columns, "SELECT", counted=True, stream=stream, query=context.query)
+
+
+async def guard(
+    session: SessionContext, engine: SessionServices, locks: Sequence[RowLock], reads: Sequence[Relation]
+) -> None:
+    """FOR UPDATE: the transaction depends on the rows of these tables from now on. reads: with all their columns, where a
+    view saw fewer."""
+    if not locks:
+        return
+    for lock in locks:
+        if lock.relation.schema != TEMPORARY and session.settings.get("transaction_read_only") == "on":
+            raise ReadOnlySqlTransaction(f"cannot execute SELECT {lock.strength} in a read-only transaction")
+    asked = {lock.relation.oid for lock in locks}
+    for table in reads:
+        if isinstance(table, Table) and table.storage is not None and table.oid in asked:
+            await engine.in_operation_pool(functools.partial(session.catalog.guard, table))
+
+
+def bind_arguments(
+    session: SessionContext,
+    engine: SessionServices,
+    planned: PlannedQuery,
+    arguments: Sequence[Any],
+    *,
+    effects: bool = True,
+) -> Bound:
+    """The plan with what only this session, now, knows. effects: whether functions do what they do, as in a run."""
+    parameters, plan = dict(enumerate(arguments, 1)), planned.plan
+    if planned.calls_session:
+        plan = functions.evaluate(planned.split.plan, session, parameters, effects=effects)
+    check_styles(plan, session.settings)
+    values = {name: session.context_value(name) for name in planned.context_names}
+    return plan, Bindings(parameters, values, session.settings.get("TimeZone"))
+
+
+async def _compile(
+    session: SessionContext,
+    engine: SessionServices,
+    planned: PlannedQuery,
+    arguments: Sequence[Any],
+    bound: Callable[[], Bound],
+    terms: Terms,
+) -> CompiledQuery:
+    """What the query runs as, kept for the next time with the same values under the same terms."""
+    members, key = data_members(engine.mesh), None
+    # Long values would be kept as the key, and in what is compiled; and to print them takes long.
+    lasts = planned.context_names.isdisjoint(_MOMENTS) and not planned.calls_session and not are_long(arguments)
+    values = tuple(map(repr, arguments)) if lasts else ()
+    if lasts and sum(map(len, values)) <= _VALUES_LENGTH:
+        zone, styles = session.settings.get("TimeZone"), foreign_styles(session.settings)
+        context = tuple(map(session.context_value, sorted(planned.context_names)))
+        key = (terms, members, zone, styles, values, context)
+        if found := planned.compiled.get(key):
+            return found
+    plan, bindings = bound()
+    query = await compile_aside(engine, plan, terms, bindings, nodes=planned.size)
+    if key is not None:
+        engine.statements.remember(planned, key, query)
+    return query
+
+
+def require_same_columns(described: Sequence[ResultColumn], now: Sequence[ResultColumn]) -> None:
+    """What Describe told must still hold. A type may have other labels or attributes by now, and what is sent has too."""
+    if described is not now and [(c.name, c.type.pg.oid, c.type.typmod) for c in described] != [
+        (c.name, c.type.pg.oid, c.type.typmod) for c in now
+    ]:
+        raise CachedPlanChanged
