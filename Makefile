@@ -54,7 +54,7 @@ mutants: setup ## Plant faults into the protocol, one at a time, and see that ex
 	$(BIN)/python tests/simulation/planted_storage_faults.py
 
 simulate: setup ## Whole clusters on a virtual network and clock; SIMULATE='--seed 4711' replays one, '--writes' has a disk that fails
-	$(BIN)/sluice simulate $(SIMULATE)
+	PYTHONPATH=.:tests $(BIN)/python -m simulated $(SIMULATE)
 
 soak: setup ## Run a cluster under mixed load, kill a member now and then, look for leaks (MINUTES=10)
 	PYTHONPATH=.:tests $(BIN)/python -m soak --minutes $(MINUTES) $(SOAK_FLAGS)

@@ -3,7 +3,7 @@
 What is written outlives the process at once, and a power failure only when it was synced: a file's bytes by a sync of the file, its
 name by a sync of the folder. docs/storage.md ("What outlives a power failure") has the argument that stands on it.
 
-A process has one disk. The simulation (`server.simulation.disk`) puts another in its place, which stops processes between two
+A process has one disk. The simulation (`simulated.disk`) puts another in its place, which stops processes between two
 changes, fails them, and takes back what was not synced.
 
 delta-rs reads and writes its files by itself: `Disk.let_write` stands around each of its writes, `Disk.let_read` around what it is

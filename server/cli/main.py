@@ -6,7 +6,6 @@ and no command waits for the modules of another.
 
 from __future__ import annotations
 
-import itertools
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -106,30 +105,6 @@ def demo(
     from server.cli.demo import run
 
     sys.exit(run(scale=scale, listen=listen, data=data, once=once))
-
-
-@app.command()
-def simulate(
-    seed: Annotated[int | None, typer.Option(help="Run this one, twice, and print what happens in it.")] = None,
-    seeds: Annotated[int, typer.Option(help="How many to run.", min=1)] = 1000,
-    first: Annotated[int, typer.Option(help="The first of them.", min=0)] = 0,
-    forever: Annotated[bool, typer.Option("--forever", help="Go on until some fail.")] = False,
-    workers: Annotated[int | None, typer.Option(help="Processes [as many as processors].", min=1)] = None,
-    writes: Annotated[
-        bool, typer.Option("--writes", help="Members that write to the tables of one catalog, on a disk that fails.")
-    ] = False,
-) -> None:
-    """Run whole clusters on a virtual network and clock, with faults, all of it from a seed."""
-    from server.simulation import campaign
-
-    if seed is not None:
-        whole = (campaign.replay_writes if writes else campaign.replay)(seed, typer.echo)
-    else:
-        numbers = itertools.count(first) if forever else range(first, first + seeds)
-        run = campaign.campaign_of_writes if writes else campaign.campaign
-        whole = run(numbers, typer.echo, workers=workers)
-    if not whole:
-        raise typer.Exit(1)
 
 
 @app.command("load")

@@ -91,8 +91,8 @@ FAULTS: Final = (
 def hunt(fault: Fault) -> str | None:
     """Run seeds in this process until one fails: what was found."""
     plant(fault)
-    from server.simulation.lake import Lake, make_files
-    from server.simulation.run import run
+    from simulated.lake import Lake, make_files
+    from simulated.run import run
 
     with tempfile.TemporaryDirectory() as folder:
         make_files(Path(folder))

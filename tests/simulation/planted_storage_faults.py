@@ -216,7 +216,8 @@ FAULTS: Final = (
 def hunt(fault: Fault) -> str | None:
     """Run seeds in this process until one fails: what was found."""
     plant(fault)
-    from server.simulation.storage_run import StorageGround, StorageRun
+    from simulated.storage_run import StorageGround, StorageRun
+
     from wire.errors import SqlError
 
     try:

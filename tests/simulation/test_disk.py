@@ -8,9 +8,8 @@ from pathlib import Path
 from random import Random
 
 import pytest
-
-from server.simulation.disk import SimulatedDisk
-from server.simulation.stage import Stage
+from simulated.disk import SimulatedDisk
+from simulated.stage import Stage
 
 _SEEDS = 40
 _BYTES = bytes(range(1, 251)) * 8

@@ -9,10 +9,9 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from simulated.network import Network
+from simulated.world import Process, World
 from support.session_server import eventually
-
-from server.simulation.network import Network
-from server.simulation.world import Process, World
 
 Heard = list[str]
 Act = Callable[["End"], None]

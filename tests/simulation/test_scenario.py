@@ -6,8 +6,7 @@ from dataclasses import replace
 from random import Random
 
 import pytest
-
-from server.simulation.scenario import Fault, Scenario, scenario
+from simulated.scenario import Fault, Scenario, scenario
 
 _FAST, _MIDDLING, _FAR = (2e-5, 2e-4), (1e-4, 3e-3), (1e-3, 4e-2)
 

@@ -12,15 +12,14 @@ import sys
 from typing import Final
 
 import pytest
-
-from server.simulation.campaign import campaign
+from simulated.campaign import campaign
 
 SEEDS: Final = int(os.environ.get("SEEDS", "10000"))
 
 
 def _simulate(*arguments: str, hash_seed: str = "0") -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "server.cli.main", "simulate", *arguments]
-    environment = {**os.environ, "PYTHONHASHSEED": hash_seed}
+    command = [sys.executable, "-m", "simulated", *arguments]
+    environment = {**os.environ, "PYTHONHASHSEED": hash_seed, "PYTHONPATH": os.pathsep.join(sys.path)}
     return subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
 
 

@@ -6,8 +6,7 @@ import os
 from typing import Final
 
 import pytest
-
-from server.simulation.campaign import campaign_of_writes, replay_writes
+from simulated.campaign import campaign_of_writes, replay_writes
 
 SEEDS: Final = min(1_000, int(os.environ.get("SEEDS", "1000")))
 

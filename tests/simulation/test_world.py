@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 
-from server.simulation.network import Network
-from server.simulation.pools import SimulatedPool
-from server.simulation.world import Process, World
+from simulated.network import Network
+from simulated.pools import SimulatedPool
+from simulated.world import Process, World
 
 
 def _process(world: World, **more: object) -> Process:

@@ -34,7 +34,7 @@ from engine.sql.binder.scope import BindContext, ParameterTypes
 from engine.sql.parser.nodes.statements import Query
 from engine.sql.parser.parse import parse
 from engine.statements.shared.distribution import CompiledQuery, DistributedQuery, Terms, compile_query, data_members
-from server.simulation.sources import RememberedAnswers
+from simulated.sources import RememberedAnswers
 from wire.types.text_settings import InputSettings
 
 #: What a session would tell: 2023-11-14 22:13:20 UTC.

@@ -16,9 +16,9 @@ from engine.plan_ir.spec import SharedSpec
 from engine.plan_ir.topology import Topology
 from engine.statements.shared.distribution import CompiledQuery, DistributedQuery, Terms
 from engine.statements.shared.fault_policy import Policy, RepeatableQuery, absent
-from server.simulation.member import SimulatedMember
-from server.simulation.statements import Asked
-from server.simulation.tasks import in_tasks
+from simulated.member import SimulatedMember
+from simulated.statements import Asked
+from simulated.tasks import in_tasks
 from wire.dataclass import dataclass
 from wire.errors import SqlError
 

@@ -18,9 +18,9 @@ from engine.catalog.snapshot import AnyChange, Snapshot
 from engine.catalog.store.rows import Decision
 from engine.catalog.store.sqlite import SqliteDatabase
 from engine.storage.delta import Published
-from server.simulation.disk import SimulatedDisk
-from server.simulation.history import History, Transaction
-from server.simulation.stage import Actor, Stage
+from simulated.disk import SimulatedDisk
+from simulated.history import History, Transaction
+from simulated.stage import Actor, Stage
 from wire.errors import DiskFull, IoError
 
 T = TypeVar("T")

@@ -6,7 +6,7 @@ From the seed: two members with two clients each; kills of one of them and power
 is full for a while; time that passes. Then all comes to rest: everything that was committed can be published, a last power failure
 comes, and whoever opens the catalog finds what it was told; Delta's log says the same to others, and VACUUM leaves nothing over.
 
-What is real, and what is not: `server.simulation.disk`; what must hold: `server.simulation.history`.
+What is real, and what is not: `simulated.disk`; what must hold: `simulated.history`.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ from engine.storage import delta, disk, tables
 from engine.storage.in_flight_files import TOUCH_SECONDS, Keeper
 from engine.storage.staging import TableWriter
 from engine.storage.tables import DROPPED_SECONDS
-from server.simulation.databases import Durability, SimulatedDatabase
-from server.simulation.disk import SimulatedDisk
-from server.simulation.history import History, State, Transaction
-from server.simulation.quiet import quiet
-from server.simulation.stage import Actor, Process, Stage
-from server.simulation.writers import COLUMNS, RETENTION, TABLES, Writers, path_below, rows
+from simulated.databases import Durability, SimulatedDatabase
+from simulated.disk import SimulatedDisk
+from simulated.history import History, State, Transaction
+from simulated.quiet import quiet
+from simulated.stage import Actor, Process, Stage
+from simulated.writers import COLUMNS, RETENTION, TABLES, Writers, path_below, rows
 from wire.dataclass import dataclass
 
 _CATALOG: Final = "catalog.sqlite"
@@ -87,7 +87,7 @@ class StorageGround:
     """A folder in memory in which runs have theirs, and the tables that each begins with. Its owner closes it."""
 
     def __init__(self) -> None:
-        memory = Path("/dev/shm")  # noqa: S108 - each run has a folder of its own in it
+        memory = Path("/dev/shm")
         place = memory if os.access(memory, os.W_OK) else None
         self._folder = tempfile.TemporaryDirectory(prefix="sluice-simulation-", dir=place)
         self.folder = Path(self._folder.name)

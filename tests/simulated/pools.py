@@ -15,7 +15,7 @@ from functools import partial
 from typing import Any, Final, TypeVar
 
 from engine.common.pool_calls import Call, Pool, answered, run
-from server.simulation.world import Process
+from simulated.world import Process
 
 T = TypeVar("T")
 #: What a call takes, at least and at most, in seconds.

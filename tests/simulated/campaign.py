@@ -26,9 +26,9 @@ from multiprocessing.pool import Pool
 from pathlib import Path
 from typing import Final, Generic, TypeVar
 
-from server.simulation.lake import Lake, make_files
-from server.simulation.run import Outcome, run
-from server.simulation.storage_run import StorageGround, StorageOutcome, StorageRun
+from simulated.lake import Lake, make_files
+from simulated.run import Outcome, run
+from simulated.storage_run import StorageGround, StorageOutcome, StorageRun
 
 _CHUNK: Final = 16
 _PROGRESS_SECONDS: Final = 5.0

@@ -18,9 +18,9 @@ from typing import Final
 import pyarrow as pa
 
 from engine.statements.shared.fault_policy import REPEATS_MAX, Policy
-from server.simulation.clients import SPOOL_LIMIT, Question
-from server.simulation.lake import Lake
-from server.simulation.member import SimulatedMember
+from simulated.clients import SPOOL_LIMIT, Question
+from simulated.lake import Lake
+from simulated.member import SimulatedMember
 
 #: A member or a connection was lost; a member ends; a disk is full.
 _EXCUSED: Final = frozenset(("40001", "57P01", "53100"))

@@ -31,8 +31,8 @@ from random import Random
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar, TypeVarTuple
 
 if TYPE_CHECKING:
-    from server.simulation.network import Network
-    from server.simulation.pools import SimulatedPool
+    from simulated.network import Network
+    from simulated.pools import SimulatedPool
 
 _log = logging.getLogger(__name__)
 T = TypeVar("T")

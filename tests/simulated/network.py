@@ -20,7 +20,7 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
-from server.simulation.world import Process, World
+from simulated.world import Process, World
 
 _SOCKET_BYTES: Final = 64 << 10
 #: How often a reader is given less than there is.

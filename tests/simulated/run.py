@@ -17,14 +17,14 @@ from random import Random
 from typing import Final
 
 from engine.exchange.listener import DataConnection
-from server.simulation.clients import Question, put
-from server.simulation.lake import Lake
-from server.simulation.member import PORT, SimulatedMember
-from server.simulation.network import Network
-from server.simulation.quiet import quiet
-from server.simulation.scenario import SLOWNESS, Fault, Scenario, Visit, name_of, scenario
-from server.simulation.verdict import judge, left_over, strangers, too_many_cancels
-from server.simulation.world import World
+from simulated.clients import Question, put
+from simulated.lake import Lake
+from simulated.member import PORT, SimulatedMember
+from simulated.network import Network
+from simulated.quiet import quiet
+from simulated.scenario import SLOWNESS, Fault, Scenario, Visit, name_of, scenario
+from simulated.verdict import judge, left_over, strangers, too_many_cancels
+from simulated.world import World
 from wire.dataclass import dataclass
 
 #: Virtual seconds that a phase may take, at most.

@@ -14,7 +14,7 @@ While the disk is `bad`, changes fail with ENOSPC or EIO by chance, before they 
 
 Not simulated: bytes of a file that is written twice (no file of ours is); a sync that fails and loses the bytes for good while a
 second one succeeds; errors in the middle of what delta-rs or Arrow write. SQLite's own files survive as they are, since it syncs
-each commit: where it does not, the catalog is an earlier one after a power failure (`server.simulation.databases`).
+each commit: where it does not, the catalog is an earlier one after a power failure (`simulated.databases`).
 
 Considered and rejected: a file system in memory under Python's own calls, which delta-rs and SQLite do not see.
 """
@@ -33,7 +33,7 @@ from typing import Any, Final, TypeVar
 
 from engine.common.weighted_lru_cache import Remembered
 from engine.storage.disk import Disk
-from server.simulation.stage import Stage
+from simulated.stage import Stage
 
 T = TypeVar("T")
 _SECTOR: Final = 512

@@ -24,12 +24,12 @@ from engine.runtime.runtime import MeshRuntime
 from engine.statements.shared.distribution import CompiledQuery
 from server.cluster.membership import Timing
 from server.cluster.mesh_link import LinkOptions, MeshLink
-from server.simulation.lake import Lake
-from server.simulation.network import Network
-from server.simulation.pools import SimulatedOperations, SimulatedPool
-from server.simulation.sources import InPieces, NoSmallFiles
-from server.simulation.tasks import NoWriters, SimulatedTasks
-from server.simulation.world import Process, World
+from simulated.lake import Lake
+from simulated.network import Network
+from simulated.pools import SimulatedOperations, SimulatedPool
+from simulated.sources import InPieces, NoSmallFiles
+from simulated.tasks import NoWriters, SimulatedTasks
+from simulated.world import Process, World
 from wire.mesh.control_messages import Cancel, ControlMessage, Identity
 
 PORT: Final = 7432

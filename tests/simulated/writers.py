@@ -27,9 +27,9 @@ from engine.storage.claims import is_claimed
 from engine.storage.in_flight_files import UNDERWAY
 from engine.storage.staging import TableWriter
 from engine.storage.staging_area import StagingArea, new_name
-from server.simulation.disk import SimulatedDisk
-from server.simulation.history import OWN, History, Transaction, Violation
-from server.simulation.stage import Actor, Stage
+from simulated.disk import SimulatedDisk
+from simulated.history import OWN, History, Transaction, Violation
+from simulated.stage import Actor, Stage
 from wire.errors import DataCorrupted, DiskFull, IoError, SerializationFailure, SqlError, UndefinedTable
 from wire.types import pg_types as t
 

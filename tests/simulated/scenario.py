@@ -10,9 +10,9 @@ from typing import Final, Literal
 from engine.plan_ir.topology import Link, Topology, TopologyNode
 from engine.statements.shared.distribution import Terms
 from engine.statements.shared.fault_policy import Policy
-from server.simulation.clients import Manner
-from server.simulation.member import TIMING
-from server.simulation.statements import Asked, ask
+from simulated.clients import Manner
+from simulated.member import TIMING
+from simulated.statements import Asked, ask
 from wire.dataclass import dataclass
 
 #: kill: SIGKILL; power: the whole host; leave: SIGTERM. Those come again, or not. pause: SIGSTOP for a while. cut: all connections
