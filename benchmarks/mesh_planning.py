@@ -18,7 +18,7 @@ from benchmarks.ground import Ground
 from engine.catalog.model.objects import Table
 from engine.lakes.infer import infer_columns
 from engine.pg_catalog.fixed_catalog import FixedCatalog
-from engine.plan_ir.logical import Final as FinalNode
+from engine.plan_ir.logical import Root
 from engine.planner.codegen import Bindings
 from engine.planner.distribute import Setting, distribute, should_distribute
 from engine.planner.distribute.dispatch import specs
@@ -75,7 +75,7 @@ class _HandedOut(NamedTuple):
     bytes: int
 
 
-def _handed_out(plan: FinalNode, names: tuple[str, ...]) -> _HandedOut:
+def _handed_out(plan: Root, names: tuple[str, ...]) -> _HandedOut:
     """From the logical plan to the last member's `start`."""
     started, used = time.perf_counter(), time.process_time()
     setting = Setting(names, names[0])
@@ -92,7 +92,7 @@ def _handed_out(plan: FinalNode, names: tuple[str, ...]) -> _HandedOut:
     return _HandedOut(clock, processor, mesh.bytes)
 
 
-def _planned(catalog: FixedCatalog) -> FinalNode:
+def _planned(catalog: FixedCatalog) -> Root:
     (query,) = parse(_QUERY)
     assert isinstance(query, Query)
     return optimise(bind_query(query, BindContext(catalog, ("public",), InputSettings(), ParameterTypes(()))).plan)

@@ -18,13 +18,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final, TypeVar
 
-from engine.catalog.model.remote_file_ref import StandIn
+from engine.catalog.model.remote_file_ref import RemoteFileRef
 from engine.catalog.model.roles import Roles
 from engine.catalog.store.request_clock import asked_now
 from engine.catalog.store.store import URL_SCHEMES, CatalogStore
 from engine.common.fragment_pool import FragmentPool
 from engine.common.shielded import closed_in_turn
-from engine.common.weighted_lru_cache import Remembered
+from engine.common.weighted_lru_cache import WeightedLruCache
 from engine.config import EngineConfig
 from engine.contracts.copy_progress import Copies
 from engine.contracts.executor import BatchStream, CompiledFragment, EngineName, ExecutionContext, Executor, QueryId
@@ -114,7 +114,9 @@ class Engine:
             "messages": functools.partial(self._messages.post, None),
             "fragments": self._local.post,
         })  # fmt: skip
-        self._parsed: Remembered[str, Sequence[Statement]] = Remembered(_PARSED, _PARSED_ROOM, lambda sql, _: len(sql))
+        self._parsed: WeightedLruCache[str, Sequence[Statement]] = WeightedLruCache(
+            _PARSED, _PARSED_ROOM, lambda sql, _: len(sql)
+        )
 
     async def start(self) -> None:
         """Ready the executors. Spark starts in the background; a query that needs it waits for it. What a crash left
@@ -270,8 +272,8 @@ def _member_locks(config: EngineConfig) -> MemberLocks | None:
     return MemberLocks(Path(f"{config.catalog_location}{_LOCKS}"))
 
 
-def _held(config: EngineConfig) -> Iterator[StandIn]:
+def _held(config: EngineConfig) -> Iterator[RemoteFileRef]:
     """The physical sources that the topology gives this member, as other members name them."""
     if config.topology is not None and config.member in config.topology.members:
         for source in config.topology.node(config.member).physical:
-            yield StandIn(config.member, source.format, source.path)
+            yield RemoteFileRef(config.member, source.format, source.path)

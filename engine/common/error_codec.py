@@ -29,7 +29,7 @@ def as_text(error: SqlError) -> str:
     return f"SLUICE:{base64.b64encode(told).decode()}: {error.message}"
 
 
-def told_error(text: str) -> SqlError | None:
+def error_from_text(text: str) -> SqlError | None:
     """The error that a text tells, or None if it has none."""
     found = _TOLD.search(text)
     if found is None:

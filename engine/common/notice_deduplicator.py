@@ -8,7 +8,7 @@ from collections.abc import Callable
 from wire.errors import Notice
 
 
-class ToldOnce:
+class NoticeDeduplicator:
     """tell: tells the client. Called from one thread at a time."""
 
     def __init__(self, tell: Callable[[Notice], None]) -> None:

@@ -19,7 +19,7 @@ from __future__ import annotations
 import asyncio
 
 
-class Bell:
+class WakeSignal:
     """See the module's docstring. One task waits at a time; it may be cancelled."""
 
     __slots__ = ("_waiting",)

@@ -23,7 +23,7 @@ V = TypeVar("V")
 _SHARE: Final = 8
 
 
-class Remembered(Generic[K, V]):
+class WeightedLruCache(Generic[K, V]):
     """Thread-safe. `functools.lru_cache` for functions of more than their key, or of entries of different weights.
 
     most: how many entries at most. room: of what all weigh together, by `weigh`; None: whatever they do.

@@ -25,7 +25,7 @@ from typing import Final, Protocol, cast
 
 import pyarrow as pa
 
-from engine.common.wake_signal import Bell
+from engine.common.wake_signal import WakeSignal
 from engine.exchange.mesh_tls import MeshTls, UntrustedPeer, explained, require_member
 from engine.exchange.receive import InboundStream, Receiver
 from engine.exchange.send import StreamRefused
@@ -138,7 +138,7 @@ class RemoteStream(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
         self._failure: Exception | None = None
         self._gone = False
-        self._bell = Bell()
+        self._bell = WakeSignal()
 
     # What the transport calls.
 
@@ -345,7 +345,7 @@ class LoopbackStream:
         self._account = ReceiveCredits(receiver.window)
         self._refused: str | None = None
         self._over = False
-        self._bell = Bell()
+        self._bell = WakeSignal()
         self._inbound: InboundStream = receiver.admit(opening, self)
 
     # The receiver's view of it (`engine.exchange.receive.Link`).

@@ -53,7 +53,7 @@ from typing import Final, Protocol
 import pyarrow as pa
 
 from engine.common.shielded import awaited_in_turn, shielded
-from engine.common.wake_signal import Bell
+from engine.common.wake_signal import WakeSignal
 from engine.exchange.schemas import received_batch, stream_fingerprint, stream_schema
 from engine.exchange.send import schema_fingerprint
 from engine.exchange.spool import Place, Spooler, SpoolFile
@@ -322,7 +322,7 @@ class Receiver:
         self._senders_done = 0
         self._error: SqlError | None = None
         self._closed = False
-        self._bell = Bell()
+        self._bell = WakeSignal()
         self._turns: list[asyncio.Future[None]] = []
         self._counters = {"rows": 0, "bytes": 0, "batches": 0, "streams": 0}
 

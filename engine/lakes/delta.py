@@ -44,7 +44,7 @@ from deltalake.schema import ArrayType, MapType, PrimitiveType, StructType
 
 from engine.catalog.model import partitions
 from engine.catalog.model.file_types import FileType
-from engine.common.weighted_lru_cache import Remembered
+from engine.common.weighted_lru_cache import WeightedLruCache
 from engine.lakes import stores
 from engine.lakes.state import LakeColumn, LakeState, digest, lake_column
 from wire.errors import DataCorrupted, FeatureNotSupported, InvalidParameterValue, UndefinedFile
@@ -69,7 +69,9 @@ _EPOCH: Final = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 
 Stamp = tuple[int, int]
 #: By path, id of the table and number.
-_STATES: Final[Remembered[tuple[str, str, int], LakeState]] = Remembered(256, family=lambda key: key[0], each=8)
+_STATES: Final[WeightedLruCache[tuple[str, str, int], LakeState]] = WeightedLruCache(
+    256, family=lambda key: key[0], each=8
+)
 
 
 class _Newest:

@@ -20,7 +20,7 @@ from typing import Final
 
 from engine.catalog.model import partitions
 from engine.catalog.model.objects import FileFormat, Table
-from engine.catalog.model.remote_file_ref import StandIn
+from engine.catalog.model.remote_file_ref import RemoteFileRef
 from engine.lakes import stores
 from engine.lakes import tables as lakes
 from engine.lakes.infer import infer_columns
@@ -196,7 +196,7 @@ def _refresh_parts(table: Table) -> Table:
             found, digest = list_files(part.path, table.format)
             here += found
         else:
-            found, digest = (str(StandIn(part.member, table.format, part.path)),), 0
+            found, digest = (str(RemoteFileRef(part.member, table.format, part.path)),), 0
         files += found
         version = zlib.crc32(f"{part.member}|{part.path}|{digest}".encode(), version)
     if table.columns and version == table.version and tuple(files) == table.files:

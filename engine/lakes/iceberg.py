@@ -23,7 +23,7 @@ from contextlib import closing
 from dataclasses import field
 from typing import TYPE_CHECKING, Any, Final
 
-from engine.common.weighted_lru_cache import Remembered
+from engine.common.weighted_lru_cache import WeightedLruCache
 from engine.lakes import stores
 from engine.lakes.state import LakeColumn, LakeState, digest, lake_column
 from wire.dataclass import dataclass
@@ -46,7 +46,7 @@ METADATA: Final = ".metadata.json"
 _HINT: Final = "version-hint.text"
 _NAME_MAPPING: Final = "schema.name-mapping.default"
 #: By the file of metadata and the snapshot. A table's metadata files are in one folder.
-_STATES: Final[Remembered[tuple[str, int], LakeState]] = Remembered(
+_STATES: Final[WeightedLruCache[tuple[str, int], LakeState]] = WeightedLruCache(
     256, family=lambda key: key[0].rpartition("/")[0], each=8
 )
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from engine.plan_ir.expr import Column, ColumnRef, Expr, Subquery
-from engine.plan_ir.logical import Aggregator, DistinctOn, Final, Limit, Node, Sort
+from engine.plan_ir.logical import Aggregator, DistinctOn, Limit, Node, Root, Sort
 from engine.plan_ir.rewrite import expressions, walk_all
 
 
@@ -48,7 +48,7 @@ def _keys(node: Node) -> Iterator[Column]:
             yield from (key.column for key in order)
         case Sort(keys=keys):
             yield from (key.column for key in keys)
-        case Limit(requirement=order) | Final(requirement=order):
+        case Limit(requirement=order) | Root(requirement=order):
             yield from (key.column for key in order)
         case _:
             pass

@@ -3,7 +3,7 @@
 Each node consumes logical streams and produces one; nothing here says where or in how many pieces it runs. Nodes are
 immutable. Names are the seed's: TABLE READER, EVALUATOR, JOIN, SET OPERATION, AGGREGATOR, SORT, LIMIT, FINAL, MUTATE.
 
-**Ordering** is not a node at first: `Limit` and `Final` have an ordering *requirement*, readers may have a *guarantee*,
+**Ordering** is not a node at first: `Limit` and `Root` have an ordering *requirement*, readers may have a *guarantee*,
 and every node has an ordering *characterisation* (`Node.ordering`), from its inputs' guarantees to its output's. The three
 stages of `engine.planner.optimizer` preserve orderings, insert `Sort` where a requirement is not met, and relax what nobody
 needs.
@@ -261,7 +261,7 @@ class CteReader(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class Final(Node):
+class Root(Node):
     """FINAL: a single-group aggregator on the initiator; it feeds the portal.
 
     divides_by_zero: whether constants do so somewhere (`engine.planner.optimizer.constant_divisions`)."""

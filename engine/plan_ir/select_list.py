@@ -6,16 +6,16 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from engine.plan_ir.expr import Column
-from engine.plan_ir.logical import Evaluator, Final, Limit, Node, Ordering, Sort, Values, With
+from engine.plan_ir.logical import Evaluator, Limit, Node, Ordering, Root, Sort, Values, With
 
-_PASSING = Final | Limit | Sort | With
+_PASSING = Root | Limit | Sort | With
 
 
 def requirements(plan: Node) -> Iterator[Ordering]:
     """In which orders the rows of the select list are asked for."""
     while isinstance(plan, _PASSING):
         match plan:
-            case Final() | Limit():
+            case Root() | Limit():
                 yield plan.requirement
             case Sort():
                 yield plan.keys
@@ -50,7 +50,7 @@ def with_select_list(
             return replace(plan, columns=columns, body=below)
         case Sort():
             return replace(plan, columns=columns, input=below, keys=in_renewed(plan.keys, names))
-        case Final() | Limit():
+        case Root() | Limit():
             return replace(plan, columns=columns, input=below, requirement=in_renewed(plan.requirement, names))
 
 
@@ -58,5 +58,5 @@ def in_renewed(order: Ordering, renewed: Mapping[int, Column]) -> Ordering:
     return tuple(replace(key, column=renewed.get(key.column.id, key.column)) for key in order)
 
 
-def _below(plan: Final | Limit | Sort | With) -> Node:
+def _below(plan: Root | Limit | Sort | With) -> Node:
     return plan.body if isinstance(plan, With) else plan.input

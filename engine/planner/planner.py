@@ -38,13 +38,13 @@ NodeT = TypeVar("NodeT", bound=Node)
 PASSES: Final[tuple[Callable[[Node], Node], ...]] = (push_filters, prune_columns, insert_sorts, relax_orderings)
 
 
-def optimise(plan: logical.Final) -> logical.Final:
+def optimise(plan: logical.Root) -> logical.Root:
     """The plan after all passes; FINAL stays on top. Raises StatementTooComplex for one that is too deep to walk."""
     node: Node = plan
     with bounded():
         for run in PASSES:
             node = run(node)
-        if not isinstance(node, logical.Final):
+        if not isinstance(node, logical.Root):
             raise TypeError(f"a pass took FINAL away and left {type(node).__name__}")
         return replace(node, divides_by_zero=True) if divides_by_zero(node) else node
 
@@ -73,7 +73,7 @@ def choose(plan: Node, wish: Wish, local_limit: int, parameters: Mapping[int, An
 
 
 def compile_choice(
-    plan: logical.Final, choice: Choice, wish: Wish, bindings: Bindings
+    plan: logical.Root, choice: Choice, wish: Wish, bindings: Bindings
 ) -> tuple[CompiledFragment, Choice]:
     """The fragment on the chosen engine or, where that one lacks something and the choice was ours, on the other.
 
@@ -95,7 +95,7 @@ def compile_choice(
         return fragment, Choice(other, f"{choice.engine} does not have {lacking.what}")
 
 
-def _compiled(plan: logical.Final, engine: EngineName, bindings: Bindings) -> CompiledFragment:
+def _compiled(plan: logical.Root, engine: EngineName, bindings: Bindings) -> CompiledFragment:
     if engine == "spark" and not plan.columns:
         raise Unsupported(engine, "a result without columns")
     return compile_plan(in_file_order(plan) if engine == "local" else plan, engine, bindings)

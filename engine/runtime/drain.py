@@ -29,7 +29,7 @@ _AT_ONCE: Final = 512
 _ASK_SECONDS: Final = 0.5
 
 
-class Departure:
+class Drain:
     """See the module's docstring. Used on the loop's thread."""
 
     def __init__(self, mesh: Mesh) -> None:

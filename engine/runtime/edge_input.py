@@ -10,7 +10,7 @@ from engine.exchange.schemas import stream_schema
 from engine.plan_ir.spec import EdgeSpec
 
 
-class EdgeInflow:
+class EdgeInput:
     """The rows of an edge at one consuming instance. schema: of its batches, the merge's key taken away."""
 
     def __init__(self, edge: EdgeSpec, receiver: Receiver) -> None:

@@ -14,7 +14,7 @@ import logging
 from collections.abc import Callable, Set
 from typing import Final
 
-from engine.common.weighted_lru_cache import Remembered
+from engine.common.weighted_lru_cache import WeightedLruCache
 from engine.contracts.executor import EngineName
 from engine.executors.local import statement_check as local
 from engine.executors.spark import statement_check as spark
@@ -36,7 +36,7 @@ class PeerStatements:
     """Thread-safe."""
 
     def __init__(self) -> None:
-        self._passed: Remembered[tuple[EngineName, str, frozenset[str]], tuple[str, ...]] = Remembered(
+        self._passed: WeightedLruCache[tuple[EngineName, str, frozenset[str]], tuple[str, ...]] = WeightedLruCache(
             _TEXTS, _TEXTS_ROOM, lambda key, _: len(key[1])
         )
 

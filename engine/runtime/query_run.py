@@ -44,7 +44,7 @@ from engine.plan_ir.spec import (
     SharedSpec,
 )
 from engine.planner.codegen.files import plain_path
-from engine.runtime.edge_input import EdgeInflow
+from engine.runtime.edge_input import EdgeInput
 from engine.runtime.edge_output import EdgeOutput, Pieces, retried
 from engine.runtime.mailboxes import Mailboxes
 from engine.runtime.peer_statements import PART, PeerStatements
@@ -172,7 +172,7 @@ class QueryRun:
         self._told = {(channel.edge, channel.receiver): channel for channel in spec.channels}
         self._told_at = spec.host, spec.port
         self._used: set[tuple[int, int, int]] = set()
-        self._inflows: dict[tuple[int, int], EdgeInflow] = {}
+        self._inflows: dict[tuple[int, int], EdgeInput] = {}
         self._reading: dict[tuple[int, int], Sequence[ReaderSpec]] = {}
         self._tasks: dict[int, asyncio.Task[Cause | None]] = {}
         self._cause: Cause | None = None
@@ -185,7 +185,7 @@ class QueryRun:
                 receiver = self._host.mailboxes.adopt(
                     self.query, self._edges[edge], instance.instance, self.shared.page_bytes
                 )
-                self._inflows[edge, instance.instance] = EdgeInflow(self._edges[edge], receiver)
+                self._inflows[edge, instance.instance] = EdgeInput(self._edges[edge], receiver)
         loop = asyncio.get_running_loop()
         for number in self.numbers:
             task = self._tasks[number] = loop.create_task(self._run(self._instances[number]))

@@ -19,7 +19,7 @@ from dataclasses import replace
 from typing import Final
 
 from engine.catalog.model.objects import Table, TableColumn
-from engine.catalog.model.remote_file_ref import StandIn, stand_in
+from engine.catalog.model.remote_file_ref import RemoteFileRef, remote_file_ref
 from engine.common import sql_type as st
 from engine.config import PRIVATE
 from engine.lakes import stores
@@ -56,7 +56,7 @@ class ReadableFiles:
     """See the module's docstring. roots: its base is where relative paths of stand-ins begin. held: those that are this
     member's."""
 
-    def __init__(self, member: str, roots: DataRoots, held: Iterable[StandIn] = ()) -> None:
+    def __init__(self, member: str, roots: DataRoots, held: Iterable[RemoteFileRef] = ()) -> None:
         self._member = member
         self._roots = roots
         self._held = frozenset(held)
@@ -90,7 +90,7 @@ class ReadableFiles:
         files: list[str] = []
         digest = 0
         for name in named:
-            held = stand_in(name)
+            held = remote_file_ref(name)
             if held is None:
                 files.append(name)
             else:
@@ -106,7 +106,7 @@ class ReadableFiles:
             _require_shared(file)
         self._roots.require(files)
 
-    def _listed(self, held: StandIn) -> tuple[tuple[str, ...], int]:
+    def _listed(self, held: RemoteFileRef) -> tuple[tuple[str, ...], int]:
         if held not in self._held:
             raise ObjectNotInPrerequisiteState(
                 f'member "{self._member}" does not hold {held.format} files at "{held.path}"',

@@ -52,7 +52,7 @@ from engine.exchange.spool import Spooler
 from engine.executors.local.executor import LocalExecutor
 from engine.plan_ir.spec import EdgeSpec, MemberSpec, SharedSpec
 from engine.runtime.analysis import merged
-from engine.runtime.drain import Departure
+from engine.runtime.drain import Drain
 from engine.runtime.mailboxes import Mailbox, Mailboxes
 from engine.runtime.operation_pool import Operations
 from engine.runtime.peer_statements import PeerStatements
@@ -74,7 +74,7 @@ from engine.runtime.query_state import (
 )
 from engine.runtime.readable_files import ReadableFiles
 from engine.runtime.requests import Requests
-from engine.runtime.spool_while_idle import Absence
+from engine.runtime.spool_while_idle import IdleSpool
 from wire.dataclass import dataclass
 from wire.errors import AdminShutdown, ConnectionFailure, QueryCanceled, SqlError
 from wire.mesh.backlog import Backlog
@@ -146,7 +146,7 @@ class MeshRuntime:
         self._requests: Requests[ChannelOk] = Requests(_not_connected)
         self._tasks: set[asyncio.Task[None]] = set()
         self._ticking: asyncio.TimerHandle | None = None
-        self._departure = Departure(mesh)
+        self._departure = Drain(mesh)
         self._closing = False
         self._closed = False
 
@@ -516,7 +516,7 @@ class DistributedStream:
         self._error: SqlError | None = None
         self._failed = asyncio.get_running_loop().create_future()
         self._closed: asyncio.Task[None] | None = None
-        self._absence: Absence | None = None
+        self._absence: IdleSpool | None = None
         self._counts = {"rows": 0, "bytes": 0, "batches": 0}
 
     def begin(self, schema: pa.Schema) -> None:
@@ -549,7 +549,7 @@ class DistributedStream:
         """While nobody asks for rows, let producers go on into files, so many bytes in all. Before the first row is asked for."""
         receiver = self._run.root_receiver
         if receiver is not None:
-            self._absence = Absence(receiver, bytes_max)
+            self._absence = IdleSpool(receiver, bytes_max)
             self._absence.begin()
 
     @property

@@ -15,7 +15,7 @@ from engine.exchange.receive import Receiver
 _PAUSE_SECONDS: Final = 0.1
 
 
-class Absence:
+class IdleSpool:
     """Of one receiver's consumer. bytes_max: what may lie on disk; when it does, producers wait as they otherwise would."""
 
     def __init__(self, receiver: Receiver, bytes_max: int) -> None:

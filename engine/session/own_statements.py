@@ -11,7 +11,7 @@ from engine.session.context.services import SessionServices
 from engine.session.context.session_context import SessionContext
 from engine.sql.parser.nodes import statements as s
 from engine.statements.dml import deferred
-from engine.statements.dml.statement import SessionGround
+from engine.statements.dml.statement import SessionMutationContext
 from engine.statements.maintenance import analyze, vacuum
 from engine.statements.maintenance.lock import lock_tables
 from wire.errors import FeatureNotSupported
@@ -52,7 +52,7 @@ async def _set_constraints(session: SessionContext, engine: SessionServices, sta
     tables = list(session.catalog.current().tables())
     named = deferred.named_constraints(statement, tables, session.search_path()) if statement.names else None
     session.transaction.deferral = session.transaction.deferral.told(named, deferred=statement.deferred)
-    await deferred.judge(SessionGround(session, engine, ()), everything=False)
+    await deferred.judge(SessionMutationContext(session, engine, ()), everything=False)
     return StreamExecution(None, "SET CONSTRAINTS")
 
 

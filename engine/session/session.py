@@ -22,7 +22,7 @@ from engine.statements.ddl import run as ddl
 from engine.statements.ddl.definitions import refuse_in_read_only
 from engine.statements.dml import deferred, with_running
 from engine.statements.dml.session_changes import SessionChanges
-from engine.statements.dml.statement import PlannedMutation, SessionGround
+from engine.statements.dml.statement import PlannedMutation, SessionMutationContext
 from engine.statements.query import explain
 from engine.statements.query import run as query
 
@@ -147,7 +147,7 @@ class Session(EngineSession):
         """Before a commit."""
         await self.context.write_kept()
         if self._transaction.deferral.events:
-            await deferred.judge(SessionGround(self.context, self._engine, ()), everything=True)
+            await deferred.judge(SessionMutationContext(self.context, self._engine, ()), everything=True)
 
     # -- transactions --------------------------------------------------------------------------------------------
 

@@ -29,7 +29,7 @@ from pathlib import Path
 from typing import Final
 
 from engine.storage import disk
-from engine.storage.in_flight_files import TOUCH_SECONDS, UNDERWAY
+from engine.storage.in_flight_files import IN_FLIGHT_FILES, TOUCH_SECONDS
 
 _PREFIX: Final = "_staging-claim-"
 _HOLD_PREFIX: Final = "_staging-hold-"
@@ -42,7 +42,7 @@ class _Mark:
     def __init__(self, folder: Path, prefix: str) -> None:
         self.path = folder / f"{prefix}{uuid.uuid4().hex[:16]}"
         self._make()
-        UNDERWAY.watch(self)
+        IN_FLIGHT_FILES.watch(self)
 
     def paths(self) -> Iterator[Path]:
         yield self.path

@@ -39,7 +39,7 @@ from deltalake.transaction import AddAction, RemoveAction
 
 from engine.catalog.model.objects import DataFile, TableColumn
 from engine.common.os_errors import kind_of
-from engine.common.weighted_lru_cache import Remembered
+from engine.common.weighted_lru_cache import WeightedLruCache
 from engine.storage import disk
 from engine.storage.durable import sync
 from engine.storage.types import file_schema
@@ -143,7 +143,7 @@ def _statistics(actions: pa.Table, name: str) -> ColumnStatistics | None:
 
 
 #: By folder and number.
-_VERSIONS: Final[Remembered[tuple[str, int], Version]] = Remembered(
+_VERSIONS: Final[WeightedLruCache[tuple[str, int], Version]] = WeightedLruCache(
     _OPENED, family=lambda key: key[0], each=_OPENED_OF_ONE
 )
 

@@ -53,7 +53,7 @@ class Session(Protocol):
         ...
 
 
-class Underway:
+class InFlightFiles:
     """Thread-safe."""
 
     def __init__(self) -> None:
@@ -120,7 +120,7 @@ class Underway:
         return {location for session in sessions for location in session.contested_folders()}
 
 
-UNDERWAY: Final = Underway()
+IN_FLIGHT_FILES: Final = InFlightFiles()
 
 
 class Keeper:
@@ -141,7 +141,9 @@ class Keeper:
             self._supervised.attempt(self.touch)
 
     def touch(self) -> None:
-        paths = [Path(file) for file in UNDERWAY.files()] + [self._root / location for location in UNDERWAY.folders()]
+        paths = [Path(file) for file in IN_FLIGHT_FILES.files()] + [
+            self._root / location for location in IN_FLIGHT_FILES.folders()
+        ]
         for path in paths:
             # Gone meanwhile: nobody's concern.
             with contextlib.suppress(OSError):

@@ -30,7 +30,7 @@ from engine.catalog.model.objects import DataFile, Storage, TableColumn
 from engine.common.os_errors import kind_of
 from engine.storage import disk
 from engine.storage.durable import sync
-from engine.storage.in_flight_files import UNDERWAY
+from engine.storage.in_flight_files import IN_FLIGHT_FILES
 from engine.storage.staging_area import SEE_THE_SAME_FOLDER
 from engine.storage.statistics import FileStatistics
 from engine.storage.types import file_schema, to_files, without_statistics
@@ -165,7 +165,7 @@ class _File:
         self._kept_rows = self.kept_bytes = 0
         self._sort_by = storage.sort_by
         self._size = 0
-        UNDERWAY.write(self)
+        IN_FLIGHT_FILES.write(self)
         self._sink = disk.current().create(path)
         try:
             self._writer = pq.ParquetWriter(
@@ -205,7 +205,7 @@ class _File:
     def described(self, folder: Path) -> DataFile:
         path = self.path.relative_to(folder).as_posix()
         file = DataFile(path, self._size, self._statistics.rows, self._partition, self._statistics.json())
-        UNDERWAY.stage(self.path, file)
+        IN_FLIGHT_FILES.stage(self.path, file)
         return file
 
     def discard(self) -> None:

@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import Final
 
 from engine.catalog.model.objects import DataFile, Storage, Table, TableColumn
-from engine.common.weighted_lru_cache import Remembered
+from engine.common.weighted_lru_cache import WeightedLruCache
 from engine.storage import delta, disk
-from engine.storage.in_flight_files import UNDERWAY
+from engine.storage.in_flight_files import IN_FLIGHT_FILES
 from engine.storage.staging import require_partition
 from engine.storage.types import file_schema
 from wire.dataclass import dataclass
@@ -31,7 +31,7 @@ DROPPED_SECONDS: Final = 3600
 #: A version is hashed into so many bytes: engines keep it in signed 64 bits.
 _DIGEST_BYTES: Final = 7
 #: By folder and the table's version; half a million paths together.
-_FILES: Final[Remembered[tuple[str, int], tuple[str, ...]]] = Remembered(
+_FILES: Final[WeightedLruCache[tuple[str, int], tuple[str, ...]]] = WeightedLruCache(
     512, 1 << 19, lambda _, files: 1 + len(files), family=lambda key: key[0], each=8
 )
 
@@ -82,7 +82,7 @@ def create(
         if column.file_column in partition_by:
             require_partition(column, schema.field(column.file_column).type)
     storage = Storage(uuid.uuid4().hex, 0, partition_by=tuple(partition_by), sort_by=tuple(sort_by))
-    with UNDERWAY.found(storage.location):
+    with IN_FLIGHT_FILES.found(storage.location):
         delta.create(folder(root, storage), columns, partition_by)
     return storage
 

@@ -18,7 +18,7 @@ from engine.contracts.memory_share import MemoryShare, writer_bytes
 from engine.plan_ir.logical import Mutate
 from engine.plan_ir.part_form import PartForm
 from engine.storage.durable import sync
-from engine.storage.in_flight_files import UNDERWAY
+from engine.storage.in_flight_files import IN_FLIGHT_FILES
 from engine.storage.staging import FILE_BYTES, KEPT_BYTES, TableWriter, file_name
 from wire.copy.json_lines import JsonLines
 from wire.copy.writer import RowWriter
@@ -107,7 +107,7 @@ class _Part:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.size = self._count = 0
-        UNDERWAY.write(self)
+        IN_FLIGHT_FILES.write(self)
         self._sink = path.open("xb")
 
     def write(self, encoded: memoryview, rows: int) -> None:
@@ -120,7 +120,7 @@ class _Part:
 
     def described(self) -> DataFile:
         file = DataFile(self.path.name, self.size, self._count)
-        UNDERWAY.stage(self.path, file)
+        IN_FLIGHT_FILES.stage(self.path, file)
         return file
 
     def discard(self) -> None:

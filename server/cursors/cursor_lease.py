@@ -21,7 +21,7 @@ from wire.errors import ObjectInUse, QueryCanceled, SqlError
 T = TypeVar("T")
 
 
-class Visits:
+class CursorLeases:
     """See the module's docstring. All methods are called on the loop's thread.
 
     welcome: whether the session waits for its client between two commands; the session says so.

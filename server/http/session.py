@@ -24,7 +24,7 @@ from engine.statements.copy.copy_to import CopyToExecution
 from engine.statements.copy.folder_target import CopiedFolder
 from server.auth.gate import Visitor
 from server.cursors.cursor import rows_within
-from server.cursors.cursor_lease import Visits
+from server.cursors.cursor_lease import CursorLeases
 from server.cursors.portal import Portal
 from server.cursors.remote_cursors import Asker
 from server.http.requests import Asked, understand
@@ -75,7 +75,7 @@ class Session(core.Session):
         self, host: Host, bounds: Bounds, visitor: Visitor, settings: Mapping[str, str], peer: tuple[str, int] | None
     ) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
-        self.visits = Visits()
+        self.visits = CursorLeases()
         self.user = visitor.beginning.user
         self._host = host
         self._bounds = bounds

@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final, Protocol
 
 from engine.contracts.sessions import Activity, QueryState
-from server.cursors.cursor_lease import Visits
+from server.cursors.cursor_lease import CursorLeases
 from server.cursors.remote_cursors import Asking, Nobody
 from server.pgwire.notifications import Said
 from wire.errors import AdminShutdown, QueryCanceled, SqlError
@@ -69,7 +69,7 @@ class Interruptible(Protocol):
     def notifications_waiting(self) -> float: ...
 
     @property
-    def visits(self) -> Visits:
+    def visits(self) -> CursorLeases:
         """Where others do something with its cursors."""
         ...
 

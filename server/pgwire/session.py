@@ -25,7 +25,7 @@ from engine.contracts.sessions import Activity, QueryState, SessionFactory
 from server.auth.gate import Gate, Visitor
 from server.auth.login_attempts import TooManyFailedLogins
 from server.cluster.lite import LiteDoor, Relay
-from server.cursors.cursor_lease import Visits
+from server.cursors.cursor_lease import CursorLeases
 from server.cursors.remote_cursors import Asker
 from server.log_text import tabbed
 from server.pgwire import extended_query, pipelined_rows
@@ -149,7 +149,7 @@ class Session:
         self._draining: FatalError | None = None
         self._gone = False
         self._relaying = False
-        self.visits = Visits()
+        self.visits = CursorLeases()
         #: Whether its client is one too many.
         self.crowded = False
         #: Whether its client has been asked who it is and has not proved it.

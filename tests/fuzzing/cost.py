@@ -25,7 +25,7 @@ from typing import Final
 import duckdb
 
 from engine.common.depth import bounded
-from engine.common.error_codec import told_error
+from engine.common.error_codec import error_from_text
 from engine.executors.local import errors as local_errors
 from engine.executors.spark import errors as spark_errors
 from engine.planner.optimizer.selectivity import like_matches
@@ -208,7 +208,7 @@ PLACES: Final[Mapping[str, Place]] = {
     "a time zone's name": find_zone,
     "an encoding's name": plain_name,
     "masking": names_password,
-    "a told error": told_error,
+    "a told error": error_from_text,
     "strings of a JSON document": _after('"\\u0041', require_text),
     **{f"an error of DuckDB, {prefix!r}": _after(prefix, _local_error) for prefix in _ERRORS},
     **{f"errors of DuckDB, {word!r}": _repeated(word, _local_error) for word in _ERRORS},

@@ -162,7 +162,7 @@ def _topology(links: dict[str, str]) -> Topology:
 def _explained(case: Case, folder: Path) -> str:
     catalog = _RfcCatalog(folder)
     bound = rewrite_plan(bind(case.sql, catalog).plan, _by_age)
-    assert isinstance(bound, logical.Final)
+    assert isinstance(bound, logical.Root)
     plan = optimise(bound)
     setting = Setting(("a", "b", "c", "gw"), "gw", catalog.pinned, mirror_limit=case.mirror_limit)
     _, reason = should_distribute(plan, "auto", setting)

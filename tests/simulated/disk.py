@@ -31,7 +31,7 @@ from collections.abc import Callable, Hashable, Sequence
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
-from engine.common.weighted_lru_cache import Remembered
+from engine.common.weighted_lru_cache import WeightedLruCache
 from engine.storage.disk import Disk
 from simulated.stage import Stage
 
@@ -41,7 +41,7 @@ _SECTOR: Final = 512
 _FAILS: Final = 0.3
 _ERRORS: Final = (errno.ENOSPC, errno.ENOSPC, errno.EIO)
 #: What libraries have read of logs, by a digest of their files. delta-rs took a quarter of a run to read the same files again.
-_READ: Final[Remembered[Hashable, Any]] = Remembered(256)
+_READ: Final[WeightedLruCache[Hashable, Any]] = WeightedLruCache(256)
 
 
 class SimulatedDisk(Disk):

@@ -24,7 +24,7 @@ from engine.contracts.mesh import AloneMesh, MemberInfo, Mesh
 from engine.executors.local.database import LocalDatabase
 from engine.lakes.infer import infer_columns
 from engine.pg_catalog.fixed_catalog import FixedCatalog
-from engine.plan_ir.logical import Final as Plan
+from engine.plan_ir.logical import Root as Plan
 from engine.plan_ir.spec import SharedSpec
 from engine.plan_ir.topology import Topology
 from engine.planner.codegen import Bindings, to_sql

@@ -16,7 +16,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from engine.catalog.model.objects import SystemTable, Table
-from engine.common.weighted_lru_cache import Remembered
+from engine.common.weighted_lru_cache import WeightedLruCache
 from engine.contracts.executor import BatchStream
 from engine.executors.local.database import LocalCursor, LocalDatabase
 
@@ -58,7 +58,7 @@ class RememberedAnswers:
 
     def __init__(self, database: LocalDatabase) -> None:
         self._database = database
-        self._answers: Remembered[Hashable, _Batches] = Remembered(
+        self._answers: WeightedLruCache[Hashable, _Batches] = WeightedLruCache(
             _ANSWERS, _ANSWER_BYTES, lambda _, batches: sum(batch.nbytes for batch in batches)
         )
 
@@ -75,7 +75,7 @@ class RememberedAnswers:
 class RememberingCursor:
     """A `LocalCursor`. Inputs are passed to DuckDB only where it has to compute. Results over stored inputs are not cached."""
 
-    def __init__(self, cursor: LocalCursor, answers: Remembered[Hashable, _Batches]) -> None:
+    def __init__(self, cursor: LocalCursor, answers: WeightedLruCache[Hashable, _Batches]) -> None:
         self.cursor = cursor
         self._answers = answers
         self._inputs: dict[str, pa.Table] = {}

@@ -18,7 +18,7 @@ import zlib
 from collections.abc import Callable
 from random import Random
 
-from engine.storage.in_flight_files import UNDERWAY, Underway
+from engine.storage.in_flight_files import IN_FLIGHT_FILES, InFlightFiles
 
 
 class Died(BaseException):
@@ -31,7 +31,7 @@ class Process:
     def __init__(self, name: str) -> None:
         self.name = name
         self.alive = True
-        self.underway = Underway()
+        self.underway = InFlightFiles()
 
 
 class Actor:
@@ -137,12 +137,12 @@ class Stage:
 
     def within(self, process: Process, call: Callable[[], object]) -> None:
         """Run a call with what that process keeps in memory."""
-        before = dict(vars(UNDERWAY))
-        vars(UNDERWAY).update(vars(process.underway))
+        before = dict(vars(IN_FLIGHT_FILES))
+        vars(IN_FLIGHT_FILES).update(vars(process.underway))
         try:
             call()
         finally:
-            vars(UNDERWAY).update(before)
+            vars(IN_FLIGHT_FILES).update(before)
 
     def note(self, *words: object) -> None:
         """Something that a reader of the trace, and a comparison of two runs, should see: no name that the clock or chance made."""

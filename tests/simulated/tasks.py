@@ -24,7 +24,7 @@ import sqlglot
 from sqlglot import exp
 
 from engine.catalog.model.objects import Table
-from engine.common.wake_signal import Bell
+from engine.common.wake_signal import WakeSignal
 from engine.contracts.executor import EngineName, ExecutionContext
 from engine.contracts.memory_share import MemoryShare
 from engine.exchange.partition_streams import Sent
@@ -240,7 +240,7 @@ class _TaskStream(asyncio.Protocol):
         self._transport: Any = None
         self._denied = ""
         self._gone = False
-        self._bell = Bell()
+        self._bell = WakeSignal()
 
     async def open(self) -> None:
         for pause in _RETRY_SECONDS:

@@ -24,7 +24,7 @@ from engine.lakes.foreign_files import refresh
 from engine.statements.dml.collector import keep
 from engine.storage import tables
 from engine.storage.claims import is_claimed
-from engine.storage.in_flight_files import UNDERWAY
+from engine.storage.in_flight_files import IN_FLIGHT_FILES
 from engine.storage.staging import TableWriter
 from engine.storage.staging_area import StagingArea, new_name
 from simulated.disk import SimulatedDisk
@@ -252,7 +252,7 @@ class Writers:
         """Write files in a staging area, as other processes do for a statement, and keep them."""
         area = StagingArea(Path(table.path), new_name())
         area.make()
-        UNDERWAY.watch(area)
+        IN_FLIGHT_FILES.watch(area)
         files = self._staged(table, area.path)
         keep(area, table, files)
         return files

@@ -19,7 +19,7 @@ from engine.config import SparkConfig
 from engine.contracts.executor import ExecutionContext, QueryId
 from engine.executors.spark.executor import SparkExecutor
 from engine.plan_ir.expr import Const
-from engine.plan_ir.logical import Final, Values
+from engine.plan_ir.logical import Root, Values
 from engine.planner.codegen import Bindings, compile_plan
 from engine.statements.maintenance.analyze_statistics import Meant, counting, sampling, statistics
 
@@ -82,7 +82,7 @@ async def test_literals(spark: SparkExecutor) -> None:
         assert column[0].equals(pa.scalar(value, column.type)), (typ, value)
 
 
-async def _answer(plan: Final, spark: SparkExecutor) -> pa.Table:
+async def _answer(plan: Root, spark: SparkExecutor) -> pa.Table:
     compiled = compile_plan(plan, "spark", Bindings())
     stream = await spark.open(replace(compiled, small=True), ExecutionContext(QueryId("m1", 3)))
     batches = []

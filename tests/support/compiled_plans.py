@@ -43,13 +43,13 @@ from engine.plan_ir.logical import (
     CteReader,
     DistinctOn,
     Evaluator,
-    Final,
     FunctionScan,
     Join,
     JoinKind,
     Limit,
     Node,
     ProjectSet,
+    Root,
     SetOperation,
     Sort,
     TableReader,
@@ -430,7 +430,7 @@ def array_subquery(d: Data) -> Node:
 def group_by_order_by(d: Data) -> Node:
     nations = d.nations()
     grouped = d.grouped(nations, (nations.columns[2],), agg(COUNT), agg(SUM, ref(nations.columns[0])))
-    return Final(grouped.columns, grouped, (key(grouped.columns[0]),))
+    return Root(grouped.columns, grouped, (key(grouped.columns[0]),))
 
 
 @case([(0, 4)])
@@ -519,7 +519,7 @@ def distinct_on(d: Data) -> Node:
     join, c = d.nations_of_regions()
     rows = DistinctOn(c, join, (c[4],), (key(c[4]), key(c[0])))
     emitted = d.emit(rows, ref(c[4]), ref(c[0]))
-    return Final(emitted.columns, emitted, (key(emitted.columns[0]),))
+    return Root(emitted.columns, emitted, (key(emitted.columns[0]),))
 
 
 # -- windows --------------------------------------------------------------------------------------------------------
@@ -615,13 +615,13 @@ def order_survives_an_evaluator_above_a_limit(d: Data) -> Node:
 def sort_by_what_is_not_shown(d: Data) -> Node:
     values = d.values(["a", 3], ["A", 2], ["B", 1])
     ordered = Sort(values.columns, values, (key(values.columns[1]),))
-    return Final(values.columns[:1], ordered, (key(values.columns[1]),))
+    return Root(values.columns[:1], ordered, (key(values.columns[1]),))
 
 
 @case([("A",), ("B",), ("a",), (None,)], ordered=True)
 def text_sorts_by_bytes(d: Data) -> Node:
     values = d.values(["a"], [None], ["B"], ["A"], types=[TEXT])
-    return Final(values.columns, values, (key(values.columns[0]),))
+    return Root(values.columns, values, (key(values.columns[0]),))
 
 
 # -- sets, functions in FROM ----------------------------------------------------------------------------------------
@@ -704,7 +704,7 @@ def sets_over_rows_in_order(d: Data) -> Node:
     sets = ProjectSet(
         (numbers, passed), Sort((key_,), in_order, (key(key_),)), (call(SERIES, const(1), const(2)), ref(key_))
     )
-    return Final((numbers, passed), sets, (key(passed),))
+    return Root((numbers, passed), sets, (key(passed),))
 
 
 # -- common table expressions ---------------------------------------------------------------------------------------

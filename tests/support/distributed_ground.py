@@ -14,7 +14,7 @@ from engine.executors.local.database import LocalDatabase
 from engine.executors.local.errors import translate
 from engine.lakes.infer import infer_columns
 from engine.pg_catalog.fixed_catalog import FixedCatalog
-from engine.plan_ir.logical import Final
+from engine.plan_ir.logical import Root
 from engine.plan_ir.physical import Fragment, Instance, PhysicalPlan
 from engine.planner.codegen import Bindings
 from engine.planner.distribute import Setting, distribute
@@ -43,7 +43,7 @@ class Layout:
     members: tuple[str, ...] = MEMBERS
     gather_limit: int = 0
 
-    def plan(self, text: str) -> Final:
+    def plan(self, text: str) -> Root:
         """The optimised plan of one query. Raises SqlError."""
         (query,) = parse(text)
         assert isinstance(query, Query)
@@ -63,12 +63,12 @@ def table(name: str, files: Sequence[str], file_format: FileFormat = "parquet", 
     return Table(20_000 + sum(map(ord, name)), "public", name, columns, file_format, files[0], tuple(files), 1, options)
 
 
-def on_one(plan: Final) -> PhysicalPlan:
+def on_one(plan: Root) -> PhysicalPlan:
     """The plan as one fragment, from whole tables."""
     return PhysicalPlan("a", (Fragment(1, plan, (Instance("a"),)),), (), "")
 
 
-def answer(plan: PhysicalPlan, final: Final, database: LocalDatabase, parameters: Sequence[Any] = ()) -> Answer:
+def answer(plan: PhysicalPlan, final: Root, database: LocalDatabase, parameters: Sequence[Any] = ()) -> Answer:
     """What comes of it: an SQLSTATE, or rows as text."""
     bindings = Bindings(dict(enumerate(parameters, 1)), CONTEXT)
     try:

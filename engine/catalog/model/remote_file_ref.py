@@ -21,7 +21,7 @@ _PREFIX: Final = "/dev/null/"
 
 
 @dataclass(frozen=True, slots=True)
-class StandIn:
+class RemoteFileRef:
     """path: as the topology says it: relative ones begin at the holder's data directory."""
 
     member: str
@@ -32,9 +32,9 @@ class StandIn:
         return f"{_PREFIX}{self.member}/{self.format}/{self.path}"
 
 
-def stand_in(file: str) -> StandIn | None:
+def remote_file_ref(file: str) -> RemoteFileRef | None:
     """What a file's name stands for; None for the name of an ordinary file."""
     if not file.startswith(_PREFIX):
         return None
     member, file_format, path = [*file.removeprefix(_PREFIX).split("/", 2), "", ""][:3]
-    return StandIn(member, cast("FileFormat", file_format), path)
+    return RemoteFileRef(member, cast("FileFormat", file_format), path)

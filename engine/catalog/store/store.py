@@ -42,7 +42,7 @@ from engine.catalog.store.rows import Decision
 from engine.catalog.store.sweep import Strays, Swept, Vacuum, folders_with_rows
 from engine.common.supervised import Background
 from engine.storage.delta import Published
-from engine.storage.in_flight_files import UNDERWAY, Keeper
+from engine.storage.in_flight_files import IN_FLIGHT_FILES, Keeper
 from wire.errors import DataCorrupted, DuplicateTable, SqlError
 
 #: What a location in PostgreSQL begins with.
@@ -253,7 +253,9 @@ class CatalogStore:
         committed = self._database.commit(self.snapshot, lasting)
         self._show(committed)
         data = [change for change in lasting if isinstance(change, DataChange)]
-        UNDERWAY.named(self.tables / change.location / file.path for change in data for file in change.files.added)
+        IN_FLIGHT_FILES.named(
+            self.tables / change.location / file.path for change in data for file in change.files.added
+        )
         self._publisher.wake()
         if self.watch is not None and data:
             self.watch(Counter(change.location for change in data for _ in change.files.added))

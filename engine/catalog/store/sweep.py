@@ -40,7 +40,7 @@ from engine.catalog.model.objects import Table
 from engine.catalog.store.publication import readable_version
 from engine.storage import delta, disk, tables
 from engine.storage.claims import is_held
-from engine.storage.in_flight_files import UNDERWAY
+from engine.storage.in_flight_files import IN_FLIGHT_FILES
 from wire.dataclass import dataclass
 from wire.errors import DataCorrupted, IoError
 
@@ -111,7 +111,7 @@ class Vacuum:
         there = [path for path in _folders(self._root) if _is_old(path, self._before)]
         _, snapshot = self._state()
         dropped = frozenset(self._database.dropped(_EVER))
-        known = frozenset(_by_location(snapshot)) | dropped | UNDERWAY.folders()
+        known = frozenset(_by_location(snapshot)) | dropped | IN_FLIGHT_FILES.folders()
         strange = [path for path in there if path.name not in known]
         kept = [path.name for path in strange if _has_decisions(path)]
         for path in strange:
@@ -132,7 +132,7 @@ class Vacuum:
         left = len(named)
         named |= {file.path for made in decisions if made.location == location for file in made.files.added}
         named |= set(_taken_away(folder, self._before))
-        underway = UNDERWAY.files()
+        underway = IN_FLIGHT_FILES.files()
         dead = [file for file in found if file.path not in named and str(folder / file.path) not in underway]
         for file in dead:
             _unlink(folder / file.path)
@@ -202,7 +202,7 @@ def _old_files(folder: Path, before: float) -> Iterator[Found]:
 
 def _old_areas(folder: Path, before: float) -> Iterator[Path]:
     """The folders of statements that are over: those of others are touched."""
-    underway = UNDERWAY.files()
+    underway = IN_FLIGHT_FILES.files()
     for path in folder.glob("_staging-*"):
         status = _status(path)
         if status is not None and status.st_mtime < before and str(path) not in underway:

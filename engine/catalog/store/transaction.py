@@ -46,7 +46,7 @@ from engine.catalog.store.store import CatalogStore
 from engine.sql.parser.nodes.statements import OnCommit
 from engine.storage import tables
 from engine.storage.claims import Claim
-from engine.storage.in_flight_files import UNDERWAY
+from engine.storage.in_flight_files import IN_FLIGHT_FILES
 from engine.storage.kept_rows import KeptRows, kept_size
 from engine.storage.tables import FileChange
 from wire.errors import InternalError, IoError, SqlError, StatementCompletionUnknown
@@ -95,7 +95,7 @@ class SessionCatalog:
         #: What becomes of temporary tables at each commit, by OID; those that are gone do not count.
         self._at_commit: dict[int, OnCommit] = {}
         self._begun: dict[Key, StoredRelation] | None = None
-        UNDERWAY.join(self)
+        IN_FLIGHT_FILES.join(self)
 
     @property
     def in_transaction(self) -> bool:

@@ -16,7 +16,7 @@ from typing import Final
 
 import duckdb
 
-from engine.common.error_codec import told_error
+from engine.common.error_codec import error_from_text
 from engine.common.sql_type import MAX_PRECISION
 from wire.errors import (
     CardinalityViolation,
@@ -192,7 +192,7 @@ def translate(error: Exception, statement: str = "") -> SqlError:
     if isinstance(error, (duckdb.OutOfMemoryException, MemoryError)):
         return OutOfMemory("out of memory", detail="The local engine's memory limit is reached.")
     text = str(error)
-    if (told := told_error(text)) is not None:
+    if (told := error_from_text(text)) is not None:
         return told
     for pattern, make in _ROWS:
         found = pattern.search(text)

@@ -48,7 +48,7 @@ from engine.catalog.model.objects import SystemTable, Table
 from engine.common.fragment_pool import FragmentPool
 from engine.common.pool_calls import Pool
 from engine.common.shielded import closed_in_turn, shielded, stopped, together, wait_out
-from engine.common.weighted_lru_cache import Remembered
+from engine.common.weighted_lru_cache import WeightedLruCache
 from engine.config import EngineConfig
 from engine.contracts.executor import CompiledFragment, EngineName, ExecutionContext
 from engine.contracts.memory_share import MemoryShare
@@ -143,7 +143,7 @@ class LocalExecutor:
         self._streams: set[LocalStream] = set()
         self._turns = asyncio.Semaphore(1)
         # By identity: what is kept keeps its fragment, so that no other can be in its place.
-        self._printed: Remembered[int, tuple[CompiledFragment, PrintedStatement]] = Remembered(
+        self._printed: WeightedLruCache[int, tuple[CompiledFragment, PrintedStatement]] = WeightedLruCache(
             _TEXTS, TEXTS_ROOM, lambda _, kept: kept[1].length
         )
 

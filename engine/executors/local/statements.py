@@ -12,7 +12,7 @@ from typing import Final
 import sqlglot
 from sqlglot import exp
 
-from engine.common.weighted_lru_cache import Remembered
+from engine.common.weighted_lru_cache import WeightedLruCache
 from engine.planner.codegen.files import FOLDERS_NAME
 from engine.sql.trees.dialects import to_sql
 from engine.sql.trees.engine_dialects import DIALECTS
@@ -46,7 +46,9 @@ class _Statement:
     is_scan: bool
 
 
-_STATEMENTS: Final[Remembered[str, _Statement | None]] = Remembered(_TEXTS, TEXTS_ROOM, lambda text, _: len(text))
+_STATEMENTS: Final[WeightedLruCache[str, _Statement | None]] = WeightedLruCache(
+    _TEXTS, TEXTS_ROOM, lambda text, _: len(text)
+)
 
 
 def readers_of(text: str) -> tuple[Reader, ...] | None:

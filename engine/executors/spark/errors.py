@@ -14,7 +14,7 @@ import traceback
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
-from engine.common.error_codec import told_error
+from engine.common.error_codec import error_from_text
 from engine.common.sql_type import MAX_PRECISION
 from wire.errors import (
     ArraySubscriptError,
@@ -174,7 +174,7 @@ def translate(error: BaseException) -> SqlError:
 
 def translate_text(text: str) -> SqlError | None:
     """The SqlError that an error's text stands for, or None if it says nothing a client could use."""
-    told = told_error(text)
+    told = error_from_text(text)
     if told is not None:
         return told
     raised = _RAISED.search(text)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Final as Constant
+from typing import Final
 
 from sqlglot import exp
 
 from engine.catalog.model.objects import SystemTable, Table
 from engine.contracts.executor import CompiledFragment, EngineName, OutputColumn
 from engine.plan_ir.expr import Const, Expr, ParamRef
-from engine.plan_ir.logical import Aggregator, Evaluator, Final, Limit, Node, Sort, TableReader, Values, With
+from engine.plan_ir.logical import Aggregator, Evaluator, Limit, Node, Root, Sort, TableReader, Values, With
 from engine.plan_ir.rewrite import walk_all
 from engine.planner.codegen.grand_totals import with_grand_totals
 from engine.planner.codegen.interruptible import watched_inputs
@@ -19,7 +19,7 @@ from engine.planner.optimizer.ordering import asks_for_order
 from engine.sql.trees.build import QueryTree
 
 #: Up to this many rows a result is small whatever its columns hold.
-SMALL_ROWS: Constant = 2000
+SMALL_ROWS: Final = 2000
 
 
 def compile_plan(plan: Node, engine: EngineName, bindings: Bindings) -> CompiledFragment:
@@ -72,7 +72,7 @@ def is_small(node: Node, bindings: Bindings) -> bool:
             return len(node.rows) <= SMALL_ROWS
         case With():
             return is_small(node.body, bindings)
-        case Evaluator() | Sort() | Final():
+        case Evaluator() | Sort() | Root():
             return is_small(node.input, bindings)
         case _:
             return False

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from engine.plan_ir.logical import Final, Limit, Ordering
+from engine.plan_ir.logical import Limit, Ordering, Root
 from engine.planner.codegen.block import Block, Stage, is_cheap
 from engine.planner.optimizer.ordering import is_read_in_order, ordering_of, satisfies
 from engine.sql.trees.build import ordered
@@ -30,7 +30,7 @@ def sorted_block(block: Block, keys: Ordering) -> Block:
     return block
 
 
-def in_order(node: Final | Limit, block: Block) -> Block:
+def in_order(node: Root | Limit, block: Block) -> Block:
     """The input of `node`, in the order that it requires. A block that is so already keeps its order, which may tell apart rows
     that are alike in the required one, as those of one set are (`engine.planner.codegen.sources.project_set`)."""
     if is_read_in_order(node.input, node.requirement):

@@ -16,12 +16,12 @@ from engine.plan_ir.logical import (
     CteReader,
     DistinctOn,
     Evaluator,
-    Final,
     FunctionScan,
     Join,
     Limit,
     Node,
     ProjectSet,
+    Root,
     SetOperation,
     Sort,
     TableReader,
@@ -88,7 +88,7 @@ def _relation(node: Node, scope: Scope) -> Block:
             return sorted_block(relation(node.input, scope), node.keys)
         case Limit():
             return _only(limits.limit(node, relation(node.input, scope)), node.columns)
-        case Final():
+        case Root():
             return _only(in_order(node, relation(node.input, scope)), node.columns)
         case _:
             raise AssertionError(f"{type(node).__name__} is no node of the logical plan")

@@ -58,7 +58,7 @@ def should_distribute(plan: Node, wish: Distribution, setting: Setting) -> Decis
 
 
 def distribute(
-    plan: logical.Final, setting: Setting, reason: str = "", change: StagedChange | None = None
+    plan: logical.Root, setting: Setting, reason: str = "", change: StagedChange | None = None
 ) -> PhysicalPlan:
     """The physical plan. reason: why it is distributed, in words (`should_distribute`). change: the plan's rows are to be
     written; by those who make them where that is possible (`PhysicalPlan.mutates`), else they arrive at the root.
@@ -74,7 +74,7 @@ def distribute(
     try:
         _check_tables(plan)
         ordered = order_joins(plan, assembly)
-        assert isinstance(ordered, logical.Final)
+        assert isinstance(ordered, logical.Root)
         fragments, edges = assembly.finish(root(ordered, assembly, change))
     except NotDistributable as obstacle:
         if elsewhere:
@@ -85,9 +85,7 @@ def distribute(
     return PhysicalPlan(setting.initiator, fragments, edges, reason)
 
 
-def _over_sparks(
-    plan: logical.Final, setting: Setting, reason: str, change: StagedChange | None
-) -> PhysicalPlan | None:
+def _over_sparks(plan: logical.Root, setting: Setting, reason: str, change: StagedChange | None) -> PhysicalPlan | None:
     """A change whose rows the members' Sparks make and write, each of its own files, with nothing to exchange; None for another."""
     if change is None or not change.sparks or len(setting.members) < 2 or any(map(_is_scanned, walk_all(plan))):
         return None
@@ -106,7 +104,7 @@ def _is_scanned(node: Node) -> bool:
     return isinstance(node, TableReader) and isinstance(node.table, Table) and is_scanned(node)
 
 
-def _one_fragment(plan: logical.Final, setting: Setting, reason: str) -> PhysicalPlan:
+def _one_fragment(plan: logical.Root, setting: Setting, reason: str) -> PhysicalPlan:
     fragment = Fragment(1, plan, (Instance(setting.initiator),), engine=setting.engine, reason=reason)
     return PhysicalPlan(setting.initiator, (fragment,), (), f"not distributed: {reason}")
 

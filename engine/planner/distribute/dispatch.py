@@ -21,8 +21,7 @@ import zlib
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 from itertools import count
-from typing import Any, Literal
-from typing import Final as Constant
+from typing import Any, Final, Literal
 
 import msgspec
 import pyarrow as pa
@@ -34,7 +33,7 @@ from engine.common.sql_type import SqlType
 from engine.contracts.memory_share import MemoryShare
 from engine.contracts.output_cast import carrier_of
 from engine.plan_ir.expr import AggregateCall, Call, Column, ColumnRef, Expr, ParamRef
-from engine.plan_ir.logical import Evaluator, Final, Limit, Node, Ordering, Sort, TableReader
+from engine.plan_ir.logical import Evaluator, Limit, Node, Ordering, Root, Sort, TableReader
 from engine.plan_ir.mutation_spec import mutation_spec
 from engine.plan_ir.physical import (
     Edge,
@@ -76,8 +75,8 @@ from wire.dataclass import dataclass
 from wire.types import pg_types as t
 from wire.types.user_types import type_told
 
-SORT_KEY: Constant = "sort_key"
-BUCKET: Constant = "bucket"
+SORT_KEY: Final = "sort_key"
+BUCKET: Final = "bucket"
 
 
 def specs(
@@ -132,13 +131,13 @@ def _edge(plan: PhysicalPlan, edge: Edge) -> EdgeSpec:
     )
 
 
-_ROUTERS: Constant[Mapping[type, Literal["single", "mirror", "hash", "range"]]] = {
+_ROUTERS: Final[Mapping[type, Literal["single", "mirror", "hash", "range"]]] = {
     SingleRouter: "single",
     MirrorRouter: "mirror",
     HashRouter: "hash",
     RangeRouter: "range",
 }
-_SYNCHRONIZERS: Constant[Mapping[type, Literal["ordered", "sequential"]]] = {
+_SYNCHRONIZERS: Final[Mapping[type, Literal["ordered", "sequential"]]] = {
     Ordered: "ordered",
     Sequential: "sequential",
 }
@@ -261,7 +260,7 @@ def _table(table: Table) -> TableSpec:
 
 def passed_on(root: Node, parameters: Mapping[int, Any]) -> tuple[int, int] | None:
     """(rows to skip, rows to pass on or -1) of a root fragment that only passes its input on; None for another."""
-    node = root.input if isinstance(root, Final) else root
+    node = root.input if isinstance(root, Root) else root
     if isinstance(node, Receive):
         return (0, -1) if node.columns == root.columns else None
     if not (isinstance(node, Limit) and isinstance(node.input, Receive)) or node.with_ties:
@@ -348,7 +347,7 @@ def _range_number(router: RangeRouter, tree: exp.Expression, members: Sequence[s
 
 
 #: What the key is compared with, where its own type may not have the values of the table that the bounds are from.
-_BOUND_TYPES: Constant[Mapping[t.PgType, SqlType]] = dict.fromkeys((t.INT2, t.INT4), st.of(t.INT8))
+_BOUND_TYPES: Final[Mapping[t.PgType, SqlType]] = dict.fromkeys((t.INT2, t.INT4), st.of(t.INT8))
 
 
 def _hash_form(tree: exp.Expression, typ: SqlType) -> exp.Expression:

@@ -16,7 +16,7 @@ Spark reads, that which its tasks cannot write each for itself.
 from __future__ import annotations
 
 from engine.common import sql_type as st
-from engine.plan_ir.logical import Evaluator, Final
+from engine.plan_ir.logical import Evaluator, Root
 from engine.plan_ir.physical import Mutation, SingleRouter, StagedChange
 from engine.planner.distribute.assembly import Assembly, references_to
 from engine.planner.distribute.flow import Flow
@@ -38,4 +38,4 @@ def collected(flow: Flow, change: StagedChange, assembly: Assembly) -> Flow:
     intents = tuple(assembly.column(st.of(typ), name) for name, typ in named)
     told = Flow(Mutation(intents, node, change), flow.instances, flow.inputs, size=flow.size)
     moved = assembly.exchange(told, SingleRouter(), assembly.here())
-    return Flow(Final(intents, moved.node), moved.instances, moved.inputs, size=moved.size)
+    return Flow(Root(intents, moved.node), moved.instances, moved.inputs, size=moved.size)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from engine.plan_ir.logical import Final, Limit
+from engine.plan_ir.logical import Limit, Root
 from engine.plan_ir.physical import Ordered, Sequential, SingleRouter, StagedChange, Synchronizer, Unsynchronized
 from engine.planner.distribute.assembly import Assembly
 from engine.planner.distribute.flow import Flow
@@ -17,7 +17,7 @@ from engine.planner.distribute.mutations import collected, may_mutate
 from engine.planner.distribute.orderings import bound
 
 
-def root(node: Final, assembly: Assembly, change: StagedChange | None = None) -> Flow:
+def root(node: Root, assembly: Assembly, change: StagedChange | None = None) -> Flow:
     """The root's flow. change: what becomes of the rows, if those who make them may write them."""
     below = assembly.unfinished_flow(node.input)
     if change is not None and may_mutate(below, change, assembly):
@@ -33,7 +33,7 @@ def root(node: Final, assembly: Assembly, change: StagedChange | None = None) ->
     passed = moved.node
     if below.limit is not None:
         passed = Limit(node.columns, passed, below.limit.count, below.limit.offset, below.limit.requirement)
-    return replace(moved, node=Final(node.columns, passed, node.requirement))
+    return replace(moved, node=Root(node.columns, passed, node.requirement))
 
 
 def _may_pass_on(flow: Flow, assembly: Assembly) -> bool:

@@ -143,7 +143,7 @@ class _Segments(Generic[T]):
 
 def _our_parts(node: Node) -> tuple[Sequence[Node], Sequence[Node]]:
     parts = [node]
-    while isinstance(parts[-1], (Evaluator, logical.Final)) and not any(subplans(parts[-1])):
+    while isinstance(parts[-1], (Evaluator, logical.Root)) and not any(subplans(parts[-1])):
         parts += parts[-1].inputs()
     return parts, parts[-1].inputs()
 

@@ -21,13 +21,13 @@ from engine.plan_ir.logical import (
     CteReader,
     DistinctOn,
     Evaluator,
-    Final,
     FunctionScan,
     Join,
     Limit,
     Mutate,
     Node,
     ProjectSet,
+    Root,
     SetOperation,
     Sort,
     TableReader,
@@ -119,7 +119,7 @@ _NAMES: dict[type[Node], str] = {
     Limit: "LIMIT",
     With: "WITH",
     CteReader: "CTE READER",
-    Final: "FINAL",
+    Root: "FINAL",
     Receive: "RECEIVE",
     Mutate: "MUTATE",
     Mutation: "MUTATE",
@@ -167,7 +167,7 @@ def _properties(node: Node) -> Iterator[tuple[str, str | int]]:
             yield from _requirement(node)
         case CteReader():
             yield "CTE", node.name
-        case Final():
+        case Root():
             yield "Columns", ", ".join(map(describe.column, node.columns))
             yield from _requirement(node)
         case Receive():
@@ -223,7 +223,7 @@ def _grouping(node: Aggregator) -> Iterator[tuple[str, str]]:
     yield from _filter("Filter", node.filter)
 
 
-def _requirement(node: Final | Limit) -> Iterator[tuple[str, str]]:
+def _requirement(node: Root | Limit) -> Iterator[tuple[str, str]]:
     if node.requirement:
         yield "Ordering requirement", describe.ordering(node.requirement)
     if isinstance(node, Limit) and node.with_ties:

@@ -19,9 +19,9 @@ from typing import Any
 
 import msgspec
 
-from engine.catalog.model.remote_file_ref import stand_in
+from engine.catalog.model.remote_file_ref import remote_file_ref
 from engine.contracts.profile import Operator
-from engine.plan_ir.logical import Aggregator, Final, Join, Node, TableReader
+from engine.plan_ir.logical import Aggregator, Join, Node, Root, TableReader
 from engine.plan_ir.physical import (
     Edge,
     Fragment,
@@ -129,7 +129,7 @@ class _Told(ABC):
     def _annotate(self, node: Node, described: Described) -> Described:
         described = self._told(node, described)
         match node:
-            case Final() if self._plan.mutates:
+            case Root() if self._plan.mutates:
                 return replace(described, name="INTENT-COLLECTOR")
             case Aggregator() if id(node) in self._stages:
                 return replace(described, name=f"{described.name} ({self._stages[id(node)]})")
@@ -336,7 +336,7 @@ def _keys(keys: KeyRange | None) -> str:
 
 def _size(splits: tuple[Split, ...]) -> int | None:
     """Bytes; None where one stands for files that this member does not see."""
-    if any(stand_in(split.file) is not None for split in splits):
+    if any(remote_file_ref(split.file) is not None for split in splits):
         return None
     return sum(split.size for split in splits)
 

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from engine.contracts.profile import Operator, reader_source, table_source, with_sources
-from engine.plan_ir.logical import Final, Mutate, Node, TableReader
+from engine.plan_ir.logical import Mutate, Node, Root, TableReader
 from engine.plan_ir.physical import Fragment, PhysicalPlan, Receive
 from engine.plan_ir.rewrite import walk_all
 from engine.planner.explain.actual_rows import actual_rows
@@ -30,7 +30,7 @@ def rows_of_plan(
     known = {} if operators is None else actual_rows(plan, operators)
 
     def told(node: Node, described: Described) -> Described:
-        actual = counted if isinstance(node, (Final, Mutate)) else known.get(id(node))
+        actual = counted if isinstance(node, (Root, Mutate)) else known.get(id(node))
         return _with_rows(node, described, estimator if costs else None, actual)
 
     return told

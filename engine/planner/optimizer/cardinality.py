@@ -37,6 +37,7 @@ from engine.plan_ir.logical import (
     Limit,
     Node,
     ProjectSet,
+    Root,
     SetOperation,
     Sort,
     TableReader,
@@ -44,7 +45,6 @@ from engine.plan_ir.logical import (
     Window,
     With,
 )
-from engine.plan_ir.logical import Final as FinalNode
 from engine.plan_ir.physical import Receive
 from engine.plan_ir.rewrite import walk_all
 from engine.planner.optimizer.column_bounds import Range, reader_test
@@ -133,7 +133,7 @@ class Estimator:
                 return self._set_operation(node)
             case Limit():
                 return self._limit(node)
-            case Sort(input=below) | FinalNode(input=below) | Window(input=below) | ProjectSet(input=below):
+            case Sort(input=below) | Root(input=below) | Window(input=below) | ProjectSet(input=below):
                 return _of_rows(node, self.of(below).rows, self.of(below))
             case _:
                 return self._source(node)

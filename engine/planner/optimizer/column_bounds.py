@@ -41,7 +41,7 @@ Range = tuple[Any, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class ColumnBounds:
     """What is known of a column in some rows. range: its least and greatest value or something beyond them, as `native` has
     values; None: not known. nulls: how many rows have none; None: not known."""
 
@@ -54,8 +54,8 @@ class Facts:
         return self.nulls is not None and self.nulls >= self.rows
 
 
-#: Facts of a file's column by its name; None where there are none.
-Told = Callable[[str], Facts | None]
+#: ColumnBounds of a file's column by its name; None where there are none.
+Told = Callable[[str], ColumnBounds | None]
 #: Whether rows of which these facts are told may have one that matches.
 Test = Callable[[Told], bool]
 
@@ -215,7 +215,7 @@ def _may_match(between: Range | None, column: SqlType, operator: str, value: Any
     return _MAY_MATCH[operator](*between, value)
 
 
-def may_overlap(facts: Facts | None, between: Range) -> bool:
+def may_overlap(facts: ColumnBounds | None, between: Range) -> bool:
     """Whether rows of which this is known may have one of the values of a range, of the same column in other files that the same
     writer made."""
     return facts is None or facts.range is None or (facts.range[0] <= between[1] and between[0] <= facts.range[1])

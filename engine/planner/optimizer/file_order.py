@@ -30,7 +30,7 @@ from engine.plan_ir import logical
 from engine.plan_ir.logical import Evaluator, Limit, Node, Ordering, OrderKey, Sort, TableReader
 from engine.plan_ir.physical import Fragment, Instance, PhysicalPlan, Split
 from engine.plan_ir.rewrite import map_inputs
-from engine.planner.optimizer.column_bounds import Facts, are_of
+from engine.planner.optimizer.column_bounds import ColumnBounds, are_of
 from engine.planner.optimizer.input_size import RowGroup, groups_to_read
 from engine.planner.optimizer.ordering import ordering_of, satisfies
 from wire.types import pg_types as t
@@ -41,10 +41,10 @@ _ORDERED: Final = (t.INT2, t.INT4, t.INT8, t.NUMERIC, t.TEXT, t.VARCHAR, t.DATE,
 _Guarantee = Callable[[TableReader], TableReader | None]
 
 
-def in_file_order(plan: logical.Final) -> logical.Final:
+def in_file_order(plan: logical.Root) -> logical.Root:
     """The plan as the engine in process may run it. May block on footers that were never read."""
     rebuilt = _without_sort(plan, _of_whole_table)
-    assert isinstance(rebuilt, logical.Final), "FINAL stays on top"
+    assert isinstance(rebuilt, logical.Root), "FINAL stays on top"
     return rebuilt
 
 
@@ -81,7 +81,7 @@ def _reading(instance: Instance, number: int, ordered: Mapping[int, Sequence[tup
 
 def _without_sort(node: Node, guarantee: _Guarantee) -> Node:
     match node:
-        case logical.Final() | Limit(with_ties=False) | Evaluator():
+        case logical.Root() | Limit(with_ties=False) | Evaluator():
             return map_inputs(node, lambda child: _without_sort(child, guarantee))
         case Sort():
             below = _guaranteed(node.input, guarantee)
@@ -183,7 +183,7 @@ def _certain(groups: Sequence[RowGroup], names: tuple[str, ...], typ: SqlType) -
     return 1 if 1 in steps else len(names)
 
 
-def _step(before: Facts | None, after: Facts | None, typ: SqlType) -> int | None:
+def _step(before: ColumnBounds | None, after: ColumnBounds | None, typ: SqlType) -> int | None:
     """How many keys are certain from one row group to the next: none, the first, or as many as there are (None)."""
     if before is None or after is None or before.nulls is None or after.nulls is None:
         return 0

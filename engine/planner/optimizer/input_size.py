@@ -22,12 +22,12 @@ import pyarrow.parquet as pq
 from engine.catalog.model import partitions
 from engine.catalog.model.objects import SystemTable, Table
 from engine.common.sql_type import SqlType
-from engine.common.weighted_lru_cache import Remembered
+from engine.common.weighted_lru_cache import WeightedLruCache
 from engine.lakes import stores
 from engine.lakes.file_columns import is_flat, top_level
 from engine.plan_ir.logical import Node, TableReader
 from engine.plan_ir.rewrite import walk_all
-from engine.planner.optimizer.column_bounds import Facts, Range, Test, Told, native, reader_test
+from engine.planner.optimizer.column_bounds import ColumnBounds, Range, Test, Told, native, reader_test
 from wire.dataclass import dataclass
 from wire.errors import SqlError
 
@@ -52,10 +52,10 @@ class RowGroup:
     nulls: Mapping[str, int] = field(default_factory=dict)
     sorted_by: tuple[str, ...] = ()
 
-    def facts(self, name: str) -> Facts | None:
+    def facts(self, name: str) -> ColumnBounds | None:
         """What the footer says of a column."""
         known = self.columns.get(name)
-        return None if known is None else Facts(self.end - self.first, self.nulls.get(name), known[1])
+        return None if known is None else ColumnBounds(self.end - self.first, self.nulls.get(name), known[1])
 
     def size(self, names: tuple[str, ...]) -> int:
         """Bytes of these columns."""
@@ -63,7 +63,7 @@ class RowGroup:
 
 
 #: By file and the table's version.
-_FOOTERS: Final[Remembered[tuple[str, int], tuple[RowGroup, ...]]] = Remembered(
+_FOOTERS: Final[WeightedLruCache[tuple[str, int], tuple[RowGroup, ...]]] = WeightedLruCache(
     _FOOTERS_MOST, _FOOTERS_ROOM, lambda _, groups: sum(1 + len(group.columns) for group in groups)
 )
 
@@ -127,23 +127,23 @@ def folder_facts(file: str, table: Table) -> Told:
     """What the names of a file's folders say of columns: one value, or null, for all of its rows."""
     types = partitions.types(table) if table.partition_by else {}
 
-    def told(name: str) -> Facts | None:
+    def told(name: str) -> ColumnBounds | None:
         typ = types.get(name)
         return None if typ is None else _folder_facts(partitions.raw_value(file, name), typ, bool(table.lake))
 
     return told
 
 
-def _folder_facts(raw: str | None, typ: SqlType, empty_is_null: bool) -> Facts | None:
+def _folder_facts(raw: str | None, typ: SqlType, empty_is_null: bool) -> ColumnBounds | None:
     try:
         canonical = None if raw is None else partitions.value(raw, typ, empty_is_null=empty_is_null)
     except SqlError:
         # What is no value of its type, or not there, is for the reader to say.
         return None
     if canonical is None:
-        return None if raw is None else Facts(1, 1)
+        return None if raw is None else ColumnBounds(1, 1)
     value = native(canonical, typ.pg)
-    return Facts(1, 0, None if value is None else (value, value))
+    return ColumnBounds(1, 0, None if value is None else (value, value))
 
 
 def _row_groups(file: str, version: int) -> tuple[RowGroup, ...]:

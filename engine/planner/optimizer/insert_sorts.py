@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from engine.plan_ir.logical import Final, Limit, Node, Sort
+from engine.plan_ir.logical import Limit, Node, Root, Sort
 from engine.plan_ir.rewrite import rewrite_plan
 from engine.planner.optimizer.ordering import ordering_of, satisfies
 
@@ -18,6 +18,6 @@ def insert_sorts(plan: Node) -> Node:
 
 
 def _satisfy(node: Node) -> Node:
-    if not isinstance(node, (Final, Limit)) or satisfies(ordering_of(node.input), node.requirement):
+    if not isinstance(node, (Root, Limit)) or satisfies(ordering_of(node.input), node.requirement):
         return node
     return replace(node, input=Sort(node.input.columns, node.input, node.requirement))

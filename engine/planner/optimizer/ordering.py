@@ -9,12 +9,12 @@ from __future__ import annotations
 from engine.plan_ir.expr import Column, ColumnRef, Expr
 from engine.plan_ir.logical import (
     Evaluator,
-    Final,
     Limit,
     Node,
     Ordering,
     OrderKey,
     ProjectSet,
+    Root,
     Sort,
     TableReader,
     With,
@@ -28,7 +28,7 @@ def ordering_of(node: Node) -> Ordering:
             return node.guarantee
         case Sort():
             return node.keys
-        case Limit() | Final():
+        case Limit() | Root():
             return ordering_of(node.input)
         case Evaluator() | ProjectSet():
             return _renamed(ordering_of(node.input), node.columns, node.emit)
@@ -51,7 +51,7 @@ def asks_for_order(node: Node) -> bool:
     match node:
         case Sort():
             return True
-        case Limit(requirement=order) | Final(requirement=order):
+        case Limit(requirement=order) | Root(requirement=order):
             return bool(order) or asks_for_order(node.input)
         case Evaluator() | ProjectSet():
             return asks_for_order(node.input)

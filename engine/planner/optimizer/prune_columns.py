@@ -19,12 +19,12 @@ from engine.plan_ir.logical import (
     Aggregator,
     DistinctOn,
     Evaluator,
-    Final,
     Join,
     Limit,
     Node,
     Ordering,
     ProjectSet,
+    Root,
     SetOperation,
     Sort,
     TableReader,
@@ -56,7 +56,7 @@ def _used_by(node: Node) -> Iterator[Column]:
     for plan in subplans(node):
         yield from plan.columns
     match node:
-        case Final():
+        case Root():
             yield from node.input.columns
             yield from _keys(node.requirement)
         case SetOperation():

@@ -21,7 +21,7 @@ from engine.catalog.model.objects import Table
 from engine.plan_ir import logical
 from engine.plan_ir.logical import Node, TableReader
 from engine.plan_ir.rewrite import rewrite_plan
-from engine.planner.optimizer.column_bounds import Facts, Range, Test, Told, reader_test
+from engine.planner.optimizer.column_bounds import ColumnBounds, Range, Test, Told, reader_test
 from engine.planner.optimizer.input_size import groups_to_read, may_pass
 from engine.storage import delta
 from engine.storage.delta import ColumnStatistics, Version
@@ -37,7 +37,7 @@ def narrowed(table: Table, files: Sequence[str]) -> Table:
     return replace(table, files=tuple(files), version=table.version ^ (digest << 16 | 1))
 
 
-def pruned(plan: logical.Final, parameters: Mapping[int, Any]) -> logical.Final:
+def pruned(plan: logical.Root, parameters: Mapping[int, Any]) -> logical.Root:
     """The plan without those files. parameters: canonical values by number. May block on footers that were never read."""
 
     def prune(node: Node) -> Node:
@@ -53,7 +53,7 @@ def pruned(plan: logical.Final, parameters: Mapping[int, Any]) -> logical.Final:
         return replace(node, table=narrowed(node.table, files), of_files=node.of_files or count)
 
     rebuilt = rewrite_plan(plan, prune)
-    assert isinstance(rebuilt, logical.Final), "FINAL stays on top"
+    assert isinstance(rebuilt, logical.Root), "FINAL stays on top"
     return rebuilt
 
 
@@ -95,7 +95,7 @@ class _Log:
     def told(self, file: int) -> Told:
         """Of the file with this number."""
 
-        def told(name: str) -> Facts | None:
+        def told(name: str) -> ColumnBounds | None:
             if name in self._partition_by:
                 return self._of_partition(file, *self._partition_by[name])
             column = self._version.column(name)
@@ -103,11 +103,11 @@ class _Log:
 
         return told
 
-    def _of_partition(self, file: int, at: int, pg: t.PgType | None) -> Facts | None:
+    def _of_partition(self, file: int, at: int, pg: t.PgType | None) -> ColumnBounds | None:
         """All rows of a file have one value of a column that the table is partitioned by."""
         text = self._version.partitions[file][at]
         value = None if not text else _of_text(text, pg)
-        return None if value is None else Facts(1, 0, (value, value))
+        return None if value is None else ColumnBounds(1, 0, (value, value))
 
 
 def _of_text(text: str, pg: t.PgType | None) -> Any:
@@ -126,11 +126,11 @@ def _of_text(text: str, pg: t.PgType | None) -> Any:
         return None
 
 
-def _facts(column: ColumnStatistics, number: int) -> Facts | None:
+def _facts(column: ColumnStatistics, number: int) -> ColumnBounds | None:
     rows = column.rows[number]
     if rows is None:
         return None
-    return Facts(rows, column.nulls[number], _range(column.least[number], column.greatest[number]))
+    return ColumnBounds(rows, column.nulls[number], _range(column.least[number], column.greatest[number]))
 
 
 def _range(least: Any, greatest: Any) -> Range | None:

@@ -9,17 +9,17 @@ order, whoever consumes it. A LIMIT without a count only states a subquery's ORD
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Final as Constant
+from typing import Final
 
 from engine.plan_ir.expr import AggregateCall, Column, ColumnRef, Expr, Subquery, SubqueryKind
 from engine.plan_ir.logical import (
     Aggregator,
     Evaluator,
-    Final,
     FunctionScan,
     Limit,
     Node,
     ProjectSet,
+    Root,
     Sort,
     TableReader,
     Values,
@@ -29,7 +29,7 @@ from engine.plan_ir.logical import (
 from engine.plan_ir.rewrite import map_expressions, map_inputs, rewrite_expr
 
 #: Aggregates whose result depends on the order of their input.
-LISTENS: Constant = frozenset(
+LISTENS: Final = frozenset(
     {"array_agg", "string_agg", "json_agg", "jsonb_agg", "json_object_agg", "jsonb_object_agg", "xmlagg"}
 )
 
@@ -63,7 +63,7 @@ def _only(columns: tuple[Column, ...], node: Node) -> Node:
 
 def _needs_input_order(node: Node, needed: bool) -> bool:
     match node:
-        case Final():
+        case Root():
             return True
         case Limit():
             return needed or node.count is not None or node.offset is not None

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from engine.catalog.authority import Authority
 from engine.catalog.model.objects import Relation, StoredRelation, SystemTable, Table, View
 from engine.catalog.model.objects import Sequence as NumberSequence
-from engine.catalog.model.remote_file_ref import stand_in
+from engine.catalog.model.remote_file_ref import remote_file_ref
 from engine.catalog.model.user_types import by_oid
 from engine.catalog.store.store import CatalogStore
 from engine.lakes.foreign_files import DataRoots, refresh
@@ -87,7 +87,7 @@ class RecordingCatalog:
         wildcard, a folder or a file that is a link by now finds them. Tables of logs have a rule of their own (`engine.lakes`)."""
         now = refresh(table)
         if now.storage is None and not now.lake:
-            self.roots.require(file for file in now.files if stand_in(file) is None)
+            self.roots.require(file for file in now.files if remote_file_ref(file) is None)
         return now
 
     def oid_of(self, schema: str | None, name: str, search_path: Sequence[str]) -> int | None:

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from engine.contracts.executor import BatchStream
 from engine.plan_ir.expr import Call, Column, Const, Expr
-from engine.plan_ir.logical import Evaluator, Final
+from engine.plan_ir.logical import Evaluator, Root
 from engine.plan_ir.rewrite import walk_all
 from engine.plan_ir.select_list import has_one_row, requirements, select_list, with_select_list
 from engine.session.context import advisory_functions, functions
@@ -42,12 +42,12 @@ class RowCall:
 class Split:
     """A plan without the calls that are made for its rows. width: how many columns it has for the client."""
 
-    plan: Final
+    plan: Root
     calls: tuple[RowCall, ...]
     width: int
 
 
-def split(plan: Final) -> Split:
+def split(plan: Root) -> Split:
     """What engines run of a plan, and what is done with its rows."""
     width = len(plan.columns)
     top = select_list(plan)
@@ -75,7 +75,7 @@ def split(plan: Final) -> Split:
     columns = tuple(column for column, _ in added)
     changed = Evaluator((*top.columns, *columns), top.input, (*emit, *(expr for _, expr in added)), top.filter)
     rebuilt = with_select_list(plan, changed, added=columns)
-    assert isinstance(rebuilt, Final)
+    assert isinstance(rebuilt, Root)
     return Split(rebuilt, tuple(calls), width)
 
 

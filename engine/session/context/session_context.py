@@ -21,7 +21,7 @@ from engine.catalog.model.rights import Judge, Rights
 from engine.catalog.model.roles import Roles
 from engine.catalog.snapshot import SLUICE
 from engine.catalog.store.transaction import SessionCatalog
-from engine.common.notice_deduplicator import ToldOnce
+from engine.common.notice_deduplicator import NoticeDeduplicator
 from engine.common.shielded import shielded
 from engine.contracts.executor import ExecutionContext
 from engine.contracts.memory_share import MemoryShare, page_bytes, share_of, writer_bytes
@@ -68,7 +68,7 @@ class SessionContext:
         )
         self.sequences = SessionSequences(engine.store)
         self.locks = SessionLocks(engine.advisory_locks, client.backend_pid)
-        self.notices = ToldOnce(client.notice)
+        self.notices = NoticeDeduplicator(client.notice)
         self.alone = False
         self._engine = engine
         self._user = user

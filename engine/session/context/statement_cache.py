@@ -20,8 +20,7 @@ from typing import Final
 from engine.catalog.model.objects import Relation, Table
 from engine.contracts.sessions import ResultColumn
 from engine.lakes.foreign_files import refresh
-from engine.plan_ir.logical import Final as FinalNode
-from engine.plan_ir.logical import TableReader
+from engine.plan_ir.logical import Root, TableReader
 from engine.plan_ir.requirements import Requirement
 from engine.plan_ir.rewrite import size, walk_all
 from engine.session.context import functions
@@ -53,7 +52,7 @@ class PlannedQuery:
     cache has it. of_session: it reads rows that are the session's (`engine.session.context.system_rows`).
     """
 
-    plan: FinalNode
+    plan: Root
     columns: tuple[ResultColumn, ...]
     parameters: tuple[t.PgType, ...]
     reads: tuple[Relation, ...]
@@ -67,7 +66,7 @@ class PlannedQuery:
     kept: bool = False
     of_session: bool = False
 
-    def with_plan(self, plan: FinalNode) -> PlannedQuery:
+    def with_plan(self, plan: Root) -> PlannedQuery:
         """The same over other rows of the system's, which nobody keeps."""
         return replace(self, plan=plan, compiled=OrderedDict(), keys=frozenset(), kept=False)
 

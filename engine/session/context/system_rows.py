@@ -11,11 +11,11 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from engine.catalog.model.objects import Relation, SystemTable
-from engine.plan_ir.logical import Final, Node, TableReader
+from engine.plan_ir.logical import Node, Root, TableReader
 from engine.plan_ir.rewrite import rewrite_plan
 
 
-def with_rows_of_now(plan: Final, find: Callable[[SystemTable], Relation | None]) -> Final:
+def with_rows_of_now(plan: Root, find: Callable[[SystemTable], Relation | None]) -> Root:
     """The plan itself where all rows are the same. find: gives a relation as it is now, or itself; what it raises is raised."""
     found: dict[int, SystemTable] = {}
 
@@ -29,7 +29,7 @@ def with_rows_of_now(plan: Final, find: Callable[[SystemTable], Relation | None]
         return node if now is node.table or now.rows.equals(node.table.rows) else replace(node, table=now)
 
     rewritten = rewrite_plan(plan, of_now)
-    assert isinstance(rewritten, Final), "the top stays what it is"
+    assert isinstance(rewritten, Root), "the top stays what it is"
     return rewritten
 
 

@@ -13,7 +13,7 @@ from engine.common import sql_type as st
 from engine.common.depth import bounded
 from engine.contracts.sessions import ResultColumn
 from engine.plan_ir.expr import Column, Const, Expr
-from engine.plan_ir.logical import Evaluator, Final, Node
+from engine.plan_ir.logical import Evaluator, Node, Root
 from engine.sql.binder import object_names, select, set_operations, values_lists
 from engine.sql.binder.blocks import Bound, refer
 from engine.sql.binder.common_tables import bind_with, with_ctes
@@ -31,7 +31,7 @@ class BoundQuery:
     """A query bound: its plan, and what Describe tells of it. locks: what its FOR UPDATE asks for. primary_keys: OIDs of those
     without which it would be an error."""
 
-    plan: Final
+    plan: Root
     columns: tuple[ResultColumn, ...]
     parameters: tuple[t.PgType, ...]
     locks: tuple[RowLock, ...] = ()
@@ -46,7 +46,7 @@ def bind_query(query: Query, context: BindContext) -> BoundQuery:
     with bounded():
         binder = QueryBinder(context)
         bound = binder.bind(query.tree, None)
-        plan = binder.with_names_of_objects(Final(bound.columns, bound.plan, bound.requirement))
+        plan = binder.with_names_of_objects(Root(bound.columns, bound.plan, bound.requirement))
         columns = tuple(
             ResultColumn(name, column.type, *context.origins.get(column.id, (0, 0)))
             for name, column in zip(bound.names, bound.columns, strict=True)
@@ -65,7 +65,7 @@ class QueryBinder:
         self.context = context
         self.expressions = ExpressionBinder(context)
 
-    def with_names_of_objects(self, plan: Final) -> Final:
+    def with_names_of_objects(self, plan: Root) -> Root:
         """regtype, regclass and their kin leave the statement as names; the client is told their own type."""
         if not any(object_names.is_object(column.type.pg) for column in plan.columns):
             return plan
@@ -80,7 +80,7 @@ class QueryBinder:
         emit = [self._name_of_object(plan.input, c) for c in below if c.id in named]
         columns = (*below, *(named[c.id] for c in below if c.id in named))
         evaluator = Evaluator(columns, plan.input, (*(refer(c) for c in below), *emit))
-        return Final(tuple(named.get(c.id, c) for c in plan.columns), evaluator, plan.requirement)
+        return Root(tuple(named.get(c.id, c) for c in plan.columns), evaluator, plan.requirement)
 
     def _name_of_object(self, node: Node, column: Column) -> Expr:
         """A constant's name at once, others by the system catalog."""

@@ -62,7 +62,7 @@ def _agreeing(pattern: Pattern, groups: bool) -> Pattern | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ConstantPattern:
     """A call's constant pattern, for one engine."""
 
     engine: EngineName
@@ -103,13 +103,13 @@ class Asked:
 
 def _asked(
     engine: EngineName, call: Call | AggregateCall, pattern: exp.Expression, letters: exp.Expression | None
-) -> Asked:
+) -> ConstantPattern:
     name = call.function.name
     options = read_options(required_text(letters, "regular expression options") if letters is not None else "")
-    return Asked(engine, name, _read(required_text(pattern, "a regular expression"), options))
+    return ConstantPattern(engine, name, _read(required_text(pattern, "a regular expression"), options))
 
 
-def _without_every(asked: Asked, hint: str | None = None) -> Asked:
+def _without_every(asked: ConstantPattern, hint: str | None = None) -> ConstantPattern:
     if asked.options.every:
         raise InvalidParameterValue(f'{asked.function}() does not support the "global" option', hint=hint)
     return asked
@@ -147,7 +147,9 @@ _ROWS: Final = {"local": "VARCHAR[][]", "spark": "ARRAY<ARRAY<STRING>>"}
 def _matches(ignore_case: bool, negated: bool) -> EngineBuilder:
     def build(engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
         options = Options(ignore_case=ignore_case)
-        asked = Asked(engine, call.function.name, _read(required_text(args[1], "a regular expression"), options))
+        asked = ConstantPattern(
+            engine, call.function.name, _read(required_text(args[1], "a regular expression"), options)
+        )
         found = _found(engine, args[0], asked.test())
         return sql(engine, "NOT ($1)", found) if negated else found
 
@@ -166,7 +168,7 @@ def _group_node(tree: Node, number: int) -> Group:
     return next(node for node in tree.walk() if isinstance(node, Group) and node.number == number)
 
 
-def _distinguishable(asked: Asked, number: int, value: exp.Expression) -> exp.Expression:
+def _distinguishable(asked: ConstantPattern, number: int, value: exp.Expression) -> exp.Expression:
     """A group's text, null where it took no part. The engines give an empty text for both."""
     if number == 0 or number in mandatory(asked.pattern.tree):
         return value
@@ -177,11 +179,11 @@ def _distinguishable(asked: Asked, number: int, value: exp.Expression) -> exp.Ex
     return sql(asked.engine, "nullif($1, '')", value)
 
 
-def _extracted(asked: Asked, value: exp.Expression, pattern: exp.Expression, number: int) -> exp.Expression:
+def _extracted(asked: ConstantPattern, value: exp.Expression, pattern: exp.Expression, number: int) -> exp.Expression:
     return _distinguishable(asked, number, sql(asked.engine, f"regexp_extract($1, $2, {number})", value, pattern))
 
 
-def _numbers(asked: Asked) -> list[int]:
+def _numbers(asked: ConstantPattern) -> list[int]:
     """What a match gives: its groups, or all of it where there are none."""
     return list(range(1, asked.pattern.groups + 1)) or [0]
 
@@ -191,7 +193,7 @@ def _array(engine: EngineName, items: Sequence[exp.Expression]) -> exp.Expressio
     return sql(engine, f"[{listed}]" if engine == "local" else f"array({listed})", *items)
 
 
-def _first_match(asked: Asked, value: exp.Expression) -> exp.Expression:
+def _first_match(asked: ConstantPattern, value: exp.Expression) -> exp.Expression:
     """The first match as an array of its groups; null where there is none."""
     pattern = asked.match(groups=True)
     items = [_extracted(asked, value, pattern, number) for number in _numbers(asked)]
@@ -200,7 +202,7 @@ def _first_match(asked: Asked, value: exp.Expression) -> exp.Expression:
     )
 
 
-def _all_matches(asked: Asked, value: exp.Expression) -> exp.Expression:
+def _all_matches(asked: ConstantPattern, value: exp.Expression) -> exp.Expression:
     """Every match as an array of its groups, in an array."""
     engine, pattern = asked.engine, asked.match(groups=True)
     take = "regexp_extract_all($1, $2, {})"
@@ -251,7 +253,7 @@ def _substring(engine: EngineName, args: Sequence[exp.Expression], call: Call | 
 # --- counting and finding ---------------------------------------------------------------------------------------------
 
 
-def _start(asked: Asked, value: exp.Expression, start: exp.Expression | None) -> exp.Expression:
+def _start(asked: ConstantPattern, value: exp.Expression, start: exp.Expression | None) -> exp.Expression:
     """The text from `start` on. Raises 22023 for one below 1."""
     if start is None or constant_int(start) == 1:
         return value
@@ -282,7 +284,7 @@ def _size(engine: EngineName, array: exp.Expression) -> exp.Expression:
 
 
 def _past_end(
-    asked: Asked, value: exp.Expression, start: exp.Expression | None, result: exp.Expression, otherwise: str
+    asked: ConstantPattern, value: exp.Expression, start: exp.Expression | None, result: exp.Expression, otherwise: str
 ) -> exp.Expression:
     """`result`, unless the search would start beyond the place after the last character, where nothing matches."""
     if start is None or constant_int(start) == 1:
@@ -344,7 +346,7 @@ def _regexp_instr(engine: EngineName, args: Sequence[exp.Expression], call: Call
 # --- splitting --------------------------------------------------------------------------------------------------------
 
 
-def _pieces(asked: Asked, value: exp.Expression, pattern: exp.Expression) -> exp.Expression:
+def _pieces(asked: ConstantPattern, value: exp.Expression, pattern: exp.Expression) -> exp.Expression:
     """The texts between matches, of which none is empty."""
     return sql(
         asked.engine, "string_split_regex($1, $2)" if asked.engine == "local" else "split($1, $2)", value, pattern
@@ -397,7 +399,7 @@ def _re2_replacement(parts: _Replacement, groups: int) -> str:
     return "".join(said)
 
 
-def _replacement(asked: Asked, tree: exp.Expression) -> exp.Expression:
+def _replacement(asked: ConstantPattern, tree: exp.Expression) -> exp.Expression:
     engine = asked.engine
     known = constant_text(tree)
     if known is not None:
@@ -424,7 +426,9 @@ def _java_replacement(parts: _Replacement, groups: int) -> str:
     return said
 
 
-def _replaced(asked: Asked, value: exp.Expression, replacement: exp.Expression, every: bool) -> exp.Expression:
+def _replaced(
+    asked: ConstantPattern, value: exp.Expression, replacement: exp.Expression, every: bool
+) -> exp.Expression:
     engine = asked.engine
     known = constant_text(replacement)
     uses_groups = known is None or any(isinstance(part, int) and part for part in replacement_parts(known))
@@ -440,7 +444,7 @@ def _replaced(asked: Asked, value: exp.Expression, replacement: exp.Expression, 
 
 
 def _first_replaced(
-    asked: Asked, value: exp.Expression, pattern: exp.Expression, replacement: exp.Expression
+    asked: ConstantPattern, value: exp.Expression, pattern: exp.Expression, replacement: exp.Expression
 ) -> exp.Expression:
     """Spark replaces all matches or none: the text before the first one, the replacement, the text after it."""
     if asked.nullable:
@@ -462,7 +466,7 @@ def _first_replaced(
 
 
 def _nth_replaced(
-    asked: Asked, value: exp.Expression, searched: exp.Expression, replacement: exp.Expression, nth: int
+    asked: ConstantPattern, value: exp.Expression, searched: exp.Expression, replacement: exp.Expression, nth: int
 ) -> exp.Expression:
     """The text with the n-th match of its searched end replaced: what is left of the end after the matches and the texts
     between them says where."""

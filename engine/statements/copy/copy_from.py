@@ -19,7 +19,7 @@ from engine.contracts.memory_share import MemoryShare
 from engine.contracts.sessions import ResultColumn
 from engine.executors.local.executor import LocalExecutor, LocalWork
 from engine.plan_ir.expr import Column, Expr
-from engine.plan_ir.logical import Evaluator, Final, Mutate
+from engine.plan_ir.logical import Evaluator, Mutate, Root
 from engine.plan_ir.physical import Receive, relation_of
 from engine.planner.codegen import compile_plan
 from engine.session.context import functions
@@ -33,7 +33,7 @@ from engine.statements.copy.source import RowSource
 from engine.statements.dml.intents import Intents
 from engine.statements.dml.run import run
 from engine.statements.dml.shown_columns import with_shown
-from engine.statements.dml.statement import SessionGround, require_writable
+from engine.statements.dml.statement import SessionMutationContext, require_writable
 from engine.statements.shared.copy_files import FileRows, opened
 from wire.copy.binary import BinaryReader
 from wire.copy.reader import RowReader
@@ -116,7 +116,7 @@ class CopiedFiles:
     def __init__(self, session: SessionContext, engine: SessionServices, plan: Mutate) -> None:
         self.stream: BatchStream = RowsStream((), ())
         self.columns: tuple[ResultColumn, ...] | None = None
-        self._ground = SessionGround(session, engine, ())
+        self._ground = SessionMutationContext(session, engine, ())
         self._plan = plan
 
     async def write(self) -> int:
@@ -165,7 +165,7 @@ class CopyFromExecution:
     async def receive(self, source: RowSource, column: ReceiveColumn) -> int:
         """Write all rows of the source. column: reads the binary format. Returns how many. Raises SqlError with nothing changed."""
         ground = _Ground(
-            SessionGround(self._session, self._engine, ()), self._engine, self._bound, self._format, source,
+            SessionMutationContext(self._session, self._engine, ()), self._engine, self._bound, self._format, source,
             self._progress, column,
         )  # fmt: skip
         try:
@@ -187,9 +187,9 @@ class CopyFromExecution:
 
 @dataclass(slots=True)
 class _Ground:
-    """`engine.statements.dml.run.Ground` whose rows are the client's; other queries are run as for any statement."""
+    """`engine.statements.dml.run.MutationContext` whose rows are the client's; other queries are run as for any statement."""
 
-    inner: SessionGround
+    inner: SessionMutationContext
     engine: SessionServices
     bound: BoundCopy
     form: CopyFormat
@@ -198,7 +198,7 @@ class _Ground:
     column: ReceiveColumn
     rows: CopiedRows | None = None
 
-    async def open(self, plan: Final, *, here: bool) -> BatchStream:
+    async def open(self, plan: Root, *, here: bool) -> BatchStream:
         if here:
             return await self.inner.open(plan, here=True)
         bound = self.bound
@@ -213,7 +213,7 @@ class _Ground:
     def placed(self, error: SqlError) -> SqlError:
         return error if self.rows is None else self.rows.placed(error)
 
-    def compiled(self, plan: Final) -> tuple[PrintedStatement, pa.Schema]:
+    def compiled(self, plan: Root) -> tuple[PrintedStatement, pa.Schema]:
         ready = functions.evaluate(plan, self.inner.session, {})
         fragment = compile_plan(ready, "local", self.inner.bindings(ready))
         return self.local.printed(fragment), fragment.schema
@@ -251,7 +251,7 @@ class _Ground:
 class _Runs:
     """`engine.statements.copy.copy_rows.Runs`, with statements compiled once. plan: from values to what the INSERT wants."""
 
-    def __init__(self, ground: _Ground, plan: Final) -> None:
+    def __init__(self, ground: _Ground, plan: Root) -> None:
         self._ground = ground
         self._plan = plan
         self._context = ground.inner.session.execution_context()
@@ -260,7 +260,7 @@ class _Runs:
     def casts(self, texts: pa.RecordBatch, wanted: Sequence[tuple[Column, Expr]]) -> BatchStream:
         columns = tuple(column for column, _ in wanted)
         node = Evaluator(columns, Receive(self._ground.bound.texts, EDGE), tuple(cast for _, cast in wanted))
-        return self._run(self._ground.compiled(Final(columns, node)), texts)
+        return self._run(self._ground.compiled(Root(columns, node)), texts)
 
     def rows(self, values: pa.RecordBatch) -> BatchStream:
         self._whole = self._whole or self._ground.compiled(self._plan)

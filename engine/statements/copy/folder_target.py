@@ -23,13 +23,12 @@ from engine.common.shielded import shielded
 from engine.contracts.copy_progress import CopyProgress
 from engine.contracts.materialized_results import RowsStream
 from engine.contracts.sessions import ResultColumn
-from engine.plan_ir.logical import Final as FinalNode
-from engine.plan_ir.logical import Mutate
+from engine.plan_ir.logical import Mutate, Root
 from engine.plan_ir.part_form import PartForm
 from engine.statements.copy.file_target import no_parquet
 from engine.statements.copy.options import CopyFormat
 from engine.statements.dml.run import write_rows
-from engine.statements.dml.statement import SessionGround
+from engine.statements.dml.statement import SessionMutationContext
 from engine.storage.durable import sync
 from engine.storage.types import OUR_FORMS, file_schema
 from engine.writers.parts import SUFFIXES, PartWriter
@@ -54,7 +53,7 @@ class CopiedFolder:
         self,
         session: SessionContext,
         engine: SessionServices,
-        plan: FinalNode,
+        plan: Root,
         columns: tuple[ResultColumn, ...],
         target: Path,
         shown: str,
@@ -63,7 +62,7 @@ class CopiedFolder:
     ) -> None:
         self.stream: BatchStream = RowsStream((), ())
         self.columns: tuple[ResultColumn, ...] | None = None
-        self._ground = SessionGround(session, engine, ())
+        self._ground = SessionMutationContext(session, engine, ())
         self._engine = engine
         self._target = target
         self._shown = shown
@@ -153,7 +152,7 @@ def _part_form(form: CopyFormat, columns: tuple[ResultColumn, ...]) -> PartForm 
     return PartForm(form.form, form.layout, form.encoding, digits)
 
 
-def _insert(plan: FinalNode, columns: tuple[ResultColumn, ...], folder: Path, parts: PartForm | None) -> Mutate:
+def _insert(plan: Root, columns: tuple[ResultColumn, ...], folder: Path, parts: PartForm | None) -> Mutate:
     """The INSERT into a table of these columns."""
     named = tuple(TableColumn(column.name, column.type, number) for number, column in enumerate(columns, 1))
     table = Table(0, "", folder.name, named, "parquet", str(folder), (), storage=Storage(folder.name, 0))

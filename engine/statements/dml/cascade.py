@@ -33,7 +33,7 @@ from engine.storage.staging import TableWriter
 from engine.storage.staging_area import StagingArea, new_name
 
 if TYPE_CHECKING:
-    from engine.statements.dml.statement import SessionGround
+    from engine.statements.dml.statement import SessionMutationContext
 
 MOVED = "moved"
 _OLD, _NEW = "old ", "new "
@@ -50,7 +50,7 @@ def is_told(plan: Mutate, constraint: Constraint) -> bool:
 
 
 async def follow(
-    plan: Mutate, child: Table, pairs: Pairs, moved: Sequence[pa.RecordBatch], ground: SessionGround
+    plan: Mutate, child: Table, pairs: Pairs, moved: Sequence[pa.RecordBatch], ground: SessionMutationContext
 ) -> None:
     """CASCADE. moved: of rows that changed the values of `plan.before`, and those after."""
     async with as_table(plan, moved, ground) as table:
@@ -90,7 +90,9 @@ def _column(name: str, table: str) -> exp.Column:
 
 
 @asynccontextmanager
-async def as_table(plan: Mutate, moved: Sequence[pa.RecordBatch], ground: SessionGround) -> AsyncIterator[Table]:
+async def as_table(
+    plan: Mutate, moved: Sequence[pa.RecordBatch], ground: SessionMutationContext
+) -> AsyncIterator[Table]:
     """The batches in a file beside the table's, as long as they are wanted."""
     area = StagingArea(Path(plan.table.path), new_name())
     await ground.in_writer_pool(area.make)

@@ -15,7 +15,7 @@ from typing import Any
 from engine.catalog.model.objects import DataFile, Table
 from engine.common.shielded import shielded
 from engine.contracts.executor import BatchStream
-from engine.storage.in_flight_files import UNDERWAY
+from engine.storage.in_flight_files import IN_FLIGHT_FILES
 from engine.storage.staging_area import StagingArea
 from engine.writers.returned_rows import read
 from engine.writers.sink import require_one_key
@@ -32,7 +32,7 @@ async def collected(table: Table, name: str, in_pool: InPool, write: Callable[[P
     Raises SqlError, with no file left; so does a cancel.
     """
     area = StagingArea(Path(table.path), name)
-    UNDERWAY.watch(area)
+    IN_FLIGHT_FILES.watch(area)
     try:
         await shielded(in_pool(area.make))
         written = await write(area.path)
@@ -48,7 +48,7 @@ async def collected(table: Table, name: str, in_pool: InPool, write: Callable[[P
 def keep(area: StagingArea, table: Table, files: Sequence[DataFile]) -> None:
     """Move files from a statement's area into the table, for the session to commit. Blocks on the disk. Raises IoError."""
     for file in files:
-        UNDERWAY.stage(Path(table.path) / file.path, file)
+        IN_FLIGHT_FILES.stage(Path(table.path) / file.path, file)
     area.keep(files)
 
 

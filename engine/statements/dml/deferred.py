@@ -25,7 +25,7 @@ from engine.writers.violations import key_exists
 from wire.errors import InvalidSchemaName, UndefinedObject, WrongObjectType
 
 if TYPE_CHECKING:
-    from engine.statements.dml.statement import SessionGround
+    from engine.statements.dml.statement import SessionMutationContext
 
 
 def named_constraints(statement: SetConstraints, tables: Sequence[Table], path: Sequence[str]) -> list[Constraint]:
@@ -52,7 +52,7 @@ def _in_schema(name: QualifiedName, schema: str, tables: Sequence[Table]) -> lis
     return [c for table in of_schema for c in table.constraints if c.name == name.name and not c.is_index]
 
 
-async def judge(ground: SessionGround, *, everything: bool) -> None:
+async def judge(ground: SessionMutationContext, *, everything: bool) -> None:
     """Work events off: those of constraints that are not deferred any more, or everything. Raises UniqueViolation and
     ForeignKeyViolation."""
     deferral = ground.deferral
@@ -65,7 +65,7 @@ async def judge(ground: SessionGround, *, everything: bool) -> None:
         ground.deferral = ground.deferral.without(event)
 
 
-async def judge_events(events: Sequence[Event], ground: SessionGround) -> None:
+async def judge_events(events: Sequence[Event], ground: SessionMutationContext) -> None:
     """Judge these. Raises UniqueViolation and ForeignKeyViolation."""
     for event in dict.fromkeys(events):
         found = _constraint(ground.tables(), event.constraint)
@@ -77,14 +77,14 @@ def _constraint(tables: Sequence[Table], oid: int) -> tuple[Table, Constraint] |
     return next(((table, c) for table in tables for c in table.constraints if c.oid == oid), None)
 
 
-async def _judge(event: Event, table: Table, constraint: Constraint, ground: SessionGround) -> None:
+async def _judge(event: Event, table: Table, constraint: Constraint, ground: SessionMutationContext) -> None:
     if event.cause == "key":
         await _judge_key(table, constraint, ground)
     else:
         await judge_whole(table, constraint, ground, gone=event.cause == "gone")
 
 
-async def _judge_key(table: Table, key: Constraint, ground: SessionGround) -> None:
+async def _judge_key(table: Table, key: Constraint, ground: SessionMutationContext) -> None:
     table = await ground.refreshed(table)
     own = {names.absolute(table, path) for path in ground.session.catalog.own_files(table)}
     added = [file for file in table.files if file in own]

@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from engine.catalog.model.objects import Table
-from engine.plan_ir.logical import FILE, Final, Mutate, Node, TableReader
+from engine.plan_ir.logical import FILE, Mutate, Node, Root, TableReader
 from engine.plan_ir.physical import Mutation
 from engine.plan_ir.rewrite import walk_all
 from engine.planner.codegen import Bindings
@@ -27,7 +27,7 @@ from engine.planner.optimizer.pruning import pruned
 from engine.planner.planner import optimise
 from engine.session.context import functions
 from engine.sql.parser.nodes import statements as s
-from engine.statements.dml.statement import SessionGround, keeps_order
+from engine.statements.dml.statement import SessionMutationContext, keeps_order
 from engine.statements.shared.distribution import CompiledQuery, DistributedQuery, compile_query, physical_plan
 from engine.statements.shared.fragment_texts import fragment_texts
 from engine.statements.shared.plan_files import only_files
@@ -44,7 +44,7 @@ class _Planned:
     many these are; None where none are written anew."""
 
     plan: Mutate
-    input: Final
+    input: Root
     candidates: int | None
 
 
@@ -86,7 +86,7 @@ async def explain_change(
 def _planned(plan: Mutate, session: SessionContext, parameters: Mapping[int, Any]) -> _Planned:
     """May block on footers."""
 
-    def ready(final: Final) -> Final:
+    def ready(final: Root) -> Root:
         without_effects = functions.evaluate(optimise(final), session, parameters, effects=False)
         return pruned(without_effects, parameters)
 
@@ -94,12 +94,12 @@ def _planned(plan: Mutate, session: SessionContext, parameters: Mapping[int, Any
     if plan.targets:
         files: Sequence[str] = plan.table.files
         if plan.located is not None:
-            located = ready(Final(plan.located.columns, plan.located))
+            located = ready(Root(plan.located.columns, plan.located))
             files = _candidates(located, plan.table)
         candidates = len(files)
         # Without any the statement ends there, and no engine is asked for the rest.
         input_ = only_files(input_, plan.targets, files) if files else input_
-    query = ready(Final(input_.columns, input_, plan.requirement))
+    query = ready(Root(input_.columns, input_, plan.requirement))
     shown = replace(plan, input=query.input, located=None if located is None else located.input)
     return _Planned(shown, query, candidates)
 
@@ -118,7 +118,7 @@ def _compiled(
     """What would make the rows, and write them."""
     values = {name: session.context_value(name) for name in functions.context_names(planned.input)}
     bindings = Bindings(dict(parameters), values, session.settings.get("TimeZone"))
-    ground, plan, topology = SessionGround(session, engine, ()), planned.plan, engine.config.topology
+    ground, plan, topology = SessionMutationContext(session, engine, ()), planned.plan, engine.config.topology
     terms, change = ground.terms(planned.input), ground.staged(replace(plan, input=planned.input))
     query = compile_query(planned.input, terms, bindings, engine.mesh, topology, change=change)
     if keeps_order(plan, query):
@@ -147,4 +147,4 @@ def _physical(
 
 
 def _below_final(node: Node) -> Node:
-    return node.input if isinstance(node, Final) else node
+    return node.input if isinstance(node, Root) else node

@@ -25,7 +25,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from engine.catalog.model.objects import Constraint, KeyAction, Table
-from engine.plan_ir.logical import Final, Mutate
+from engine.plan_ir.logical import Mutate, Root
 from engine.planner.optimizer.input_size import groups_to_read
 from engine.planner.optimizer.pruning import narrowed
 from engine.sql.binder import bind_query
@@ -41,14 +41,16 @@ from wire.errors import FeatureNotSupported, ForeignKeyViolation
 from wire.types.text_settings import InputSettings
 
 if TYPE_CHECKING:
-    from engine.statements.dml.statement import SessionGround
+    from engine.statements.dml.statement import SessionMutationContext
 
 _NEW, _OLD, _OTHER = "new", "old", "other"
 #: No column of a user's has such a name.
 _COUNT = "\0count"
 
 
-async def judge(plan: Mutate, intents: Intents, moved: Sequence[pa.RecordBatch], ground: SessionGround) -> None:
+async def judge(
+    plan: Mutate, intents: Intents, moved: Sequence[pa.RecordBatch], ground: SessionMutationContext
+) -> None:
     """What a statement has done, which is recorded. moved: the keys that changed, where rows follow them. What CASCADE and SET NULL
     do is done. Raises ForeignKeyViolation."""
     for constraint in plan.foreign_keys if intents.added else ():
@@ -81,7 +83,7 @@ def pairs_of(constraint: Constraint, there: Table) -> Pairs:
 # -- new rows ---------------------------------------------------------------------------------------------------------
 
 
-async def _judge_new(table: Table, constraint: Constraint, intents: Intents, ground: SessionGround) -> None:
+async def _judge_new(table: Table, constraint: Constraint, intents: Intents, ground: SessionMutationContext) -> None:
     assert constraint.references is not None
     oid = constraint.references.table
     there = await ground.refreshed(next(other for other in ground.tables() if other.oid == oid))
@@ -103,7 +105,7 @@ async def _judge_new(table: Table, constraint: Constraint, intents: Intents, gro
         await ground.guard(there, whole=False)
 
 
-async def judge_whole(table: Table, constraint: Constraint, ground: SessionGround, *, gone: bool) -> None:
+async def judge_whole(table: Table, constraint: Constraint, ground: SessionMutationContext, *, gone: bool) -> None:
     """Whether all rows of a table name keys that are there. gone: it is asked because of keys that went. Raises
     ForeignKeyViolation."""
     assert constraint.references is not None
@@ -191,7 +193,7 @@ async def _judge_gone(
     constraint: Constraint,
     intents: Intents,
     moved: Sequence[pa.RecordBatch],
-    ground: SessionGround,
+    ground: SessionMutationContext,
 ) -> None:
     pairs, child = pairs_of(constraint, plan.table), await ground.refreshed(child)
     if child.oid != plan.table.oid:
@@ -224,7 +226,11 @@ async def _judge_gone(
 
 @asynccontextmanager
 async def _taken(
-    plan: Mutate, constraint: Constraint, intents: Intents, moved: Sequence[pa.RecordBatch], ground: SessionGround
+    plan: Mutate,
+    constraint: Constraint,
+    intents: Intents,
+    moved: Sequence[pa.RecordBatch],
+    ground: SessionMutationContext,
 ) -> AsyncIterator[tuple[exp.Select, Mapping[str, Table]]]:
     """The keys that are gone, as a query and the tables that it reads: those that rows have no more, or that no row has."""
     pairs = pairs_of(constraint, plan.table)
@@ -315,12 +321,14 @@ def _following(
 # -- asking -------------------------------------------------------------------------------------------------------------
 
 
-async def _asked(tables: Mapping[str, Table], tree: exp.Select, ground: SessionGround) -> pa.RecordBatch | None:
+async def _asked(
+    tables: Mapping[str, Table], tree: exp.Select, ground: SessionMutationContext
+) -> pa.RecordBatch | None:
     """The first row of a query over these tables."""
     tree = tree.copy()
     tree.set("limit", exp.Limit(expression=exp.Literal.number(1)))
     context = BindContext(NamedTables(tables), (), InputSettings())
-    bound: Final = await ground.in_writer_pool(lambda: bind_query(Query(tree=tree, text=""), context).plan)
+    bound: Root = await ground.in_writer_pool(lambda: bind_query(Query(tree=tree, text=""), context).plan)
     stream = await ground.ask(bound)
     try:
         while (batch := await stream.next_batch()) is not None:

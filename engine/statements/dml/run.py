@@ -25,7 +25,7 @@ from engine.catalog.model.objects import Constraint, DataFile, Table
 from engine.common.shielded import shielded, stopped
 from engine.contracts.executor import BatchStream
 from engine.contracts.memory_share import MemoryShare
-from engine.plan_ir.logical import Final, Mutate, Node
+from engine.plan_ir.logical import Mutate, Node, Root
 from engine.statements.dml.intents import Intents
 from engine.statements.dml.unique import doubles, first_double, key_types
 from engine.statements.shared import plan_files as names
@@ -40,10 +40,10 @@ from wire.types.output import OutputSettings
 T = TypeVar("T")
 
 
-class Ground(Protocol):
+class MutationContext(Protocol):
     """What a MUTATE needs of its session."""
 
-    async def open(self, plan: Final, *, here: bool) -> BatchStream:
+    async def open(self, plan: Root, *, here: bool) -> BatchStream:
         """Begin to run a query, not yet optimised. here: on this member alone."""
         ...
 
@@ -81,11 +81,11 @@ class Ground(Protocol):
 class Engines(Protocol):
     """How a MUTATE's queries may run where there is more than one way."""
 
-    async def ask(self, plan: Final) -> BatchStream:
+    async def ask(self, plan: Root) -> BatchStream:
         """Begin to run a question about the table's own files, on the engine that will have the answer first."""
         ...
 
-    async def feed(self, plan: Mutate, query: Final) -> Written | BatchStream:
+    async def feed(self, plan: Mutate, query: Root) -> Written | BatchStream:
         """Have a MUTATE's rows written where they are made, or open them: what was written, or the rows."""
         ...
 
@@ -97,7 +97,7 @@ class Rows(Protocol):
 
 
 #: Begins to run a question.
-Ask = Callable[[Final], Awaitable[BatchStream]]
+Ask = Callable[[Root], Awaitable[BatchStream]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +109,7 @@ class Outcome:
     moved: Sequence[pa.RecordBatch] = ()
 
 
-async def run(plan: Mutate, ground: Ground, engines: Engines | None = None) -> Outcome:
+async def run(plan: Mutate, ground: MutationContext, engines: Engines | None = None) -> Outcome:
     """Carry the statement out. Raises SqlError, with nothing changed; so does a cancel.
 
     engines: None: what is opened runs as was wished, and the member writes.
@@ -150,7 +150,7 @@ async def _input(plan: Mutate, ask: Ask) -> tuple[Node, tuple[str, ...] | None]:
         return plan.input, None
     if plan.located is None:
         return plan.input, plan.table.files
-    found = await _texts(await ask(Final(plan.located.columns, plan.located)))
+    found = await _texts(await ask(Root(plan.located.columns, plan.located)))
     rewritten = names.of_table(plan.table, found)
     return names.only_files(plan.input, plan.targets, rewritten), rewritten
 
@@ -169,9 +169,11 @@ async def _texts(stream: BatchStream) -> list[str]:
 # -- writing ----------------------------------------------------------------------------------------------------------
 
 
-async def write_rows(plan: Mutate, input_: Node, ground: Ground, engines: Engines | None, *, follows: bool) -> Written:
+async def write_rows(
+    plan: Mutate, input_: Node, ground: MutationContext, engines: Engines | None, *, follows: bool
+) -> Written:
     """The input's rows in files, and what is told of them; no files are left where something goes wrong."""
-    query = Final(input_.columns, input_, plan.requirement)
+    query = Root(input_.columns, input_, plan.requirement)
     writer = writer_of(plan, Path(plan.table.path), ground.output, ground.memory)
     sink = RowSink(plan, writer, ground.take, ground.output, follows=follows, memory=ground.memory)
     if engines is None:
@@ -209,7 +211,7 @@ async def drain(
             raise
 
 
-async def _removed(table: Table, added: Sequence[DataFile], ground: Ground) -> None:
+async def _removed(table: Table, added: Sequence[DataFile], ground: MutationContext) -> None:
     """Take staged files away again."""
 
     def unlink() -> None:
@@ -223,12 +225,12 @@ async def _removed(table: Table, added: Sequence[DataFile], ground: Ground) -> N
 # -- rows that are offered -------------------------------------------------------------------------------------------
 
 
-async def _require_allowed(plan: Mutate, ground: Ground, ask: Ask) -> None:
+async def _require_allowed(plan: Mutate, ground: MutationContext, ask: Ask) -> None:
     """Raises NotNullViolation or CheckViolation for a row that ON CONFLICT was offered."""
     if plan.forbidden is None:
         return
     node, checks, order = plan.forbidden.node, plan.forbidden.checks, plan.forbidden.order
-    row = await _first_row(await ask(Final(node.columns, node, order)))
+    row = await _first_row(await ask(Root(node.columns, node, order)))
     if row is None or not row.num_rows:
         return
     columns = plan.table.columns
@@ -245,7 +247,9 @@ async def _require_allowed(plan: Mutate, ground: Ground, ask: Ask) -> None:
 # -- keys -------------------------------------------------------------------------------------------------------------
 
 
-async def _require_unique(plan: Mutate, intents: Intents, rewritten: Sequence[str], ground: Ground, ask: Ask) -> None:
+async def _require_unique(
+    plan: Mutate, intents: Intents, rewritten: Sequence[str], ground: MutationContext, ask: Ask
+) -> None:
     """Raises UniqueViolation for a key that would be there twice."""
     gone = frozenset(rewritten)
     kept = tuple(file for file in plan.table.files if file not in gone)
@@ -260,7 +264,7 @@ async def _require_unique(plan: Mutate, intents: Intents, rewritten: Sequence[st
 
 
 async def _first_of(
-    plan: Mutate, keys: Sequence[Constraint], intents: Intents, kept: Sequence[str], ground: Ground, ask: Ask
+    plan: Mutate, keys: Sequence[Constraint], intents: Intents, kept: Sequence[str], ground: MutationContext, ask: Ask
 ) -> SqlError:
     """What is said of the first row, in the order in which they were written, that has a key which is there already. Which row of
     the statement that was is told where files keep their order."""

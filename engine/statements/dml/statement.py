@@ -23,8 +23,7 @@ from engine.contracts.sessions import Execution, Prepared
 from engine.executors.spark.connection import embedded
 from engine.executors.spark.write_task import rules
 from engine.lakes.foreign_files import refresh
-from engine.plan_ir.logical import Final as FinalNode
-from engine.plan_ir.logical import Mutate, TableReader
+from engine.plan_ir.logical import Mutate, Root, TableReader
 from engine.plan_ir.physical import StagedChange
 from engine.plan_ir.requirements import Requirement
 from engine.plan_ir.rewrite import size, walk_all
@@ -193,7 +192,7 @@ async def outcome(
     change = planned.bound.plan
     change = with_shown(change, session.authority(), planned.requirements)
     require_writable(session, _TAGS[change.kind].split()[0], change.table)
-    ground = SessionGround(session, engine, tuple(arguments), long=planned.long, direct=batch)
+    ground = SessionMutationContext(session, engine, tuple(arguments), long=planned.long, direct=batch)
     told = await run(change, ground, ground)
     await ground.judge(change, told.moved)
     if change.kind == "insert":
@@ -225,7 +224,7 @@ async def truncate(session: SessionContext, engine: EngineServices, statement: T
             await engine.in_operation_pool(lambda table=table: restart_owned(table, session.catalog))  # type: ignore[misc]
         removed = tuple(file.path for file in session.catalog.files(table))
         if removed:
-            ground = SessionGround(session, engine, ())
+            ground = SessionMutationContext(session, engine, ())
             await ground.record(table, Intents(removed=removed), appends_only=False, whole=True)
     return "TRUNCATE TABLE"
 
@@ -261,8 +260,8 @@ def keeps_order(plan: Mutate, compiled: CompiledQuery) -> bool:
 
 
 @dataclass(slots=True)
-class SessionGround:
-    """`engine.statements.dml.run.Ground` of one execution. values: of the session, the same for all of its queries.
+class SessionMutationContext:
+    """`engine.statements.dml.run.MutationContext` of one execution. values: of the session, the same for all of its queries.
     judges_later: whether constraints that are not deferred are judged by whoever runs it, who finds them in `later`. long: whether
     the statement waits for its turn to be planned (`engine.runtime.planning_pool`). direct: the MUTATE's input where it was made
     without an engine."""
@@ -277,11 +276,11 @@ class SessionGround:
     direct: pa.RecordBatch | None = None
     _recorded: Intents = field(default_factory=Intents)
 
-    async def open(self, plan: FinalNode, *, here: bool) -> BatchStream:
+    async def open(self, plan: Root, *, here: bool) -> BatchStream:
         query = await self._query(plan, here=here)
         return await query.open()
 
-    async def ask(self, plan: FinalNode) -> BatchStream:
+    async def ask(self, plan: Root) -> BatchStream:
         """Each participant looks into its own splits, where the files are worth that. A Spark job would take longer than most
         questions about files, whatever was wished for the statement."""
         query = await self._query(plan)
@@ -289,7 +288,7 @@ class SessionGround:
             query = replace(query, terms=replace(query.terms, wish="auto"))
         return await query.open()
 
-    async def feed(self, plan: Mutate, query: FinalNode) -> Written | BatchStream:
+    async def feed(self, plan: Mutate, query: Root) -> Written | BatchStream:
         """Participants write what they make, Spark's tasks where Spark alone makes the rows."""
         if self.direct is not None:
             return BatchesStream((self.direct,))
@@ -341,7 +340,7 @@ class SessionGround:
             values = [value for given, value in written.given if given == oid]
             self.session.sequences.note(sequence, max(values) if sequence.increment > 0 else min(values))
 
-    def terms(self, node: FinalNode, *, here: bool = False) -> Terms:
+    def terms(self, node: Root, *, here: bool = False) -> Terms:
         """The session's, for a statement's query. here: on this member alone."""
         terms = self.session.terms()
         if here:
@@ -351,11 +350,11 @@ class SessionGround:
             terms = replace(terms, wish="auto")
         return terms
 
-    async def _query(self, plan: FinalNode, *, here: bool = False, change: Mutate | None = None) -> RepeatableQuery:
+    async def _query(self, plan: Root, *, here: bool = False, change: Mutate | None = None) -> RepeatableQuery:
         """here: on this member alone. change: what is to be done with its rows, by its participants where they can."""
         session, engine = self.session, self.engine
 
-        def ready() -> tuple[FinalNode, Terms, Bindings, int]:
+        def ready() -> tuple[Root, Terms, Bindings, int]:
             node = self._ready(plan)
             return node, self.terms(node, here=here), self.bindings(node), size(node)
 
@@ -368,14 +367,14 @@ class SessionGround:
         policy = cast("Policy", session.settings.get("sluice.fault_policy"))
         return RepeatableQuery(engine, policy, terms, compiled_as, session.execution_context())
 
-    def _ready(self, plan: FinalNode) -> FinalNode:
+    def _ready(self, plan: Root) -> Root:
         parameters = self._parameters()
         return functions.evaluate(optimise(plan), self.session, parameters)
 
     def _parameters(self) -> dict[int, Any]:
         return dict(enumerate(self.arguments, 1))
 
-    def bindings(self, node: FinalNode) -> Bindings:
+    def bindings(self, node: Root) -> Bindings:
         for name in functions.context_names(node):
             if name not in self.values:
                 self.values[name] = self.session.context_value(name)

@@ -22,7 +22,7 @@ from sqlglot import exp
 from engine.catalog.model.objects import Constraint, Table, TableColumn
 from engine.catalog.snapshot import PUBLIC
 from engine.common import sql_type as st
-from engine.plan_ir.logical import FILE, ROW, Final
+from engine.plan_ir.logical import FILE, ROW, Root
 from engine.planner.optimizer.column_bounds import Test, may_overlap
 from engine.planner.optimizer.input_size import groups_to_read
 from engine.planner.optimizer.pruning import narrowed
@@ -60,7 +60,7 @@ def key_types(table: Table, key: Constraint) -> Sequence[st.SqlType]:
     return [column.type for column in bind_query(Query(tree=tree, text=""), context).plan.columns]
 
 
-def doubles(table: Table, key: Constraint, added: Sequence[str], kept: Sequence[str], rows: int) -> Final | None:
+def doubles(table: Table, key: Constraint, added: Sequence[str], kept: Sequence[str], rows: int) -> Root | None:
     """The query that gives a key that would be there twice; None where none can be.
 
     added, kept: files. rows: how many there are in the added ones. Files whose statistics say that they have none of these
@@ -75,7 +75,7 @@ def doubles(table: Table, key: Constraint, added: Sequence[str], kept: Sequence[
     return _asked(table, queries, added, kept) if queries else None
 
 
-def first_double(table: Table, key: Constraint, added: Sequence[str], kept: Sequence[str]) -> Final:
+def first_double(table: Table, key: Constraint, added: Sequence[str], kept: Sequence[str]) -> Root:
     """The query that gives the first new row whose key is there twice: the key, its file, its number in it. Arguments as of
     `doubles`."""
     kept = _with_keys(table, key, added, kept)
@@ -95,7 +95,7 @@ def _with_keys(table: Table, key: Constraint, added: Sequence[str], kept: Sequen
     return kept
 
 
-def _asked(table: Table, queries: Sequence[exp.Expression], added: Sequence[str], kept: Sequence[str]) -> Final:
+def _asked(table: Table, queries: Sequence[exp.Expression], added: Sequence[str], kept: Sequence[str]) -> Root:
     """The first row of these queries together."""
     tree = queries[0]
     for query in queries[1:]:

@@ -31,7 +31,7 @@ from engine.statements.dml import deferred
 from engine.statements.dml.autocommit_retry import needs_turn
 from engine.statements.dml.run import Outcome, run
 from engine.statements.dml.shown_columns import with_shown
-from engine.statements.dml.statement import PlannedMutation, SessionGround, answer, require_writable
+from engine.statements.dml.statement import PlannedMutation, SessionMutationContext, answer, require_writable
 from engine.statements.dml.with_changes import RETURNED_OID, BoundWith, bind_with_changes
 from engine.statements.query import run as query_run
 
@@ -92,7 +92,7 @@ class _Running:
         self._bound = bound
         self._arguments = arguments
         self._rows: _Rows = {}
-        self._judged: list[tuple[Mutate, SessionGround, Outcome]] = []
+        self._judged: list[tuple[Mutate, SessionMutationContext, Outcome]] = []
 
     async def run(self, prepared: Prepared) -> Execution:
         for change, table in self._bound.changes:
@@ -110,7 +110,7 @@ class _Running:
         plan = _substituted(change.plan, self._rows)
         plan = with_shown(plan, self._session.authority(), self._bound.requirements)
         await query_run.guard(self._session, self._engine, change.locks, _tables(plan))
-        ground = SessionGround(
+        ground = SessionMutationContext(
             self._session, self._engine, self._arguments, judges_later=len(self._bound.mutations) > 1
         )
         told = await run(plan, ground, ground)

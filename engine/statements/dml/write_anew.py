@@ -9,7 +9,7 @@ from engine.catalog.model.objects import DataFile, Table
 from engine.common.shielded import shielded
 from engine.lakes.foreign_files import refresh
 from engine.plan_ir.expr import Column
-from engine.plan_ir.logical import Final, TableReader
+from engine.plan_ir.logical import Root, TableReader
 from engine.planner.optimizer.pruning import narrowed
 from engine.statements.dml.collector import InPool
 from engine.statements.dml.run import Ask, drain
@@ -46,8 +46,8 @@ async def write_anew(
     return added
 
 
-def _rows_of(table: Table, files: Sequence[DataFile]) -> Final:
+def _rows_of(table: Table, files: Sequence[DataFile]) -> Root:
     paths = [absolute(table, file.path) for file in files]
     columns = tuple(Column(number, c.name, c.type) for number, c in enumerate(table.columns, 1))
     names = tuple(column.file_column for column in table.columns)
-    return Final(columns, TableReader(columns, narrowed(refresh(table).in_files(), paths), names))
+    return Root(columns, TableReader(columns, narrowed(refresh(table).in_files(), paths), names))

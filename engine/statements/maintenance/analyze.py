@@ -18,7 +18,7 @@ from engine.catalog.model.objects import Table
 from engine.contracts.executor import OutputColumn
 from engine.contracts.output_cast import carrier_schema
 from engine.lakes.foreign_files import refresh
-from engine.plan_ir.logical import Final as FinalNode
+from engine.plan_ir.logical import Root
 from engine.planner.codegen import Bindings
 from engine.planner.planner import optimise
 from engine.sql.parser.nodes.statements import Analyze
@@ -73,7 +73,7 @@ def _size(table: Table) -> int:
     return sum(os.path.getsize(file) for file in table.files)
 
 
-async def _asked(session: SessionContext, engine: EngineServices, plan: FinalNode) -> pa.Table:
+async def _asked(session: SessionContext, engine: EngineServices, plan: Root) -> pa.Table:
     """All rows of the answer."""
     context = session.execution_context()
     ready, bindings = optimise(plan), Bindings({}, {}, context.time_zone)

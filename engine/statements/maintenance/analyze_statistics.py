@@ -32,8 +32,7 @@ from engine.common import sql_type as st
 from engine.common.sql_type import SqlType
 from engine.pg_catalog import SystemCatalog
 from engine.plan_ir.expr import AggregateCall, Call, Column, ColumnRef, Const, Expr, with_type
-from engine.plan_ir.logical import Aggregator, Evaluator, Node, TableReader
-from engine.plan_ir.logical import Final as FinalNode
+from engine.plan_ir.logical import Aggregator, Evaluator, Node, Root, TableReader
 from engine.sql.functions import Function
 from engine.sql.functions.building import agg
 from engine.sql.functions.registry import registry
@@ -141,16 +140,16 @@ def _columns(table: Table, names: Sequence[str]) -> tuple[TableColumn, ...]:
 # -- what is asked ---------------------------------------------------------------------------------------------------
 
 
-def counting(of: Meant) -> FinalNode:
+def counting(of: Meant) -> Root:
     """The query for one row: how many rows, then of each column what `_counts` asks."""
     reader = _reader(of)
     calls = [AggregateCall(st.of(t.INT8), _aggregate("count", ()), ())]
     calls += [call for column in reader.columns for call in _counts(column)]
     columns = tuple(Column(len(reader.columns) + n, f"c{n}", call.type) for n, call in enumerate(calls, 1))
-    return FinalNode(columns, Aggregator(columns, reader, (), tuple(calls)))
+    return Root(columns, Aggregator(columns, reader, (), tuple(calls)))
 
 
-def sampling(of: Meant, rows: int, wanted: int) -> FinalNode:
+def sampling(of: Meant, rows: int, wanted: int) -> Root:
     """The query for so many rows, or about as many of them as are wanted."""
     reader = _reader(of)
     node: Node = reader
@@ -161,7 +160,7 @@ def sampling(of: Meant, rows: int, wanted: int) -> FinalNode:
         part = Const(double, min(1.0, wanted * _MORE / rows))
         chance = Call(st.of(t.BOOL), less, (Call(double, random, ()), part))
         node = Evaluator(reader.columns, reader, tuple(ColumnRef(c.type, c) for c in reader.columns), chance)
-    return FinalNode(reader.columns, node)
+    return Root(reader.columns, node)
 
 
 def _reader(of: Meant) -> TableReader:

@@ -20,7 +20,7 @@ from engine.catalog.store.transaction import SessionCatalog
 from engine.common.shielded import shielded
 from engine.contracts.executor import BatchStream, ExecutionContext
 from engine.contracts.memory_share import writer_bytes
-from engine.plan_ir.logical import Final
+from engine.plan_ir.logical import Root
 from engine.planner.codegen import Bindings
 from engine.planner.planner import optimise
 from engine.statements.dml.write_anew import write_anew
@@ -29,7 +29,7 @@ from engine.statements.shared.distribution import Terms
 from engine.statements.shared.fault_policy import RepeatableQuery
 from engine.storage import tables
 from engine.storage.claims import is_claimed
-from engine.storage.in_flight_files import UNDERWAY
+from engine.storage.in_flight_files import IN_FLIGHT_FILES
 from engine.storage.staging import KEPT_BYTES
 from wire.dataclass import dataclass
 from wire.errors import SerializationFailure
@@ -123,7 +123,7 @@ def is_contested(table: Table) -> bool:
     """Whether a transaction of several statements that is open would fail if the table's files changed. Blocks on the disk."""
     assert table.storage is not None, "a stored table"
     folder = Path(table.path)
-    return table.storage.location in UNDERWAY.contested() or is_claimed(folder) or is_claimed(folder.parent)
+    return table.storage.location in IN_FLIGHT_FILES.contested() or is_claimed(folder) or is_claimed(folder.parent)
 
 
 def _discard(engine: EngineServices, table: Table, added: Sequence[DataFile]) -> None:
@@ -142,7 +142,7 @@ def _record(
     SessionCatalog(engine.store).change_data(table, added, removed, appends_only=False)
 
 
-async def _open(engine: EngineServices, query: Final, terms: Terms, context: ExecutionContext) -> BatchStream:
+async def _open(engine: EngineServices, query: Root, terms: Terms, context: ExecutionContext) -> BatchStream:
     plan, bindings = optimise(query), Bindings({}, {}, context.time_zone)
     return await RepeatableQuery(
         engine,

@@ -54,7 +54,7 @@ _SUMMARY: Final = ("Planning Time", "Execution Time")
 class ExplainRequest:
     """What is to be explained, and how: `statement` has the options."""
 
-    plan: logical.Final
+    plan: logical.Root
     terms: Terms
     bindings: Bindings
     statement: s.Explain

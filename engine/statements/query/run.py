@@ -16,7 +16,7 @@ from engine.catalog.snapshot import TEMPORARY
 from engine.common.value_sizes import are_long
 from engine.contracts.materialized_results import StreamExecution
 from engine.contracts.sessions import Execution, Prepared, ResultColumn
-from engine.plan_ir.logical import Final as FinalNode
+from engine.plan_ir.logical import Root
 from engine.planner.codegen import Bindings
 from engine.planner.planner import optimise
 from engine.runtime.planning_pool import SHORT_CHARACTERS, SHORT_NODES
@@ -40,7 +40,7 @@ from wire.errors import CachedPlanChanged, ReadOnlySqlTransaction
 _VALUES_LENGTH: Final = 4096
 #: Values of the context that are others each time.
 _MOMENTS: Final = ("now", "statement_timestamp")
-Bound = tuple[FinalNode, Bindings]
+Bound = tuple[Root, Bindings]
 
 
 async def prepare(

@@ -34,7 +34,7 @@ _HERE_NODES: Final = 150
 
 async def compile_aside(
     engine: EngineServices,
-    plan: logical.Final,
+    plan: logical.Root,
     terms: Terms,
     bindings: Bindings,
     *,

@@ -24,7 +24,7 @@ from typing import Final, cast
 import pyarrow as pa
 
 from engine.catalog.model.objects import Table
-from engine.catalog.model.remote_file_ref import stand_in
+from engine.catalog.model.remote_file_ref import remote_file_ref
 from engine.contracts.executor import CompiledFragment, OutputColumn
 from engine.contracts.memory_share import MemoryShare, page_bytes
 from engine.contracts.mesh import Members
@@ -112,7 +112,7 @@ def data_members(mesh: Members) -> tuple[str, ...]:
 
 
 def compile_query(
-    plan: logical.Final,
+    plan: logical.Root,
     terms: Terms,
     bindings: Bindings,
     mesh: Members,
@@ -148,7 +148,7 @@ def compile_query(
 
 
 def physical_plan(
-    plan: logical.Final,
+    plan: logical.Root,
     query: CompiledQuery,
     terms: Terms,
     bindings: Bindings,
@@ -160,7 +160,7 @@ def physical_plan(
 
 
 def _physical(
-    plan: logical.Final,
+    plan: logical.Root,
     choice: Choice,
     terms: Terms,
     bindings: Bindings,
@@ -172,7 +172,7 @@ def _physical(
 
 
 def _placed(
-    plan: logical.Final,
+    plan: logical.Root,
     choice: Choice,
     terms: Terms,
     bindings: Bindings,
@@ -215,7 +215,7 @@ def _along_links(physical: PhysicalPlan, topology: Topology) -> PhysicalPlan:
     return relocate(physical, topology)
 
 
-def pinned_files(plan: logical.Final, mesh: Members) -> dict[str, str]:
+def pinned_files(plan: logical.Root, mesh: Members) -> dict[str, str]:
     """The member of each file, or stand-in for files, that only one can read.
 
     Raises SerializationFailure when one of those members cannot run anything now.
@@ -227,12 +227,12 @@ def pinned_files(plan: logical.Final, mesh: Members) -> dict[str, str]:
             if part.member not in able and part.member != mesh.member:
                 raise _holder_lost(table, part.member, mesh)
         for file in table.files:
-            held = stand_in(file)
+            held = remote_file_ref(file)
             pinned[file] = held.member if held is not None else mesh.member
     return pinned
 
 
-def _declared_tables(plan: logical.Final) -> Iterator[Table]:
+def _declared_tables(plan: logical.Root) -> Iterator[Table]:
     for node in walk_all(plan):
         if isinstance(node, TableReader) and isinstance(node.table, Table) and node.table.parts:
             yield node.table
@@ -267,12 +267,12 @@ def _told(physical: PhysicalPlan, terms: Terms, bindings: Bindings, analyze: boo
 
 
 def _shared_out(
-    plan: logical.Final, choice: Choice, terms: Terms, bindings: Bindings, members: tuple[str, ...]
+    plan: logical.Root, choice: Choice, terms: Terms, bindings: Bindings, members: tuple[str, ...]
 ) -> Choice:
     """The local engines of all members, where one would be too small and the choice is ours."""
     if terms.wish != "auto" or choice.engine == "local":
         return choice
-    if any(stand_in(file) is not None for table in _declared_tables(plan) for file in table.files):
+    if any(remote_file_ref(file) is not None for table in _declared_tables(plan) for file in table.files):
         return Choice("local", "how much the tables hold that other members read is not known here")
     if terms.distribution == "off" or len(members) < 2:
         return choice

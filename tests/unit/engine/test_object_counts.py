@@ -18,7 +18,7 @@ from support.local_member import LocalMember, local_member
 from support.member_process import wait_until
 
 from engine import engine
-from engine.common.weighted_lru_cache import Remembered
+from engine.common.weighted_lru_cache import WeightedLruCache
 from engine.executors.local import executor, small_files, statements
 from engine.planner.optimizer import input_size
 from engine.session.context import statement_cache
@@ -46,10 +46,10 @@ def member(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[LocalMem
     monkeypatch.setattr(statement_cache, "_STATEMENTS", 4)
     monkeypatch.setattr(engine, "_PARSED", 4)
     monkeypatch.setattr(executor, "_TEXTS", 4)
-    monkeypatch.setattr(statements, "_STATEMENTS", Remembered(4))
+    monkeypatch.setattr(statements, "_STATEMENTS", WeightedLruCache(4))
     monkeypatch.setattr(small_files, "_naming", lru_cache(4)(small_files._naming.__wrapped__))
-    monkeypatch.setattr(delta, "_VERSIONS", Remembered(2))
-    monkeypatch.setattr(input_size, "_FOOTERS", Remembered(2))
+    monkeypatch.setattr(delta, "_VERSIONS", WeightedLruCache(2))
+    monkeypatch.setattr(input_size, "_FOOTERS", WeightedLruCache(2))
     with local_member(tmp_path, compact_after=0) as member:
         with member.connect() as connection:
             connection.execute("create table t (a int primary key, b text)")

@@ -8,15 +8,15 @@ from pathlib import Path
 import pytest
 from support.local_member import local_member
 
-from engine.common.weighted_lru_cache import Remembered
+from engine.common.weighted_lru_cache import WeightedLruCache
 from engine.session.context import statement_cache
 
 
-def lengths(room: int, most: int = 100) -> Remembered[str, str]:
-    return Remembered(most, room, lambda key, _: len(key))
+def lengths(room: int, most: int = 100) -> WeightedLruCache[str, str]:
+    return WeightedLruCache(most, room, lambda key, _: len(key))
 
 
-def kept(cache: Remembered[str, str], key: str) -> bool:
+def kept(cache: WeightedLruCache[str, str], key: str) -> bool:
     """Whether it is there; it is afterwards, if it may be."""
     made = iter((key,))
     cache.get(key, lambda: next(made))
@@ -50,14 +50,14 @@ def test_one_that_would_drive_out_the_others_is_made_each_time() -> None:
 
 
 def test_a_number_bounds_too() -> None:
-    cache = Remembered[int, int](3)
+    cache = WeightedLruCache[int, int](3)
     for number in range(10):
         cache.get(number, lambda: 0)
     assert cache.statistics() == {"entries": 3, "weight": 3}
 
 
 def test_of_one_family_the_last_few_that_were_asked_for_are_kept() -> None:
-    cache = Remembered[tuple[str, int], int](100, family=lambda key: key[0], each=3)
+    cache = WeightedLruCache[tuple[str, int], int](100, family=lambda key: key[0], each=3)
     cache.get(("other", 0), lambda: 0)
     for number in range(10):
         cache.get(("t", 0), lambda: -1)

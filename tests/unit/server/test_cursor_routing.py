@@ -23,7 +23,7 @@ from engine.contracts.executor import BatchStream
 from engine.contracts.sessions import ResultColumn
 from server.cluster.routing import ServerMesh
 from server.cursors.cursor import Cursor
-from server.cursors.cursor_lease import Visits
+from server.cursors.cursor_lease import CursorLeases
 from server.cursors.cursor_pages import described, page_rows, result_columns, take_page
 from server.cursors.cursor_routing import CursorRouter
 from server.cursors.initiator_cursors import Unsettled
@@ -470,7 +470,7 @@ async def forever() -> None:
 
 
 async def test_visitors_come_one_at_a_time_and_only_between_commands() -> None:
-    visits = Visits()
+    visits = CursorLeases()
     with pytest.raises(ObjectInUse):
         await visits.run(nothing())
     visits.welcome = True
@@ -486,7 +486,7 @@ async def test_visitors_come_one_at_a_time_and_only_between_commands() -> None:
 
 
 async def test_who_interrupts_the_session_interrupts_the_visitor() -> None:
-    visits = Visits()
+    visits = CursorLeases()
     visits.welcome = True
     visit = asyncio.create_task(visits.run(forever()))
     await eventually(lambda: visits.under_way)

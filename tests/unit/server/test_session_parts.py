@@ -12,7 +12,7 @@ import pytest
 from engine.common.sql_type import SqlType, numeric
 from engine.contracts.output_cast import carrier_of
 from engine.contracts.sessions import Activity, QueryState, ResultColumn
-from server.cursors.cursor_lease import Visits
+from server.cursors.cursor_lease import CursorLeases
 from server.cursors.row_buffer import RowBuffer
 from server.pgwire.arguments import canonical
 from server.pgwire.cancel import SessionRegistry
@@ -228,7 +228,7 @@ class FakeSession:
 
     def __init__(self) -> None:
         self.causes: list[str] = []
-        self.visits = Visits()
+        self.visits = CursorLeases()
 
     def interrupt(self, cause: SqlError) -> None:
         self.causes.append(cause.sqlstate)

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from engine.catalog.model.objects import Part, Table, TableColumn, View
-from engine.catalog.model.remote_file_ref import StandIn, stand_in
+from engine.catalog.model.remote_file_ref import RemoteFileRef, remote_file_ref
 from engine.catalog.store.store import CatalogStore
 from engine.catalog.store.transaction import SessionCatalog
 from engine.common import sql_type as st
@@ -55,9 +55,9 @@ def write(folder: Path, *values: int) -> Path:
 
 @pytest.mark.parametrize(("member", "path"), [("a-b.c", "x/y z*.parquet"), ("m1", "/absolute/[1]"), ("m1", "..")])
 def test_a_stand_in_says_what_it_stands_for(member: str, path: str, tmp_path: Path) -> None:
-    given = StandIn(member, "csv", path)
-    assert stand_in(str(given)) == given
-    assert stand_in(str(tmp_path / path)) is None
+    given = RemoteFileRef(member, "csv", path)
+    assert remote_file_ref(str(given)) == given
+    assert remote_file_ref(str(tmp_path / path)) is None
     assert not Path(str(given)).exists()
 
 
@@ -71,14 +71,14 @@ def test_what_is_here_is_listed_and_the_rest_has_stand_ins(tmp_path: Path) -> No
     orders, lines = topology_tables(topology(), "north", DataRoots(tmp_path, (tmp_path,)))
     assert orders.parts == (Part("north", f"{tmp_path}/o/*.parquet", True), Part("south", "/srv/o", False))
     assert orders.columns == COLUMNS
-    elsewhere = str(StandIn("south", "parquet", "/srv/o"))
+    elsewhere = str(RemoteFileRef("south", "parquet", "/srv/o"))
     assert orders.files == (str(first), elsewhere)
     assert refresh(orders) is orders
     second = write(tmp_path, 2)
     again = refresh(orders)
     assert again.files == (str(first), str(second), elsewhere)
     assert again.version != orders.version
-    assert refresh(lines).files == (str(StandIn("south", "parquet", "l.parquet")),)
+    assert refresh(lines).files == (str(RemoteFileRef("south", "parquet", "l.parquet")),)
 
 
 def test_columns_that_nobody_declared_are_those_of_files_here(tmp_path: Path) -> None:
@@ -168,7 +168,7 @@ def reads(*files: str) -> InstanceSpec:
     return InstanceSpec(1, 0, (ReaderSpec(1, tuple(map(literal_path, files))),), (table,))
 
 
-HELD = StandIn("north", "parquet", "o/*.parquet")
+HELD = RemoteFileRef("north", "parquet", "o/*.parquet")
 
 
 def test_stand_ins_are_resolved_where_they_are_held(tmp_path: Path) -> None:
@@ -189,8 +189,8 @@ def test_stand_ins_are_resolved_where_they_are_held(tmp_path: Path) -> None:
 def test_stand_ins_of_others_or_of_nobody_are_refused(tmp_path: Path) -> None:
     write(tmp_path, 1)
     files = ReadableFiles("north", DataRoots(tmp_path), [HELD])
-    for other in (StandIn("south", "parquet", "o/*.parquet"), StandIn("north", "csv", "o/*.parquet"),
-                  StandIn("north", "parquet", "/etc/passwd")):  # fmt: skip
+    for other in (RemoteFileRef("south", "parquet", "o/*.parquet"), RemoteFileRef("north", "csv", "o/*.parquet"),
+                  RemoteFileRef("north", "parquet", "/etc/passwd")):  # fmt: skip
         with pytest.raises(ObjectNotInPrerequisiteState, match="does not hold"):
             files.of(reads(str(other)))
     with pytest.raises(UndefinedFile, match='on member "north"'):

@@ -9,7 +9,7 @@ import pytest
 from support.binding_ground import TestCatalog, bind
 
 from engine.plan_ir.expr import Column, ColumnRef
-from engine.plan_ir.logical import Aggregator, Evaluator, Final, Node, OrderKey, TableReader
+from engine.plan_ir.logical import Aggregator, Evaluator, Node, OrderKey, Root, TableReader
 from engine.plan_ir.physical import (
     Edge,
     Fragment,
@@ -35,7 +35,7 @@ from engine.planner.planner import optimise
 CATALOG = TestCatalog()
 
 
-def _planned(sql: str) -> Final:
+def _planned(sql: str) -> Root:
     return optimise(bind(sql, CATALOG).plan)
 
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.binding_ground import TestCatalog, bind
 
-from engine.plan_ir.logical import Aggregator, Evaluator, Final, Join, Node, SetOperation, Sort, TableReader
+from engine.plan_ir.logical import Aggregator, Evaluator, Join, Node, Root, SetOperation, Sort, TableReader
 from engine.plan_ir.physical import (
     Edge,
     Fragment,
@@ -39,7 +39,7 @@ def _topology(links: dict[str, str], capacity: dict[str, int] | None = None) -> 
     )
 
 
-def _planned(sql: str) -> Final:
+def _planned(sql: str) -> Root:
     return optimise(bind(sql, TestCatalog()).plan)
 
 
@@ -194,7 +194,7 @@ def test_a_key_that_an_edge_does_not_carry_is_carried_to_whoever_sorts_again() -
     assert isinstance(edge.synchronizer, Ordered)
     key = edge.synchronizer.keys[0].column
     shown = tuple(column for column in edge.columns if column != key)
-    final = Final(shown, Receive(shown, 2), edge.synchronizer.keys)
+    final = Root(shown, Receive(shown, 2), edge.synchronizer.keys)
     before = replace(
         plan,
         fragments=(*plan.fragments[:2], replace(plan.root, root=final)),
@@ -222,7 +222,7 @@ def test_rows_without_columns_are_sent_as_a_column() -> None:
     assert isinstance(join, Join)
     left = next(node for node in join.left.walk() if isinstance(node, TableReader))
     bare = replace(join, left=replace(left, columns=(), names=()), columns=join.right.columns)
-    final = Final(bare.columns, Receive(bare.columns, 2))
+    final = Root(bare.columns, Receive(bare.columns, 2))
     before = replace(
         before,
         fragments=(before.fragments[0], replace(before.fragments[1], root=bare), replace(before.root, root=final)),

@@ -13,7 +13,7 @@ from pyspark import cloudpickle
 from support.plans import BOOL, GT, INT4, TEXT, UPPER, Plans, call, const, ref, table
 
 from engine.catalog.model.objects import Table
-from engine.common.error_codec import TaskError, told_error
+from engine.common.error_codec import TaskError, error_from_text
 from engine.common.sql_type import of
 from engine.executors.spark import scanning
 from engine.executors.spark.scan_task import NOTHING, ScanUnits
@@ -106,6 +106,6 @@ def test_an_error_in_a_file_is_told(tmp_path: Path) -> None:
     wrong = replace(found, columns=(found.columns[0], replace(found.columns[1], type=of(t.DATE)), found.columns[2]))
     with pytest.raises(TaskError) as caught:
         given(scan_of(Plans().read(wrong, "s")))
-    error = told_error(f"org.apache.spark.SparkException: ... TaskError: {caught.value}\n\tat java")
+    error = error_from_text(f"org.apache.spark.SparkException: ... TaskError: {caught.value}\n\tat java")
     assert error is not None
     assert error.sqlstate == "22007"

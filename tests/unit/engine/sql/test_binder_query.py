@@ -15,12 +15,12 @@ from engine.plan_ir.logical import (
     CteReader,
     DistinctOn,
     Evaluator,
-    Final,
     FunctionScan,
     Join,
     Limit,
     Node,
     ProjectSet,
+    Root,
     SetOperation,
     TableReader,
     Values,
@@ -86,7 +86,7 @@ QUERIES = [
 @pytest.mark.parametrize("sql", QUERIES)
 def test_plans_are_closed_and_their_columns_unique(catalog: TestCatalog, sql: str) -> None:
     plan = bind(sql, catalog).plan
-    assert isinstance(plan, Final)
+    assert isinstance(plan, Root)
     assert not free_columns(plan)
     column_ids_are_unique(plan)
 

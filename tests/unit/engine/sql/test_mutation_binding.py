@@ -10,7 +10,7 @@ import pytest
 from engine.catalog.model.objects import Constraint, Storage, Table, TableColumn
 from engine.common import sql_type as st
 from engine.pg_catalog.fixed_catalog import FixedCatalog
-from engine.plan_ir.logical import FILE, ROW, Final, Mutate, TableReader
+from engine.plan_ir.logical import FILE, ROW, Mutate, Root, TableReader
 from engine.plan_ir.rewrite import walk_all
 from engine.planner.planner import optimise
 from engine.sql.binder.mutations import BoundMutation, bind_mutation
@@ -112,7 +112,7 @@ def test_a_volatile_condition_is_not_asked_twice() -> None:
 
 def test_only_the_target_is_narrowed_to_its_files() -> None:
     plan = bind("update t set b = u.b from t u where u.a = t.a").plan
-    narrowed = optimise(Final(plan.input.columns, only_files(plan.input, plan.targets, ["/data/t/2.parquet"])))
+    narrowed = optimise(Root(plan.input.columns, only_files(plan.input, plan.targets, ["/data/t/2.parquet"])))
     found = sorted(len(n.table.files) for n in walk_all(narrowed) if isinstance(n, TableReader) and n.table.name == "t")  # type: ignore[union-attr]
     assert found == [1, 2, 2]
 

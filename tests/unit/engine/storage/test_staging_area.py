@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from engine.catalog.model.objects import DataFile
-from engine.storage.in_flight_files import Underway
+from engine.storage.in_flight_files import InFlightFiles
 from engine.storage.staging_area import StagingArea, new_name
 from wire.errors import IoError
 
@@ -60,7 +60,7 @@ def test_who_comes_later_finds_no_folder(area: StagingArea) -> None:
 
 
 def test_it_is_under_way_while_somebody_holds_it(area: StagingArea, tmp_path: Path) -> None:
-    underway = Underway()
+    underway = InFlightFiles()
     underway.watch(area)
     (tmp_path / "of-somebody-else.parquet").touch()
     staged(area, "a.parquet")

@@ -22,7 +22,7 @@ from engine.config import EngineConfig
 from engine.contracts.executor import ExecutionContext, QueryId
 from engine.contracts.output_cast import carrier_of
 from engine.executors.local.executor import LocalExecutor
-from engine.plan_ir.logical import Final
+from engine.plan_ir.logical import Root
 from engine.planner.codegen import Bindings, compile_plan
 from engine.storage import delta, staging
 from engine.storage.staging import TableWriter
@@ -186,7 +186,7 @@ async def test_a_filter_finds_nan_which_is_greater_than_all(tmp_path: Path) -> N
     executor = LocalExecutor(EngineConfig(tmp_path))
     await executor.start()
     try:
-        fragment = compile_plan(Final(filtered.columns, filtered), "local", Bindings({}))
+        fragment = compile_plan(Root(filtered.columns, filtered), "local", Bindings({}))
         stream = await executor.open(fragment, ExecutionContext(QueryId("m1", 1)))
         batch = await stream.next_batch()
         assert batch is not None

@@ -15,7 +15,7 @@ from engine.common import sql_type as st
 from engine.config import EngineConfig
 from engine.contracts.executor import ExecutionContext, QueryId
 from engine.executors.local.executor import LocalExecutor
-from engine.plan_ir.logical import Final
+from engine.plan_ir.logical import Root
 from engine.planner.codegen import Bindings, compile_plan
 from engine.storage.types import file_schema
 from wire.errors import FeatureNotSupported
@@ -24,7 +24,7 @@ from wire.types import pg_types as t
 
 async def read_locally(table: Table, folder: Path) -> pa.RecordBatch:
     reader = Plans().read(table, *(column.name for column in table.columns))
-    fragment = compile_plan(Final(reader.columns, reader), "local", Bindings({}))
+    fragment = compile_plan(Root(reader.columns, reader), "local", Bindings({}))
     executor = LocalExecutor(EngineConfig(folder))
     await executor.start()
     try:

@@ -18,7 +18,7 @@ from engine.catalog.store.store import CatalogStore
 from engine.catalog.store.transaction import SessionCatalog
 from engine.storage import delta, tables
 from engine.storage.disk import Disk, replaced
-from engine.storage.in_flight_files import UNDERWAY, Keeper
+from engine.storage.in_flight_files import IN_FLIGHT_FILES, Keeper
 from engine.storage.staging_area import StagingArea, new_name
 from wire.errors import DataCorrupted
 
@@ -88,7 +88,7 @@ def test_the_folder_of_a_statement_that_crashed_goes_with_its_files(
     for area in (over, running):
         area.make()
         (area.path / "a.parquet").write_bytes(b"rows")
-    UNDERWAY.watch(running)
+    IN_FLIGHT_FILES.watch(running)
     age(store.tables)
     assert vacuumed(store, catalog) == 1
     assert not over.path.exists()
@@ -215,7 +215,7 @@ def test_a_folder_that_is_being_made_is_touched(store: CatalogStore) -> None:
     with replaced(StandsStill()):
         tables.create(store.tables, COLUMNS)
     assert ages[0] < HOUR
-    assert UNDERWAY.folders() == set()
+    assert IN_FLIGHT_FILES.folders() == set()
 
 
 def test_folders_of_sessions_and_of_dropped_tables_stay(store: CatalogStore, catalog: SessionCatalog) -> None:

@@ -12,7 +12,7 @@ from pyspark import cloudpickle
 
 from engine.catalog.model.objects import Constraint, Storage, Table, TableColumn
 from engine.common import sql_type as st
-from engine.common.error_codec import TaskError, told_error
+from engine.common.error_codec import TaskError, error_from_text
 from engine.contracts.output_cast import carrier_of
 from engine.executors.spark.write_task import WritePartition, rules
 from engine.plan_ir.expr import Column
@@ -85,7 +85,7 @@ def test_an_error_is_told_whole_and_leaves_nothing(
 ) -> None:
     with pytest.raises(TaskError) as caught:
         list(task(tmp_path)([batch((1, "1.00", True), row)]))
-    error = told_error(f"org.apache.spark.SparkException: ... TaskError: {caught.value}\n\tat java")
+    error = error_from_text(f"org.apache.spark.SparkException: ... TaskError: {caught.value}\n\tat java")
     assert error is not None
     shown = f"Failing row contains ({'null' if row[0] is None else row[0]}, {row[1]})."
     assert (error.sqlstate, error.message, error.detail) == (state, message, shown)
@@ -99,7 +99,7 @@ def test_a_task_that_comes_too_late_writes_nothing(tmp_path: Path) -> None:
     area.abandon()
     with pytest.raises(TaskError) as caught:
         list(begun)
-    error = told_error(f"TaskError: {caught.value}\n\tat java")
+    error = error_from_text(f"TaskError: {caught.value}\n\tat java")
     assert error is not None
     assert error.sqlstate == "58030"
     assert list(tmp_path.iterdir()) == []
