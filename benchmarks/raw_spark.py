@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from benchmarks.ground import CORES, HEAP, TABLES, Ground
-from engine.config import SparkConfig
+from engine.executors.engine_config import SparkConfig
 from engine.executors.spark.session import SparkRuntime
 
 

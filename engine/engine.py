@@ -25,13 +25,13 @@ from engine.catalog.store.store import URL_SCHEMES, CatalogStore
 from engine.common.fragment_pool import FragmentPool
 from engine.common.shielded import closed_in_turn
 from engine.common.weighted_lru_cache import WeightedLruCache
-from engine.config import EngineConfig
 from engine.contracts.copy_progress import Copies
 from engine.contracts.executor import BatchStream, CompiledFragment, EngineName, ExecutionContext, Executor, QueryId
 from engine.contracts.mesh import AloneMesh, MemberInfo, Mesh
 from engine.contracts.sessions import Client
 from engine.exchange.listener import DataListener
 from engine.exchange.spool import Spooler
+from engine.executors.engine_config import EngineConfig
 from engine.executors.local.executor import LocalExecutor
 from engine.executors.spark.executor import SparkExecutor
 from engine.lakes import iceberg, stores

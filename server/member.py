@@ -36,17 +36,17 @@ from engine.exchange.listener import DataListener
 from engine.exchange.mesh_tls import MeshTls, MeshTlsError
 from engine.plan_ir.topology import Topology
 from engine.settings.session_settings import SETTINGS
-from server.address import Address
 from server.auth.gate import Access, Gate
-from server.cli.ended_line import ENDED_LINE
 from server.cluster.lite import ROUTING, LiteDoor
 from server.cluster.membership import Timing
 from server.cluster.mesh_link import LinkOptions, MeshLink, new_incarnation
 from server.cluster.notification_routing import NotificationRouter
 from server.cluster.routing import CancelRouter, ServerMesh
+from server.config.address import Address
 from server.config.errors import AccessError, ConfigurationError
 from server.cursors.cursor_routing import CursorRouter
 from server.descriptors import raise_limit
+from server.ended_line import ENDED_LINE
 from server.full_collections import FullCollections
 from server.pgwire.listener import Listener, ListenerOptions
 from server.unused_memory import UnusedMemory
@@ -309,7 +309,9 @@ async def _serve(config: Config) -> None:
     gc.freeze()
     engine = member.engine
     collections = FullCollections(
-        lambda: engine.planning.live_nodes, engine.config.memory_bytes, engine.background.supervise("collections")
+        lambda: engine.planning.live_nodes,
+        engine.config.memory_bytes,
+        engine.background.supervise("collections"),
     )
     collections.start()
     unused = UnusedMemory(engine.background.supervise("trim"))

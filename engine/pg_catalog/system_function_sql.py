@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from wire.client_encodings import NUMBER_BY_NAME, NUMBERED
+from wire.types.client_encodings import NUMBER_BY_NAME, NUMBERED
 
 #: Where PostgreSQL's own rows are.
 FOLDER: Final = Path(__file__).parent / "postgres15"

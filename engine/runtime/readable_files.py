@@ -21,7 +21,7 @@ from typing import Final
 from engine.catalog.model.objects import Table, TableColumn
 from engine.catalog.model.remote_file_ref import RemoteFileRef, remote_file_ref
 from engine.common import sql_type as st
-from engine.config import PRIVATE
+from engine.executors.engine_config import PRIVATE
 from engine.lakes import stores
 from engine.lakes.foreign_files import DataRoots, list_files
 from engine.plan_ir.spec import InstanceSpec, ReaderSpec, TableSpec

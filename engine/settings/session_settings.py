@@ -16,7 +16,6 @@ from typing import Final, Literal
 from engine.settings import accepted
 from engine.settings.numbers import BARE_SIZES, SIZE_UNITS, TIME_UNITS, HintedError, read_real, read_whole
 from engine.settings.time_zone import zone_setting
-from wire.client_encodings import encoding_named
 from wire.dataclass import dataclass
 from wire.errors import (
     CantChangeRuntimeParam,
@@ -26,6 +25,7 @@ from wire.errors import (
     InvalidParameterValue,
     UndefinedObject,
 )
+from wire.types.client_encodings import encoding_named
 
 _TRUE: Final = ("on", "true", "yes", "1", "t", "y", "tr", "tru", "ye")
 _FALSE: Final = ("off", "false", "no", "0", "f", "n", "fa", "fal", "fals", "of")

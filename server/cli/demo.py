@@ -22,7 +22,7 @@ from rich.console import Console
 from rich.syntax import Syntax
 from rich.table import Table
 
-from server.address import Address
+from server.config.address import Address
 
 TABLES: Final = ("region", "nation", "supplier", "customer", "part", "partsupp", "orders", "lineitem")
 

@@ -224,8 +224,8 @@ def up(
 
     They run until `sluice cluster down`. Each keeps its log and its configuration in a folder of its name.
     """
-    from server.address import Address
     from server.cluster.local_cluster import Wanted
+    from server.config.address import Address
 
     try:
         address = Address.parse(listen)

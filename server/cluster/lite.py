@@ -25,7 +25,7 @@ from typing import Final, cast
 from engine.contracts.mesh import MemberInfo, Mesh
 from engine.settings.session_settings import SETTINGS
 from engine.statements.shared.initiation import initiators
-from server.address import Address
+from server.config.address import Address
 from server.pgwire.client_stream import WRITE_WINDOW_BYTES, ClientStream
 from wire.errors import CannotConnectNow
 from wire.pg import messages as m

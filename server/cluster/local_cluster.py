@@ -30,13 +30,13 @@ from rich.console import Console
 from rich.table import Table
 
 from engine.common.wildcards import WILDCARDS
-from server.address import Address
-from server.cli.ended_line import ENDED_LINE
 from server.cluster import files
 from server.cluster.files import Cluster, MemberProcess
 from server.cluster.secret import UnusableSecret
 from server.cluster.topology import load_topology
+from server.config.address import Address
 from server.config.errors import ConfigurationError
+from server.ended_line import ENDED_LINE
 from wire.dataclass import dataclass
 
 _READY_SECONDS: Final = 120.0

@@ -18,7 +18,7 @@ from engine.storage.durable import sync
 _BYTES: Final = 32
 _FILE_MODE: Final = 0o600
 _OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
-#: In the member's own folder (`engine.config.EngineConfig.private`).
+#: In the member's own folder (`engine.executors.engine_config.EngineConfig.private`).
 NAME: Final = "cluster-secret"
 
 

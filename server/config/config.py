@@ -29,18 +29,18 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 
 from engine.catalog.store.store import URL_SCHEMES
 from engine.common.wildcards import WILDCARDS
-from engine.config import PRIVATE, EngineConfig
-from engine.config import SparkConfig as EngineSparkConfig
 from engine.exchange.mesh_tls import MeshTls, MeshTlsError, TlsFiles
+from engine.executors.engine_config import PRIVATE, EngineConfig
+from engine.executors.engine_config import SparkConfig as EngineSparkConfig
 from engine.lakes.iceberg import Catalog
 from engine.lakes.stores import Store
 from engine.plan_ir.topology import Topology
 from engine.settings.session_settings import SETTINGS
-from server.address import Address, is_loopback
 from server.auth import hba
 from server.auth.gate import Access
 from server.auth.login_attempts import FailureLimits
 from server.cluster import secret as cluster_secret
+from server.config.address import Address, is_loopback
 from server.config.errors import AccessError, ConfigurationError
 from server.pgwire.client_tls import ClientTls, ClientTlsError, ClientTlsFiles, MinimumVersion
 from wire.dataclass import dataclass

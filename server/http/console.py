@@ -24,7 +24,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
-from server.address import Address
+from server.config.address import Address
 from server.http.guard import short_lived
 from server.http.serving import HttpServer
 from server.version import VERSION

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import ssl
 
-from server.address import Address
+from server.config.address import Address
 from server.http.connection import Connection
 from server.http.guard import guarded
 from server.http.routes import application

@@ -21,7 +21,7 @@ from typing import Any, Final
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from server.address import Address
+from server.config.address import Address
 
 #: How long answers that are being written may take when the server closes, in seconds.
 _CLOSE_SECONDS: Final = 1

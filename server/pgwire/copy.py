@@ -16,12 +16,12 @@ from engine.statements.copy.folder_target import CopiedFolder
 from server.cursors.portal import Portal
 from server.pgwire.exchange_of_messages import Exchange
 from server.pgwire.results import Pages
-from wire.client_encodings import from_client
 from wire.copy.writer import RowWriter
 from wire.errors import QueryCanceled
 from wire.pg import messages as m
 from wire.pg.binary_rows import BinaryRows
 from wire.pg.values.binary_input import receive_column
+from wire.types.client_encodings import from_client
 
 
 async def copy(exchange: Exchange, portal: Portal) -> int:

@@ -19,7 +19,7 @@ from support.postgres_server import PostgresServer
 from support.recorded_answers import Mode, RecordedAnswers
 from support.tpch import generate, load_into_postgres
 
-from engine.config import EngineConfig, SparkConfig
+from engine.executors.engine_config import EngineConfig, SparkConfig
 from engine.executors.local.executor import LocalExecutor
 from engine.executors.spark.executor import SparkExecutor
 

@@ -24,7 +24,7 @@ from test_same_answers import CORPUS
 
 from benchmarks.tpch_queries import queries
 from engine.catalog.model.objects import Table
-from engine.config import EngineConfig
+from engine.executors.engine_config import EngineConfig
 from engine.executors.local.database import LocalDatabase
 from engine.plan_ir.logical import TableReader
 from engine.plan_ir.rewrite import walk_all

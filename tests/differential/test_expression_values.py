@@ -15,8 +15,8 @@ import pytest_asyncio
 from support.expression_ground import Ground
 from support.postgres_server import PostgresServer
 
-from engine.config import EngineConfig
 from engine.contracts.executor import ExecutionContext, QueryId
+from engine.executors.engine_config import EngineConfig
 from engine.executors.local.executor import LocalExecutor
 from engine.plan_ir.logical import Evaluator, Values
 from engine.planner.codegen import Bindings, compile_plan

@@ -16,7 +16,7 @@ from support.distributed_ground import MEMBERS, Layout, answer, on_one, table
 from support.tpch import TABLES, generate
 
 from benchmarks.tpch_queries import queries
-from engine.config import EngineConfig
+from engine.executors.engine_config import EngineConfig
 from engine.executors.local.database import LocalDatabase
 from engine.plan_ir.topology import Link, Topology, TopologyNode
 from engine.planner.distribute import distribute

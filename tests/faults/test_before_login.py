@@ -15,9 +15,9 @@ import pytest
 from support.session_server import eventually, raw, raw_to, serve
 
 from engine.exchange import listener as mesh
-from server.address import Address
 from server.auth.gate import Access, Gate
 from server.auth.hba import parse
+from server.config.address import Address
 from server.http import console
 from server.http.console import ConsoleServer
 from server.http.door import Door

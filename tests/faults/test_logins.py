@@ -16,10 +16,10 @@ from support.local_member import local_member
 from support.session_server import RawClient, Server, eventually, raw, serve
 
 from engine.catalog.model.roles import Role, Roles
-from server.address import Address
 from server.auth.gate import Access, Gate
 from server.auth.hba import parse
 from server.auth.login_attempts import FailureLimits
+from server.config.address import Address
 from server.http.door import Door
 from server.http.session import Bounds
 from server.pgwire.listener import ListenerOptions

@@ -42,10 +42,10 @@ from engine.sql.regex.render import render_test
 from engine.sql.text_templates.moments import timestamp_text
 from engine.sql.text_templates.numbers import numeric_text, read_number
 from engine.sql.text_templates.reading import read_timestamp
-from wire.client_encodings import plain_name
 from wire.errors import SqlError
 from wire.regex.grammar import Options, read
 from wire.types import pg_types as t
+from wire.types.client_encodings import plain_name
 from wire.types.input import InputSettings, parse_text
 from wire.types.json_input import require_text
 from wire.types.jsonpath import read_jsonpath

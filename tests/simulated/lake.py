@@ -18,9 +18,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from engine.catalog.model.objects import Table
-from engine.config import EngineConfig
 from engine.contracts.executor import CompiledFragment
 from engine.contracts.mesh import AloneMesh, MemberInfo, Mesh
+from engine.executors.engine_config import EngineConfig
 from engine.executors.local.database import LocalDatabase
 from engine.lakes.infer import infer_columns
 from engine.pg_catalog.fixed_catalog import FixedCatalog

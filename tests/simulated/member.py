@@ -12,11 +12,11 @@ from pathlib import Path
 from random import Random
 from typing import Any, Final
 
-from engine.config import EngineConfig
 from engine.contracts.executor import BatchStream, CompiledFragment, ExecutionContext, QueryId
 from engine.contracts.mesh import Handler, MemberInfo, Mesh
 from engine.exchange.listener import DataListener
 from engine.exchange.spool import Spooler, SpoolFile
+from engine.executors.engine_config import EngineConfig
 from engine.executors.local.executor import LocalExecutor, LocalStream, LocalWork
 from engine.lakes.foreign_files import DataRoots
 from engine.runtime.readable_files import ReadableFiles

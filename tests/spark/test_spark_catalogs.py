@@ -15,7 +15,7 @@ from pyspark import SparkContext
 from pyspark.sql import SparkSession
 from support.local_member import LocalMember, local_member
 
-from engine.config import SparkConfig
+from engine.executors.engine_config import SparkConfig
 
 pytestmark = [pytest.mark.spark, pytest.mark.long]
 

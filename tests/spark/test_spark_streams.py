@@ -27,8 +27,8 @@ from support.session_server import eventually
 
 from engine.catalog.model.objects import Table
 from engine.common import sql_type as st
-from engine.config import SparkConfig
 from engine.contracts.executor import CompiledFragment, ExecutionContext, OutputColumn, QueryId
+from engine.executors.engine_config import SparkConfig
 from engine.executors.spark.collect import collect_arrow
 from engine.executors.spark.executor import SparkExecutor, SparkStream
 from engine.executors.spark.jobs import SparkJob
@@ -483,7 +483,7 @@ async def test_a_member_may_stop_while_spark_starts(tmp_path: Path) -> None:
     program = (
         "import asyncio, sys, threading, psutil\n"
         "from pathlib import Path\n"
-        "from engine.config import SparkConfig\n"
+        "from engine.executors.engine_config import SparkConfig\n"
         "from engine.executors.spark.executor import SparkExecutor\n"
         "from wire.errors import AdminShutdown\n"
         "async def main():\n"
@@ -509,7 +509,7 @@ async def test_the_jvm_dies_with_a_killed_member(tmp_path: Path) -> None:
     program = (
         "import asyncio, sys\n"
         "from pathlib import Path\n"
-        "from engine.config import SparkConfig\n"
+        "from engine.executors.engine_config import SparkConfig\n"
         "from engine.executors.spark.executor import SparkExecutor\n"
         "async def main():\n"
         "    executor = SparkExecutor(SparkConfig('local[1]'), Path(sys.argv[1]))\n"

@@ -21,8 +21,8 @@ from support import stored_values
 
 from engine.catalog.model.objects import FileFormat, Table, TableColumn
 from engine.common import sql_type as st
-from engine.config import SparkConfig
 from engine.contracts.executor import CompiledFragment, ExecutionContext, OutputColumn, QueryId
+from engine.executors.engine_config import SparkConfig
 from engine.executors.spark.executor import SparkExecutor
 from engine.lakes import delta
 from engine.sql.trees.storage_types import relation_name

@@ -16,11 +16,11 @@ from typing import Any
 
 import psycopg
 
-from engine.config import EngineConfig, SparkConfig
 from engine.engine import Engine
 from engine.exchange.listener import DataListener
-from server.address import Address
+from engine.executors.engine_config import EngineConfig, SparkConfig
 from server.auth.gate import Access, Gate
+from server.config.address import Address
 from server.http.door import Door
 from server.http.session import Bounds
 from server.pgwire.listener import Listener, ListenerOptions, trust

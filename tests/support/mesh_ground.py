@@ -14,11 +14,11 @@ import msgspec
 import pyarrow as pa
 
 from engine.catalog.store.store import CatalogStore
-from engine.config import EngineConfig, SparkConfig
 from engine.contracts.executor import BatchStream
 from engine.exchange.listener import DataListener
 from engine.exchange.mesh_tls import MeshTls
 from engine.exchange.spool import Spooler
+from engine.executors.engine_config import EngineConfig, SparkConfig
 from engine.executors.local.executor import LocalExecutor
 from engine.executors.spark.executor import SparkExecutor
 from engine.lakes.foreign_files import DataRoots
@@ -28,9 +28,9 @@ from engine.runtime.readable_files import ReadableFiles
 from engine.runtime.runtime import MeshRuntime
 from engine.statements.dml.participant import StagedWriters
 from engine.statements.shared.sequences import SessionSequences
-from server.address import Address
 from server.cluster.membership import Timing
 from server.cluster.mesh_link import LinkOptions, MeshLink, new_incarnation
+from server.config.address import Address
 from support.session_server import eventually
 from wire.mesh.control_messages import Identity
 

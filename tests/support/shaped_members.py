@@ -20,7 +20,7 @@ import psycopg
 import pyarrow as pa
 
 from engine.executors.local.database import LocalCursor
-from server.address import Address
+from server.config.address import Address
 from server.config.config import Config
 from server.member import Member
 from support.member_process import wait_until

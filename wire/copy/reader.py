@@ -22,13 +22,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from wire.client_encodings import codec, from_client
 from wire.copy import plain, quoted, text
 from wire.copy.block import Bytes1D, Marks, Rows
 from wire.copy.options import Layout
 from wire.dataclass import dataclass
 from wire.errors import BadCopyFileFormat, CharacterNotInRepertoire, SqlError
 from wire.types.byte_columns import Bools, Ints, offsets_of
+from wire.types.client_encodings import codec, from_client
 
 #: Bytes that are taken apart at once, and the most that a row may have.
 BLOCK_BYTES: Final = 2 << 20

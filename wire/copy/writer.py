@@ -13,7 +13,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from wire.client_encodings import column_to_client
 from wire.copy.options import Layout
 from wire.types.byte_columns import (
     Bools,
@@ -28,6 +27,7 @@ from wire.types.byte_columns import (
     lengths_of,
     offsets_of,
 )
+from wire.types.client_encodings import column_to_client
 from wire.types.output import EncodedColumn, OutputSettings, text_column
 
 _BATCH_BYTES_MAX: Final = 1 << 28

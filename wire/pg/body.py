@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import struct
 
-from wire.client_encodings import from_client
 from wire.errors import ProtocolViolation
+from wire.types.client_encodings import from_client
 
 _INT16 = struct.Struct("!h")
 _INT32 = struct.Struct("!i")

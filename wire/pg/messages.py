@@ -13,10 +13,10 @@ import struct
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Final, Literal
 
-from wire.client_encodings import codec, to_client
 from wire.dataclass import dataclass
 from wire.errors import About, Notice, ProtocolViolation, SqlError
 from wire.pg.body import Body
+from wire.types.client_encodings import codec, to_client
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer

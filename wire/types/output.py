@@ -16,12 +16,12 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
-from wire.client_encodings import column_to_client
 from wire.dataclass import dataclass
 from wire.errors import FeatureNotSupported
 from wire.types import pg_types as t
 from wire.types.byte_columns import ByteColumn, Piece, as_binary, binary_array, constant, data_of, of_array, offsets_of
 from wire.types.carriers import NumericScale, carrier
+from wire.types.client_encodings import column_to_client
 from wire.types.enums import enum_text
 from wire.types.output_nested import array_text, record_text, vector_text
 from wire.types.output_numbers import bool_text, float_text, integer_text, numeric_text

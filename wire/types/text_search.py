@@ -14,8 +14,8 @@ import struct
 from collections.abc import Iterator
 from typing import Final
 
-from wire.client_encodings import from_client
 from wire.errors import InvalidBinaryRepresentation, ProgramLimitExceeded, SqlSyntaxError
+from wire.types.client_encodings import from_client
 
 BLANKS: Final = " \t\n\r\v\f"
 DIGITS: Final = "0123456789"

@@ -23,7 +23,6 @@ from xml.parsers import expat
 
 import pyarrow as pa
 
-from wire.client_encodings import from_client
 from wire.dataclass import dataclass
 from wire.errors import (
     FeatureNotSupported,
@@ -33,6 +32,7 @@ from wire.errors import (
 from wire.types import bits, geometry, jsonpath, money, network, text_search, text_search_queries
 from wire.types import pg_types as t
 from wire.types.byte_columns import ByteColumn, of_array
+from wire.types.client_encodings import from_client
 from wire.types.numbers_input import invalid, is_digits, whole
 
 _LSN: Final = re.compile(r"([0-9a-fA-F]{1,8})/([0-9a-fA-F]{1,8})")

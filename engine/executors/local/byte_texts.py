@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 
 from engine.executors.local.udf import arrow_function
-from wire.client_encodings import column_to_client
 from wire.types.byte_columns import as_binary, binary_array, data_of, offsets_of
+from wire.types.client_encodings import column_to_client
 
 
 def _whole(array: Any) -> pa.Array:

@@ -11,7 +11,6 @@ from typing import Final, Literal
 
 from engine.common.text_hash import hash_text
 from engine.executors.local.distinct_calls import register
-from wire.client_encodings import NUMBER_BY_NAME, encoding_named, from_client, plain_name, to_client
 from wire.errors import (
     CharacterNotInRepertoire,
     FeatureNotSupported,
@@ -19,6 +18,7 @@ from wire.errors import (
     SqlSyntaxError,
     UntranslatableCharacter,
 )
+from wire.types.client_encodings import NUMBER_BY_NAME, encoding_named, from_client, plain_name, to_client
 
 Form = Literal["NFC", "NFD", "NFKC", "NFKD"]
 _FORMS: Final[dict[str, Form]] = {"NFC": "NFC", "NFD": "NFD", "NFKC": "NFKC", "NFKD": "NFKD"}

@@ -30,7 +30,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from engine.catalog.model.objects import SystemTable, Table
-from engine.config import EngineConfig
+from engine.executors.engine_config import EngineConfig
 from engine.executors.local import udf
 from engine.executors.local.sandbox import CONFINED
 from engine.executors.local.zone_names import zone_name

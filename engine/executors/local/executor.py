@@ -49,11 +49,11 @@ from engine.common.fragment_pool import FragmentPool
 from engine.common.pool_calls import Pool
 from engine.common.shielded import closed_in_turn, shielded, stopped, together, wait_out
 from engine.common.weighted_lru_cache import WeightedLruCache
-from engine.config import EngineConfig
 from engine.contracts.executor import CompiledFragment, EngineName, ExecutionContext
 from engine.contracts.memory_share import MemoryShare
 from engine.contracts.output_cast import carry_to, fitted
 from engine.contracts.profile import Operator
+from engine.executors.engine_config import EngineConfig
 from engine.executors.local import byte_texts as _byte_texts  # noqa: F401  (registers its functions)
 from engine.executors.local import characters as _characters  # noqa: F401
 from engine.executors.local import division as _division  # noqa: F401

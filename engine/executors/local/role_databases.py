@@ -23,8 +23,8 @@ from typing import Final
 
 import duckdb
 
-from engine.config import EngineConfig
 from engine.contracts.memory_share import MemoryShare
+from engine.executors.engine_config import EngineConfig
 from engine.executors.local.database import LocalCursor, LocalDatabase
 
 _IDLE: Final = 8

@@ -28,7 +28,6 @@ from sqlglot import exp
 
 from engine.catalog.model.objects import Table
 from engine.common.shielded import closed_in_turn, shielded, together, wait_out
-from engine.config import SparkConfig
 from engine.contracts.executor import CompiledFragment, EngineName, ExecutionContext
 from engine.contracts.output_cast import carry_to, fitted
 from engine.contracts.profile import Operator
@@ -39,6 +38,7 @@ from engine.exchange.receive import WINDOW_BATCHES, Receiver, partly_consumed
 from engine.exchange.send import Edge
 from engine.exchange.slots import SlotKeeper
 from engine.exchange.spool import Spooler
+from engine.executors.engine_config import SparkConfig
 from engine.executors.spark.connection import embedded, own_connection
 from engine.executors.spark.errors import translate
 from engine.executors.spark.jobs import SparkJob, failure_of_task, status_of_task

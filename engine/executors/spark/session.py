@@ -34,7 +34,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.udf import _create_udf
 from pyspark.util import PythonEvalType
 
-from engine.config import SparkConfig
+from engine.executors.engine_config import SparkConfig
 from engine.executors.local.zone_names import zone_name
 from engine.executors.spark.collect import collect_arrow
 from engine.executors.spark.connection import embedded

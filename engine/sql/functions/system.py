@@ -19,9 +19,9 @@ from engine.sql.functions.building import fn
 from engine.sql.functions.decimals import STRING
 from engine.sql.functions.textual import typed_as_text
 from engine.sql.functions.trees import both, concat, on, raises, sql, text
-from wire.client_encodings import NUMBERED
 from wire.errors import FeatureNotSupported, UndefinedObject
 from wire.types import pg_types as t
+from wire.types.client_encodings import NUMBERED
 from wire.types.interval_modifiers import FULL_PRECISION, FULL_RANGE, SPANS
 
 if TYPE_CHECKING:

@@ -7,10 +7,10 @@ from typing import Final, Literal
 
 from engine.catalog.model.objects import FileFormat, TableColumn
 from engine.sql.parser.nodes.copy import Copy, CopyFrom, CopyOption
-from wire.client_encodings import encoding_named
 from wire.copy.options import Header, Layout
 from wire.dataclass import dataclass
 from wire.errors import FeatureNotSupported, InvalidColumnReference, InvalidParameterValue, SqlSyntaxError
+from wire.types.client_encodings import encoding_named
 
 Form = Literal["text", "csv", "binary", "parquet", "json"]
 #: Forms that only files have, not clients.

@@ -118,7 +118,11 @@ def _compiled(
     """What would make the rows, and write them."""
     values = {name: session.context_value(name) for name in functions.context_names(planned.input)}
     bindings = Bindings(dict(parameters), values, session.settings.get("TimeZone"))
-    ground, plan, topology = SessionMutationContext(session, engine, ()), planned.plan, engine.config.topology
+    ground, plan, topology = (
+        SessionMutationContext(session, engine, ()),
+        planned.plan,
+        engine.config.topology,
+    )
     terms, change = ground.terms(planned.input), ground.staged(replace(plan, input=planned.input))
     query = compile_query(planned.input, terms, bindings, engine.mesh, topology, change=change)
     if keeps_order(plan, query):

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from support.certificates import Authority
 
-from server.address import Address
+from server.config.address import Address
 from server.config.config import load
 from server.config.errors import ConfigurationError
 

@@ -18,9 +18,9 @@ from support.session_server import eventually, open_files
 
 from engine.contracts.mesh import MemberInfo
 from engine.exchange.listener import DataListener
-from server.address import Address
 from server.cluster.membership import Actions, Close, Dial, Log, Lost, Membership, Proceed, Say, Timing
 from server.cluster.mesh_link import ControlConnection, LinkOptions, MeshLink
+from server.config.address import Address
 from wire.mesh.control_messages import (
     Cancel,
     ControlMessage,

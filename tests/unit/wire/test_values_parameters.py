@@ -9,10 +9,10 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from wire.client_encodings import encoding_named
 from wire.errors import SqlError
 from wire.pg.values import decode_parameter
 from wire.types import pg_types as t
+from wire.types.client_encodings import encoding_named
 from wire.types.input import InputSettings
 
 INT4_ARRAY = t.BY_NAME["_int4"]

@@ -16,7 +16,6 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from wire.client_encodings import column_to_client
 from wire.errors import FeatureNotSupported, UndefinedFunction
 from wire.types import pg_types as t
 from wire.types.byte_columns import (
@@ -36,6 +35,7 @@ from wire.types.byte_columns import (
     values_of,
 )
 from wire.types.carriers import PG_EPOCH_DAYS, PG_EPOCH_MICROS, NumericScale, carrier
+from wire.types.client_encodings import column_to_client
 from wire.types.datetime_input import DATE_INFINITY, DATE_MINUS_INFINITY, TIMESTAMP_INFINITY, TIMESTAMP_MINUS_INFINITY
 from wire.types.enums import enum_text
 from wire.types.multiranges import RANGES, send_multirange

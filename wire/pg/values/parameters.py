@@ -13,7 +13,6 @@ from collections.abc import Callable
 from decimal import Context, Decimal
 from typing import Any, Final
 
-from wire.client_encodings import from_client
 from wire.errors import (
     DatatypeMismatch,
     DatetimeFieldOverflow,
@@ -26,6 +25,7 @@ from wire.errors import (
 from wire.types import pg_types as t
 from wire.types.array_numbers import receive_numbers
 from wire.types.carriers import PG_EPOCH_DAYS, PG_EPOCH_MICROS
+from wire.types.client_encodings import from_client
 from wire.types.datetime_input import (
     DATE_END,
     DATE_FIRST,

@@ -21,7 +21,7 @@ from support.local_member import LocalMember, local_member
 
 from engine.catalog.model import partitions
 from engine.catalog.model.objects import Table
-from engine.config import EngineConfig
+from engine.executors.engine_config import EngineConfig
 from engine.executors.local.database import LocalDatabase
 from engine.lakes import delta
 from engine.lakes.foreign_files import DataRoots

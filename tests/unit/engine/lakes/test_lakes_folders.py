@@ -17,7 +17,7 @@ from support.local_member import LocalMember, local_member
 
 from engine.catalog.model.objects import Table, TableColumn
 from engine.common import sql_type as st
-from engine.config import EngineConfig
+from engine.executors.engine_config import EngineConfig
 from engine.executors.local.database import LocalDatabase
 from engine.executors.local.statements import readers_of
 from engine.lakes.foreign_files import list_files

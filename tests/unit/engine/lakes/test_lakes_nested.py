@@ -21,7 +21,7 @@ from support.nested_files import EXPECTED, NESTED
 from support.postgres_server import PostgresServer
 
 from engine.catalog.model.objects import Table
-from engine.config import EngineConfig
+from engine.executors.engine_config import EngineConfig
 from engine.executors.local.database import LocalDatabase
 from engine.lakes.infer import infer_columns
 

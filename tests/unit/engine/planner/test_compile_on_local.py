@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from support.compiled_plans import CASES, Data, write_tables
 
-from engine.config import EngineConfig
 from engine.contracts.executor import ExecutionContext, QueryId
+from engine.executors.engine_config import EngineConfig
 from engine.executors.local.executor import LocalExecutor
 from engine.planner.codegen import Bindings, Unsupported, compile_plan
 

@@ -13,7 +13,7 @@ import pytest
 from support.answers import differences
 from support.distributed_ground import Layout, answer, on_one, table
 
-from engine.config import EngineConfig
+from engine.executors.engine_config import EngineConfig
 from engine.executors.local.database import LocalDatabase
 from engine.plan_ir.physical import PhysicalPlan
 from engine.plan_ir.spec import InstanceSpec, MemberSpec, SharedSpec

@@ -20,7 +20,7 @@ import pytest
 from support.answers import differences
 from support.distributed_ground import Layout, answer, on_one, table
 
-from engine.config import EngineConfig
+from engine.executors.engine_config import EngineConfig
 from engine.executors.local.database import LocalDatabase
 from engine.plan_ir.logical import Evaluator, Join, SetOperation, TableReader
 from engine.plan_ir.physical import (

@@ -17,7 +17,7 @@ import pytest
 from support.distributed_ground import Layout, answer, on_one, table
 
 from engine.catalog.model.objects import Storage, Table
-from engine.config import EngineConfig
+from engine.executors.engine_config import EngineConfig
 from engine.executors.local.database import LocalDatabase
 from engine.plan_ir.logical import Sort
 from engine.plan_ir.physical import Ordered, PhysicalPlan, Sequential

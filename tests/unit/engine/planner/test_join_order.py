@@ -13,7 +13,7 @@ from support.distributed_ground import Layout, same, table
 
 from engine.catalog.model.objects import Table
 from engine.catalog.model.statistics import ColumnStatistics, TableStatistics
-from engine.config import EngineConfig
+from engine.executors.engine_config import EngineConfig
 from engine.executors.local.database import LocalDatabase
 from engine.plan_ir.expr import Subquery
 from engine.plan_ir.logical import Join, Node, TableReader

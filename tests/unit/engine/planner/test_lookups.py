@@ -22,9 +22,9 @@ import pytest
 from support.distributed_ground import MEMBERS, Layout, answers_alike, same, table
 from support.mesh_ground import mesh, rows
 
-from engine.config import EngineConfig
 from engine.contracts.executor import OutputColumn
 from engine.contracts.output_cast import carrier_schema
+from engine.executors.engine_config import EngineConfig
 from engine.executors.local.database import LocalDatabase
 from engine.plan_ir.logical import OrderKey
 from engine.plan_ir.physical import Edge, Instance, PhysicalPlan, RangeRouter, relation_of

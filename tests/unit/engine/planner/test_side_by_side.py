@@ -20,7 +20,7 @@ from support.distributed_ground import MEMBERS, Layout, answers_alike, same, tab
 
 from engine.catalog.model.objects import Table, TableColumn
 from engine.common.sql_type import of
-from engine.config import EngineConfig
+from engine.executors.engine_config import EngineConfig
 from engine.executors.local.database import LocalDatabase
 from engine.plan_ir.physical import HashRouter, Instance, MirrorRouter, PhysicalPlan, SingleRouter
 from engine.plan_ir.topology import Link, Topology, TopologyNode

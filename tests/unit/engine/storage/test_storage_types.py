@@ -12,8 +12,8 @@ from support.stored_values import ROWS, comparable
 
 from engine.catalog.model.objects import Table, TableColumn
 from engine.common import sql_type as st
-from engine.config import EngineConfig
 from engine.contracts.executor import ExecutionContext, QueryId
+from engine.executors.engine_config import EngineConfig
 from engine.executors.local.executor import LocalExecutor
 from engine.plan_ir.logical import Root
 from engine.planner.codegen import Bindings, compile_plan

@@ -21,8 +21,8 @@ from support.session_server import eventually
 
 from engine.catalog.model.objects import SystemTable, TableColumn
 from engine.common.sql_type import numeric, of
-from engine.config import EngineConfig
 from engine.contracts.executor import CompiledFragment, ExecutionContext, OutputColumn, QueryId
+from engine.executors.engine_config import EngineConfig
 from engine.executors.local import udf
 from engine.executors.local.errors import translate
 from engine.executors.local.executor import LocalExecutor, LocalStream, batch_rows

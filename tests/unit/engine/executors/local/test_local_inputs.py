@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 import pytest
 from support.session_server import eventually
 
-from engine.config import EngineConfig
+from engine.executors.engine_config import EngineConfig
 from engine.executors.local import database, executor, inputs
 from engine.executors.local.executor import LocalExecutor, LocalStream, LocalWork
 from engine.executors.local.statements import readers_of

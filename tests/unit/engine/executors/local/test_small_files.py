@@ -14,7 +14,7 @@ import pyarrow.csv as pc
 import pyarrow.parquet as pq
 import pytest
 
-from engine.config import EngineConfig
+from engine.executors.engine_config import EngineConfig
 from engine.executors.local import small_files
 from engine.executors.local.database import LocalDatabase
 from engine.executors.local.small_files import Placed, SmallFiles

@@ -13,7 +13,7 @@ import pytest
 import pytest_asyncio
 from support.session_server import eventually
 
-from engine.config import EngineConfig
+from engine.executors.engine_config import EngineConfig
 from engine.executors.local.executor import LocalExecutor, LocalWork
 from wire.errors import QueryCanceled
 

@@ -17,7 +17,7 @@ from support.session_server import eventually
 from engine.catalog.model.objects import Constraint, Sequence, Storage, Table, TableColumn
 from engine.catalog.store.store import CatalogStore
 from engine.common import sql_type as st
-from engine.config import SparkConfig
+from engine.executors.engine_config import SparkConfig
 from engine.executors.spark.executor import SparkExecutor
 from engine.plan_ir.expr import Column
 from engine.plan_ir.logical import Mutate, Values
