@@ -74,6 +74,7 @@ lint: setup ## Formatting, lint, types, import directions
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python scripts/house.py --check
 
 audit: setup ## The lock is whole, licences are known, no advisories (AUDIT_FLAGS=--offline, or --online to insist)
 	$(BIN)/python scripts/audit.py $(AUDIT_FLAGS)

@@ -1,7 +1,7 @@
 """Figures of the code's structure, and the limits that `make lint` holds them to.
 
-    python scripts/house.py            # the figures
-    python scripts/house.py --check    # exit status 1 where one is over its limit
+    python scripts/house.py            # the figures python scripts/house.py --check    # exit status 1 where one is over its
+    limit, or the map in docs/architecture.md is not the tree's python scripts/house.py --map      # write that map
 
 Imports are counted wherever they stand: those under TYPE_CHECKING and those inside functions too. A limit is the figure that
 has been reached; it is lowered with the figure.
@@ -53,7 +53,7 @@ class House:
         for node in ast.walk(tree):
             if isinstance(node, ast.Import):
                 yield from (alias.name for alias in node.names if alias.name in self.trees)
-            elif isinstance(node, ast.ImportFrom) and node.module in self.trees:
+            elif isinstance(node, ast.ImportFrom) and node.module is not None and node.module in self.trees:
                 for alias in node.names:
                     inner = f"{node.module}.{alias.name}"
                     yield inner if inner in self.trees else node.module
@@ -150,20 +150,55 @@ def _is_participle(name: str) -> bool:
     return name.strip("_") not in _NOT_PARTICIPLES and _PARTICIPLE.fullmatch(name) is not None
 
 
+def rooms() -> str:
+    """The packages as rows of a table: a path, and the first sentence of the package's docstring."""
+    rows = ["| room | what it has |", "|---|---|"]
+    for path in sorted(path for package in PACKAGES for path in (ROOT / package).rglob("__init__.py")):
+        said = ast.get_docstring(ast.parse(path.read_text())) or ""
+        sentence = re.split(r"\.(?:\s|$)", " ".join(said.split()), maxsplit=1)[0]
+        rows.append(f"| `{path.parent.relative_to(ROOT)}` | {sentence}. |")
+    return "\n".join(rows)
+
+
+def with_map(page: str) -> str:
+    """A page with the table of `rooms` between its marks."""
+    before, rest = page.split(_MAP_BEGINS)
+    return f"{before}{_MAP_BEGINS}\n{rooms()}\n{_MAP_ENDS}{rest.split(_MAP_ENDS)[1]}"
+
+
+_PAGE: Final = ROOT / "docs" / "architecture.md"
+_MAP_BEGINS: Final = "<!-- rooms: written by scripts/house.py --map -->"
+_MAP_ENDS: Final = "<!-- end of rooms -->"
 #: What has been reached.
-LIMITS: Final[Mapping[str, int]] = {}
+LIMITS: Final[Mapping[str, int]] = {
+    "circles of modules": 9,
+    "modules in circles": 58,
+    "pairs of packages that import each other": 13,
+    "loose modules of engine": 1,
+    "loose modules of wire": 3,
+    "methods of the largest class": 60,
+    "imports of the module with most": 60,
+}
 
 
 def main() -> int:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--check", action="store_true")
-    check = options.parse_args().check
+    options.add_argument("--map", action="store_true")
+    chosen = options.parse_args()
+    page = _PAGE.read_text()
+    if chosen.map:
+        _PAGE.write_text(with_map(page))
+        return 0
+    if chosen.check and with_map(page) != page:
+        print("the map in docs/architecture.md is not the tree's: python scripts/house.py --map")
+        return 1
     house = House()
     figures = house.figures()
     for name, figure in figures.items():
         print(f"{figure:6}  {name}" + (f" (limit {LIMITS[name]})" if figure > LIMITS.get(name, figure) else ""))
     over = [name for name, figure in figures.items() if figure > LIMITS.get(name, figure)]
-    if over and not check:
+    if over and not chosen.check:
         return 0
     for circle in circles(house.imports) if over else ():
         print("circle:", *circle)

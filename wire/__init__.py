@@ -1,0 +1,1 @@
+"""Bytes in, events out: protocols, types and their text and binary formats. No socket, clock, thread or engine."""

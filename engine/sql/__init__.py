@@ -1,0 +1,1 @@
+"""SQL as PostgreSQL has it: parser, binder, function table."""

@@ -79,6 +79,12 @@ def test_every_path_in_contributing_exists() -> None:
 
 
 @pytest.mark.parametrize("document", DOCUMENTS)
+def test_every_path_of_code_exists(document: str) -> None:
+    paths = set(re.findall(r"`((?:engine|server|wire)/[\w/]+(?:\.py)?)`", _text(document)))
+    assert sorted(path for path in paths if not (ROOT / path).exists()) == []
+
+
+@pytest.mark.parametrize("document", DOCUMENTS)
 def test_every_make_target_exists(document: str) -> None:
     named = set(_MAKE.findall(_code(_text(document))))
     assert named - _targets() == set()
@@ -95,3 +101,18 @@ def test_configuration_of_editors_and_hooks_is_read() -> None:
     (local,) = yaml.safe_load(_text(".pre-commit-config.yaml"))["repos"]
     assert local["repo"] == "local"
     assert {hook["language"] for hook in local["hooks"]} == {"system"}
+
+
+def _code_of_the_product() -> str:
+    return "\n".join(
+        path.read_text() for package in ("wire", "engine", "server") for path in (ROOT / package).rglob("*.py")
+    )
+
+
+def test_the_glossary_is_the_codes() -> None:
+    terms, banned = _text("docs/glossary.md").split("## Banned words")
+    words = set(re.findall(r"\w+", _code_of_the_product()))
+    named = re.findall(r"^\| `(\w+)` \|", terms, re.MULTILINE)
+    assert len(named) >= 20
+    assert [term for term in named if term not in words] == []
+    assert [word for word in re.findall(r"`(\w+)`", banned) if word in words] == []

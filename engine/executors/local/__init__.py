@@ -1,0 +1,1 @@
+"""The local executor: DuckDB in the member's process, and the functions that DuckDB lacks."""

@@ -1,0 +1,1 @@
+"""Passes over the logical plan, estimates, and the files that need not be read."""

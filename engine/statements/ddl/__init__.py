@@ -1,0 +1,1 @@
+"""Definitions: CREATE, ALTER, DROP, COMMENT, GRANT and roles."""

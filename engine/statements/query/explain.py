@@ -117,9 +117,7 @@ def _physical(
     run: _Run,
 ) -> list[str]:
     statement = request.statement
-    plan = physical_plan(
-        request.plan, query, request.terms, request.bindings, engine.mesh, engine.config.topology
-    )
+    plan = physical_plan(request.plan, query, request.terms, request.bindings, engine.mesh, engine.config.topology)
     analysis = replace(analysis_of(run.members, totals), timing=statement.timing)
     statements = fragment_texts(query, engine) if statement.verbose else None
     told = rows_of_physical(plan, request.bindings.parameters, analysis, costs=statement.costs)
