@@ -26,17 +26,19 @@ from engine.common.fragment_pool import FragmentPool
 from engine.common.shielded import closed_in_turn
 from engine.common.weighted_lru_cache import WeightedLruCache
 from engine.contracts.copy_progress import Copies
-from engine.contracts.executor import BatchStream, CompiledFragment, EngineName, ExecutionContext, Executor, QueryId
+from engine.contracts.executor import BatchStream, EngineName, ExecutionContext, QueryId
 from engine.contracts.mesh import AloneMesh, MemberInfo, Mesh
 from engine.contracts.sessions import Client
 from engine.exchange.listener import DataListener
 from engine.exchange.spool import Spooler
 from engine.executors.engine_config import EngineConfig
+from engine.executors.executor import Executor
 from engine.executors.local.executor import LocalExecutor
 from engine.executors.spark.executor import SparkExecutor
 from engine.lakes import iceberg, stores
 from engine.lakes.foreign_files import DataRoots
 from engine.lakes.topology_tables import topology_tables
+from engine.planner.codegen.compiled_fragment import CompiledFragment
 from engine.runtime.operation_pool import OperationPool
 from engine.runtime.planning_pool import SHORT_CHARACTERS, PlanningPool
 from engine.runtime.readable_files import ReadableFiles

@@ -14,25 +14,17 @@ Rules that hold for every implementation:
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Mapping
 from dataclasses import field
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import Any, Literal, Protocol
 
 import pyarrow as pa
-from sqlglot import exp
 
-from engine.catalog.model.objects import SystemTable, Table
 from engine.common.sql_type import SqlType
 from engine.contracts.memory_share import MemoryShare
-from engine.contracts.output_cast import carrier_schema
 from wire.dataclass import dataclass
 
 EngineName = Literal["local", "spark"]
-
-if TYPE_CHECKING:
-    from engine.planner.codegen.scans import Scan
-    from engine.sql.trees.printed import PrintedStatement
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,36 +51,6 @@ class OutputColumn:
 
     label: str
     type: SqlType
-
-
-@dataclass(frozen=True)
-class CompiledFragment:
-    """A fragment ready to run.
-
-    statement: the relational part, a tree in the dialect of `engine`.
-    columns: its output, in order.
-    tables: the catalog tables it reads; the statement names them by `engine.sql.trees.storage_types.relation_name` where the
-        engine needs them registered first (Spark), or reads their files in place (local).
-    ordered: whether the rows' order matters to the consumer.
-    small: the output is small by construction (global aggregate, LIMIT n <= a few thousand rows): Spark collects it
-        through the driver instead of streaming from its tasks.
-    scans: on Spark: what its tasks read through DuckDB, by the names that the statement has for it.
-    printed: the statement as its engine is given it, where that has been made already.
-    """
-
-    engine: EngineName
-    statement: exp.Expression
-    columns: tuple[OutputColumn, ...]
-    tables: tuple[Table | SystemTable, ...] = ()
-    ordered: bool = False
-    small: bool = False
-    scans: Mapping[str, Scan] = field(default_factory=dict)
-    printed: PrintedStatement | None = None
-
-    @functools.cached_property
-    def schema(self) -> pa.Schema:
-        """The carriers of its columns: what its batches are, but for the dimensions of arrays."""
-        return carrier_schema(self.columns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,33 +86,4 @@ class BatchStream(Protocol):
 
     def statistics(self) -> Mapping[str, int]:
         """Counters for EXPLAIN ANALYZE and the views: at least `rows`, `bytes`, `batches`."""
-        ...
-
-
-class Executor(Protocol):
-    """An engine of one member. Created once; `start` may be slow and runs in the background for Spark."""
-
-    name: EngineName
-
-    async def start(self) -> None: ...
-
-    async def open(self, fragment: CompiledFragment, context: ExecutionContext) -> BatchStream:
-        """Begin to run a fragment. Returns when it is under way; its errors may come here or from `next_batch`."""
-        ...
-
-    @property
-    def state(self) -> str:
-        """`starting`, `ready`, `failed: why` or `closed`."""
-        ...
-
-    def statistics(self) -> Mapping[str, int]:
-        """What is open and held right now: streams, connections, bytes."""
-        ...
-
-    def sql(self, fragment: CompiledFragment) -> str:
-        """The statement as it is given to the engine, for EXPLAIN VERBOSE."""
-        ...
-
-    async def close(self) -> None:
-        """End the engine: cancels whatever runs and leaves no thread and no process."""
         ...

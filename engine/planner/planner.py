@@ -16,11 +16,12 @@ from typing import Any, Final, Literal, TypeVar
 
 from engine.catalog.model.objects import SystemTable
 from engine.common.depth import bounded
-from engine.contracts.executor import CompiledFragment, EngineName
+from engine.contracts.executor import EngineName
 from engine.plan_ir import logical
 from engine.plan_ir.logical import Node, TableReader
 from engine.plan_ir.rewrite import walk_all
 from engine.planner.codegen import Bindings, Unsupported, compile_plan
+from engine.planner.codegen.compiled_fragment import CompiledFragment
 from engine.planner.optimizer.constant_divisions import divides_by_zero
 from engine.planner.optimizer.file_order import in_file_order
 from engine.planner.optimizer.insert_sorts import insert_sorts

@@ -17,7 +17,8 @@ import pyarrow as pa
 from support.expression_ground import Ground
 
 from engine.common.sql_type import SqlType
-from engine.contracts.executor import BatchStream, EngineName, ExecutionContext, Executor, QueryId
+from engine.contracts.executor import BatchStream, EngineName, ExecutionContext, QueryId
+from engine.executors.executor import Executor
 from engine.plan_ir.expr import Column, ColumnRef, Const, Expr
 from engine.plan_ir.logical import Evaluator, Values
 from engine.planner.codegen import Bindings, compile_plan

@@ -18,7 +18,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from engine.catalog.model.objects import Table
-from engine.contracts.executor import CompiledFragment
 from engine.contracts.mesh import AloneMesh, MemberInfo, Mesh
 from engine.executors.engine_config import EngineConfig
 from engine.executors.local.database import LocalDatabase
@@ -28,6 +27,7 @@ from engine.plan_ir.logical import Root as Plan
 from engine.plan_ir.spec import SharedSpec
 from engine.plan_ir.topology import Topology
 from engine.planner.codegen import Bindings, to_sql
+from engine.planner.codegen.compiled_fragment import CompiledFragment
 from engine.planner.planner import optimise
 from engine.sql.binder import bind_query
 from engine.sql.binder.scope import BindContext, ParameterTypes

@@ -12,13 +12,14 @@ from pathlib import Path
 from random import Random
 from typing import Any, Final
 
-from engine.contracts.executor import BatchStream, CompiledFragment, ExecutionContext, QueryId
+from engine.contracts.executor import BatchStream, ExecutionContext, QueryId
 from engine.contracts.mesh import Handler, MemberInfo, Mesh
 from engine.exchange.listener import DataListener
 from engine.exchange.spool import Spooler, SpoolFile
 from engine.executors.engine_config import EngineConfig
 from engine.executors.local.executor import LocalExecutor, LocalStream, LocalWork
 from engine.lakes.foreign_files import DataRoots
+from engine.planner.codegen.compiled_fragment import CompiledFragment
 from engine.runtime.readable_files import ReadableFiles
 from engine.runtime.runtime import MeshRuntime
 from engine.statements.shared.distribution import CompiledQuery

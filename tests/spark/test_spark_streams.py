@@ -27,13 +27,14 @@ from support.session_server import eventually
 
 from engine.catalog.model.objects import Table
 from engine.common import sql_type as st
-from engine.contracts.executor import CompiledFragment, ExecutionContext, OutputColumn, QueryId
+from engine.contracts.executor import ExecutionContext, OutputColumn, QueryId
 from engine.executors.engine_config import SparkConfig
 from engine.executors.spark.collect import collect_arrow
 from engine.executors.spark.executor import SparkExecutor, SparkStream
 from engine.executors.spark.jobs import SparkJob
 from engine.executors.spark.session import SparkRuntime
 from engine.lakes.infer import infer_columns
+from engine.planner.codegen.compiled_fragment import CompiledFragment
 from engine.sql.trees.storage_types import relation_name
 from wire.errors import SqlError
 from wire.types import pg_types as t

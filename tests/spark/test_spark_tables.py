@@ -21,10 +21,11 @@ from support import stored_values
 
 from engine.catalog.model.objects import FileFormat, Table, TableColumn
 from engine.common import sql_type as st
-from engine.contracts.executor import CompiledFragment, ExecutionContext, OutputColumn, QueryId
+from engine.contracts.executor import ExecutionContext, OutputColumn, QueryId
 from engine.executors.engine_config import SparkConfig
 from engine.executors.spark.executor import SparkExecutor
 from engine.lakes import delta
+from engine.planner.codegen.compiled_fragment import CompiledFragment
 from engine.sql.trees.storage_types import relation_name
 from wire.errors import SqlError
 from wire.types import pg_types as t

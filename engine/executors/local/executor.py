@@ -49,7 +49,7 @@ from engine.common.fragment_pool import FragmentPool
 from engine.common.pool_calls import Pool
 from engine.common.shielded import closed_in_turn, shielded, stopped, together, wait_out
 from engine.common.weighted_lru_cache import WeightedLruCache
-from engine.contracts.executor import CompiledFragment, EngineName, ExecutionContext
+from engine.contracts.executor import EngineName, ExecutionContext
 from engine.contracts.memory_share import MemoryShare
 from engine.contracts.output_cast import carry_to, fitted
 from engine.contracts.profile import Operator
@@ -76,6 +76,7 @@ from engine.executors.local.profile import operators
 from engine.executors.local.role_databases import RoleDatabase, RoleDatabases
 from engine.executors.local.small_files import Placed, SmallFiles
 from engine.executors.local.statements import TEXTS_ROOM, is_scan
+from engine.planner.codegen.compiled_fragment import CompiledFragment
 from engine.sql.trees.printed import PrintedStatement, print_statement
 from engine.storage.infinities import with_infinities
 from wire.dataclass import dataclass
@@ -126,7 +127,7 @@ class LocalWork:
 
 
 class LocalExecutor:
-    """See the module's docstring. `engine.contracts.executor.Executor` of one member."""
+    """See the module's docstring. `engine.executors.executor.Executor` of one member."""
 
     name: EngineName = "local"
 

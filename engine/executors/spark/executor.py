@@ -28,7 +28,7 @@ from sqlglot import exp
 
 from engine.catalog.model.objects import Table
 from engine.common.shielded import closed_in_turn, shielded, together, wait_out
-from engine.contracts.executor import CompiledFragment, EngineName, ExecutionContext
+from engine.contracts.executor import EngineName, ExecutionContext
 from engine.contracts.output_cast import carry_to, fitted
 from engine.contracts.profile import Operator
 from engine.exchange.listener import DataListener
@@ -51,6 +51,7 @@ from engine.executors.spark.write_task import WritePartition, rules
 from engine.executors.spark.writing import write_frame, write_parquet
 from engine.plan_ir.logical import Mutate
 from engine.planner.codegen import to_sql
+from engine.planner.codegen.compiled_fragment import CompiledFragment
 from engine.planner.codegen.scans import Scan
 from engine.sql.trees.storage_types import relation_name
 from engine.storage.infinities import with_infinities

@@ -7,10 +7,11 @@ from typing import Final
 from sqlglot import exp
 
 from engine.catalog.model.objects import SystemTable, Table
-from engine.contracts.executor import CompiledFragment, EngineName, OutputColumn
+from engine.contracts.executor import EngineName, OutputColumn
 from engine.plan_ir.expr import Const, Expr, ParamRef
 from engine.plan_ir.logical import Aggregator, Evaluator, Limit, Node, Root, Sort, TableReader, Values, With
 from engine.plan_ir.rewrite import walk_all
+from engine.planner.codegen.compiled_fragment import CompiledFragment
 from engine.planner.codegen.grand_totals import with_grand_totals
 from engine.planner.codegen.interruptible import watched_inputs
 from engine.planner.codegen.relations import query

@@ -16,7 +16,7 @@ from engine.catalog.model import acl
 from engine.catalog.model.objects import Constraint, DataFile, Relation, Table
 from engine.catalog.snapshot import TEMPORARY
 from engine.common.shielded import shielded
-from engine.contracts.executor import BatchStream, CompiledFragment, ExecutionContext
+from engine.contracts.executor import BatchStream, ExecutionContext
 from engine.contracts.materialized_results import BatchesStream, StreamExecution
 from engine.contracts.memory_share import MemoryShare, writer_bytes
 from engine.contracts.sessions import Execution, Prepared
@@ -29,6 +29,7 @@ from engine.plan_ir.requirements import Requirement
 from engine.plan_ir.rewrite import size, walk_all
 from engine.plan_ir.shown_columns import ShownColumns
 from engine.planner.codegen import Bindings
+from engine.planner.codegen.compiled_fragment import CompiledFragment
 from engine.planner.planner import optimise
 from engine.runtime.planning_pool import SHORT_CHARACTERS
 from engine.session.context import functions

@@ -17,11 +17,12 @@ from typing import TypeVar
 from uuid import uuid4
 
 from engine.common.shielded import shielded
-from engine.contracts.executor import CompiledFragment, ExecutionContext
+from engine.contracts.executor import ExecutionContext
 from engine.executors.spark.executor import SparkExecutor, rows_of
 from engine.executors.spark.production import SparkProduction
 from engine.executors.spark.rows import SparkRows
 from engine.plan_ir.logical import Mutate
+from engine.planner.codegen.compiled_fragment import CompiledFragment
 from engine.statements.dml.collector import InPool, collected
 from engine.statements.dml.spark_files import by_spark_alone, described
 from engine.storage.staging_area import new_name

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from engine.catalog.model.objects import Table
 from engine.common import sql_type as st
-from engine.contracts.executor import BatchStream, CompiledFragment, ExecutionContext
+from engine.contracts.executor import BatchStream, ExecutionContext
 from engine.contracts.materialized_results import explanation
 from engine.contracts.profile import Operator, by_files, table_source, with_sources
 from engine.contracts.sessions import Execution, Prepared, ResultColumn
@@ -23,6 +23,7 @@ from engine.plan_ir import logical
 from engine.plan_ir.logical import Node, TableReader
 from engine.plan_ir.rewrite import walk_all
 from engine.planner.codegen import Bindings
+from engine.planner.codegen.compiled_fragment import CompiledFragment
 from engine.planner.explain import physical
 from engine.planner.explain.formats import formatted
 from engine.planner.explain.logical import Summary, json_text, text_lines

@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Final
 
 from engine.common.depth import bounded
 from engine.common.value_sizes import are_long
-from engine.contracts.executor import CompiledFragment
 from engine.contracts.mesh import MembersNow
 from engine.plan_ir import logical
 from engine.plan_ir.physical import StagedChange
 from engine.plan_ir.rewrite import size
 from engine.planner.codegen import Bindings
+from engine.planner.codegen.compiled_fragment import CompiledFragment
 from engine.runtime.planning_pool import SHORT_NODES
 from engine.sql.trees.printed import print_statement
 from engine.statements.shared.distribution import CompiledQuery, Terms, compile_query

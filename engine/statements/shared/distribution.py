@@ -25,7 +25,7 @@ import pyarrow as pa
 
 from engine.catalog.model.objects import Table
 from engine.catalog.model.remote_file_ref import remote_file_ref
-from engine.contracts.executor import CompiledFragment, OutputColumn
+from engine.contracts.executor import OutputColumn
 from engine.contracts.memory_share import MemoryShare, page_bytes
 from engine.contracts.mesh import Members
 from engine.contracts.output_cast import carrier_schema
@@ -36,6 +36,7 @@ from engine.plan_ir.rewrite import walk_all
 from engine.plan_ir.spec import MemberSpec
 from engine.plan_ir.topology import Topology
 from engine.planner.codegen import Bindings
+from engine.planner.codegen.compiled_fragment import CompiledFragment
 from engine.planner.distribute import Distribution, Setting, distribute, should_distribute
 from engine.planner.distribute.dispatch import specs
 from engine.planner.distribute.relocate import relocate

@@ -9,9 +9,10 @@ from typing import Protocol, TypeVar
 from engine.catalog.store.store import CatalogStore
 from engine.common.supervised import Background
 from engine.contracts.copy_progress import Copies
-from engine.contracts.executor import BatchStream, EngineName, ExecutionContext, Executor, QueryId
+from engine.contracts.executor import BatchStream, EngineName, ExecutionContext, QueryId
 from engine.contracts.mesh import Mesh
 from engine.executors.engine_config import EngineConfig
+from engine.executors.executor import Executor
 from engine.executors.spark.executor import SparkExecutor
 from engine.lakes.foreign_files import DataRoots
 from engine.runtime.planning_pool import PlanningPool

@@ -30,8 +30,9 @@ from typing import Final, Literal, Protocol
 
 import pyarrow as pa
 
-from engine.contracts.executor import BatchStream, CompiledFragment, ExecutionContext, QueryId
+from engine.contracts.executor import BatchStream, ExecutionContext, QueryId
 from engine.contracts.mesh import Mesh
+from engine.planner.codegen.compiled_fragment import CompiledFragment
 from engine.runtime.runtime import DistributedStream
 from engine.statements.shared.distribution import CompiledQuery, DistributedQuery, Terms
 from wire.dataclass import dataclass

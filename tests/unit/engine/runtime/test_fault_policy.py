@@ -16,8 +16,9 @@ from support.mesh_ground import MeshMember, gathered, mesh, rows
 from support.session_server import eventually
 
 from engine.common import sql_type as st
-from engine.contracts.executor import BatchStream, CompiledFragment, ExecutionContext, OutputColumn, QueryId
+from engine.contracts.executor import BatchStream, ExecutionContext, OutputColumn, QueryId
 from engine.contracts.mesh import Mesh
+from engine.planner.codegen.compiled_fragment import CompiledFragment
 from engine.planner.planner import Choice
 from engine.statements.shared.distribution import CompiledQuery, DistributedQuery, Terms
 from engine.statements.shared.fault_policy import REPEATS_MAX, Policy, RepeatableQuery

@@ -21,13 +21,14 @@ from support.session_server import eventually
 
 from engine.catalog.model.objects import SystemTable, TableColumn
 from engine.common.sql_type import numeric, of
-from engine.contracts.executor import CompiledFragment, ExecutionContext, OutputColumn, QueryId
+from engine.contracts.executor import ExecutionContext, OutputColumn, QueryId
 from engine.executors.engine_config import EngineConfig
 from engine.executors.local import udf
 from engine.executors.local.errors import translate
 from engine.executors.local.executor import LocalExecutor, LocalStream, batch_rows
 from engine.executors.local.zone_names import zone_name
 from engine.planner.codegen import Bindings, compile_plan
+from engine.planner.codegen.compiled_fragment import CompiledFragment
 from engine.sql.trees.engine_dialects import LocalSql
 from wire.errors import AdminShutdown, InvalidParameterValue, QueryCanceled, SqlError
 from wire.types import pg_types as t

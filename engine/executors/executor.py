@@ -1,0 +1,38 @@
+"""The contract of an executor: it runs compiled fragments, and gives their rows as streams (`engine.contracts.executor`)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Protocol
+
+from engine.contracts.executor import BatchStream, EngineName, ExecutionContext
+from engine.planner.codegen.compiled_fragment import CompiledFragment
+
+
+class Executor(Protocol):
+    """An engine of one member. Created once; `start` may be slow and runs in the background for Spark."""
+
+    name: EngineName
+
+    async def start(self) -> None: ...
+
+    async def open(self, fragment: CompiledFragment, context: ExecutionContext) -> BatchStream:
+        """Begin to run a fragment. Returns when it is under way; its errors may come here or from `next_batch`."""
+        ...
+
+    @property
+    def state(self) -> str:
+        """`starting`, `ready`, `failed: why` or `closed`."""
+        ...
+
+    def statistics(self) -> Mapping[str, int]:
+        """What is open and held right now: streams, connections, bytes."""
+        ...
+
+    def sql(self, fragment: CompiledFragment) -> str:
+        """The statement as it is given to the engine, for EXPLAIN VERBOSE."""
+        ...
+
+    async def close(self) -> None:
+        """End the engine: cancels whatever runs and leaves no thread and no process."""
+        ...

@@ -1,0 +1,46 @@
+"""A fragment as the compiler gives it to an executor."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+from sqlglot import exp
+
+from engine.catalog.model.objects import SystemTable, Table
+from engine.contracts.executor import EngineName, OutputColumn
+from engine.contracts.output_cast import carrier_schema
+from engine.planner.codegen.scans import Scan
+from engine.sql.trees.printed import PrintedStatement
+
+
+@dataclass(frozen=True)
+class CompiledFragment:
+    """A fragment ready to run.
+
+    statement: the relational part, a tree in the dialect of `engine`.
+    columns: its output, in order.
+    tables: the catalog tables it reads; the statement names them by `engine.sql.trees.storage_types.relation_name` where the
+        engine needs them registered first (Spark), or reads their files in place (local).
+    ordered: whether the rows' order matters to the consumer.
+    small: the output is small by construction (global aggregate, LIMIT n <= a few thousand rows): Spark collects it
+        through the driver instead of streaming from its tasks.
+    scans: on Spark: what its tasks read through DuckDB, by the names that the statement has for it.
+    printed: the statement as its engine is given it, where that has been made already.
+    """
+
+    engine: EngineName
+    statement: exp.Expression
+    columns: tuple[OutputColumn, ...]
+    tables: tuple[Table | SystemTable, ...] = ()
+    ordered: bool = False
+    small: bool = False
+    scans: Mapping[str, Scan] = field(default_factory=dict)
+    printed: PrintedStatement | None = None
+
+    @functools.cached_property
+    def schema(self) -> pa.Schema:
+        """The carriers of its columns: what its batches are, but for the dimensions of arrays."""
+        return carrier_schema(self.columns)
