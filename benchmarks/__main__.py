@@ -35,6 +35,7 @@ from benchmarks import (
     statement_storm,
     table_writes,
     tpch_queries,
+    watching,
     writers,
 )
 from benchmarks.figures import Measure
@@ -46,6 +47,7 @@ MEASURES: Final = tuple(
         lineitem_cursor,
         orders_rows,
         tpch_queries,
+        watching,
         short_query,
         connect,
         import_time,

@@ -26,7 +26,7 @@ class Member:
 
     def __init__(self, process: subprocess.Popen[str], words: dict[str, str]) -> None:
         self._process = process
-        self._console = words["console"]
+        self.console = words["console"]
         self._host, _, self._port = words["listen"].rpartition(":")
 
     @property
@@ -56,7 +56,7 @@ class Member:
 
     def status(self) -> dict[str, Any]:
         """What the console says of the member."""
-        with urllib.request.urlopen(f"{self._console}status", timeout=30) as answer:
+        with urllib.request.urlopen(f"{self.console}status", timeout=30) as answer:
             status: dict[str, Any] = json.load(answer)
         return status
 

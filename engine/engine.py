@@ -18,6 +18,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final, TypeVar
 
+import msgspec
+
 from engine.catalog.model.remote_file_ref import RemoteFileRef
 from engine.catalog.model.roles import Roles
 from engine.catalog.store.request_clock import asked_now
@@ -25,6 +27,7 @@ from engine.catalog.store.store import URL_SCHEMES, CatalogStore
 from engine.common.fragment_pool import FragmentPool
 from engine.common.shielded import closed_in_turn
 from engine.common.weighted_lru_cache import WeightedLruCache
+from engine.contracts.activity import EdgeCounted, FragmentCounted, Graph, SparkJobTold, StatementState
 from engine.contracts.copy_progress import Copies
 from engine.contracts.executor import BatchStream, EngineName, ExecutionContext, QueryId
 from engine.contracts.mesh import AloneMesh, MemberInfo, Mesh
@@ -38,12 +41,15 @@ from engine.executors.spark.executor import SparkExecutor
 from engine.lakes import iceberg, stores
 from engine.lakes.foreign_files import DataRoots
 from engine.lakes.topology_tables import topology_tables
+from engine.monitor.graph import graph_of
+from engine.monitor.record import StatementRecord
 from engine.planner.codegen.compiled_fragment import CompiledFragment
 from engine.runtime.operation_pool import OperationPool
 from engine.runtime.planning_pool import SHORT_CHARACTERS, PlanningPool
 from engine.runtime.readable_files import ReadableFiles
-from engine.runtime.runtime import MeshRuntime
+from engine.runtime.runtime import MeshRuntime, Observed
 from engine.runtime.stall_watch import StallWatch
+from engine.runtime.stream_counts import received
 from engine.session.context.advisory_locks import AdvisoryLocks, MemberLocks
 from engine.session.context.statement_cache import StatementCache
 from engine.session.session import Session
@@ -136,7 +142,8 @@ class Engine:
         self._stalls.start()
 
     def session(self, *, user: str, database: str, options: Mapping[str, str], client: Client) -> Session:
-        """A session for one client (`engine.contracts.sessions.SessionFactory`). Raises SqlError for an option that is wrong."""
+        """A session for one client (`engine.session.engine_session.SessionFactory`). Raises SqlError for an option that is
+        wrong."""
         roles = self.store.snapshot.roles
         role = roles.of(user)
         for name in options:
@@ -239,6 +246,41 @@ class Engine:
         if self._runtime is not None:
             counted["mesh"] = self._runtime.statistics()
         return counted | {name: executor.statistics() for name, executor in self._executors.items()}
+
+    def observed(self, query: str = "") -> Observed:
+        """What runs here of distributed queries, and of those whose rows Spark's tasks send. query: only this one's."""
+        fragments, edges = self._runtime.observed(query) if self._runtime is not None else ([], [])
+        member = self.config.member
+        sent = [
+            received(token, (0, 0, 0), member, receiver, list(receiver.streams.values()))
+            for token, receiver in self._spark.streams(query)
+        ]
+        return fragments, [*edges, *sent]
+
+    async def spark_jobs(self, query: str = "") -> Sequence[SparkJobTold]:
+        """How far Spark's jobs are that run here. query: only this one's."""
+        return await self._spark.jobs(self.config.member, query)
+
+    def graph(
+        self,
+        record: StatementRecord,
+        fragments: Sequence[FragmentCounted],
+        edges: Sequence[EdgeCounted],
+        state: StatementState | None = None,
+    ) -> Graph | None:
+        """The graph of a statement that this member has planned and that is not over. fragments, edges: as counted, here and
+        elsewhere. state: in which it is going to end."""
+        if record.planned is None:
+            return None
+        told = record.told(text_max=0)
+        return graph_of(*record.planned, self.config.member, state or told.state, told.rows, fragments, edges)
+
+    def last_graph(self, record: StatementRecord, state: StatementState) -> bytes:
+        """The graph of a statement that is ending in this way, as JSON; empty where it has none."""
+        graph = self.graph(
+            record, *(([], []) if record.query is None else self.observed(str(record.query))), state=state
+        )
+        return b"" if graph is None else msgspec.json.encode(graph)
 
     async def idle(self) -> None:
         """Wait until nothing runs here for queries over several members."""

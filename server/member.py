@@ -20,6 +20,7 @@ import logging
 import os
 import signal
 import socket
+import ssl
 import sys
 import threading
 from collections.abc import Mapping
@@ -34,6 +35,7 @@ from engine.common.wildcards import WILDCARDS
 from engine.engine import Engine
 from engine.exchange.listener import DataListener
 from engine.exchange.mesh_tls import MeshTls, MeshTlsError
+from engine.monitor.record import SHORT_TEXT, StatementRecord
 from engine.plan_ir.topology import Topology
 from engine.settings.session_settings import SETTINGS
 from server.auth.gate import Access, Gate
@@ -48,6 +50,9 @@ from server.cursors.cursor_routing import CursorRouter
 from server.descriptors import raise_limit
 from server.ended_line import ENDED_LINE
 from server.full_collections import FullCollections
+from server.monitor.activity import MemberActivity
+from server.monitor.activity_routing import ClusterActivity
+from server.monitor.records import EndedStatements
 from server.pgwire.listener import Listener, ListenerOptions
 from server.unused_memory import UnusedMemory
 from server.version import VERSION
@@ -86,7 +91,7 @@ class Member:
         self.link = MeshLink(
             identity, _link_options(config, engine.topology, tls), lambda: self.engine.load, _host_and_port
         )
-        mesh = ServerMesh(self.link)
+        mesh = self._mesh = ServerMesh(self.link)
         self.engine = Engine(engine, self.listener, mesh)
         self.gate = Gate(_access(config), self.engine.roles)
         self.clients = Listener(
@@ -100,9 +105,14 @@ class Member:
                 gate=self.gate,
                 member=config.member,
                 door=_door(config, mesh),
+                ended=EndedStatements(describe=self.engine.last_graph),
             ),
         )
-        CancelRouter(mesh, self.clients.registry)
+        self.activity = ClusterActivity(
+            mesh, MemberActivity(config.member, self.engine, self.clients.registry, self.clients.host.ended)
+        )
+        self.clients.registry.cluster = self.activity
+        self.cancels = CancelRouter(mesh, self.clients.registry, self.clients.host.ended)
         self.cursors = CursorRouter(mesh, self.clients.registry)
         NotificationRouter(mesh, self.clients.registry)
         self.console: ConsoleServer | None = None
@@ -144,8 +154,17 @@ class Member:
 
     def _new_console(self) -> ConsoleServer:
         from server.http.console import ConsoleServer
+        from server.http.console_api import ConsoleApi
 
-        return ConsoleServer(self.status, lambda: self._unready)
+        config, host = self._config, self.clients.host
+        api = ConsoleApi(host, self._mesh, self.activity, self.cancels, config.console_hosts)
+        tls = self.gate.access.tls if config.console_tls else None
+        return ConsoleServer(self.status, lambda: self._unready, api=api, tls=None if tls is None else self._newest_tls)
+
+    def _newest_tls(self) -> ssl.SSLContext:
+        tls = self.gate.access.tls
+        assert tls is not None, "a reload takes no certificate away"
+        return tls.context
 
     def _new_door(self) -> Door:
         from server.http.door import Door
@@ -187,6 +206,8 @@ class Member:
             self.clients.close,
             lambda: None if self.http is None else self.http.close(),
             self.cursors.close,
+            self.activity.close,
+            self.cancels.close,
             lambda: None if self.console is None else self.console.close(),
             self.gate.close,
             self.engine.close,
@@ -211,7 +232,7 @@ class Member:
         http = f"http={self.http.url} " if self.http is not None else ""
         return (
             f"sluice ready listen={Address(*self.clients.addresses[0])} {mesh}"
-            f"console=http://{self.console.address}/ {http}data={self._config.data}"
+            f"console={self.console.url} {http}data={self._config.data}"
         )
 
     def status(self) -> Mapping[str, Any]:
@@ -228,7 +249,7 @@ class Member:
             "sockets": self.clients.connections,
             "http_sessions": len(self.http.connection) if self.http is not None else 0,
             "background": self.engine.background.status(),
-            "queries": [asdict(query) for query in self.clients.registry.queries()],
+            "queries": [_query_told(record) for record in self.clients.registry.statements() if record.is_query],
             "statements": {
                 "durations": {
                     command: {"buckets": durations.buckets, "seconds": durations.total}
@@ -243,6 +264,15 @@ class Member:
                 "logins": logins,
             },
         }
+
+
+def _query_told(record: StatementRecord) -> Mapping[str, Any]:
+    """A query whose cursor or portal is open."""
+    told = record.told(text_max=SHORT_TEXT)
+    return {
+        "query": told.id, "pid": told.pid, "user": told.user, "database": told.database, "cursor": told.portal or "",
+        "statement": told.sql, "state": told.state, "started": told.started, "rows": told.rows, "engine": told.engine,
+    }  # fmt: skip
 
 
 def _door(config: Config, mesh: ServerMesh) -> LiteDoor | None:

@@ -29,6 +29,7 @@ from dataclasses import field
 from typing import Any, Protocol
 
 from engine.common.sql_type import SqlType
+from engine.contracts.activity import ClusterTold, Part
 from engine.contracts.executor import BatchStream, QueryId
 from engine.sql.parser.nodes.statements import Statement
 from wire.dataclass import dataclass
@@ -117,25 +118,6 @@ class CursorState:
 
 
 @dataclass(frozen=True, slots=True)
-class QueryState:
-    """One query that has begun and whose cursor or portal is open, for sluice.queries.
-
-    query: its id. cursor: the name of the cursor or portal; empty where it has none. state: `running`, or `suspended` until
-    more of it is asked for. started: seconds since the epoch. rows: how far it has come.
-    """
-
-    query: str
-    pid: int
-    user: str
-    database: str
-    cursor: str
-    statement: str
-    state: str
-    started: float
-    rows: int
-
-
-@dataclass(frozen=True, slots=True)
 class PreparedState:
     """One prepared statement, for pg_prepared_statements. from_sql: by PREPARE, not by the protocol."""
 
@@ -177,8 +159,8 @@ class Client(Protocol):
         """This connection's open cursors."""
         ...
 
-    def queries(self) -> Sequence[QueryState]:
-        """The queries of all connections of this member."""
+    def cluster(self, *parts: Part) -> ClusterTold:
+        """What all members do. Waits for them, for a bounded time, and warns the client of those that say nothing."""
         ...
 
     def prepared_statements(self) -> Sequence[PreparedState]:
@@ -196,64 +178,6 @@ class Client(Protocol):
     def notifications_waiting(self) -> float:
         """pg_notification_queue_usage: how full the fullest listener's queue of this member is, 0 to 1."""
         ...
-
-
-class SessionFactory(Protocol):
-    """How the server makes a session: `Engine.session`.
-
-    user, database: from the startup packet. options: the settings the client began with, by name as sent; a bad one
-    raises SqlError. client: kept by the session for as long as it lives.
-    """
-
-    def __call__(self, *, user: str, database: str, options: Mapping[str, str], client: Client) -> EngineSession: ...
-
-
-class EngineSession(Protocol):
-    """See the module's docstring. `settings` is read by the server for its own keys (statement_timeout, DateStyle ...)."""
-
-    settings: Settings
-
-    async def parse(self, sql: str) -> Sequence[Statement]:
-        """Split and parse a query string; empty for one without statements. Raises SqlSyntaxError with a position."""
-        ...
-
-    async def prepare(self, statement: Statement, parameter_types: Sequence[int]) -> Prepared:
-        """Bind a statement. `parameter_types`: OIDs, 0 where the client leaves it to us. Raises SqlError."""
-        ...
-
-    async def execute(self, prepared: Prepared, arguments: Sequence[Any], *, single: bool = False) -> Execution:
-        """Run a prepared statement with canonical values (`engine.plan_ir.expr`) for its parameters.
-
-        single: nobody began the transaction, which ends by itself: it may be this statement's alone.
-        """
-        ...
-
-    def takes_rows(self, prepared: Prepared) -> bool:
-        """Whether `execute_rows` is worth a try: an INSERT of one row without RETURNING that depends on its parameters alone."""
-        ...
-
-    async def execute_rows(self, prepared: Prepared, rows: Sequence[Sequence[Any]]) -> bool:
-        """Run an INSERT once for each of these arguments, in their order and all at once; each inserts one row.
-
-        Returns False, with nothing changed but values taken of sequences, where this cannot be done or one of the rows is
-        refused: `execute` of each then says which and why.
-        """
-        ...
-
-    def begin(self) -> None: ...
-    async def commit(self) -> None: ...
-    def rollback(self) -> None: ...
-    def savepoint(self, name: str) -> None: ...
-    def rollback_to(self, name: str) -> None:
-        """Raises InvalidSavepointSpecification."""
-        ...
-
-    def release(self, name: str) -> None: ...
-    async def discard(self, target: str) -> None:
-        """DISCARD's part that is the engine's: temporary objects, settings, plans."""
-        ...
-
-    async def close(self) -> None: ...
 
 
 class Settings(Protocol):

@@ -43,13 +43,36 @@ _CONNECT_SECONDS: Final = 10.0
 _RECONNECT_SECONDS: Final = (0.005, 0.02, 0.05, 0.1, 0.2, 0.5)
 
 
+class Stalls:
+    """How often and how long a stream has waited for credit; a wait that goes on is counted."""
+
+    __slots__ = ("_loop", "_since", "_spent", "count")
+
+    def __init__(self, earlier: Stalls | None = None) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._since: float | None = None
+        self._spent = 0.0 if earlier is None else earlier.seconds
+        self.count: int = 0 if earlier is None else earlier.count
+
+    def __enter__(self) -> None:
+        self.count += 1
+        self._since = self._loop.time()
+
+    def __exit__(self, *_: object) -> None:
+        self._spent, self._since = self.seconds, None
+
+    @property
+    def seconds(self) -> float:
+        return self._spent + (0.0 if self._since is None else self._loop.time() - self._since)
+
+
 class OutboundStream(Protocol):
-    """One stream on its way out; see the module's docstring. bytes, stalls: sent so far, and how often credit was waited for."""
+    """One stream on its way out; see the module's docstring. bytes: sent so far. stalls: its waits for credit."""
 
     bytes: int
 
     @property
-    def stalls(self) -> int: ...
+    def stalls(self) -> Stalls: ...
 
     async def send(self, body: pa.Buffer, rows: int) -> None:
         """Send a batch (an Arrow IPC record batch message). Raises StreamRefused, ConnectionFailure."""
@@ -132,7 +155,7 @@ class RemoteStream(asyncio.Protocol):
     ) -> None:
         self._proved = proved
         self.bytes = 0
-        self.stalls = 0
+        self.stalls = Stalls()
         self._member = member
         self._machine = DataSender(opening, backlog)
         self._transport: asyncio.Transport | None = None
@@ -188,8 +211,8 @@ class RemoteStream(asyncio.Protocol):
     async def drained(self) -> None:
         """Wait until no batch is pending."""
         if self._machine.pending:
-            self.stalls += 1
-            await self._until(self._sent_pending)
+            with self.stalls:
+                await self._until(self._sent_pending)
 
     async def confirmed(self) -> None:
         """Wait until the receiver has said that it has everything. Only for a stream whose batches it counts."""
@@ -270,7 +293,7 @@ class LastingStream:
         self._connect = connect
         self._backlog = Backlog(keeps=True)
         self._attempts = itertools.count()
-        self._stalls = 0
+        self._stalls = Stalls()
         self._stream: RemoteStream | None = None
 
     @classmethod
@@ -281,8 +304,8 @@ class LastingStream:
         return stream
 
     @property
-    def stalls(self) -> int:
-        return self._stalls + self._present.stalls
+    def stalls(self) -> Stalls:
+        return self._stalls if self._stream is None else self._stream.stalls
 
     async def send(self, body: pa.Buffer, rows: int) -> None:
         self.bytes += body.size
@@ -321,7 +344,7 @@ class LastingStream:
                 if not self._backlog.keeps:
                     raise
                 _log.warning("%s; the stream goes on over another connection", error.message)
-                self._stalls += self._present.stalls
+                self._stalls = self._present.stalls
                 await self._reconnect()
             else:
                 return
@@ -329,10 +352,12 @@ class LastingStream:
     async def _reconnect(self) -> None:
         for attempt in self._attempts:
             try:
-                self._stream = await self._connect(attempt, self._backlog)
+                stream = await self._connect(attempt, self._backlog)
             except (DeniedNow, ConnectionBroken):
                 await asyncio.sleep(_RECONNECT_SECONDS[min(attempt, len(_RECONNECT_SECONDS) - 1)])
             else:
+                stream.stalls = Stalls(self._stalls)
+                self._stream = stream
                 return
 
 
@@ -341,7 +366,7 @@ class LoopbackStream:
 
     def __init__(self, receiver: Receiver, opening: Open) -> None:
         self.bytes = 0
-        self.stalls = 0
+        self.stalls = Stalls()
         self._account = ReceiveCredits(receiver.window)
         self._refused: str | None = None
         self._over = False
@@ -369,9 +394,9 @@ class LoopbackStream:
     async def send(self, body: pa.Buffer, rows: int) -> None:
         size = body.size
         if not self._covers(size):
-            self.stalls += 1
-            while not self._covers(size):
-                await self._bell.next_ring()
+            with self.stalls:
+                while not self._covers(size):
+                    await self._bell.next_ring()
         self._account.receive(size)
         self.bytes += size
         self._inbound.arrive(BatchArrived(cast("bytearray", memoryview(body)), rows, False, size))

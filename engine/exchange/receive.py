@@ -107,7 +107,8 @@ class InboundStream:
     """One attempt at one partition, or all attempts of a stream that outlives its connections. The link calls `arrive`, `lost`,
     `cancelled` and `broken`.
 
-    batches: how many have arrived. carried: bytes of them that were in memory when the present connection took over.
+    batches, bytes: how many have arrived. spooled: bytes of them that were written to disk. carried: bytes that were in memory when
+    the present connection took over.
     """
 
     def __init__(self, receiver: Receiver, opening: Open, link: Link) -> None:
@@ -118,6 +119,8 @@ class InboundStream:
         self.accepted = False
         self.rows = 0
         self.batches = 0
+        self.bytes = 0
+        self.spooled = 0
         self.carried = 0
         self.entries: deque[_Entry] = deque()
         self.arrived_at = receiver.now()
@@ -137,16 +140,20 @@ class InboundStream:
         """Bytes of it that are in memory."""
         return self._link.account.held
 
+    @property
+    def account(self) -> ReceiveCredits:
+        """The credits of its present connection."""
+        return self._link.account
+
+    @property
+    def is_out_of_credit(self) -> bool:
+        """Whether its sender has no room for one more batch like those before it."""
+        account = self._link.account
+        return self.open and account.held > 0 and account.available < max(self.cost_max, 1)
+
     def blocked(self, since: float) -> bool:
         """Whether its sender has been out of credit since that time."""
-        account = self._link.account
-        return (
-            self.open
-            and account.held > 0
-            and account.available < max(self.cost_max, 1)
-            and self.arrived_at <= since
-            and self._spooling is None
-        )
+        return self.is_out_of_credit and self.arrived_at <= since and self._spooling is None
 
     def arrive(self, batch: BatchArrived) -> None:
         if self.dead:
@@ -156,6 +163,7 @@ class InboundStream:
         self.cost_max = max(self.cost_max, batch.cost)
         self.rows += batch.rows
         self.batches += 1
+        self.bytes += batch.cost
         if batch.rows:
             self.entries.append(_Entry(batch.body, batch.rows, batch.cost))
         self.complete = self.complete or batch.last
@@ -261,6 +269,7 @@ class InboundStream:
             self._file = self._receiver.spooler.create()
         assert entry.body is not None
         self._receiver.spooled_bytes += entry.cost
+        self.spooled += entry.cost
         entry.place = await self._file.write(entry.body)
         if entry.held:
             entry.body = None
@@ -456,6 +465,11 @@ class Receiver:
         return self._error is None and self._arrived_whole()
 
     # What `engine.exchange.slots` reads.
+
+    @property
+    def streams(self) -> Mapping[int, InboundStream]:
+        """Those that have been opened and were not replaced, by partition."""
+        return self._streams
 
     @property
     def streams_open(self) -> int:

@@ -1,19 +1,22 @@
-"""The schema `sluice`: what this member knows of the cluster, and what it does. Everybody may read it; lite members have it too.
+"""The schema `sluice`: what this member knows of the cluster, and what all members do. Everybody may read it; lite members have it
+too.
 
-`queries` has those that this member initiated, and not those of the others: a statement's relations are made before it runs,
-from what is at hand, and a question to every member (with a deadline, and an answer for those that keep silent) would make each
-look at one's own queries as slow as the slowest member. An id is wanted where its cursor was made; whoever looks after a
-cluster asks each member, as with pg_stat_activity. What a query of somebody else does is hidden as there.
+What members do is asked of each when the rows are made (`server.monitor.activity_routing`), for a bounded time: a member that
+is lost or says nothing is missing, and the client is told so by a WARNING. What statements of somebody else do is hidden as in
+pg_stat_activity.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Final
 
+import msgspec
+
 from engine.catalog.snapshot import SLUICE
-from engine.contracts.executor import QueryId
+from engine.contracts.activity import ClusterTold, StatementTold
 from engine.pg_catalog.declared import Row, SystemContext, SystemRelation
+from engine.pg_catalog.merged_edges import merged
 
 
 def _members(context: SystemContext) -> Iterator[Row]:
@@ -22,13 +25,75 @@ def _members(context: SystemContext) -> Iterator[Row]:
 
 
 def _queries(context: SystemContext) -> Iterator[Row]:
-    for q in context.client.queries():
-        member, started = QueryId.parse(q.query).initiator, round(q.started * 1_000_000)
-        if context.may_see(q.user):
-            yield q.query, member, q.pid, q.user, q.database, q.cursor, q.statement, q.state, started, q.rows
-        else:
-            yield q.query, member, q.pid, q.user, q.database, None, "<insufficient privilege>", None, None, None
+    for answer in context.client.cluster("running").told.values():
+        for told in answer.running:
+            # Not the statement for which these rows are made.
+            if told.state != "planning" or told.pid != context.client.backend_pid:
+                yield _statement(context, told)
 
+
+def _history(context: SystemContext) -> Iterator[Row]:
+    for answer in context.client.cluster("finished").told.values():
+        for told in answer.finished:
+            shown = context.may_see(told.user)
+            ended = (_micros(told.ended), told.sqlstate, told.error) if shown else (None, None, None)
+            yield *_statement(context, told), *ended
+
+
+def _statement(context: SystemContext, told: StatementTold) -> Row:
+    whose = told.id, told.member, told.pid, told.user, told.database
+    if not context.may_see(told.user):
+        return *whose, None, "<insufficient privilege>", *(None,) * 12
+    return (
+        *whose, told.portal or "", told.sql, told.state, _micros(told.started), told.rows, told.engine, told.reason,
+        *msgspec.structs.astuple(told.phases),
+    )  # fmt: skip
+
+
+def _micros(seconds: float | None) -> int | None:
+    return None if seconds is None else round(seconds * 1_000_000)
+
+
+def _visible(context: SystemContext, told: ClusterTold) -> Callable[[str], bool]:
+    """Whether what a query runs is shown: by whose statement it belongs to. Where nobody's is known, to who may see everybody's."""
+    owners = {s.query: s.user for answer in told.told.values() for s in answer.running if s.query is not None}
+    return lambda query: context.may_see(owners.get(query, ""))
+
+
+def _fragments(context: SystemContext) -> Iterator[Row]:
+    told = context.client.cluster("running", "fragments")
+    visible = _visible(context, told)
+    for answer in told.told.values():
+        for f in answer.fragments:
+            if visible(f.query):
+                yield f.query, f.fragment, f.instance, f.member, f.engine, f.state, f.rows, f.seconds
+
+
+def _edges(context: SystemContext) -> Iterator[Row]:
+    told = context.client.cluster("running", "edges")
+    visible = _visible(context, told)
+    for e in merged(edge for answer in told.told.values() for edge in answer.edges):
+        if visible(e.query):
+            yield (
+                e.query, e.edge, e.sender, e.receiver, e.member, e.streams, e.rows, e.bytes, e.credit, e.window,
+                e.backlog_bytes, e.stalls, e.stalled_seconds, e.spooled_bytes, e.state,
+            )  # fmt: skip
+
+
+def _spark_jobs(context: SystemContext) -> Iterator[Row]:
+    told = context.client.cluster("running", "spark_jobs")
+    visible = _visible(context, told)
+    for answer in told.told.values():
+        for j in answer.spark_jobs:
+            if visible(j.query):
+                yield j.query, j.member, j.id, j.name, j.stages, j.tasks, j.tasks_done, j.tasks_failed, j.url
+
+
+_STATEMENT: Final = (
+    "query_id text, member text, pid int4, usename name, datname name, cursor text, statement text, state text, "
+    "started timestamptz, rows int8, engine text, reason text, parse_seconds float8, bind_seconds float8, "
+    "plan_seconds float8, compile_seconds float8, start_seconds float8, first_row_seconds float8, run_seconds float8"
+)
 
 SYSTEM: Final = (
     SystemRelation(
@@ -40,12 +105,37 @@ SYSTEM: Final = (
         volatile=True,
         schema=SLUICE,
     ),
+    SystemRelation(15_902, "queries", _STATEMENT, _queries, volatile=True, schema=SLUICE),
     SystemRelation(
-        15_902,
-        "queries",
-        "query_id text, member text, pid int4, usename name, datname name, cursor text, statement text, state text, "
-        "started timestamptz, rows int8",
-        _queries,
+        15_910,
+        "history",
+        f"{_STATEMENT}, ended timestamptz, sqlstate text, error text",
+        _history,
+        volatile=True,
+        schema=SLUICE,
+    ),
+    SystemRelation(
+        15_911,
+        "fragments",
+        "query_id text, fragment int4, instance int4, member text, engine text, state text, rows int8, seconds float8",
+        _fragments,
+        volatile=True,
+        schema=SLUICE,
+    ),
+    SystemRelation(
+        15_912,
+        "edges",
+        "query_id text, edge int4, sender int4, receiver int4, member text, streams int4, rows int8, bytes int8, credit int8, "
+        "window_bytes int8, backlog_bytes int8, stalls int8, stalled_seconds float8, spooled_bytes int8, state text",
+        _edges,
+        volatile=True,
+        schema=SLUICE,
+    ),
+    SystemRelation(
+        15_913,
+        "spark_jobs",
+        "query_id text, member text, job_id int4, name text, stages int4, tasks int4, tasks_done int4, tasks_failed int4, url text",
+        _spark_jobs,
         volatile=True,
         schema=SLUICE,
     ),

@@ -50,10 +50,13 @@ class EdgeOutput:
     @property
     def streams(self) -> Sequence[OutboundStream]:
         """Those that are open."""
-        done = (
-            task.result() for task in self._opening if task.done() and not task.cancelled() and not task.exception()
-        )
-        return [stream for stream in done if stream is not None]
+        found = map(self.stream_to, range(len(self._opening)))
+        return [stream for stream in found if stream is not None]
+
+    def stream_to(self, receiver: int) -> OutboundStream | None:
+        """The stream to a consuming instance, once it is open."""
+        task = self._opening[receiver]
+        return task.result() if task.done() and not task.cancelled() and not task.exception() else None
 
     async def opened(self) -> None:
         """Wait until all streams are open, or not wanted."""

@@ -98,6 +98,10 @@ class Mailboxes:
     def of_query(self, query: str) -> Iterator[Mailbox]:
         return (mailbox for key, mailbox in list(self._mailboxes.items()) if key[0] == query)
 
+    def keyed(self, query: str) -> list[tuple[Key, Receiver]]:
+        """The receivers of a query, with their keys."""
+        return [(key, mailbox.receiver) for key, mailbox in self._mailboxes.items() if key[0] == query]
+
     def spooled(self, query: str) -> dict[str, int]:
         """Bytes that the query's receivers have written to disk, by edge, as `engine.runtime.analysis` names them."""
         counted: dict[str, int] = {}

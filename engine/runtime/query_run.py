@@ -13,13 +13,14 @@ import asyncio
 import functools
 import logging
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from typing import Any, Final, Protocol
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final, Protocol, cast
 
 import pyarrow as pa
 
 from engine.catalog.model.objects import Table
 from engine.common.shielded import shielded, together
+from engine.contracts.activity import InstanceState
 from engine.contracts.executor import EngineName, ExecutionContext, QueryId
 from engine.contracts.memory_share import MemoryShare
 from engine.contracts.profile import Operator, by_files, counters, reader_source, table_source, with_sources
@@ -176,6 +177,9 @@ class QueryRun:
         self._reading: dict[tuple[int, int], Sequence[ReaderSpec]] = {}
         self._tasks: dict[int, asyncio.Task[Cause | None]] = {}
         self._cause: Cause | None = None
+        self._started = asyncio.get_running_loop().time()
+        #: By fragment and instance, of those that run here and send by themselves.
+        self.outputs: dict[tuple[int, int], EdgeOutput] = {}
         self.numbers = tuple(n for n, i in enumerate(spec.instances) if self._fragments[i.fragment].output is not None)
 
     def start(self) -> None:
@@ -190,6 +194,27 @@ class QueryRun:
         for number in self.numbers:
             task = self._tasks[number] = loop.create_task(self._run(self._instances[number]))
             task.add_done_callback(functools.partial(self._ended, number))
+
+    def instance_states(self) -> Iterator[tuple[InstanceSpec, FragmentSpec, InstanceState, float]]:
+        """Each instance that runs here: what has become of it, and the seconds that it has run so far."""
+        so_far = asyncio.get_running_loop().time() - self._started
+        for number, instance in enumerate(self._instances):
+            ran = f"instance.{instance.fragment}.{instance.instance}"
+            task, state = self._tasks.get(number), "running"
+            if task is not None and task.done():
+                state = "done" if not task.cancelled() and task.result() is None else "failed"
+            elif (
+                task is not None
+                and not self.counters[f"{ran}.begun"]
+                and (instance.fragment, instance.instance) in self.outputs
+            ):
+                state = "waiting"
+            micros = self.counters[f"{ran}.micros"]
+            seconds = micros / 1e6 if micros else so_far
+            yield instance, self._fragments[instance.fragment], cast("InstanceState", state), seconds
+
+    def edge(self, number: int) -> EdgeSpec | None:
+        return self._edges.get(number)
 
     def root(self, schema: pa.Schema) -> Source:
         """The stream that the portal reads. schema: of its batches, in carriers."""
@@ -300,6 +325,7 @@ class QueryRun:
         edge = self._edges[fragment.output]
         started = asyncio.get_running_loop().time()
         output = EdgeOutput(edge, self._opener(edge, instance.instance), self._in_pool)
+        self.outputs[instance.fragment, instance.instance] = output
         cause = Cause("57014", "the query is over")
         source: Source | None = None
         try:
@@ -318,7 +344,7 @@ class QueryRun:
             cause = Cause.of_error(error)
             raise
         finally:
-            stalls = sum(stream.stalls for stream in output.streams)
+            stalls = sum(stream.stalls.count for stream in output.streams)
             size = sum(stream.bytes for stream in output.streams)
             self._count(instance, edge, (output.rows, output.batches, size, stalls), started)
             await shielded(self._close(source, output, cause))

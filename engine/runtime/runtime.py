@@ -24,7 +24,7 @@ import functools
 import logging
 import threading
 import zlib
-from collections import defaultdict
+from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Coroutine, Mapping, Set
 from dataclasses import replace
 from typing import Any, Final
@@ -33,6 +33,7 @@ import msgspec
 import pyarrow as pa
 
 from engine.common.shielded import closed_in_turn, shielded
+from engine.contracts.activity import EdgeCounted, FragmentCounted
 from engine.contracts.executor import QueryId
 from engine.contracts.mesh import Mesh
 from engine.exchange.listener import DataListener
@@ -75,6 +76,7 @@ from engine.runtime.query_state import (
 from engine.runtime.readable_files import ReadableFiles
 from engine.runtime.requests import Requests
 from engine.runtime.spool_while_idle import IdleSpool
+from engine.runtime.stream_counts import edges_of, fragments_of
 from wire.dataclass import dataclass
 from wire.errors import AdminShutdown, ConnectionFailure, QueryCanceled, SqlError
 from wire.mesh.backlog import Backlog
@@ -99,6 +101,9 @@ _COUNTED_SECONDS: Final = 5.0
 _SHORT_BODY: Final = 1 << 16
 _CLOSED_EARLY: Final = Cause(SUCCESS, "the initiator wants no more rows")
 
+#: Queries whose last figures are kept, until whoever ends their statement has read them.
+_ENDED_MAX: Final = 64
+Observed = tuple[list[FragmentCounted], list[EdgeCounted]]
 _Ask = Callable[[MemberQueries, float], list[Instruction]]
 
 
@@ -143,6 +148,8 @@ class MeshRuntime:
         self._peer_statements = PeerStatements()
         self._runs: dict[str, QueryRun] = {}
         self._streams: dict[str, DistributedStream] = {}
+        #: What was counted of the last queries of this member's, as they ended.
+        self._ended: OrderedDict[str, Observed] = OrderedDict()
         self._requests: Requests[ChannelOk] = Requests(_not_connected)
         self._tasks: set[asyncio.Task[None]] = set()
         self._ticking: asyncio.TimerHandle | None = None
@@ -468,6 +475,25 @@ class MeshRuntime:
     def statistics(self) -> Mapping[str, int]:
         return {"queries": len(self._runs), "requests": len(self._requests), **self.mailboxes.statistics()}
 
+    def observed(self, query: str = "") -> Observed:
+        """The fragments that run here and the streams that end or begin here. query: only this one's, whose last figures are there
+        for some time after its end."""
+        runs = list(self._runs.values()) if not query else [run for run in (self._runs.get(query),) if run is not None]
+        if query and not runs:
+            return self._ended.get(query, ([], []))
+        member = self._mesh.member
+        return (
+            [fragment for run in runs for fragment in fragments_of(run, member)],
+            [edge for run in runs for edge in edges_of(run, self.mailboxes, member)],
+        )
+
+    def keep_figures(self, query: str) -> None:
+        """Before its streams are let go of."""
+        if query in self._runs:
+            self._ended[query] = self.observed(query)
+            while len(self._ended) > _ENDED_MAX:
+                self._ended.popitem(last=False)
+
     async def idle(self) -> None:
         """Wait until no query needs this member, its own or another's."""
         await self._departure.free(self._runs)
@@ -609,6 +635,7 @@ class DistributedStream:
         return self._error or QueryCanceled("canceling statement due to user request")
 
     async def _close(self) -> None:
+        self._runtime.keep_figures(self._run.query)
         if self._absence is not None:
             self._absence.end()
         if not self._ended:

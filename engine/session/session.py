@@ -1,16 +1,19 @@
-"""One client's engine side (`engine.contracts.sessions.EngineSession`): the dispatch of its statements, and its transaction."""
+"""One client's engine side (`engine.session.engine_session.EngineSession`): the dispatch of its statements, and its transaction."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
-from engine.contracts.sessions import Client, EngineSession, Execution, Prepared
+from engine.contracts.executor import QueryId
+from engine.contracts.sessions import Client, Execution, Prepared
+from engine.monitor.record import StatementRecord
 from engine.session import own_statements
 from engine.session.context.parameter_digits import digits_of
 from engine.session.context.permissions import require_permitted
 from engine.session.context.services import SessionServices
 from engine.session.context.session_context import SessionContext
+from engine.session.engine_session import EngineSession
 from engine.session.transaction import SessionTransaction
 from engine.settings.session_settings import SessionSettings
 from engine.sql.binder import regnames
@@ -43,6 +46,17 @@ class Session(EngineSession):
         self._changes = SessionChanges(self.context, engine)
         #: The client's turn for which commits were looked for, until a statement has made use of it.
         self._seen: int | None = None
+
+    @property
+    def record(self) -> StatementRecord | None:
+        return self.context.record
+
+    @record.setter
+    def record(self, now: StatementRecord | None) -> None:
+        self.context.record = now
+
+    def new_query_id(self) -> QueryId:
+        return self._engine.new_query_id()
 
     # -- statements ----------------------------------------------------------------------------------------------
 

@@ -43,7 +43,7 @@ class _Savepoint:
 
 
 class SessionTransaction:
-    """Begun and ended by the session's owner, who knows when; `engine.contracts.sessions.EngineSession` has the contract of the
+    """Begun and ended by the session's owner, who knows when; `engine.session.engine_session.EngineSession` has the contract of the
     methods. judge: works off what was deferred."""
 
     def __init__(

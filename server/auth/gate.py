@@ -148,6 +148,18 @@ class Gate:
             raise password_failed(user)
         self.attempts.succeeded(visitor.host, user)
 
+    async def trusts(self, visitor: Visitor) -> bool:
+        """Whether a client is believed without any proof."""
+        try:
+            rule, _ = await self._rule(visitor)
+        except InvalidAuthorizationSpecification:
+            return False
+        return rule.method == "trust"
+
+    async def roles(self) -> Roles:
+        """The newest ones."""
+        return await self._roles()
+
     async def _rule(self, visitor: Visitor) -> tuple[Rule, Roles]:
         """The rule that decides, which lets the client try, and the roles that it was found with."""
         access, roles = self.access, await self._roles()

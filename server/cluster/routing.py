@@ -17,9 +17,12 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from engine.contracts.executor import QueryId
 from engine.contracts.mesh import Handler, MemberInfo, Mesh
+from server.monitor.records import EndedStatements
+from server.monitor.statement_cancel import cancel_statement
 from server.pgwire.cancel import SessionRegistry, canceled_by_user, names_member, shut_down
-from wire.mesh.control_messages import CancelBackend, CancelRequest, ControlMessage
+from wire.mesh.control_messages import CancelBackend, CancelRequest, CancelStatement, ControlMessage
 
 #: How long another thread waits for the loop to send its message.
 _HAND_OVER_SECONDS: Final = 5.0
@@ -79,20 +82,41 @@ class ServerMesh:
 class CancelRouter:
     """`server.pgwire.cancel.Elsewhere` over the mesh. Made on the loop's thread."""
 
-    def __init__(self, mesh: ServerMesh, registry: SessionRegistry) -> None:
+    def __init__(self, mesh: ServerMesh, registry: SessionRegistry, ended: EndedStatements) -> None:
         self._mesh = mesh
         self._registry = registry
+        self._ended = ended
+        self._tasks: set[asyncio.Task[None]] = set()
         self._loop = asyncio.get_running_loop()
         self._thread = threading.get_ident()
         registry.elsewhere = self
         mesh.take(CancelRequest, self._receive)
         mesh.take(CancelBackend, self._receive)
+        mesh.take(CancelStatement, self._receive)
 
     def cancel_request(self, pid: int, key: bytes) -> bool:
         return self._tell(pid, CancelRequest(pid, key))
 
     def interrupt(self, pid: int, *, terminate: bool) -> bool:
         return self._tell(pid, CancelBackend(pid, terminate))
+
+    def cancel_statement(self, query: str) -> bool:
+        """Cancel a statement of any member's by its id; False if its initiator cannot be told. Called on the loop's thread."""
+        member = QueryId.parse(query).initiator
+        if member != self._mesh.member:
+            return self._mesh.send(member, CancelStatement(query))
+        self._cancel_here(query)
+        return True
+
+    def _cancel_here(self, query: str) -> None:
+        task = self._loop.create_task(cancel_statement(self._registry, self._ended, query))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def close(self) -> None:
+        """Nothing is at work any more."""
+        if self._tasks:
+            await asyncio.wait(list(self._tasks))
 
     def _tell(self, pid: int, message: ControlMessage) -> bool:
         if threading.get_ident() == self._thread:
@@ -112,3 +136,5 @@ class CancelRouter:
                 self._registry.cancel_request_here(pid, key)
             case CancelBackend(pid, terminate):
                 self._registry.interrupt_here(pid, shut_down() if terminate else canceled_by_user())
+            case CancelStatement(query):
+                self._cancel_here(query)

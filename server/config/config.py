@@ -234,6 +234,10 @@ class Config(_Section):
         "127.0.0.1:7432", description="where members and Spark tasks connect; open if there is a cluster"
     )
     console: HostPort = Field("127.0.0.1:8432", description="where the web console is served")
+    console_tls: bool = Field(False, description="serve the console as https, with the certificate of `tls`")
+    console_hosts: list[str] = Field(
+        default_factory=list, description="names by which browsers know the console, beside this machine's own"
+    )
     http: HttpSection = HttpSection()
     data: Path = Field(Path("sluice-data"), description="data directory: catalog, spool, relative paths of tables")
     base: Path | None = Field(None, description="where relative paths of tables begin; the data directory if not given")
@@ -376,6 +380,8 @@ class Config(_Section):
 
     @model_validator(mode="after")
     def _access(self) -> Config:
+        if self.console_tls and self.tls is None:
+            raise ValueError("console_tls: there is no certificate; expected the section tls")
         if self.hba_file is not None and "trust" in self.model_fields_set:
             raise ValueError("trust: hba_file is given too, which says whom to trust; expected one of them")
         try:

@@ -11,6 +11,7 @@ DoPortalRewind): `position` is the number of the row it stands on, 0 before the 
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
@@ -46,6 +47,8 @@ class Cursor:
         self._kept = None if scroll is False else RowBuffer(KEPT_BYTES_MAX)
         self._kept_from = 0
         self._rest: pa.RecordBatch | None = None
+        #: When the first rows came, by the monotonic clock.
+        self.first_at: float | None = None
 
     @property
     def scrollable(self) -> bool:
@@ -99,6 +102,8 @@ class Cursor:
         if self._execution is None:
             return None
         batch: pa.RecordBatch | None = await self._execution.stream.next_batch()
+        if self.first_at is None:
+            self.first_at = time.monotonic()
         if batch is None:
             await self._release()
         elif self._kept is not None:

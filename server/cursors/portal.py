@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 
 from engine.contracts.executor import QueryId
 from engine.contracts.sessions import CursorState, Execution, ResultColumn
+from engine.monitor.record import StatementRecord
 from server.cursors.cursor import Cursor
 from server.pgwire.prepared import Command
 from wire.errors import DuplicateCursor, InvalidCursorName, ObjectNotInPrerequisiteState
@@ -33,7 +34,7 @@ class Portal:
 
     columns: what Describe tells; None for a statement without rows.
     formats: one a column. arguments: canonical values. depth: the number of savepoints it was made under.
-    source: for pg_cursors. declared: by DECLARE rather than Bind.
+    record: of the statement that runs in it. source: for pg_cursors. declared: by DECLARE rather than Bind.
     """
 
     name: str
@@ -51,6 +52,7 @@ class Portal:
     execution: Execution | None = None
     cursor: Cursor | None = None
     created: float = field(default_factory=time.time)
+    record: StatementRecord | None = None
     _encoder: tuple[object, RowEncoder] | None = None
 
     def start(self, execution: Execution, scroll: bool | None = False, *, rows_max: int = 0) -> None:
@@ -102,10 +104,14 @@ class Portal:
             await self.cursor.close()
 
 
+def _heard(_portal: Portal) -> None: ...
+
+
 class Portals:
-    """A session's portals by name; the unnamed one ("") is replaced in silence."""
+    """A session's portals by name; the unnamed one ("") is replaced in silence. on_closed: told of each that is closed."""
 
     def __init__(self) -> None:
+        self.on_closed: Callable[[Portal], None] = _heard
         self._by_name: dict[str, Portal] = {}
         #: The names of those that ended with an error of a block that has not ended yet.
         self.failed: set[str] = set()
@@ -144,6 +150,7 @@ class Portals:
         """Close: no such portal is no error."""
         portal = self._by_name.pop(name, None)
         if portal is not None:
+            self.on_closed(portal)
             await portal.close()
 
     async def close_all(self) -> None:
@@ -152,6 +159,7 @@ class Portals:
     async def _close(self, portals: Iterable[Portal]) -> None:
         for portal in portals:
             self._by_name.pop(portal.name, None)
+            self.on_closed(portal)
             await portal.close()
 
     async def hold(self) -> None:

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from buenavista import core
 
 from server.auth.gate import Visitor
+from server.http.login import admit
 from server.http.result import Result
 from server.http.session import Bounds, Session
 from server.pgwire.cancel import canceled_by_user, shut_down
@@ -62,10 +63,8 @@ class Connection(core.Connection):
     # -- sessions ------------------------------------------------------------------------------------------------------
 
     async def admit(self, visitor: Visitor, password: str | None) -> bool:
-        """Make sure that a client is who it says, and may have a session; whether as a superuser. Raises FatalError, after a
-        while where it is not."""
-        await self._host.gate.check(visitor, password)
-        return await self._host.gate.admit(visitor, self._host.registry.connections_of)
+        """As `server.http.login.admit`."""
+        return await admit(self._host, visitor, password)
 
     def session_for(
         self,

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 
+import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 
@@ -35,6 +36,11 @@ class _Bounded(H11Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         super().connection_lost(exc)
         self._stop()
+
+    def handle_websocket_upgrade(self, event: h11.Request) -> None:
+        """A websocket lasts as long as its application wants (`server.http.live`)."""
+        self._stop()
+        super().handle_websocket_upgrade(event)
 
     def _start(self) -> None:
         self._deadline = self.loop.call_later(self.seconds, self.transport.abort)

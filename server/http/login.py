@@ -1,4 +1,5 @@
-"""Who asks, by a request's headers: the name in X-Trino-User, the password in Authorization (Basic).
+"""Who asks over HTTP. At the second door by a request's headers: the name in X-Trino-User, the password in Authorization (Basic);
+at the console by what it was logged in with (`server.http.console_login`).
 
 The rules of `server.auth.gate` decide as for every client. A password over HTTP comes as it is, so it is taken under TLS alone,
 unless a rule for unencrypted connections says `password`. A name without a password is believed where the rules trust.
@@ -6,15 +7,17 @@ unless a rule for unencrypted connections says `password`. A name without a pass
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import binascii
 from collections.abc import Mapping
 
 from server.auth.gate import Visitor
 from server.pgwire.client_tls import ClientTls
+from server.pgwire.session import Host
 from server.pgwire.startup import Beginning
 from wire.dataclass import dataclass
-from wire.errors import InvalidAuthorizationSpecification
+from wire.errors import InvalidAuthorizationSpecification, InvalidPassword
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +52,17 @@ def _basic(header: str | None) -> Credentials | None:
     if scheme.lower() != "basic" or not colon or not user or "\0" in text:
         raise InvalidAuthorizationSpecification("invalid Authorization header: expected Basic")
     return Credentials(user, password)
+
+
+async def admit(host: Host, guest: Visitor, password: str | None) -> bool:
+    """Make sure that a client is who it says, and may have a session; whether as a superuser. Raises FatalError, after a while
+    where it is not, so that guessing takes long."""
+    try:
+        await host.gate.check(guest, password)
+    except (InvalidPassword, InvalidAuthorizationSpecification):
+        await asyncio.sleep(host.gate.access.delay)
+        raise
+    return await host.gate.admit(guest, host.registry.connections_of)
 
 
 def visitor(

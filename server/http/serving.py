@@ -16,7 +16,7 @@ import contextlib
 import socket
 import ssl
 from collections.abc import Callable, Iterator
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
@@ -25,6 +25,15 @@ from server.config.address import Address
 
 #: How long answers that are being written may take when the server closes, in seconds.
 _CLOSE_SECONDS: Final = 1
+#: Of a message of a client's.
+_WEBSOCKET_BYTES: Final = 64 << 10
+
+
+def _websocket(**arguments: Any) -> asyncio.Protocol:
+    """The protocol of a websocket. wsproto is imported with the first one: most members never have any."""
+    from uvicorn.protocols.websockets.wsproto_impl import WSProtocol
+
+    return WSProtocol(**arguments)
 
 
 class _Server(uvicorn.Server):
@@ -37,14 +46,20 @@ class _Server(uvicorn.Server):
 
 class HttpServer:
     """See the module's docstring. application: an ASGI application. protocol: of its connections (`server.http.guard`).
-    tls: the newest context, asked for each connection; None: http.
+    tls: the newest context, asked for each connection; None: http. websockets: whether the application takes them.
 
     address: where it listens, once it has been started.
     """
 
     def __init__(
-        self, application: Any, protocol: type[H11Protocol], tls: Callable[[], ssl.SSLContext] | None = None
+        self,
+        application: Any,
+        protocol: type[H11Protocol],
+        tls: Callable[[], ssl.SSLContext] | None = None,
+        *,
+        websockets: bool = False,
     ) -> None:
+        self._websockets = websockets
         self._application = application
         self._protocol = protocol
         self._tls = tls
@@ -61,7 +76,9 @@ class HttpServer:
         config = uvicorn.Config(
             self._application,
             http=self._protocol,
-            ws="none",
+            ws="none" if not self._websockets else cast("type[asyncio.Protocol]", _websocket),
+            ws_max_size=_WEBSOCKET_BYTES,
+            ws_per_message_deflate=False,
             lifespan="off",
             log_config=None,
             access_log=False,
@@ -104,5 +121,6 @@ class HttpServer:
         assert self._server is not None
         connections: list[Any] = list(self._server.server_state.connections)
         for connection in connections:
-            if not idle or connection.cycle is None or connection.cycle.response_complete:
+            cycle = getattr(connection, "cycle", None)  # a websocket has none
+            if not idle or cycle is None or cycle.response_complete:
                 connection.transport.abort()

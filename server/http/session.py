@@ -17,7 +17,8 @@ from typing import Any, Final
 
 from buenavista import core
 
-from engine.contracts.sessions import Activity, QueryState
+from engine.contracts.sessions import Activity
+from engine.monitor.record import StatementRecord
 from engine.sql.parser.nodes.statements import Statement
 from engine.statements.copy.copy_from import CopiedFiles, CopyFromExecution
 from engine.statements.copy.copy_to import CopyToExecution
@@ -29,6 +30,7 @@ from server.cursors.portal import Portal
 from server.cursors.remote_cursors import Asker
 from server.http.requests import Asked, understand
 from server.http.result import Ending, Result
+from server.monitor.records import SessionRecords
 from server.pgwire.client import ConnectionClient
 from server.pgwire.commands import Commands
 from server.pgwire.interrupts import ClientGone, Interrupts
@@ -137,8 +139,8 @@ class Session(core.Session):
             state_change=self._state_change,
         )
 
-    def queries(self) -> list[QueryState]:
-        return [] if self._running is None else self._running.queries(self.pid, self.user, self._database)
+    def statements(self) -> list[StatementRecord]:
+        return [] if self._running is None else self._running.statements()
 
     def hear(self, pid: int, said: Sequence[Said]) -> None:
         """Nobody waits for notifications over HTTP."""
@@ -181,6 +183,7 @@ class Session(core.Session):
             self.interrupt,
             lambda: registry.busy_beside(self, self.user),
             self._host.statements,
+            SessionRecords(self.pid, self.user, self._database, self._host.ended),
         )
         registry.register(self)
         return self._running
@@ -255,7 +258,9 @@ class Session(core.Session):
 
     async def _execute(self, running: Running, result: Result, asked: Asked, sql: str) -> Ending:
         running.start_clock()
+        running.read(sql)
         statement = _only_one(await running.commands.engine.parse(sql))
+        running.parsed()
         running.begin(sql)
         running.require_usable(statement)
         command = await running.commands.prepare_simple(statement)

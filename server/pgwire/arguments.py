@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 from sqlglot import exp
 
-from engine.contracts.sessions import EngineSession
+from engine.session.engine_session import EngineSession
 from engine.sql.parser.nodes.statements import ExecuteStatement, Query
 from wire.errors import SqlSyntaxError, UndefinedParameter
 from wire.types import pg_types as t

@@ -20,13 +20,15 @@ import secrets
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final, Protocol
 
-from engine.contracts.sessions import Activity, QueryState
+from engine.contracts.sessions import Activity
+from engine.monitor.record import StatementRecord
 from server.cursors.cursor_lease import CursorLeases
 from server.cursors.remote_cursors import Asking, Nobody
 from server.pgwire.notifications import Said
 from wire.errors import AdminShutdown, QueryCanceled, SqlError
 
 if TYPE_CHECKING:
+    from server.monitor.activity_routing import ClusterActivity
     from server.pgwire.commands import Commands
 
 #: Cancel keys of protocol 3.0 have always four bytes; PostgreSQL 18 chose 32 for 3.2.
@@ -59,7 +61,9 @@ class Interruptible(Protocol):
 
     def activity(self) -> Activity: ...
 
-    def queries(self) -> list[QueryState]: ...
+    def statements(self) -> list[StatementRecord]:
+        """May be called from any thread."""
+        ...
 
     def hear(self, pid: int, said: Sequence[Said]) -> None:
         """A transaction has committed, here or on another member. Called on the loop's thread."""
@@ -114,14 +118,16 @@ class SessionRegistry:
     """All sessions that have begun. `register` and `forget` on the loop's thread, the rest on any.
 
     member: this member's name. elsewhere: who is asked for sessions that are not here; far_cursors: who carries movements of
-    cursors to their sessions; announce: tells the other members what a transaction said with NOTIFY. They are set once the mesh
-    is there.
+    cursors to their sessions; cluster: who asks all members what they do; announce: tells the other members what a transaction
+    said with NOTIFY. They are set once the mesh is there.
     """
 
     def __init__(self, member: str = "") -> None:
         self.elsewhere: Elsewhere = Nowhere()
         self.far_cursors: Asking = Nobody()
+        self.cluster: ClusterActivity | None = None
         self.announce: Callable[[int, Sequence[Said]], None] = _to_nobody
+        self.member = member
         self._first = member_bits(member) << _SESSION_BITS
         self._loop = asyncio.get_running_loop()
         self._sessions: dict[int, Interruptible] = {}
@@ -205,5 +211,6 @@ class SessionRegistry:
     def activity(self) -> list[Activity]:
         return [session.activity() for session in self]
 
-    def queries(self) -> list[QueryState]:
-        return [query for session in self for query in session.queries()]
+    def statements(self) -> list[StatementRecord]:
+        """What all sessions read, plan, run, or have suspended."""
+        return [record for session in self for record in session.statements()]

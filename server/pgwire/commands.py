@@ -19,7 +19,8 @@ from sqlglot import exp
 
 from engine.contracts.executor import BatchStream
 from engine.contracts.memory_share import page_bytes
-from engine.contracts.sessions import EngineSession, Execution, Prepared, ResultColumn
+from engine.contracts.sessions import Execution, Prepared, ResultColumn
+from engine.session.engine_session import EngineSession
 from engine.sql.binder.type_names import resolve_type
 from engine.sql.parser.nodes import statements as s
 from engine.sql.parser.positions import cursor, position
@@ -371,6 +372,9 @@ class Commands:
             binary=statement.binary,
         )
         portal.start(execution, statement.scroll, rows_max=self._rows_max)
+        if (record := self.engine.record) is not None:
+            portal.record, record.portal, record.position = record, portal.name, portal.cursor
+            self.engine.record = None
         self.portals.add(portal)
         return Done("DECLARE CURSOR")
 

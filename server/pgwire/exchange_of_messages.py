@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 from server.cursors.cursor import Run
 from server.cursors.portal import Portal
+from server.monitor.records import SessionRecords
 from server.pgwire.client_stream import ClientStream
 from server.pgwire.commands import Commands
 from server.pgwire.pipelined_rows import PipelinedRows
@@ -33,8 +34,9 @@ class Exchange(Running):
         interrupt: Callable[[SqlError], None],
         others: Callable[[], int],
         counts: StatementCounts,
+        records: SessionRecords,
     ) -> None:
-        super().__init__(commands, settings, interrupt, others, counts)
+        super().__init__(commands, settings, interrupt, others, counts, records)
         self.stream = stream
         #: Executions that wait for those that follow them (`server.pgwire.pipelined_rows`).
         self.rows: PipelinedRows | None = None

@@ -40,6 +40,7 @@ async def parse(exchange: Exchange, message: m.Parse) -> None:
 
 async def _analyse(exchange: Exchange, message: m.Parse) -> Command:
     statements = await exchange.commands.engine.parse(message.text)
+    exchange.parsed()
     if not statements:
         return Command(None)
     if len(statements) > 1:
@@ -143,6 +144,8 @@ async def execute(exchange: Exchange, message: m.Execute) -> None:
     exchange.active = portal
     if portal.cursor is None:
         await exchange.open(portal)
+    else:
+        exchange.resume(portal)
     if portal.columns is None:
         await _complete_without_rows(exchange, portal)
     else:

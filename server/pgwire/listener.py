@@ -18,11 +18,12 @@ from collections import Counter
 from dataclasses import field
 from typing import Final
 
-from engine.contracts.sessions import SessionFactory
+from engine.session.engine_session import SessionFactory
 from server import descriptors
 from server.auth.gate import Access, Gate
 from server.auth.hba import parse
 from server.cluster.lite import LiteDoor
+from server.monitor.records import EndedStatements
 from server.pgwire.cancel import SessionRegistry, shut_down
 from server.pgwire.client_stream import ClientStream
 from server.pgwire.output_budget import OutputBudget
@@ -49,7 +50,8 @@ class ListenerOptions:
     """max_connections: sessions at once. superuser_reserved_connections: so many of them are for superusers only.
     authentication_timeout: seconds. gate: who is let in. limits: of the protocol. member: this member's name.
     input_bytes_max: what all clients together may have sent and not had taken, before long messages are refused.
-    output_bytes_max: what encoded rows for all clients may hold, before pages become smaller. door: of a lite member."""
+    output_bytes_max: what encoded rows for all clients may hold, before pages become smaller. door: of a lite member.
+    ended: the history of statements."""
 
     max_connections: int = 500
     superuser_reserved_connections: int = 0
@@ -60,6 +62,7 @@ class ListenerOptions:
     output_bytes_max: int = 64 << 20
     member: str = ""
     door: LiteDoor | None = None
+    ended: EndedStatements = field(default_factory=EndedStatements)
 
 
 class Listener:
@@ -81,6 +84,7 @@ class Listener:
             self._options.superuser_reserved_connections,
             self._options.door,
             lambda: self._draining,
+            ended=self._options.ended,
         )
         self._draining = False
         self._scarce_logged = -math.inf

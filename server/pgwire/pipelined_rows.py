@@ -2,7 +2,7 @@
 
 A client that inserts many rows in a pipeline (psycopg's `executemany`, asyncpg's, JDBC's batches) sends Bind, Describe and
 Execute for each, and reads later. As long as the next message has arrived already and may belong to such a run, its rows only
-wait; then they run as one statement (`engine.contracts.sessions.EngineSession.execute_rows`). The client is told in the order
+wait; then they run as one statement (`engine.session.engine_session.EngineSession.execute_rows`). The client is told in the order
 in which it asked: answers wait with the rows, each CommandComplete where its Execute stood.
 
 Where one of the rows is refused, or they cannot be taken together, nothing was done: they run one after the other, as they would
@@ -89,6 +89,7 @@ async def run(exchange: Exchange) -> None:
             exchange.send(m.CommandComplete(_TAG))
         else:
             await _run_alone(exchange, answer)
+    exchange.end(len(rows.portals))
     exchange.stop_clock()
 
 

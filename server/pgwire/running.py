@@ -11,11 +11,12 @@ import logging
 import time
 from collections.abc import Callable
 
-from engine.contracts.sessions import QueryState
+from engine.monitor.record import StatementRecord
 from engine.sql.parser.masking import masked, shown
 from engine.sql.parser.nodes.statements import Statement
-from server.cursors.portal import Portal
+from server.cursors.portal import Portal, PortalState
 from server.log_text import tabbed
+from server.monitor.records import SessionRecords
 from server.pgwire.commands import EXITS, Commands, Fetching
 from server.pgwire.session_settings import SettingsView
 from server.pgwire.statement_counts import StatementCounts
@@ -28,8 +29,9 @@ class Running:
     """See the module's docstring.
 
     commands, settings: the session's. interrupt: stops what runs, with a cause. others: how many statements the same user's
-    other sessions run. counts: the member's, of statements that have ended.
+    other sessions run. counts: the member's, of statements that have ended. records: makes the records of its statements.
     active: the portal that runs now; whoever finds one after an error closes it.
+    record: of the statement that is read, planned or run, until it is over; a suspended portal has its own.
     query, query_start, transaction_start: for pg_stat_activity; seconds since the epoch.
     """
 
@@ -40,6 +42,7 @@ class Running:
         interrupt: Callable[[SqlError], None],
         others: Callable[[], int],
         counts: StatementCounts,
+        records: SessionRecords,
     ) -> None:
         self.commands = commands
         self.settings = settings
@@ -50,10 +53,25 @@ class Running:
         self._interrupt = interrupt
         self._others = others
         self._counts = counts
+        self._records = records
+        self.record: StatementRecord | None = None
+        commands.portals.on_closed = self._closed
         #: When the statement began, by the monotonic clock.
         self._begun = 0.0
         self._text = ""
         self._timeout: asyncio.TimerHandle | None = None
+
+    def read(self, text: str) -> None:
+        """A text is going to be parsed, which may take long."""
+        self._note(self._records.begin(text, self.commands.engine.new_query_id))
+
+    def parsed(self) -> None:
+        """The text has been parsed."""
+        if self.record is not None:
+            self.record.parse = self.record.seconds
+
+    def _note(self, record: StatementRecord | None) -> None:
+        self.record = self.commands.engine.record = record
 
     def begin(self, text: str, *, shared: bool = False) -> None:
         """A statement begins, or a step towards one: its transaction and its clock start unless they have."""
@@ -61,6 +79,9 @@ class Running:
             self.transaction_start = time.time()
         self.query, self.query_start, self._begun = shown(text), time.time(), time.monotonic()
         self._text = text
+        record = self.record
+        if record is None or not record.is_fresh or not record.is_of(text):
+            self.read(text)
         self.start_clock()
         self.commands.start_transaction(shared=shared)
 
@@ -76,20 +97,18 @@ class Running:
                     hint="Repeat it later. The limit is sluice.statements_max, which ALTER ROLE sets.",
                 )
 
-    def queries(self, pid: int, user: str, database: str) -> list[QueryState]:
-        """What runs in this session, and what is suspended in it. May be called from any thread."""
-        active = self.active
+    def statements(self) -> list[StatementRecord]:
+        """The records of what is read, planned, run or suspended in this session. May be called from any thread."""
+        active, record = self.active, self.record
         moved = active.execution.portal if active is not None and isinstance(active.execution, Fetching) else None
-        found: list[QueryState] = []
-        for portal in dict.fromkeys((*self.commands.portals, *([active] if active is not None else []))):
-            if portal.query is not None and portal.cursor is not None:
-                state = "running" if portal in (active, moved) else "suspended"
-                statement, rows = portal.source or self.query, portal.cursor.position
-                found.append(
-                    QueryState(
-                        str(portal.query), pid, user, database, portal.name, statement, state, portal.created, rows
-                    )
-                )
+        found: list[StatementRecord] = []
+        for portal in self.commands.portals:
+            kept = portal.record
+            if kept is not None and kept is not record and not kept.finished:
+                kept.state = "running" if portal in (active, moved) else "suspended"
+                found.append(kept)
+        if record is not None and not record.finished:
+            found.append(record)
         return found
 
     # -- the statement's clock -----------------------------------------------------------------------------------
@@ -114,19 +133,50 @@ class Running:
 
     async def open(self, portal: Portal) -> None:
         """Begin to run a portal; from here on it is the active one."""
-        self.active = portal
+        self.active, record, begun = portal, self.record, time.monotonic()
+        portal.record = record
         await self.commands.open(portal)
+        if record is None:
+            return
+        record.opened(time.monotonic() - begun)
+        if self.commands.engine.record is None:
+            # DECLARE: the cursor that it has made has its record, which is over when the cursor is closed.
+            self.record = portal.record = None
+        else:
+            record.portal, record.position = portal.name or None, portal.cursor
+
+    def resume(self, portal: Portal) -> None:
+        """A portal that was suspended runs on."""
+        if portal.record is not None:
+            portal.record.state = "running"
+            self._note(portal.record)
 
     def completed(self, tag: str, seconds: float | None = None) -> None:
         """A statement has run to its end: count it, and log it where it took `log_min_duration_statement` and longer. seconds:
-        what it took, where that is not the time since `begin`."""
-        seconds = time.monotonic() - self._begun if seconds is None else seconds
+        what it took, if it is one of several that ran together; their record is ended by whoever ran them."""
+        if seconds is None:
+            seconds = time.monotonic() - self._begun
+            self.end(_count_of(tag))
         self._counts.completed(tag, seconds)
         if 0 <= self.settings.now.log_min_duration <= seconds:
             log.info("duration: %.3f ms  statement: %s", seconds * 1000, tabbed(masked(self._text)))
 
+    def end(self, rows: int = 0) -> None:
+        """The statement has run to its end. rows: how many it has changed or given, where no cursor counts them."""
+        record, self.record = self.record, None
+        if record is not None and not record.finished:
+            record.rows = rows
+            self._records.end(record, "finished")
+
+    def _closed(self, portal: Portal) -> None:
+        """A portal is closed: its statement is over, unless it is the one that runs, of which more will be said."""
+        record = portal.record
+        if record is not None and record is not self.record and not record.finished:
+            self._records.end(record, "failed" if portal.state is PortalState.FAILED else "finished")
+
     def over(self) -> None:
         """The command is over."""
+        self._note(None)
         self.stop_clock()
         if not self.commands.block.open:
             self.transaction_start = None
@@ -135,15 +185,30 @@ class Running:
         """After an error: end what ran and the transaction, as far as an error ends it."""
         self._counts.failed(error.sqlstate)
         self.stop_clock()
+        self._fail(error)
         portal, self.active = self.active, None
         if portal is not None:
             portal.fail()
             await portal.close()
         await self.commands.fail()
 
+    def _fail(self, error: SqlError) -> None:
+        record = self.record
+        self._note(None)
+        if record is not None and not record.finished:
+            cancelled = error.sqlstate == QueryCanceled.default_sqlstate
+            self._records.end(record, "cancelled" if cancelled else "failed", error)
+
     async def release(self) -> None:
         """The session ends: close what runs and everything that is suspended, roll back, end the engine's session."""
+        self._fail(QueryCanceled("the session has ended"))
         portal, self.active = self.active, None
         if portal is not None:
             await portal.close()
         await self.commands.close()
+
+
+def _count_of(tag: str) -> int:
+    """The number of rows that a command tag ends in; 0 where it has none."""
+    count = tag.rpartition(" ")[2]
+    return int(count) if count.isdigit() else 0

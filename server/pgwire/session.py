@@ -21,13 +21,16 @@ from dataclasses import field
 from typing import Any, Final
 
 from engine.common.shielded import shielded
-from engine.contracts.sessions import Activity, QueryState, SessionFactory
+from engine.contracts.sessions import Activity
+from engine.monitor.record import StatementRecord
+from engine.session.engine_session import SessionFactory
 from server.auth.gate import Gate, Visitor
 from server.auth.login_attempts import TooManyFailedLogins
 from server.cluster.lite import LiteDoor, Relay
 from server.cursors.cursor_lease import CursorLeases
 from server.cursors.remote_cursors import Asker
 from server.log_text import tabbed
+from server.monitor.records import EndedStatements, SessionRecords
 from server.pgwire import extended_query, pipelined_rows
 from server.pgwire.cancel import SessionRegistry
 from server.pgwire.client import ConnectionClient
@@ -90,7 +93,7 @@ class Host:
     new_session: `Engine.session`. gate: decides who is let in. authentication_timeout: seconds from the first byte to the end
     of authentication. superuser_reserved_connections: so many of `max_connections` are for superusers only. door: on a lite
     member, which clients are carried on to a data member. draining: whether no more clients are let in. statements: counts of
-    those that have ended.
+    those that have ended. ended: their history.
     """
 
     registry: SessionRegistry
@@ -102,6 +105,7 @@ class Host:
     door: LiteDoor | None = None
     draining: Callable[[], bool] = lambda: False
     statements: StatementCounts = field(default_factory=StatementCounts)
+    ended: EndedStatements = field(default_factory=EndedStatements)
 
     def require_room(self, *, superuser: bool = True) -> None:
         """Raises TooManyConnections where one more session is too many."""
@@ -220,10 +224,8 @@ class Session:
             state_change=self._state_change,
         )
 
-    def queries(self) -> list[QueryState]:
-        if self._exchange is None or self._beginning is None:
-            return []
-        return self._exchange.queries(self.pid, self._beginning.user, self._beginning.database)
+    def statements(self) -> list[StatementRecord]:
+        return [] if self._exchange is None else self._exchange.statements()
 
     def hear(self, pid: int, said: Sequence[Said]) -> None:
         exchange = self._exchange
@@ -369,6 +371,7 @@ class Session:
             self.interrupt,
             lambda: registry.busy_beside(self, beginning.user),
             self._host.statements,
+            SessionRecords(self.pid, beginning.user, beginning.database, self._host.ended),
         )
         self._beginning, self._exchange = beginning, exchange
         registry.register(self)

@@ -19,7 +19,9 @@ async def simple_query(exchange: Exchange, message: m.Query) -> None:
     exchange.commands.prepared.drop("")
     # The clock of the first statement runs while the text is read, as in PostgreSQL (exec_simple_query).
     exchange.start_clock()
+    exchange.read(message.text)
     statements = await exchange.commands.engine.parse(message.text)
+    exchange.parsed()
     if not statements:
         exchange.send(m.EmptyQueryResponse())
     shared = len(statements) > 1

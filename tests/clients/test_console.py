@@ -126,7 +126,7 @@ def test_a_member_that_drains_is_alive_and_not_ready(tmp_path: Path) -> None:
         connection.execute("select 2")
 
 
-@pytest.mark.parametrize("path", ["", "status", "metrics"])
+@pytest.mark.parametrize("path", ["health", "status", "metrics", "api/me"])
 def test_a_connection_is_for_one_answer(member: MemberProcess, path: str) -> None:
     with urllib.request.urlopen(member.ready["console"] + path, timeout=30) as answer:
         assert answer.headers["Connection"] == "close"

@@ -124,6 +124,16 @@ def test_what_a_role_sees_of_others_and_may_do_to_them(local: LocalMember) -> No
         assert value(admin, f"select pg_terminate_backend({ann.info.backend_pid})") is True
 
 
+def test_whoever_is_of_pg_signal_backend_may_cancel_all_but_superusers(local: LocalMember) -> None:
+    with local.connect() as admin, local.connect(user="ann") as ann:
+        admin.execute("create role caller login in role pg_signal_backend")
+        with local.connect(user="caller") as caller:
+            assert value(caller, f"select pg_cancel_backend({ann.info.backend_pid})") is True
+            with pytest.raises(psycopg.errors.InsufficientPrivilege, match="must be a superuser to cancel"):
+                caller.execute(f"select pg_cancel_backend({admin.info.backend_pid})".encode())
+        admin.execute("drop role caller")
+
+
 def test_files_of_the_server_are_for_superusers(local: LocalMember) -> None:
     with local.connect(user="ann") as ann:
         for statement, told in (

@@ -10,61 +10,21 @@ import os
 import signal
 import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import psycopg
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from psycopg import sql
 from support.local_cluster import LocalCluster
 from support.member_process import wait_until
-
-Connection = psycopg.Connection[tuple[Any, ...]]
-ROWS, FILES = 60_000, 6
-DECLARE = "declare c no scroll cursor {} for select n, d, t from numbers order by n"
-
-
-@contextmanager
-def members(folder: Path) -> Iterator[LocalCluster]:
-    """Three, with a table of several files."""
-    with LocalCluster(folder, 3) as cluster:
-        (folder / "numbers").mkdir()
-        for file in range(FILES):
-            values = range(file, ROWS, FILES)
-            table = pa.table(
-                {
-                    "n": pa.array(values, pa.int64()),
-                    "d": pa.array(values, pa.int64()).cast(pa.decimal128(21, 2)),
-                    "t": pa.array([f"row {value}" for value in values]),
-                }
-            )
-            pq.write_table(table, folder / "numbers" / f"{file}.parquet")
-        with cluster.connect("m1") as connection:
-            connection.execute("create foreign table numbers options (path 'numbers/*.parquet', format 'parquet')")
-        yield cluster
+from support.numbers_cluster import ROWS, Connection, declare, members
 
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
     with members(tmp_path_factory.mktemp("fetch") / "c") as cluster:
         yield cluster
-
-
-def declare(owner: Connection, hold: str = "") -> str:
-    """Declare a cursor over a distributed plan. Returns its query's id, as a client learns it."""
-    owner.execute("set sluice.distribution = always")
-    owner.execute("set sluice.engine = local")
-    owner.execute("set cursor_buffer_size = '16kB'")
-    owner.execute("begin")
-    owner.execute(sql.SQL(DECLARE).format(sql.SQL(hold)))
-    columns = "query_id, member, usename, datname, state, rows"
-    own = "pid = pg_backend_pid() and cursor = 'c'"
-    [(query, *told)] = owner.execute(f"select {columns} from sluice.queries where {own}").fetchall()
-    assert told == ["m1", "tester", "sluice", "suspended", 0]
-    return str(query)
 
 
 def run(connection: Connection, statement: str, query: str) -> psycopg.Cursor[tuple[Any, ...]]:

@@ -1,6 +1,6 @@
 """A small engine over DuckDB for tests of the server alone: real statements, real streams, real cancellation.
 
-It is an `engine.contracts.sessions.EngineSession` with PostgreSQL's parser and settings and DuckDB's SQL and types. It counts
+It is an `engine.session.engine_session.EngineSession` with PostgreSQL's parser and settings and DuckDB's SQL and types. It counts
 what is open, so that a test can see that nothing was left behind.
 """
 
@@ -18,6 +18,7 @@ import pyarrow as pa
 from engine.common.sql_type import SqlType, numeric
 from engine.contracts.executor import BatchStream, QueryId
 from engine.contracts.sessions import Client, Execution, Prepared, ResultColumn, Settings
+from engine.monitor.record import StatementRecord
 from engine.settings.session_settings import SessionSettings
 from engine.sql.parser.nodes import statements as s
 from engine.sql.parser.parse import parse
@@ -182,7 +183,7 @@ class Running:
 
 
 class DuckSession:
-    """One client's session (`engine.contracts.sessions.EngineSession`)."""
+    """One client's session (`engine.session.engine_session.EngineSession`)."""
 
     def __init__(self, engine: DuckEngine, user: str, options: Mapping[str, str], client: Client) -> None:
         values = SessionSettings(options)
@@ -190,9 +191,13 @@ class DuckSession:
         self.settings: Settings = values
         self._values = values
         self.client = client
+        self.record: StatementRecord | None = None
         self._engine = engine
         self._savepoints: list[tuple[str, int]] = []
         engine.counters.sessions += 1
+
+    def new_query_id(self) -> QueryId:
+        return QueryId("m1", next(_NUMBERS))
 
     async def parse(self, sql: str) -> Sequence[s.Statement]:
         return parse(sql, lambda message: self.client.notice(Notice(message)))
@@ -256,7 +261,10 @@ class DuckSession:
         sql = _substitute(text, [_literal(v, pg) for v, pg in zip(arguments, prepared.parameters, strict=True)])
         stream = Stream(self._engine.database.cursor(), prepared.columns, self._engine.counters)
         await stream.open(sql, self._engine.rows_per_batch)
-        return Running(prepared.columns, stream, "SELECT", counted=True)
+        running = Running(prepared.columns, stream, "SELECT", counted=True)
+        if self.record is not None:
+            running.query = self.record.next_query()
+        return running
 
     def begin(self) -> None:
         self._engine.counters.transactions += 1
@@ -308,7 +316,7 @@ class DuckSession:
 
 
 class DuckEngine:
-    """Sessions over one in-memory database. `session` is an `engine.contracts.sessions.SessionFactory`."""
+    """Sessions over one in-memory database. `session` is an `engine.session.engine_session.SessionFactory`."""
 
     def __init__(self, rows_per_batch: int = 10_000) -> None:
         self.database = duckdb.connect(":memory:", config={"threads": 2})

@@ -20,19 +20,25 @@ from engine.engine import Engine
 from engine.exchange.listener import DataListener
 from engine.executors.engine_config import EngineConfig, SparkConfig
 from server.auth.gate import Access, Gate
+from server.cluster.routing import ServerMesh
 from server.config.address import Address
 from server.http.door import Door
 from server.http.session import Bounds
+from server.monitor.activity import MemberActivity
+from server.monitor.activity_routing import ClusterActivity
+from server.monitor.records import EndedStatements
 from server.pgwire.listener import Listener, ListenerOptions, trust
 
 
 @dataclass(frozen=True)
 class LocalMember:
-    """engine: may be looked into between statements. http_port: of the door for Trino's clients, 0 where there is none."""
+    """engine, clients: may be looked into between statements. http_port: of the door for Trino's clients, 0 where there is
+    none."""
 
     engine: Engine
     port: int
     http_port: int
+    clients: Listener
 
     @property
     def dsn(self) -> str:
@@ -61,7 +67,11 @@ def local_member(
         engine = Engine(EngineConfig(data, **{"spark": SparkConfig(start="lazy"), **config}), mesh)
         await engine.start()
         gate = Gate(access, engine.roles) if access is not None else trust()
-        clients = Listener(engine.session, ListenerOptions(gate=gate))
+        clients = Listener(
+            engine.session, ListenerOptions(gate=gate, ended=EndedStatements(describe=engine.last_graph))
+        )
+        activity = MemberActivity(engine.config.member, engine, clients.registry, clients.host.ended)
+        clients.registry.cluster = ClusterActivity(ServerMesh(engine.mesh), activity)
         await clients.start("127.0.0.1", 0)
         door = Door(clients.host, http or Bounds())
         if http is not None:
@@ -70,7 +80,9 @@ def local_member(
 
     mesh, engine, clients, door = run(start())
     try:
-        yield LocalMember(engine, clients.addresses[0][1], door.address.port if door.address is not None else 0)
+        yield LocalMember(
+            engine, clients.addresses[0][1], door.address.port if door.address is not None else 0, clients
+        )
     finally:
         for part in (clients, door, engine, mesh):
             run(part.close())

@@ -7,8 +7,8 @@ A message that changes incompatibly gets a new number. A query is named by its t
 initiator is read (3.1).
 
 A `Start` has the plan as its frame's body: an encoding that only the engine knows (`engine.plan_ir.spec`). What the members'
-servers say (from 80) is in `server.cluster.routing`, `server.cursors.cursor_routing` and `server.cluster.notification_routing`;
-an answer with rows or columns has them as its body.
+servers say (from 80) is in `server.cluster.routing`, `server.cursors.cursor_routing`, `server.cluster.notification_routing` and
+`server.monitor.activity_routing`; an answer with rows, columns or what a member does has it as its body.
 """
 
 from __future__ import annotations
@@ -285,8 +285,31 @@ class CursorAbandoned(ControlMessage, frozen=True):
     request: int
 
 
+class AskActivity(ControlMessage, frozen=True):
+    """Member to member: what do you and your clients do? request: the asking member's own number for the answer.
+
+    parts: which of the answer's parts are wanted (`server.monitor.activity`). query: only what concerns this one; empty: all.
+    """
+
+    request: int
+    parts: tuple[Literal["sessions", "running", "finished", "recent", "fragments", "edges", "spark_jobs", "graph"], ...]
+    query: str = ""
+
+
+class ActivityTold(ControlMessage, frozen=True):
+    """The answer; body: the parts, an encoding of the servers' (`engine.contracts.activity.Answer`)."""
+
+    request: int
+
+
+class CancelStatement(ControlMessage, frozen=True):
+    """Member to initiator: cancel this statement, by its id, if it is not over."""
+
+    query: str
+
+
 #: The messages that may have a body.
-WITH_BODY: Final = (Start, CursorDescribed, CursorMoved)
+WITH_BODY: Final = (Start, CursorDescribed, CursorMoved, ActivityTold)
 #: The first message's number, by which a control connection is told from a data connection.
 HELLO_KIND: Final = 64
 _VOCABULARY: Final = Vocabulary[ControlMessage](
@@ -318,6 +341,9 @@ _VOCABULARY: Final = Vocabulary[ControlMessage](
         90: CursorAbandoned,
         91: Notified,
         92: Produced,
+        93: AskActivity,
+        94: ActivityTold,
+        95: CancelStatement,
     }
 )
 encode = _VOCABULARY.encode

@@ -17,7 +17,7 @@ import msgspec
 from wire.mesh.error_fields import ErrorFields
 from wire.mesh.vocabulary import Vocabulary
 
-VERSION: Final = 5
+VERSION: Final = 6
 
 #: unknown: nobody has registered that channel (yet, or any more): try again. complete: the stream has been received whole
 #: from another attempt: nothing to send. The others are final.

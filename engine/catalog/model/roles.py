@@ -169,6 +169,22 @@ class Roles:
         role, of = self.named(name), self.named(to)
         return role is not None and of is not None and of.oid in self.all_of(role)
 
+    def may_see(self, role: Role, of: Role) -> bool:
+        """Whether what sessions of `of` do is shown to `role`: it has the privileges of that role, or of pg_read_all_stats
+        (pgstatfuncs.c, HAS_PGSTAT_PERMISSIONS)."""
+        if role.superuser or role.name == of.name:
+            return True
+        return not {READ_ALL_STATS, of.oid}.isdisjoint(self.all_of(role, inherited=True))
+
+    def may_see_all(self, role: Role) -> bool:
+        return role.superuser or READ_ALL_STATS in self.all_of(role, inherited=True)
+
+    def may_signal(self, role: Role, of: Role) -> bool:
+        """Whether `role` may cancel what sessions of `of` run, and end them (signalfuncs.c, pg_signal_backend)."""
+        if role.superuser or of.superuser:
+            return role.superuser
+        return not {SIGNAL_BACKEND, of.oid}.isdisjoint(self.all_of(role, inherited=True))
+
     def settings_of(self, role: Role) -> dict[str, str]:
         """What a role's sessions begin with, by name."""
         first = self.with_oid(FIRST_ROLE)

@@ -28,6 +28,7 @@ from sqlglot import exp
 
 from engine.catalog.model.objects import Table
 from engine.common.shielded import closed_in_turn, shielded, together, wait_out
+from engine.contracts.activity import SparkJobTold
 from engine.contracts.executor import EngineName, ExecutionContext
 from engine.contracts.output_cast import carry_to, fitted
 from engine.contracts.profile import Operator
@@ -44,6 +45,7 @@ from engine.executors.spark.errors import translate
 from engine.executors.spark.jobs import SparkJob, failure_of_task, status_of_task
 from engine.executors.spark.production import SparkProduction, send_frame
 from engine.executors.spark.profile import operators
+from engine.executors.spark.progress import told_jobs
 from engine.executors.spark.rows import SparkRows
 from engine.executors.spark.views import Views
 from engine.executors.spark.worker import SendPartition
@@ -69,6 +71,8 @@ if TYPE_CHECKING:
 R = TypeVar("R")
 _log = logging.getLogger(__name__)
 _CALL_THREADS: Final = 4
+#: Whose progress is told at once.
+_JOBS_MAX: Final = 100
 #: Between two looks at how a task has ended: the first and the longest.
 _LOOK_SECONDS: Final = 0.01
 _LOOK_SECONDS_MAX: Final = 0.2
@@ -238,6 +242,20 @@ class SparkExecutor:
         """Run a short call to the JVM on a thread of the pool."""
         return await asyncio.get_running_loop().run_in_executor(self._calls, work)
 
+    def streams(self, query: str = "") -> list[tuple[str, Receiver]]:
+        """The ids of the queries whose rows tasks send to this member, and what receives them. query: only this one's."""
+        return [(s.job.query, s.receiver) for s in self._streams if not query or s.job.query == query]
+
+    async def jobs(self, member: str, query: str = "") -> Sequence[SparkJobTold]:
+        """Spark's jobs that run for queries here, those of the same action that have ended included. query: only this one's."""
+        running = [*(one.job for one in self._streams), *(one.job for one in (*self._productions, *self._writings))]
+        jobs = [job for job in running if not query or job.query == query][:_JOBS_MAX]
+        starting = self._starting
+        if not jobs or starting is None or not starting.done() or self._is_over(starting):
+            return ()
+        told: Sequence[SparkJobTold] = await self.call(functools.partial(told_jobs, starting.result(), jobs, member))
+        return told
+
     def forget(self, stream: SparkStream) -> None:
         self._streams.discard(stream)
 
@@ -367,6 +385,14 @@ class SparkStream:
             self._over.set()
             self._closing = self._loop.create_task(self._close())
         await shielded(self._closing)
+
+    @property
+    def job(self) -> SparkJob:
+        return self._job
+
+    @property
+    def receiver(self) -> Receiver:
+        return self._receiver
 
     def statistics(self) -> Mapping[str, int]:
         return self._receiver.statistics()

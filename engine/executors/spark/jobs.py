@@ -46,7 +46,8 @@ _POOLS: Final = 64
 
 
 class SparkJob:
-    """One action. `work(session)` runs on the job's thread; `done(result, error)` is called there when it has ended."""
+    """One action. name: the id of its query. `work(session)` runs on the job's thread; `done(result, error)` is called there when
+    it has ended."""
 
     def __init__(
         self,
@@ -57,6 +58,7 @@ class SparkJob:
         done: Callable[[Any, SqlError | None], None],
     ) -> None:
         number = next(_GROUPS)
+        self.query = name
         self.group = f"sluice-{number}-{name}"
         self._pool = f"sluice-{number % _POOLS}"
         self._runtime = runtime

@@ -57,6 +57,10 @@ class SparkProduction(Generic[R]):
         self._job = SparkJob(runtime, str(context.query), context.time_zone, self._work, self._done)
         self._job.start()
 
+    @property
+    def job(self) -> SparkJob:
+        return self._job
+
     async def close(self) -> None:
         """Stop the job if it runs; returns when it is gone."""
         if self._job.running:

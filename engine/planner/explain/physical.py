@@ -109,6 +109,12 @@ def json_text(
     return msgspec.json.format(msgspec.json.encode([whole]), indent=2).decode()
 
 
+def operators_of(plan: PhysicalPlan, told: Annotate = as_it_is) -> Mapping[int, Described]:
+    """The operators of each fragment, by its number."""
+    listing = _Listing(plan, PhysicalAnalysis(), {}, told)
+    return {fragment.id: listing.operators(fragment) for fragment in plan.fragments}
+
+
 class _Told(ABC):
     """What both forms say: the fragments' operators with what only the physical plan knows of them."""
 
@@ -123,7 +129,8 @@ class _Told(ABC):
         self._edges = {edge.id: edge for edge in plan.edges}
         self._fragments = {fragment.id: fragment for fragment in plan.fragments}
 
-    def _operators(self, fragment: Fragment) -> Described:
+    def operators(self, fragment: Fragment) -> Described:
+        """As one tree."""
         return describe_plan(fragment.root, self._annotate)
 
     def _annotate(self, node: Node, described: Described) -> Described:
@@ -175,7 +182,7 @@ class _Listing(_Told):
             edge = self._edges[fragment.output]
             yield f"  Output: edge {edge.id} to fragment {edge.target}"
             yield f"  Router: {_router(edge.router, self._streams(edge)[1])}"
-        yield from lines_of(self._operators(fragment), "  ", "->  ")
+        yield from lines_of(self.operators(fragment), "  ", "->  ")
         if fragment.id in self._statements:
             yield "  Statement:"
             yield from (f"    {line}" for line in self._statements[fragment.id].splitlines())
@@ -218,7 +225,7 @@ class _Document(_Told):
     def whole(self) -> dict[str, Any]:
         plan = self._plan
         return {
-            "Plan": as_json(self._operators(plan.root)),
+            "Plan": as_json(self.operators(plan.root)),
             "Distribution": plan.reason,
             "Initiator": plan.initiator,
             "Participants": list(plan.participants),
@@ -227,14 +234,14 @@ class _Document(_Told):
             **self._analysis.totals,
         }
 
-    def _operators(self, fragment: Fragment) -> Described:
-        described = super()._operators(fragment)
+    def operators(self, fragment: Fragment) -> Described:
+        described = super().operators(fragment)
         return replace(described, properties={"Fragment": fragment.id, **described.properties})
 
     def _received(self, node: Receive, described: Described) -> Described:
         """With the producing fragment below it."""
         producer = self._fragments[self._edges[node.edge].source]
-        return replace(described, below=(("", self._operators(producer)),))
+        return replace(described, below=(("", self.operators(producer)),))
 
     def _fragment(self, fragment: Fragment) -> dict[str, Any]:
         told: dict[str, Any] = {

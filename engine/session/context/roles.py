@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from engine.catalog.model.roles import READ_ALL_SETTINGS, READ_ALL_STATS, Role, Roles, anybody
+from engine.catalog.model.roles import READ_ALL_SETTINGS, Role, Roles, anybody
 from engine.settings.accepted import EXAMINED
 from engine.settings.session_settings import SessionSettings
 from wire.errors import InsufficientPrivilege, InvalidParameterValue
@@ -71,13 +71,9 @@ class SessionRoles:
         return self._named(user, self._roles()).superuser
 
     def may_see(self, user: str) -> bool:
-        """Whether what a session of a user does is shown to this one: it has the privileges of that role, or of pg_read_all_stats
-        (pgstatfuncs.c, HAS_PGSTAT_PERMISSIONS)."""
+        """Whether what a session of a user does is shown to this one."""
         roles = self._roles()
-        current, other = self._current(roles), self._named(user, roles)
-        if current.superuser or current.name == user:
-            return True
-        return not {READ_ALL_STATS, other.oid}.isdisjoint(roles.all_of(current, inherited=True))
+        return roles.may_see(self._current(roles), self._named(user, roles))
 
     def may_examine(self, setting: str) -> bool:
         """Whether the value of a setting is shown to this session (guc.c, GUC_SUPERUSER_ONLY)."""
@@ -95,11 +91,9 @@ class SessionRoles:
             )
 
     def may_signal(self, user: str) -> bool:
-        """Whether a session of a user may be ended by this one: it is of that role, or a superuser's where the other is one
-        (signalfuncs.c, pg_signal_backend)."""
+        """Whether a session of a user may be ended by this one."""
         roles = self._roles()
-        current, other = self._current(roles), self._named(user, roles)
-        return current.superuser or (not other.superuser and roles.is_member(current, other)) or current.name == user
+        return roles.may_signal(self._current(roles), self._named(user, roles))
 
     def _session(self, roles: Roles) -> Role:
         return self._named(self.session_name, roles)

@@ -27,6 +27,7 @@ from engine.contracts.executor import ExecutionContext
 from engine.contracts.memory_share import MemoryShare, page_bytes, share_of, writer_bytes
 from engine.contracts.mesh import MemberInfo
 from engine.contracts.sessions import Client
+from engine.monitor.record import StatementRecord
 from engine.pg_catalog import PG_CATALOG, SystemCatalog, SystemContext
 from engine.pg_catalog.declared import INFORMATION_SCHEMA
 from engine.plan_ir.requirements import Accesses
@@ -52,7 +53,8 @@ _LOOKED_IN: Final = (PG_CATALOG, INFORMATION_SCHEMA, SLUICE)
 
 class SessionContext:
     """transaction: the session's, once the session has set it. alone: whether the statement that runs is all of its transaction so
-    far. notices: what the client is told, once where a statement runs again."""
+    far. notices: what the client is told, once where a statement runs again.
+    record: of the statement that runs, where its caller keeps one."""
 
     transaction: TransactionContext
 
@@ -70,6 +72,7 @@ class SessionContext:
         self.locks = SessionLocks(engine.advisory_locks, client.backend_pid)
         self.notices = NoticeDeduplicator(client.notice)
         self.alone = False
+        self.record: StatementRecord | None = None
         self._engine = engine
         self._user = user
         self._judge = Judge(Rights(), Roles())
@@ -180,7 +183,7 @@ class SessionContext:
     def execution_context(self) -> ExecutionContext:
         """A new query's, under the settings as they are."""
         return ExecutionContext(
-            query=self._engine.new_query_id(),
+            query=self._engine.new_query_id() if self.record is None else self.record.next_query(),
             time_zone=self.settings.get("TimeZone"),
             page_bytes=page_bytes(self.settings),
             notice=self.notify,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import time
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import field, replace
 from pathlib import Path
@@ -31,7 +32,7 @@ from engine.plan_ir.shown_columns import ShownColumns
 from engine.planner.codegen import Bindings
 from engine.planner.codegen.compiled_fragment import CompiledFragment
 from engine.planner.planner import optimise
-from engine.runtime.planning_pool import SHORT_CHARACTERS
+from engine.runtime.planning_pool import SHORT_CHARACTERS, SHORT_NODES
 from engine.session.context import functions
 from engine.sql.binder.mutations import BoundMutation, bind_mutation
 from engine.sql.binder.mutations.target import find_table
@@ -362,11 +363,14 @@ class SessionMutationContext:
         node, terms, bindings, nodes = await engine.planning.run(ready, long=self.long)
 
         async def compiled_as(chosen: Terms) -> CompiledQuery:
-            staged = None if change is None else self.staged(change)
-            return await compile_aside(engine, node, chosen, bindings, change=staged, nodes=nodes)
+            staged, begun = None if change is None else self.staged(change), time.monotonic()
+            query = await compile_aside(engine, node, chosen, bindings, change=staged, nodes=nodes)
+            if session.record is not None:
+                session.record.compiled(node if nodes <= SHORT_NODES else None, query, time.monotonic() - begun)
+            return query
 
         policy = cast("Policy", session.settings.get("sluice.fault_policy"))
-        return RepeatableQuery(engine, policy, terms, compiled_as, session.execution_context())
+        return RepeatableQuery(engine, policy, terms, compiled_as, session.execution_context(), session.record)
 
     def _ready(self, plan: Root) -> Root:
         parameters = self._parameters()

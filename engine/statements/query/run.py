@@ -8,6 +8,7 @@ the new one or says that it cannot (0A000 cached plan must not change result typ
 from __future__ import annotations
 
 import functools
+import time
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any, Final, cast
 
@@ -116,16 +117,21 @@ async def plan(
             session.authority().require_usage(session.catalog.current(), schema)
         return await _with_rows_of_now(session, engine, found) if found.of_session else found
     context, catalog = session.bind_context(parameter_types, digits)
+    record = session.record
 
     def bind() -> PlannedQuery:
+        begun = time.monotonic()
         with context.binding():
             bound = bind_query(query, context)
+        read = time.monotonic()
         planned = PlannedQuery(
             optimise(bound.plan), tuple(bound.columns), tuple(bound.parameters), tuple(catalog.reads.values()),
             bound.locks, context.accesses.finished(), frozenset(catalog.schemas), length=len(query.text),
             of_session=catalog.volatile, primary_keys=bound.primary_keys,
         )  # fmt: skip
         planned.survey()
+        if record is not None:
+            record.bind, record.plan = read - begun, time.monotonic() - read
         return planned
 
     planned = await engine.planning.run(bind, long=len(query.text) > SHORT_CHARACTERS)
@@ -168,6 +174,7 @@ async def run_planned(
         session.terms(),
         lambda terms: _compile(session, engine, planned, arguments, bound, terms),
         context,
+        session.record,
     )
     stream = await repeatable.open()
     if planned.calls_session and planned.split.calls:
@@ -226,12 +233,20 @@ async def _compile(
         context = tuple(map(session.context_value, sorted(planned.context_names)))
         key = (terms, members, zone, styles, values, context)
         if found := planned.compiled.get(key):
+            _note_compiled(session, planned, found)
             return found
+    begun = time.monotonic()
     plan, bindings = bound()
     query = await compile_aside(engine, plan, terms, bindings, nodes=planned.size)
+    _note_compiled(session, planned, query, time.monotonic() - begun)
     if key is not None:
         engine.statements.remember(planned, key, query)
     return query
+
+
+def _note_compiled(session: SessionContext, planned: PlannedQuery, query: CompiledQuery, seconds: float = 0.0) -> None:
+    if session.record is not None:
+        session.record.compiled(planned.plan if planned.size <= SHORT_NODES else None, query, seconds)
 
 
 def require_same_columns(described: Sequence[ResultColumn], now: Sequence[ResultColumn]) -> None:

@@ -55,12 +55,20 @@ class Opener(Protocol):
     async def open(self, query: CompiledQuery, context: ExecutionContext) -> BatchStream: ...
 
 
+class QueryIds(Protocol):
+    """The record of the statement that runs the query (`engine.monitor.record`)."""
+
+    def next_query(self) -> QueryId:
+        """The id for a query that the statement runs now."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class RepeatableQuery:
     """A query that can be planned again.
 
     compile_as: the query under these terms, for the members of this moment. context: of the first attempt; a further one
-    differs in its query id.
+    differs in its query id, which the record of the statement is told.
     """
 
     engine: Opener
@@ -68,6 +76,7 @@ class RepeatableQuery:
     terms: Terms
     compile_as: Callable[[Terms], Awaitable[CompiledQuery]]
     context: ExecutionContext
+    record: QueryIds | None = None
 
     async def open(self) -> BatchStream:
         """Begin to run it. What runs on this member alone runs as it is."""
@@ -95,7 +104,7 @@ class RepeatableQuery:
         return None if isinstance(query.runs, DistributedQuery) else query
 
     def next_context(self) -> ExecutionContext:
-        return replace(self.context, query=self.engine.new_query_id())
+        return replace(self.context, query=(self.record.next_query if self.record else self.engine.new_query_id)())
 
 
 class Repetition:

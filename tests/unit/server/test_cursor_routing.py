@@ -84,13 +84,13 @@ async def pair() -> AsyncIterator[Pair]:
 
 async def query_of(pair: Pair, cursor: str) -> str:
     """The id of the only cursor of that name."""
-    [query] = [q.query for q in pair.near.listener.registry.queries() if q.cursor == cursor]
+    [query] = [str(record.id) for record in pair.near.listener.registry.statements() if record.portal == cursor]
     return query
 
 
 def moving(pair: Pair) -> bool:
     """Whether a movement is under way and has passed something: what is stopped before it begins breaks no cursor."""
-    return any(q.rows for q in pair.near.listener.registry.queries())
+    return any(record.told().rows for record in pair.near.listener.registry.statements())
 
 
 async def numbers(connection: Connection, statement: str, query: str) -> list[int]:

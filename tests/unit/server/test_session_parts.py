@@ -11,7 +11,8 @@ import pytest
 
 from engine.common.sql_type import SqlType, numeric
 from engine.contracts.output_cast import carrier_of
-from engine.contracts.sessions import Activity, QueryState, ResultColumn
+from engine.contracts.sessions import Activity, ResultColumn
+from engine.monitor.record import StatementRecord
 from server.cursors.cursor_lease import CursorLeases
 from server.cursors.row_buffer import RowBuffer
 from server.pgwire.arguments import canonical
@@ -236,7 +237,7 @@ class FakeSession:
     def activity(self) -> Activity:
         raise AssertionError("nobody asks")
 
-    def queries(self) -> list[QueryState]:
+    def statements(self) -> list[StatementRecord]:
         raise AssertionError("nobody asks")
 
     def hear(self, pid: int, said: Sequence[Said]) -> None:

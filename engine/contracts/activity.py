@@ -1,0 +1,198 @@
+"""What is told of statements, fragments, edges and members: typed structs, JSON for the console and MessagePack between members.
+
+The names of the fields are the console's API. A field that is added goes to the end with a default, so that members of two
+releases understand each other; structs are encoded as maps, and a field that is not known is passed over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+
+import msgspec
+
+from wire.dataclass import dataclass
+
+StatementState = Literal["planning", "running", "suspended", "finished", "failed", "cancelled"]
+EngineUsed = Literal["local", "spark", "distributed"]
+#: waiting: a stream's sender is out of credit. interrupted: it has lost its connection and goes on over another.
+StreamState = Literal["open", "waiting", "interrupted", "done"]
+#: A part of an answer. recent: the newest of those that have finished.
+Part = Literal["sessions", "running", "finished", "recent", "fragments", "edges", "spark_jobs", "graph"]
+InstanceState = Literal["waiting", "running", "done", "failed"]
+
+
+class Told(msgspec.Struct, frozen=True):
+    """A value; see the module's docstring."""
+
+
+class Phases(Told, frozen=True):
+    """Seconds in each phase; None: not reached, or none such. start: until the engine has begun. first_row: from there to the
+    first rows. run: from there to the end, or until now."""
+
+    parse: float | None = None
+    bind: float | None = None
+    plan: float | None = None
+    compile: float | None = None
+    start: float | None = None
+    first_row: float | None = None
+    run: float | None = None
+
+
+class StatementTold(Told, frozen=True):
+    """A statement. id: a query's id (`engine.contracts.executor.QueryId`). member: the initiator. portal: the name of its
+    cursor or portal. started, ended: seconds since the epoch. query: the id under which it runs, where it runs a query."""
+
+    id: str
+    member: str
+    pid: int
+    user: str
+    database: str
+    sql: str
+    state: StatementState
+    engine: EngineUsed | None
+    reason: str | None
+    portal: str | None
+    rows: int
+    started: float
+    ended: float | None
+    phases: Phases
+    sqlstate: str | None = None
+    error: str | None = None
+    query: str | None = None
+
+
+class SessionTold(Told, frozen=True):
+    """A session of a client. since: when its state changed. query: the beginning of what it runs or has run last."""
+
+    member: str
+    pid: int
+    user: str
+    database: str
+    application_name: str
+    client: str | None
+    state: str
+    since: float
+    query: str
+
+
+class OperatorTold(Told, frozen=True):
+    """An operator of a fragment. inputs: ids of the operators and edges that it reads. rows: None where they are not counted."""
+
+    id: str
+    name: str
+    detail: str
+    inputs: tuple[str, ...] = ()
+    rows: int | None = None
+
+
+class FragmentTold(Told, frozen=True):
+    """A fragment on a member. id: `fragment.instance`, or `client` for what receives the last edge."""
+
+    id: str
+    member: str
+    engine: str
+    state: InstanceState
+    operators: tuple[OperatorTold, ...] = ()
+    rows: int | None = None
+    seconds: float | None = None
+
+
+class EdgeTold(Told, frozen=True):
+    """The streams from one instance of a fragment to one of another. id: `edge.sender.receiver`.
+
+    credit: bytes that the senders may still send. window: bytes of credit of all streams together. backlog_bytes: arrived and not
+    taken. stalls, stalled_seconds: how often and how long the sender has waited for credit.
+    """
+
+    id: str
+    source: str = msgspec.field(name="from")
+    target: str = msgspec.field(name="to")
+    kind: str = "gather"
+    streams: int = 0
+    rows: int = 0
+    bytes: int = 0
+    credit: int | None = None
+    window: int | None = None
+    backlog_bytes: int = 0
+    stalls: int = 0
+    stalled_seconds: float = 0.0
+    spooled_bytes: int = 0
+    state: StreamState = "open"
+
+
+class Graph(Told, frozen=True):
+    """A plan: fragments on members, and the edges between them."""
+
+    fragments: tuple[FragmentTold, ...] = ()
+    edges: tuple[EdgeTold, ...] = ()
+
+
+class SparkJobTold(Told, frozen=True):
+    """A job of Spark's. query: of whose statement. id: Spark's number of it. url: its page in Spark's own interface."""
+
+    id: int
+    query: str
+    member: str
+    name: str
+    stages: int
+    tasks: int
+    tasks_done: int
+    tasks_failed: int
+    url: str | None = None
+
+
+class FragmentCounted(Told, frozen=True):
+    """What a member knows of an instance of a fragment that it runs."""
+
+    query: str
+    fragment: int
+    instance: int
+    member: str
+    engine: str
+    state: InstanceState
+    rows: int
+    seconds: float | None = None
+
+
+class EdgeCounted(Told, frozen=True):
+    """What a member knows of the streams from one instance to another, as their sender or as their receiver (`end`)."""
+
+    query: str
+    edge: int
+    sender: int
+    receiver: int
+    end: Literal["sender", "receiver"]
+    member: str
+    streams: int = 0
+    rows: int = 0
+    bytes: int = 0
+    credit: int | None = None
+    window: int | None = None
+    backlog_bytes: int = 0
+    stalls: int = 0
+    stalled_seconds: float = 0.0
+    spooled_bytes: int = 0
+    state: StreamState = "open"
+
+
+class Answer(Told, frozen=True):
+    """What one member answers: the parts that were asked for. graph: of the statement that was asked for, at its initiator."""
+
+    memory_bytes: int = 0
+    spool_bytes: int = 0
+    sessions: tuple[SessionTold, ...] = ()
+    running: tuple[StatementTold, ...] = ()
+    finished: tuple[StatementTold, ...] = ()
+    fragments: tuple[FragmentCounted, ...] = ()
+    edges: tuple[EdgeCounted, ...] = ()
+    spark_jobs: tuple[SparkJobTold, ...] = ()
+    graph: Graph | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterTold:
+    """What members have answered, by their names. silent: those that are lost, or have not answered in time."""
+
+    told: Mapping[str, Answer]
+    silent: tuple[str, ...] = ()

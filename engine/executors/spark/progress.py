@@ -1,0 +1,36 @@
+"""How far Spark's jobs are: stages, and tasks done of all, as its status tracker says. Asked of the JVM when somebody looks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from engine.contracts.activity import SparkJobTold
+from engine.executors.spark.connection import own_connection
+
+if TYPE_CHECKING:
+    from engine.executors.spark.jobs import SparkJob
+    from engine.executors.spark.session import SparkRuntime
+
+
+def told_jobs(runtime: SparkRuntime, jobs: Iterable[SparkJob], member: str) -> list[SparkJobTold]:
+    """The jobs that Spark has run for these actions so far. Blocks for some calls to the JVM."""
+    found: list[SparkJobTold] = []
+    with own_connection(), runtime.unless_ended():
+        tracker, address = runtime.context.statusTracker(), runtime.context.uiWebUrl
+        for job in jobs:
+            for number in sorted(tracker.getJobIdsForGroup(job.group)):
+                info = tracker.getJobInfo(number)
+                stages = [stage for one in (info.stageIds if info else ()) if (stage := tracker.getStageInfo(one))]
+                found.append(_told(job, member, int(number), stages, address))
+    return found
+
+
+def _told(job: SparkJob, member: str, number: int, stages: list[Any], address: str | None) -> SparkJobTold:
+    return SparkJobTold(
+        number, job.query, member, job.group, len(stages),
+        sum(stage.numTasks for stage in stages),
+        sum(stage.numCompletedTasks for stage in stages),
+        sum(stage.numFailedTasks for stage in stages),
+        f"{address}/jobs/job/?id={number}" if address else None,
+    )  # fmt: skip

@@ -1,0 +1,229 @@
+"""A statement's plan as a graph: fragments on members, with their operators, and the streams between them.
+
+It is made of the plan that the initiator has compiled, and of what members have counted (`engine.runtime.stream_counts`), which
+may be missing: of a plan that does not run, and of members that do not answer. Everything is named by numbers that all members
+know: `fragment.instance`, and `edge.sender.receiver`; the client's portal receives the last edge, `0.0.0`.
+
+EXPLAIN's JSON is read back into the same form (`graph_of_json`), so that a plan which is only explained is drawn alike.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final
+
+import msgspec
+
+from engine.contracts.activity import (
+    EdgeCounted,
+    EdgeTold,
+    FragmentCounted,
+    FragmentTold,
+    Graph,
+    InstanceState,
+    OperatorTold,
+)
+from engine.pg_catalog.merged_edges import merged
+from engine.plan_ir.logical import Root
+from engine.plan_ir.physical import Edge, HashRouter, MirrorRouter, Ordered, PhysicalPlan, RangeRouter, Sequential
+from engine.planner.explain.logical import Described, describe_plan
+from engine.planner.explain.physical import operators_of
+from engine.statements.shared.distribution import CompiledQuery
+
+CLIENT: Final = "client"
+#: The edge from the root to the client.
+LAST_EDGE: Final = "0.0.0"
+#: Of the operators' details.
+_DETAIL_MAX: Final = 400
+_STATES: Final[Mapping[str, InstanceState]] = {
+    "planning": "waiting", "running": "running", "suspended": "running", "finished": "done", "failed": "failed",
+    "cancelled": "failed",
+}  # fmt: skip
+_OVER: Final = ("finished", "failed", "cancelled")
+_GOING_ON: Final = ("waiting", "running")
+#: The only fragment of a query that runs on one member.
+_WHOLE: Final = 1
+
+
+def graph_of(
+    plan: Root | None,
+    query: CompiledQuery,
+    member: str,
+    state: str,
+    rows: int,
+    fragments: Iterable[FragmentCounted] = (),
+    edges: Iterable[EdgeCounted] = (),
+) -> Graph:
+    """plan: None where its operators are not told. state, rows: of the statement. fragments, edges: as counted."""
+    ran = {(counted.fragment, counted.instance): counted for counted in fragments}
+    physical = query.physical
+    if physical is None or len(physical.fragments) == 1:
+        return _of_one(plan, query, member, state, rows, edges)
+    described = operators_of(physical) if plan is not None else {}
+    streams, over = _merged(edges), state in _OVER
+    told: list[FragmentTold] = []
+    for fragment in physical.fragments:
+        for number, instance in enumerate(fragment.instances):
+            counted = ran.get((fragment.id, number))
+            name = f"{fragment.id}.{number}"
+            told.append(
+                FragmentTold(
+                    name,
+                    instance.member,
+                    fragment.engine,
+                    _STATES[state] if counted is None or (over and counted.state in _GOING_ON) else counted.state,
+                    _operators(name, described.get(fragment.id)),
+                    None if counted is None else counted.rows,
+                    None if counted is None else counted.seconds,
+                )
+            )
+    between = [edge for one in physical.edges for edge in _edges(one, physical, streams)]
+    root = f"{physical.root.id}.0"
+    return Graph((*told, _client(physical.initiator, state)), (*between, _last(root, state, rows, None)))
+
+
+def with_counters(graph: Graph, fragments: Iterable[FragmentCounted], edges: Iterable[EdgeCounted]) -> Graph:
+    """The graph with what members have counted meanwhile."""
+    ran = {f"{counted.fragment}.{counted.instance}": counted for counted in fragments}
+    sent = {f"{counted.edge}.{counted.sender}.{counted.receiver}": counted for counted in edges}
+    return Graph(
+        tuple(
+            msgspec.structs.replace(told, state=counted.state, rows=counted.rows, seconds=counted.seconds)
+            if (counted := ran.get(told.id)) is not None
+            else told
+            for told in graph.fragments
+        ),
+        tuple(
+            _told(told.id, told.source, told.target, told.kind, known)
+            if (known := sent.get(told.id)) is not None
+            else told
+            for told in graph.edges
+        ),
+    )
+
+
+def _of_one(
+    plan: Root | None, query: CompiledQuery, member: str, state: str, rows: int, edges: Iterable[EdgeCounted]
+) -> Graph:
+    """A query that runs on its initiator alone, whose last edge is counted where Spark's tasks send."""
+    name = f"{_WHOLE}.0"
+    operators = _operators(name, describe_plan(plan)) if plan is not None else ()
+    whole = FragmentTold(name, member, query.choice.engine, _STATES[state], operators, rows)
+    counted = _merged(edges).get((0, 0, 0))
+    return Graph((whole, _client(member, state)), (_last(name, state, rows, counted),))
+
+
+def _client(member: str, state: str) -> FragmentTold:
+    return FragmentTold(CLIENT, member, "", _STATES[state])
+
+
+def _last(root: str, state: str, rows: int, counted: EdgeCounted | None) -> EdgeTold:
+    if counted is None:
+        return EdgeTold(LAST_EDGE, root, CLIENT, streams=1, rows=rows, state="done" if state in _OVER else "open")
+    return _told(LAST_EDGE, root, CLIENT, "gather", counted)
+
+
+def _edges(edge: Edge, plan: PhysicalPlan, streams: Mapping[tuple[int, int, int], EdgeCounted]) -> Iterator[EdgeTold]:
+    senders, receivers = (len(plan.fragment(number).instances) for number in (edge.source, edge.target))
+    for sender, receiver in itertools.product(range(senders), range(receivers)):
+        name, source, target = f"{edge.id}.{sender}.{receiver}", f"{edge.source}.{sender}", f"{edge.target}.{receiver}"
+        counted = streams.get((edge.id, sender, receiver))
+        if counted is None:
+            yield EdgeTold(name, source, target, _kind(edge))
+        else:
+            yield _told(name, source, target, _kind(edge), counted)
+
+
+def _told(name: str, source: str, target: str, kind: str, counted: EdgeCounted) -> EdgeTold:
+    return EdgeTold(
+        name, source, target, kind, counted.streams, counted.rows, counted.bytes, counted.credit, counted.window,
+        counted.backlog_bytes, counted.stalls, counted.stalled_seconds, counted.spooled_bytes, counted.state,
+    )  # fmt: skip
+
+
+def _kind(edge: Edge) -> str:
+    match edge.router:
+        case HashRouter():
+            return "hash"
+        case RangeRouter():
+            return "range"
+        case MirrorRouter():
+            return "broadcast"
+    match edge.synchronizer:
+        case Ordered():
+            return "merge"
+        case Sequential():
+            return "sequential"
+        case _:
+            return "gather"
+
+
+def _merged(edges: Iterable[EdgeCounted]) -> dict[tuple[int, int, int], EdgeCounted]:
+    return {(one.edge, one.sender, one.receiver): one for one in merged(edges)}
+
+
+def _operators(fragment: str, described: Described | None) -> tuple[OperatorTold, ...]:
+    found: list[OperatorTold] = []
+
+    def note(node: Described) -> str:
+        name = f"{fragment}.{len(found)}"
+        found.append(OperatorTold(name, node.name, ""))
+        at = len(found) - 1
+        inputs = tuple(note(below) for _, below in node.below)
+        found[at] = OperatorTold(name, node.name, _detail(node.properties), inputs, node.actual)
+        return name
+
+    if described is not None:
+        note(described)
+    return tuple(found)
+
+
+def _detail(properties: Mapping[str, Any]) -> str:
+    told = "; ".join(f"{name}: {value}" for name, value in properties.items())
+    return told if len(told) <= _DETAIL_MAX else f"{told[:_DETAIL_MAX]} ..."
+
+
+# -- EXPLAIN's JSON ------------------------------------------------------------------------------------------------------
+
+#: Properties of an operator in EXPLAIN's JSON that are said in another way here.
+_SAID: Final = ("Node Type", "Plans", "Fragment", "Actual Rows", "Actual Loops", "Parent Relationship", "Subplan Name")
+
+
+def graph_of_json(document: Mapping[str, Any]) -> Graph:
+    """The graph of what EXPLAIN (DISTSQL, FORMAT JSON) tells."""
+    operators: dict[int, list[OperatorTold]] = {}
+
+    def note(node: Mapping[str, Any], fragment: int) -> str | None:
+        """The operator's id; None where another fragment begins with it."""
+        own = int(node.get("Fragment", fragment))
+        listed = operators.setdefault(own, [])
+        name, at = f"{own}.0.{len(listed)}", len(listed)
+        listed.append(OperatorTold(name, str(node["Node Type"]), ""))
+        inputs = tuple(found for below in node.get("Plans", ()) if (found := note(below, own)) is not None)
+        properties = {key: value for key, value in node.items() if key not in _SAID}
+        listed[at] = OperatorTold(name, str(node["Node Type"]), _detail(properties), inputs, node.get("Actual Rows"))
+        return name if own == fragment else None
+
+    root = int(document["Plan"]["Fragment"])
+    note(document["Plan"], root)
+    fragments = [
+        FragmentTold(
+            f"{fragment['Fragment']}.{instance['Instance']}", instance["Member"], fragment["Engine"], "waiting",
+            tuple(operators.get(fragment["Fragment"], ())) if not instance["Instance"] else (), instance.get("Actual Rows"),
+        )
+        for fragment in document["Fragments"]
+        for instance in fragment["Instances"]
+    ]  # fmt: skip
+    edges = [edge for told in document["Edges"] for edge in _edges_of_json(told)]
+    last = EdgeTold(LAST_EDGE, f"{root}.0", CLIENT, streams=1)
+    return Graph((*fragments, _client(document["Initiator"], "planning")), (*edges, last))
+
+
+def _edges_of_json(told: Mapping[str, Any]) -> Iterator[EdgeTold]:
+    router, synchronizer = told["Router"].split()[0], told["Synchronizer"].split()[0]
+    merging = {"ordered": "merge", "sequential": "sequential"}.get(synchronizer, "gather")
+    kind = {"hash": "hash", "range": "range", "mirror": "broadcast"}.get(router, merging)
+    for sender, receiver in itertools.product(range(told["Senders"]), range(told["Receivers"])):
+        names = f"{told['Edge']}.{sender}.{receiver}", f"{told['Source']}.{sender}", f"{told['Target']}.{receiver}"
+        yield EdgeTold(*names, kind, 1)

@@ -1,0 +1,216 @@
+"""The record of one statement, from its first byte read to its end, and the history of those that have ended.
+
+A record costs a few attribute writes a statement and nothing a row: the number of rows is read from the cursor when somebody asks.
+`server.pgwire.running` begins and ends it, the engine's session notes its phases, the engine and the reason for it.
+
+`History` keeps the last records as values (`engine.contracts.activity`), bounded in number and bytes. A plan is not kept: it
+would hold the rows of system tables and the trees of long statements. Its graph is described once, when the statement ends, and
+only for statements that took `GRAPH_SECONDS` and longer, compared with which the description costs little.
+
+Considered and rejected: a table of running statements beside the sessions' own. What a session runs is found in its portals, so no
+entry can be left behind.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable
+from itertools import islice
+from typing import TYPE_CHECKING, Final, Protocol
+
+from engine.contracts.activity import EngineUsed, Phases, StatementState, StatementTold
+from engine.sql.parser.masking import masked
+
+if TYPE_CHECKING:
+    from engine.contracts.executor import QueryId
+    from engine.plan_ir.logical import Root
+    from engine.statements.shared.distribution import CompiledQuery
+
+#: Characters of a statement that are told and kept.
+TEXT_MAX: Final = 10_000
+#: Characters that are told of a statement where many are told.
+SHORT_TEXT: Final = 1_000
+STATEMENTS_MAX: Final = 1_000
+#: Bytes of all ended statements together, about.
+BYTES_MAX: Final = 8 << 20
+#: A statement that took so long keeps the graph of its plan.
+GRAPH_SECONDS: Final = 0.05
+#: Bytes of an entry beside its texts, about.
+_ENTRY_BYTES: Final = 800
+
+
+class Position(Protocol):
+    """What a record reads of a cursor. first_at: when the first rows came, by the monotonic clock."""
+
+    position: int
+    first_at: float | None
+
+
+class StatementRecord:
+    """See the module's docstring. text: of the statement. new_id: gives query ids; the first one taken is the record's.
+
+    query: the id under which the statement runs now, another one where it was repeated. position: of the cursor or portal;
+    rows: of a statement without one. Times of phases are seconds; None: not reached.
+    """
+
+    __slots__ = (
+        "_begun", "_first_at", "_id", "_new_id", "_text", "bind", "compile", "database", "ended_at", "engine", "error",
+        "finished", "opened_at", "parse", "pid", "plan", "planned", "portal", "position", "query", "reason", "rows", "sqlstate",
+        "start", "started", "state", "user",
+    )  # fmt: skip
+
+    def __init__(self, pid: int, user: str, database: str, text: str, new_id: Callable[[], QueryId]) -> None:
+        self.pid = pid
+        self.user = user
+        self.database = database
+        self._text = text
+        self._new_id = new_id
+        self._id: QueryId | None = None
+        self._first_at: float | None = None
+        self.query: QueryId | None = None
+        self.portal: str | None = None
+        self.position: Position | None = None
+        self.rows = 0
+        self.state: StatementState = "planning"
+        self.started = time.time()
+        self._begun = time.monotonic()
+        self.parse: float | None = None
+        self.bind: float | None = None
+        self.plan: float | None = None
+        self.compile: float | None = None
+        self.start: float | None = None
+        self.opened_at: float | None = None
+        self.ended_at: float | None = None
+        self.engine: EngineUsed | None = None
+        self.reason: str | None = None
+        self.sqlstate: str | None = None
+        self.error: str | None = None
+        #: What the graph is made of while the statement runs.
+        self.planned: tuple[Root | None, CompiledQuery] | None = None
+        #: Whether it is in the history.
+        self.finished = False
+
+    @property
+    def id(self) -> QueryId:
+        """The id of the statement's first query. A statement that has not run one yet gets the id of the first to come."""
+        if self._id is None:
+            self._id = self._new_id()
+        return self._id
+
+    @property
+    def is_fresh(self) -> bool:
+        """Whether it has not begun to run."""
+        return self.opened_at is None and not self.finished
+
+    @property
+    def is_query(self) -> bool:
+        """Whether it has begun to run a query whose rows a cursor or portal gives."""
+        return self.query is not None and self.position is not None
+
+    def is_of(self, text: str) -> bool:
+        return self._text is text or self._text == text
+
+    def next_query(self) -> QueryId:
+        """The id for a query that the statement runs now: the first has the record's."""
+        self.query = self.id if self.query is None else self._new_id()
+        return self.query
+
+    def compiled(self, plan: Root | None, query: CompiledQuery, seconds: float = 0.0) -> None:
+        """What the statement's query runs as, and what compiling it took. Where it runs several queries, one that is spread is told
+        rather than one that is not. plan: None where it is too long to be described."""
+        self.compile = (self.compile or 0.0) + seconds
+        physical = query.physical
+        is_spread = physical is not None and len(physical.fragments) > 1
+        if self.engine == "distributed" and not is_spread:
+            return
+        self.engine = "distributed" if is_spread else query.choice.engine
+        self.reason = query.choice.reason
+        if physical is not None:
+            self.reason = f"{self.reason}; {physical.reason}" if self.reason else physical.reason
+        self.planned = plan, query
+
+    def opened(self, seconds: float) -> None:
+        """Its execution has begun; seconds: what that took, compiling included."""
+        self.opened_at = time.monotonic()
+        self.start = max(0.0, seconds - (self.compile or 0.0))
+        self.state = "running"
+
+    def told(self, *, text_max: int = TEXT_MAX) -> StatementTold:
+        """As of now. text_max: characters of the statement."""
+        now, opened, first, rows = self._until(), self.opened_at, self._first_at, self.rows
+        if (position := self.position) is not None:
+            first, rows = position.first_at, max(position.position, rows)
+        if opened is not None and first is not None:
+            first = max(0.0, first - opened)
+        phases = Phases(
+            self.parse, self.bind, self.plan, self.compile, self.start, first, None if opened is None else now - opened
+        )
+        ended = None if self.ended_at is None else self.started + self.ended_at - self._begun
+        return StatementTold(
+            str(self.id), self.id.initiator, self.pid, self.user, self.database, self._shown(text_max), self.state,
+            self.engine, self.reason, self.portal, rows, self.started, ended, phases, self.sqlstate, self.error,
+            None if self.query is None else str(self.query),
+        )  # fmt: skip
+
+    @property
+    def seconds(self) -> float:
+        """How long it has taken so far."""
+        return self._until() - self._begun
+
+    def end(self, state: StatementState, sqlstate: str | None = None, error: str | None = None) -> None:
+        """It is over: let go of its cursor, its plan and the rest of a long text. Its graph is made before."""
+        self.ended_at, self.state, self.finished = time.monotonic(), state, True
+        self.sqlstate, self.error = sqlstate, error and error[:TEXT_MAX]
+        if (position := self.position) is not None:
+            self.rows, self._first_at = max(position.position, self.rows), position.first_at
+        self.position = self.planned = None
+        if len(self._text) > TEXT_MAX:
+            self._text = self._shown(TEXT_MAX)
+
+    @property
+    def size(self) -> int:
+        """Bytes of one that has ended, about."""
+        return _ENTRY_BYTES + 4 * (len(self._text) + len(self.reason or "") + len(self.error or ""))
+
+    def _until(self) -> float:
+        return time.monotonic() if self.ended_at is None else self.ended_at
+
+    def _shown(self, length: int) -> str:
+        """The text without passwords; a long one is cut before it is read, so that no more than that is read."""
+        return masked(self._text[: 2 * length])[:length]
+
+
+class History:
+    """The statements that have ended, the last ones. describe: the graph of a plan as JSON; empty where it has none."""
+
+    def __init__(self, statements_max: int = STATEMENTS_MAX, bytes_max: int = BYTES_MAX) -> None:
+        self._statements_max = statements_max
+        self._bytes_max = bytes_max
+        self._kept: deque[tuple[StatementRecord, bytes]] = deque()
+        self._bytes = 0
+
+    def __len__(self) -> int:
+        return len(self._kept)
+
+    @property
+    def size(self) -> int:
+        """Bytes that it takes, about."""
+        return self._bytes
+
+    def add(self, record: StatementRecord, graph: bytes = b"") -> None:
+        """Keep a statement that has ended. graph: of its plan, as JSON."""
+        self._kept.append((record, graph))
+        self._bytes += record.size + len(graph)
+        while len(self._kept) > self._statements_max or self._bytes > self._bytes_max:
+            oldest, its_graph = self._kept.popleft()
+            self._bytes -= oldest.size + len(its_graph)
+
+    def newest(self, count: int, *, text_max: int = TEXT_MAX) -> list[StatementTold]:
+        """The last ones, newest first."""
+        return [record.told(text_max=text_max) for record, _ in islice(reversed(self._kept), count)]
+
+    def find(self, query: str) -> tuple[StatementTold, bytes] | None:
+        """A statement by its id, with its graph as JSON."""
+        found = next((entry for entry in reversed(self._kept) if str(entry[0].id) == query), None)
+        return None if found is None else (found[0].told(), found[1])

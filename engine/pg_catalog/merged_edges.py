@@ -1,0 +1,25 @@
+"""The two ends of streams as one: each has counters that the other lacks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from engine.contracts.activity import EdgeCounted
+
+
+def merged(edges: Iterable[EdgeCounted]) -> list[EdgeCounted]:
+    """The counters of both ends of each query's streams as one: waits are the sender's, all else is the receiver's."""
+    found: dict[tuple[str, int, int, int], EdgeCounted] = {}
+    for one in edges:
+        key = one.query, one.edge, one.sender, one.receiver
+        other = found.get(key)
+        found[key] = one if other is None else _both(one, other) if one.end == "receiver" else _both(other, one)
+    return list(found.values())
+
+
+def _both(receiver: EdgeCounted, sender: EdgeCounted) -> EdgeCounted:
+    return EdgeCounted(
+        receiver.query, receiver.edge, receiver.sender, receiver.receiver, "receiver", receiver.member,
+        max(receiver.streams, sender.streams), receiver.rows, max(receiver.bytes, sender.bytes), receiver.credit,
+        receiver.window, receiver.backlog_bytes, sender.stalls, sender.stalled_seconds, receiver.spooled_bytes, receiver.state,
+    )  # fmt: skip

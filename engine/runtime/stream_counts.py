@@ -1,0 +1,78 @@
+"""What a member's runtime knows of a query that it takes part in: its instances of fragments, and both ends of its streams.
+
+It is read when somebody asks. Rows, bytes and credit are told by the receiving end, which has them whatever sends; waits for
+credit by the sending end. `engine.monitor.graph` puts the two together.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from engine.contracts.activity import EdgeCounted, FragmentCounted, StreamState
+from engine.runtime.query_run import PARTITION_BITS
+
+if TYPE_CHECKING:
+    from engine.exchange.receive import InboundStream, Receiver
+    from engine.runtime.mailboxes import Mailboxes
+    from engine.runtime.query_run import QueryRun
+
+
+def fragments_of(run: QueryRun, member: str) -> Iterator[FragmentCounted]:
+    """The instances that run here."""
+    for instance, fragment, state, seconds in run.instance_states():
+        key = instance.fragment, instance.instance
+        output = run.outputs.get(key)
+        rows = run.counters[f"instance.{key[0]}.{key[1]}.rows"] if output is None else output.rows
+        yield FragmentCounted(run.query, *key, member, fragment.engine, state, rows, seconds)
+
+
+def edges_of(run: QueryRun, mailboxes: Mailboxes, member: str) -> Iterator[EdgeCounted]:
+    """The streams that end or begin here."""
+    for (_, number, instance), receiver in mailboxes.keyed(run.query):
+        edge = run.edge(number)
+        if edge is not None:
+            by_sender: defaultdict[int, list[InboundStream]] = defaultdict(list)
+            for partition, stream in receiver.streams.items():
+                by_sender[partition if edge.counted else partition >> PARTITION_BITS].append(stream)
+            for sender in range(len(edge.senders)):
+                yield received(run.query, (number, sender, instance), member, receiver, by_sender[sender])
+    yield from _sent(run, member)
+
+
+def _sent(run: QueryRun, member: str) -> Iterator[EdgeCounted]:
+    for (fragment, instance), output in run.outputs.items():
+        spec = next(spec for spec in run.shared.fragments if spec.id == fragment)
+        edge = run.edge(spec.output) if spec.output is not None else None
+        for receiver in range(0 if edge is None else len(edge.receivers)):
+            stream = output.stream_to(receiver)
+            if edge is not None and stream is not None:
+                waits = stream.stalls
+                yield EdgeCounted(
+                    run.query, edge.id, instance, receiver, "sender", member, 1, 0, stream.bytes,
+                    stalls=waits.count, stalled_seconds=waits.seconds,
+                )  # fmt: skip
+
+
+def received(
+    query: str, key: tuple[int, int, int], member: str, receiver: Receiver, streams: Sequence[InboundStream]
+) -> EdgeCounted:
+    """The streams of one sender, as their receiver has them. key: edge, sender, receiver."""
+    accounts = [stream.account for stream in streams if stream.open]
+    return EdgeCounted(
+        query, *key, "receiver", member, len(streams),
+        sum(stream.rows for stream in streams),
+        sum(stream.bytes for stream in streams),
+        sum(account.available for account in accounts) if accounts else None,
+        sum(account.window for account in accounts) if accounts else receiver.window,
+        sum(stream.held for stream in streams),
+        spooled_bytes=sum(stream.spooled for stream in streams),
+        state=_state(streams),
+    )  # fmt: skip
+
+
+def _state(streams: Sequence[InboundStream]) -> StreamState:
+    if any(stream.is_out_of_credit for stream in streams):
+        return "waiting"
+    return "done" if streams and not any(stream.open for stream in streams) else "open"

@@ -1,0 +1,1 @@
+"""Activity of members: records of statements, cancellation of a statement, questions to other members."""

@@ -1,0 +1,101 @@
+"""What this member does, as it is told to its own clients, to its console and to other members: parts, each bounded.
+
+Everything is read at the moment of the question, on the loop. Who may see what is not decided here: whoever shows an answer to a
+client hides what its role may not see.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from engine.contracts.activity import Answer, Graph, Part, SessionTold, SparkJobTold, StatementTold
+from engine.engine import Engine
+from engine.monitor.record import SHORT_TEXT, STATEMENTS_MAX, TEXT_MAX, StatementRecord
+from server.monitor.records import EndedStatements
+from server.pgwire.cancel import SessionRegistry
+
+#: Statements, fragments and streams of one answer.
+ENTRIES_MAX: Final = 2_000
+#: Statements that have finished, where only the newest are asked for.
+RECENT_MAX: Final = 100
+_PAGE_BYTES: Final = os.sysconf("SC_PAGE_SIZE")
+_STATM: Final = Path("/proc/self/statm")
+_GRAPH: Final = msgspec.json.Decoder(Graph)
+
+
+class MemberActivity:
+    """See the module's docstring. member: this one's name."""
+
+    def __init__(self, member: str, engine: Engine, registry: SessionRegistry, ended: EndedStatements) -> None:
+        self.member = member
+        self._engine = engine
+        self._registry = registry
+        self._ended = ended
+
+    async def answer(self, parts: Collection[Part], query: str = "") -> Answer:
+        """query: only what concerns this one; empty: all."""
+        records = [record for record in self._registry.statements() if not query or str(record.id) == query]
+        runs = self._run_as(records, query)
+        wanted = not {"fragments", "edges", "graph"}.isdisjoint(parts)
+        fragments, edges = self._engine.observed(runs) if wanted else ([], [])
+        ended = self._ended.history.find(query) if query else None
+        graph = self._graph(records, runs, ended) if "graph" in parts and query else None
+        jobs: tuple[SparkJobTold, ...] = ()
+        if "spark_jobs" in parts:
+            jobs = tuple(await self._engine.spark_jobs(runs))
+        text_max = TEXT_MAX if query else SHORT_TEXT
+        return Answer(
+            memory_bytes(),
+            self._engine.statistics()["spool"]["bytes"],
+            self._sessions() if "sessions" in parts else (),
+            tuple(record.told(text_max=text_max) for record in records[:ENTRIES_MAX]) if "running" in parts else (),
+            self._finished(parts, query, ended),
+            tuple(fragments[:ENTRIES_MAX]),
+            tuple(edges[:ENTRIES_MAX]),
+            jobs,
+            graph,
+        )
+
+    @staticmethod
+    def _run_as(records: list[StatementRecord], query: str) -> str:
+        """The id under which a statement runs now, which is another one where it was repeated. At other members than the
+        initiator it is asked for by that id."""
+        found = next((record.query for record in records if query and record.query is not None), None)
+        return query if found is None else str(found)
+
+    def _graph(
+        self, records: list[StatementRecord], runs: str, ended: tuple[StatementTold, bytes] | None
+    ) -> Graph | None:
+        """At the initiator: as planned, without what others have counted."""
+        if records:
+            return self._engine.graph(records[0], *self._engine.observed(runs))
+        return _GRAPH.decode(ended[1]) if ended is not None and ended[1] else None
+
+    def _finished(
+        self, parts: Collection[Part], query: str, ended: tuple[StatementTold, bytes] | None
+    ) -> tuple[StatementTold, ...]:
+        if {"finished", "recent"}.isdisjoint(parts):
+            return ()
+        if query:
+            return () if ended is None else (ended[0],)
+        count = STATEMENTS_MAX if "finished" in parts else RECENT_MAX
+        return tuple(self._ended.history.newest(count, text_max=SHORT_TEXT))
+
+    def _sessions(self) -> tuple[SessionTold, ...]:
+        return tuple(
+            SessionTold(
+                self.member, a.pid, a.user, a.database, a.application_name, a.client_address, a.state,
+                a.state_change or a.backend_start, a.query,
+            )
+            for a in self._registry.activity()[:ENTRIES_MAX]
+        )  # fmt: skip
+
+
+def memory_bytes() -> int:
+    """What the process has in memory."""
+    return int(_STATM.read_text().split()[1]) * _PAGE_BYTES

@@ -1,0 +1,129 @@
+"""What all members do, asked of each over the mesh: one question and one answer a member, within a bounded time.
+
+A member that is lost, or does not answer in time, is named as silent instead of being waited for. A question costs the member that
+answers a few milliseconds of its loop, so there are only so many at a time of one member; further ones are not answered.
+
+`ClusterActivity.ask_from_thread` is for rows of system tables, which are made on an operation thread: the thread leaves its queue
+to another one while it waits (`engine.catalog.store.request_clock.waiting`).
+
+Rejected: members that tell each other at intervals what they do. Nobody looks for most of the time, and who looks wants what is
+true now.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import Counter
+from collections.abc import Collection
+from typing import Final
+
+import msgspec
+
+from engine.catalog.store.request_clock import waiting
+from engine.contracts.activity import Answer, ClusterTold, Part
+from engine.runtime.requests import Requests
+from server.cluster.routing import ServerMesh
+from server.monitor.activity import MemberActivity
+from wire.errors import ConnectionFailure
+from wire.mesh.control_messages import ActivityTold, AskActivity, ControlMessage
+
+log: Final = logging.getLogger(__name__)
+#: How long the others are waited for, in seconds.
+ASK_SECONDS: Final = 1.0
+#: Beyond it, a thread does not wait for the loop.
+_HAND_OVER_SECONDS: Final = 10.0
+#: Of one member, that are answered at a time.
+_QUESTIONS_MAX: Final = 16
+#: Bytes of an answer.
+_ANSWER_BYTES: Final = 16 << 20
+_ASKED: Final = ("up", "suspect", "draining")
+_DECODER: Final = msgspec.msgpack.Decoder(Answer)
+
+
+class ClusterActivity:
+    """See the module's docstring. Made and used on the loop's thread, but for `ask_from_thread`."""
+
+    def __init__(self, mesh: ServerMesh, own: MemberActivity, seconds: float = ASK_SECONDS) -> None:
+        self._mesh = mesh
+        self._own = own
+        self._seconds = seconds
+        self._loop = asyncio.get_running_loop()
+        self._requests: Requests[bytes] = Requests(_lost)
+        self._serving: Counter[str] = Counter()
+        self._tasks: set[asyncio.Task[None]] = set()
+        mesh.take(AskActivity, self._receive)
+        mesh.take(ActivityTold, self._receive)
+        mesh.watch(self._requests.member_lost)
+
+    async def ask(self, parts: Collection[Part], query: str = "", of: Collection[str] | None = None) -> ClusterTold:
+        """Ask all members. query: only what concerns this one. of: only these members."""
+        members = [info for info in self._mesh.members() if info.state not in ("left", "joining")]
+        others = [info for info in members if not info.local and (of is None or info.id in of)]
+        asked = [info.id for info in others if info.state in _ASKED]
+        asking = asyncio.gather(*(self._ask(member, tuple(parts), query) for member in asked))
+        told = {self._own.member: await self._own.answer(parts, query)}
+        answers = await asking
+        told |= {member: answer for member, answer in zip(asked, answers, strict=True) if answer is not None}
+        return ClusterTold(told, tuple(info.id for info in others if info.id not in told))
+
+    def ask_from_thread(self, parts: Collection[Part], query: str = "") -> ClusterTold:
+        """As `ask`, on a thread that may block."""
+        asking = asyncio.run_coroutine_threadsafe(self.ask(parts, query), self._loop)
+        with waiting():
+            try:
+                return asking.result(_HAND_OVER_SECONDS)
+            except TimeoutError:
+                asking.cancel()
+                raise ConnectionFailure("the member is too busy to tell what it does") from None
+
+    async def close(self) -> None:
+        """Answer nobody any more."""
+        for task in list(self._tasks):
+            task.cancel()
+        if self._tasks:
+            await asyncio.wait(list(self._tasks))
+
+    async def _ask(self, member: str, parts: tuple[Part, ...], query: str) -> Answer | None:
+        """None: it does not answer."""
+        with self._requests.open(member) as request:
+            try:
+                async with asyncio.timeout(self._seconds):
+                    if not self._mesh.send(member, AskActivity(request.number, parts, query)):
+                        return None
+                    return _DECODER.decode(await request.answer)
+            except (TimeoutError, ConnectionFailure):
+                return None
+            except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+                log.warning("what member %s says of its statements cannot be read: %s", member, error)
+                return None
+
+    def _receive(self, member: str, message: ControlMessage, body: bytes) -> None:
+        match message:
+            case AskActivity() if self._serving[member] < _QUESTIONS_MAX:
+                self._serving[member] += 1
+                task = self._loop.create_task(self._answer(member, message))
+                self._tasks.add(task)
+                task.add_done_callback(lambda task: self._answered(member, task))
+            case ActivityTold(request):
+                self._requests.answer(member, request, body)
+
+    def _answered(self, member: str, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        self._serving[member] -= 1
+        if not task.cancelled() and (error := task.exception()) is not None:
+            log.error("member %s could not be told what this one does", member, exc_info=error)
+
+    async def _answer(self, member: str, message: AskActivity) -> None:
+        answer = await self._own.answer(message.parts, message.query)
+        body = msgspec.msgpack.encode(answer)
+        while len(body) > _ANSWER_BYTES and (answer.finished or answer.running):
+            # The oldest are left out.
+            halves = answer.running[: len(answer.running) // 2], answer.finished[: len(answer.finished) // 2]
+            answer = msgspec.structs.replace(answer, running=halves[0], finished=halves[1])
+            body = msgspec.msgpack.encode(answer)
+        self._mesh.send(member, ActivityTold(message.request), body)
+
+
+def _lost(member: str) -> ConnectionFailure:
+    return ConnectionFailure(f"the connection to member {member} was lost")

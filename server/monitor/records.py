@@ -1,0 +1,56 @@
+"""The records of a session's statements (`engine.monitor.record`), and the member's history that they end in."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import field
+from typing import Final
+
+from engine.contracts.activity import StatementState
+from engine.contracts.executor import QueryId
+from engine.monitor.record import GRAPH_SECONDS, History, StatementRecord
+from wire.dataclass import dataclass
+from wire.errors import SqlError
+
+log: Final = logging.getLogger(__name__)
+
+
+def _no_graph(_record: StatementRecord, _state: StatementState) -> bytes:
+    return b""
+
+
+@dataclass(frozen=True, slots=True)
+class EndedStatements:
+    """Of a member. describe: the graph of a statement's plan as JSON, made when the statement ends, if it took long."""
+
+    history: History = field(default_factory=History)
+    describe: Callable[[StatementRecord, StatementState], bytes] = _no_graph
+
+    def add(self, record: StatementRecord, state: StatementState, error: SqlError | None) -> None:
+        """End a record and keep it."""
+        graph = b""
+        if record.planned is not None and record.seconds >= GRAPH_SECONDS:
+            try:
+                graph = self.describe(record, state)
+            except Exception:
+                # It is for who looks, and no reason for the statement to fail.
+                log.exception("the plan of statement %s could not be described", record.id)
+        record.end(state, *((error.sqlstate, error.message) if error is not None else ()))
+        self.history.add(record, graph)
+
+
+@dataclass(frozen=True, slots=True)
+class SessionRecords:
+    """See the module's docstring. pid, user, database: of the session."""
+
+    pid: int
+    user: str
+    database: str
+    ended: EndedStatements
+
+    def begin(self, text: str, new_id: Callable[[], QueryId]) -> StatementRecord:
+        return StatementRecord(self.pid, self.user, self.database, text, new_id)
+
+    def end(self, record: StatementRecord, state: StatementState, error: SqlError | None = None) -> None:
+        self.ended.add(record, state, error)

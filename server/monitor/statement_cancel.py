@@ -1,0 +1,65 @@
+"""Cancel of one statement by its id, wherever it has come to.
+
+A statement that is read, planned or run is interrupted as by pg_cancel_backend, but only as long as it is that statement which its
+session runs. One whose cursor or portal is suspended is not run by anybody: its cursor is broken, as by an error in the middle of a
+FETCH, and what it holds on all members is released. The transaction goes on, and a FETCH says that the cursor cannot be run.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import Final
+
+from engine.monitor.record import StatementRecord
+from server.cursors.portal import Portal
+from server.monitor.records import EndedStatements
+from server.pgwire.cancel import Interruptible, SessionRegistry, canceled_by_user
+from wire.errors import ObjectInUse
+
+log: Final = logging.getLogger(__name__)
+#: Between two looks whether a session is done with what it does beside a suspended cursor, and how often it is looked.
+_LOOK_SECONDS: Final = 0.05
+_LOOKS: Final = 100
+
+
+async def cancel_statement(registry: SessionRegistry, ended: EndedStatements, query: str) -> None:
+    """Returns when it has been told, or is over."""
+    for _ in range(_LOOKS):
+        found = _find(registry, query)
+        if found is None:
+            return
+        session, record = found
+        if record.state != "suspended":
+            session.interrupt(canceled_by_user())
+            return
+        portal = _portal(session, record)
+        if portal is None:
+            return
+        try:
+            await session.visits.run(_break(portal, record, ended))
+        except ObjectInUse:
+            await asyncio.sleep(_LOOK_SECONDS)
+        else:
+            return
+    log.warning("statement %s could not be cancelled: its session is busy", query)
+
+
+def _find(registry: SessionRegistry, query: str) -> tuple[Interruptible, StatementRecord] | None:
+    for session in registry:
+        for record in session.statements():
+            if str(record.id) == query:
+                return session, record
+    return None
+
+
+def _portal(session: Interruptible, record: StatementRecord) -> Portal | None:
+    commands = session.commands_of(record.user, record.database)
+    return None if commands is None else next((p for p in commands.portals if p.record is record), None)
+
+
+async def _break(portal: Portal, record: StatementRecord, ended: EndedStatements) -> None:
+    portal.fail()
+    if not record.finished:
+        ended.add(record, "cancelled", canceled_by_user())
+    await portal.close()

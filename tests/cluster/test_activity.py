@@ -1,0 +1,146 @@
+"""What all members do, seen from any of them: three real members, over sockets, as SQL."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from typing import Any
+
+import psycopg
+import pytest
+from support.console_client import ConsoleClient
+from support.local_cluster import LocalCluster
+from support.member_process import wait_until
+from support.numbers_cluster import Connection, declare, members
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
+    with members(tmp_path_factory.mktemp("activity") / "c") as cluster:
+        yield cluster
+
+
+def rows(connection: Connection, sql: str, *arguments: object) -> list[tuple[Any, ...]]:
+    return connection.execute(sql, arguments).fetchall()
+
+
+def test_a_statement_is_seen_wherever_it_was_initiated(cluster: LocalCluster) -> None:
+    with cluster.connect("m1") as owner, cluster.connect("m2") as watcher:
+        query = declare(owner)
+        owner.execute("fetch 10 from c")
+        [told] = rows(
+            watcher,
+            "select member, pid, usename, cursor, state, rows, engine from sluice.queries where query_id = %s", query,
+        )  # fmt: skip
+        assert told == ("m1", owner.info.backend_pid, "tester", "c", "suspended", 10, "distributed")
+        fragments = rows(
+            watcher,
+            "select distinct fragment, member, engine from sluice.fragments where query_id = %s order by 1, 2",
+            query,
+        )
+        assert {member for _, member, _ in fragments} == {"m1", "m2", "m3"}
+        assert {engine for *_, engine in fragments} == {"local"}
+        owner.execute("close c")
+        assert rows(watcher, "select 1 from sluice.queries where query_id = %s", query) == []
+        assert rows(watcher, "select state, rows, member from sluice.history where query_id = %s", query) == [
+            ("finished", 10, "m1")
+        ]
+        wait_until(lambda: not rows(watcher, "select 1 from sluice.edges where query_id = %s", query))
+
+
+def test_credit_falls_while_a_cursor_is_suspended(cluster: LocalCluster) -> None:
+    credit = "select sender, credit, window_bytes, backlog_bytes, state from sluice.edges where query_id = %s and member = 'm1'"
+    with cluster.connect("m1") as owner, cluster.connect("m3") as watcher:
+        query = declare(owner)
+        owner.execute("fetch 1 from c")
+        wait_until(lambda: any(row[-1] == "waiting" for row in rows(watcher, credit, query)))
+        for _, left, window, backlog, state in rows(watcher, credit, query):
+            if state == "waiting":
+                assert left < window
+                assert backlog > 0
+        owner.execute("close c")
+
+
+def test_the_sender_tells_how_long_it_has_waited(cluster: LocalCluster) -> None:
+    stalls = "select sum(stalls), sum(stalled_seconds) from sluice.edges where query_id = %s"
+    with cluster.connect("m1") as owner, cluster.connect("m2") as watcher:
+        query = declare(owner)
+        owner.execute("fetch 1 from c")
+        wait_until(lambda: (rows(watcher, stalls, query)[0][0] or 0) > 0)
+        [(_, first)] = rows(watcher, stalls, query)
+        wait_until(lambda: rows(watcher, stalls, query)[0][1] > first)
+        owner.execute("close c")
+
+
+def console(cluster: LocalCluster, member: str) -> ConsoleClient:
+    return ConsoleClient(f"http://{cluster.members[member]['console']}/")
+
+
+def test_the_page_of_a_suspended_statement_at_another_member(cluster: LocalCluster) -> None:
+    page = console(cluster, "m2")
+    with cluster.connect("m1") as owner, page.live() as live:
+        query = declare(owner)
+        owner.execute("fetch 1 from c")
+        live.follow(query)
+        told = live.until("query")
+        while not any(edge["state"] == "waiting" and edge["stalls"] for edge in told["graph"]["edges"]):
+            told = live.until("query")
+        graph = told["graph"]
+        assert (told["member"], told["engine"], told["portal"], told["rows"]) == ("m1", "distributed", "c", 1)
+        assert {fragment["member"] for fragment in graph["fragments"]} == {"m1", "m2", "m3"}
+        names = {fragment["id"] for fragment in graph["fragments"]}
+        assert {end for edge in graph["edges"] for end in (edge["from"], edge["to"])} <= names
+        waiting = [edge for edge in graph["edges"] if edge["state"] == "waiting"]
+        assert all(edge["credit"] < edge["window"] and edge["backlog_bytes"] > 0 for edge in waiting)
+        assert any(fragment["operators"] for fragment in graph["fragments"])
+
+        assert page.cancel(query) == (204, "")
+        while (told := live.until("query"))["state"] != "cancelled":
+            pass
+        with pytest.raises(psycopg.errors.ObjectNotInPrerequisiteState):
+            owner.execute("fetch 1 from c")
+    with cluster.connect("m3") as watcher:
+        sql = "select state, sqlstate, rows from sluice.history where query_id = %s"
+        assert rows(watcher, sql, query) == [("cancelled", "57014", 1)]
+        wait_until(lambda: not rows(watcher, "select 1 from sluice.fragments where query_id = %s", query))
+    finished = page.query(query)[1]["graph"]
+    assert {fragment["state"] for fragment in finished["fragments"]} <= {"done", "failed"}
+    assert finished["edges"]
+
+
+def test_what_others_do_is_hidden_at_every_member(cluster: LocalCluster) -> None:
+    with cluster.connect("m1") as owner:
+        owner.execute("create role boss superuser login")
+        owner.execute("create role stranger login")
+    with cluster.connect("m1", user="boss") as owner, cluster.connect("m2", user="stranger") as stranger:
+        owner.execute("grant select on numbers to public")
+        query = declare(owner, user="boss")
+        owner.execute("fetch 1 from c")
+        hidden = rows(stranger, "select statement, rows, state from sluice.queries where query_id = %s", query)
+        assert hidden == [("<insufficient privilege>", None, None)]
+        for relation in ("fragments", "edges"):
+            assert rows(stranger, f"select 1 from sluice.{relation} where query_id = %s", query) == []
+        owner.execute("rollback")
+
+
+def test_a_member_that_is_silent_is_said_to_be_missing(cluster: LocalCluster) -> None:
+    notices: list[str] = []
+    with cluster.connect("m1") as watcher:
+        watcher.add_notice_handler(lambda told: notices.append(told.message_primary or ""))
+        pid = cluster.members["m3"]["pid"]
+        os.kill(pid, signal.SIGSTOP)
+        try:
+            rows(watcher, "select * from sluice.queries")
+            states = {m["name"]: m["state"] for m in console(cluster, "m1").get("/api/overview")[1]["members"]}
+        finally:
+            os.kill(pid, signal.SIGCONT)
+        assert states["m3"] in ("silent", "lost")
+        assert notices == ["member m3 has not answered: what it does is missing"]
+
+        def all_answer() -> bool:
+            notices.clear()
+            rows(watcher, "select * from sluice.queries")
+            return not notices
+
+        wait_until(all_answer)
