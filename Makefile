@@ -19,14 +19,14 @@ WORKERS ?= auto
 IN_PARALLEL := -n $(WORKERS) --dist loadgroup --no-loadscope-reorder --quiet --durations=20
 TEST_FLAGS ?=
 
-.PHONY: help setup java demo check test test-long test-all lint format fuzz bench clients corpora client-packages mutants simulate catalog golden soak audit clean
+.PHONY: help setup java demo check test test-long test-all lint format fuzz bench clients corpora client-packages mutants simulate catalog golden soak audit chart clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: $(VENV)/.installed java ## Create .venv with .venv/bin/sluice and what it needs
 
-$(VENV)/.installed: pyproject.toml requirements.lock
+$(VENV)/.installed: pyproject.toml requirements.lock requirements-dev.lock
 	@scripts/setup_venv.sh "$(PYTHON)" "$(VENV)"
 	@touch $@
 
@@ -78,6 +78,9 @@ lint: setup ## Formatting, lint, types, import directions
 
 audit: setup ## The lock is whole, licences are known, no advisories (AUDIT_FLAGS=--offline, or --online to insist)
 	$(BIN)/python scripts/audit.py $(AUDIT_FLAGS)
+
+chart: setup ## Render the Helm chart and check it against Kubernetes' schemas (needs node)
+	$(BIN)/python scripts/check_chart.py
 
 format: setup ## Format the code
 	$(BIN)/ruff format .

@@ -31,6 +31,7 @@ from engine.contracts.activity import EdgeCounted, FragmentCounted, Graph, Spark
 from engine.contracts.copy_progress import Copies
 from engine.contracts.executor import BatchStream, EngineName, ExecutionContext, QueryId
 from engine.contracts.mesh import AloneMesh, MemberInfo, Mesh
+from engine.contracts.progress import Progress, RunningQuery
 from engine.contracts.sessions import Client
 from engine.exchange.listener import DataListener
 from engine.exchange.spool import Spooler
@@ -164,11 +165,28 @@ class Engine:
 
     async def open(self, query: CompiledQuery, context: ExecutionContext) -> BatchStream:
         """Begin to run a query, here or on several members."""
+        underway = context.underway
         if isinstance(query.runs, CompiledFragment):
-            return await self.executor(query.runs.engine).open(query.runs, context)
+            underway.begin(context.query, (query.runs.engine,))
+            return underway.opened(await self.executor(query.runs.engine).open(query.runs, context))
         assert self._runtime is not None, "the engine has been started"
         runs = query.runs
-        return self._runtime.open(str(context.query), runs.shared, runs.members, runs.schema, context.notice)
+        if query.physical is not None:
+            underway.begin(context.query, (fragment.engine for fragment in query.physical.fragments))
+        return underway.opened(
+            self._runtime.open(str(context.query), runs.shared, runs.members, runs.schema, context.notice)
+        )
+
+    async def progress(self, underway: RunningQuery, pid: int) -> Progress:
+        """How far a session's statement has come. pid: the session's."""
+        query, engines = underway.query, tuple(sorted(underway.engines))
+        copied = max((copy.rows for copy in self.copies.running() if copy.pid == pid), default=0)
+        rows = max(underway.rows, copied)
+        if query is None or "spark" not in engines:
+            return Progress(query, engines, rows=rows)
+        starting = self._spark.state == "starting"
+        tasks = None if starting else await self._spark.tasks_of(query)
+        return Progress(query, engines, starting, tasks, rows)
 
     def new_query_id(self) -> QueryId:
         return QueryId(self.config.member, next(self._query_numbers))

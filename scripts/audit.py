@@ -1,12 +1,13 @@
 """What the project depends on, checked: `make audit`.
 
-Without a network: the lock pins everything that pyproject.toml asks for and what that needs, each once and exactly; the
-environment is the lock's; `pip check` finds no contradiction; every package has a licence of those that are known to be fine.
+Without a network: the locks pin everything that pyproject.toml asks for and what that needs, each once and exactly, and
+requirements.lock alone what a member runs with (an image has nothing else); the environment is the locks'; `pip check` finds no
+contradiction; every package has a licence of those that are known to be fine.
 With one: pip-audit, in an environment of its own, looks for advisories on every pin. Where it cannot be had or PyPI not be
 reached, that is said, and is no failure unless `--online` is given.
 
-The lock has no hashes: they would name the wheels of one kind of machine. PyPI never gives another file under a name that it has
-given out; a mirror that is not believed to do so needs pip's `--require-hashes` and a lock of its own.
+The locks have no hashes: they would name the wheels of one kind of machine. PyPI never gives another file under a name that it has
+given out; a mirror that is not believed to do so needs pip's `--require-hashes` and locks of their own.
 """
 
 from __future__ import annotations
@@ -24,7 +25,9 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 ROOT: Final = Path(__file__).resolve().parent.parent
+#: What a member runs with, and what is needed to develop beside that.
 LOCK: Final = ROOT / "requirements.lock"
+DEV_LOCK: Final = ROOT / "requirements-dev.lock"
 AUDITOR: Final = "pip-audit==2.10.1"
 _PIN: Final = re.compile(r"([A-Za-z0-9._-]+)==([^\s;]+)$")
 #: Words of licences, as packages name theirs, under which others' programs may use a library.
@@ -34,47 +37,60 @@ _FREE: Final = re.compile(
 
 
 def pins() -> dict[str, str]:
-    """The lock: versions by name. Ends the program where a line is no exact pin, or comes twice."""
+    """Both locks: versions by name. Ends the program where a line is no exact pin, or a name comes twice."""
     found: dict[str, str] = {}
-    for line in LOCK.read_text().splitlines():
+    for lock in (LOCK, DEV_LOCK):
+        for name, version in pins_of(lock):
+            if name in found:
+                sys.exit(f"{lock.name}: {name} is there twice; keep one")
+            found[name] = version
+    return found
+
+
+def pins_of(lock: Path) -> Iterator[tuple[str, str]]:
+    for line in lock.read_text().splitlines():
         if not line.strip() or line.startswith("#"):
             continue
         match = _PIN.match(line.strip())
         if match is None:
-            sys.exit(f"{LOCK.name}: not an exact pin: {line!r}; write NAME==VERSION")
-        name = canonicalize_name(match[1])
-        if name in found:
-            sys.exit(f"{LOCK.name}: {name} is there twice; keep one")
-        found[name] = match[2]
-    return found
+            sys.exit(f"{lock.name}: not an exact pin: {line!r}; write NAME==VERSION")
+        yield canonicalize_name(match[1]), match[2]
 
 
-def _asked() -> list[Requirement]:
-    """What pyproject.toml asks for to run and to develop."""
+def _asked(*, to_run: bool) -> list[Requirement]:
+    """What pyproject.toml asks for: to run, and else to develop as well."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    return [Requirement(text) for text in (*project["dependencies"], *project["optional-dependencies"]["dev"])]
+    more = () if to_run else project["optional-dependencies"]["dev"]
+    return [Requirement(text) for text in (*project["dependencies"], *more)]
 
 
-def mismatches(locked: dict[str, str]) -> Iterator[str]:
-    """Where the lock is not what pyproject.toml and its packages need, and the environment not the lock."""
+def needed(locked: dict[str, str], asked: list[Requirement], where: str) -> Iterator[str]:
+    """Where pins are not what is asked for, and what that needs. where: what the pins are called."""
     seen: set[tuple[str, str]] = set()
-    waiting = [("pyproject.toml", requirement) for requirement in _asked()]
+    waiting = [("pyproject.toml", requirement) for requirement in asked]
     while waiting:
         by, requirement = waiting.pop()
         name = canonicalize_name(requirement.name)
         if name not in locked:
-            yield f"{by} needs {requirement}, which {LOCK.name} does not pin"
+            yield f"{by} needs {requirement}, which {where} does not pin"
         elif not requirement.specifier.contains(locked[name], prereleases=True):
-            yield f"{by} needs {requirement}, and {LOCK.name} pins {locked[name]}"
+            yield f"{by} needs {requirement}, and {where} pins {locked[name]}"
         else:
             for extra in ("", *requirement.extras):
                 if (name, extra) not in seen:
                     seen.add((name, extra))
-                    waiting += [(name, needed) for needed in _needs(name, extra)]
+                    waiting += [(name, below) for below in _needs(name, extra)]
+
+
+def mismatches(locked: dict[str, str]) -> Iterator[str]:
+    """Where the locks are not what pyproject.toml and its packages need, and the environment not the locks."""
+    to_run = dict(pins_of(LOCK))
+    yield from needed(to_run, _asked(to_run=True), LOCK.name)
+    yield from needed(locked, _asked(to_run=False), f"{LOCK.name} and {DEV_LOCK.name}")
     for name, version in locked.items():
         there = _installed(name)
         if there != version:
-            yield f"{LOCK.name} pins {name} {version}, and the environment has {there or 'none'}; run make setup"
+            yield f"the locks pin {name} {version}, and the environment has {there or 'none'}; run make setup"
 
 
 def _installed(name: str) -> str | None:
@@ -123,7 +139,9 @@ def _advisories(*, required: bool) -> int:
     done = subprocess.run(pip, capture_output=True, text=True, check=False)
     if done.returncode == 0:
         options = ("--no-deps", "--disable-pip", "--progress-spinner", "off", "--timeout", "20")
-        done = subprocess.run([program, *options, "-r", LOCK], capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            [program, *options, "-r", LOCK, "-r", DEV_LOCK], capture_output=True, text=True, check=False
+        )
     if done.returncode == 0:
         _say("advisories: none on any pin")
         return 0

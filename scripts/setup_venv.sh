@@ -13,5 +13,5 @@ if ! "$python" -c 'import ensurepip, venv' 2>/dev/null; then
 fi
 [ -x "$venv/bin/python" ] || { echo "creating $venv"; "$python" -m venv "$venv"; }
 echo "installing dependencies into $venv (about 700 MB, once)"
-"$venv/bin/pip" install --quiet --disable-pip-version-check --progress-bar on -r requirements.lock
+"$venv/bin/pip" install --quiet --disable-pip-version-check --progress-bar on -r requirements.lock -r requirements-dev.lock
 "$venv/bin/pip" install --quiet --disable-pip-version-check --no-deps -e .

@@ -15,10 +15,10 @@ from engine.catalog.model import acl
 from engine.catalog.model.acl import Kind
 from engine.catalog.model.objects import DATABASE, Relation, Sequence, StoredRelation, Table
 from engine.catalog.model.rights import DATABASE_OID, Judge, Rights
-from engine.catalog.model.roles import Role, Roles, anybody
+from engine.catalog.model.roles import READ_SERVER_FILES, Role, Roles, anybody
 from engine.catalog.model.user_types import UserType
 from engine.catalog.snapshot import TEMPORARY, Snapshot
-from engine.plan_ir.requirements import Requirement
+from engine.plan_ir.requirements import FILE, Requirement
 from wire.dataclass import dataclass
 from wire.errors import InsufficientPrivilege
 from wire.types import pg_types as t
@@ -45,9 +45,21 @@ class Authority:
                 continue
             whom = self.role.oid if needed.whom is None else needed.whom
             if not self._is_met(needed, whom):
-                raise denied(needed.kind, needed.name)
+                raise file_denied(needed.name) if needed.kind == FILE else denied(needed.kind, needed.name)
+
+    @property
+    def may_read_files(self) -> bool:
+        """Whether the role may have the server read files of its machine."""
+        return self.role.superuser or self.judge.has_rights_of(self.role.oid, READ_SERVER_FILES)
+
+    def require_file(self, path: str) -> None:
+        """Raises InsufficientPrivilege where the role may not have the server read files."""
+        if not self.may_read_files:
+            raise file_denied(path)
 
     def _is_met(self, needed: Requirement, whom: int) -> bool:
+        if needed.kind == FILE:
+            return self.judge.has_rights_of(whom, READ_SERVER_FILES)
         kind: Kind = "s" if needed.kind == "sequence" else "r"
         left = needed.rights & ~self.judge.may(whom, needed.relation, kind, needed.rights)
         if left & ~(acl.SELECT | acl.INSERT | acl.UPDATE):
@@ -154,6 +166,13 @@ class Authority:
 
 def denied(kind: str, name: str) -> InsufficientPrivilege:
     return InsufficientPrivilege(f"permission denied for {kind} {name}")
+
+
+def file_denied(path: str) -> InsufficientPrivilege:
+    return InsufficientPrivilege(
+        f'permission denied for file "{path}"',
+        hint="A superuser may have the server read files, or a member of pg_read_server_files.",
+    )
 
 
 #: Who may do everything, as the server itself.

@@ -22,6 +22,7 @@ import pyarrow as pa
 
 from engine.common.sql_type import SqlType
 from engine.contracts.memory_share import MemoryShare
+from engine.contracts.progress import RunningQuery
 from wire.dataclass import dataclass
 
 EngineName = Literal["local", "spark"]
@@ -62,6 +63,7 @@ class ExecutionContext:
     memory: within what the statement runs together with others of its role, where the engine can tell; None: no limit.
     analyze: what the engine counts by operators is wanted, where it can tell (`engine.contracts.profile`).
     notice: called (from any thread) with a message worth telling the client while it waits.
+    underway: is told what runs, on the loop's thread.
     """
 
     query: QueryId
@@ -71,6 +73,7 @@ class ExecutionContext:
     settings: Mapping[str, Any] = field(default_factory=dict)
     analyze: bool = False
     memory: MemoryShare | None = None
+    underway: RunningQuery = field(default_factory=RunningQuery, compare=False)
 
 
 class BatchStream(Protocol):

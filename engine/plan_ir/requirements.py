@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 #: Schemas whose relations everybody may read, but those that are closed; none is of rows in memory.
 _OPEN: Final = ("pg_catalog", "information_schema", "sluice", TEMPORARY, "")
+#: The kind of a requirement about a file of the server's machine, whose path is its name.
+FILE: Final = "file"
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +88,7 @@ class Accesses:
         self._columns: dict[int, tuple[Access, int]] = {}
         self._values: dict[int, tuple[Expr, Access, int]] = {}
         self._targets: dict[int, Access] = {}
+        self._files: list[Requirement] = []
         self._whom: int | None = None
         self._silent = False
         self._defining = False
@@ -96,6 +99,10 @@ class Accesses:
         if relation.schema not in _OPEN or _is_closed(relation):
             self._found.append(access)
         return access
+
+    def read_file(self, path: str) -> None:
+        """A file of the server's machine, as an item of FROM."""
+        self._files.append(Requirement(0, path, FILE, 0, whom=self._whom))
 
     def target(self, table: Table | View, rights: int = 0) -> Access:
         """The table or view that the statement changes; it needs more as more is found out."""
@@ -181,7 +188,7 @@ class Accesses:
         for access in self._found:
             if access.below is not None:
                 access.below.rights |= access.rights
-        return tuple(access.finished() for access in self._found if access.rights)
+        return (*(access.finished() for access in self._found if access.rights), *self._files)
 
 
 def _is_closed(relation: Relation) -> bool:

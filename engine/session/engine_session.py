@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from engine.contracts.executor import QueryId
+from engine.contracts.progress import Progress
 from engine.contracts.sessions import Client, Execution, Prepared, Settings
 from engine.monitor.record import StatementRecord
 from engine.sql.parser.nodes.statements import Statement
@@ -45,6 +46,10 @@ class EngineSession(Protocol):
 
         single: nobody began the transaction, which ends by itself: it may be this statement's alone.
         """
+        ...
+
+    async def progress(self) -> Progress:
+        """How far the statement has come that runs now, or that ran last. Called by another task while it runs."""
         ...
 
     def takes_rows(self, prepared: Prepared) -> bool:

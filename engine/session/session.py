@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from engine.contracts.executor import QueryId
+from engine.contracts.progress import Progress
 from engine.contracts.sessions import Client, Execution, Prepared
 from engine.monitor.record import StatementRecord
 from engine.session import own_statements
@@ -120,6 +121,9 @@ class Session(EngineSession):
             return await ddl.execute(session, engine, prepared, arguments)
         return await own_statements.execute(session, engine, statement)
 
+    async def progress(self) -> Progress:
+        return await self._engine.progress(self.context.underway, self.context.client.backend_pid)
+
     def takes_rows(self, prepared: Prepared) -> bool:
         return self._changes.takes_rows(prepared)
 
@@ -135,6 +139,7 @@ class Session(EngineSession):
         if self._seen != self.context.client.turn:
             await self._engine.see_commits()
         self._seen = None
+        self.context.underway.clear()
         self.context.notices.begin()
         await self._claim_snapshot()
         require_permitted(prepared.statement, self.context.authority)

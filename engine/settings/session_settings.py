@@ -327,6 +327,8 @@ SETTINGS: Final[dict[str, Setting]] = {
             _s("sluice.memory_max", "0", "size",
                "Memory that statements of one user may hold on a member's local engine together; 0 is any amount.",
                maximum=1 << 50, privileged=True),
+            _s("sluice.progress", "0", "real",
+               "Seconds between two notices of how far a statement has come; 0 is none.", maximum=86_400),
             _s("sluice.rows_max", "0", "integer",
                "Rows that one statement may give to its client; 0 is any number.", maximum=(1 << 63) - 1,
                privileged=True),

@@ -153,14 +153,16 @@ def read(path: Path) -> tuple[Rule, ...]:
 
 
 def parse(text: str, name: str) -> tuple[Rule, ...]:
-    """name: of the file, for errors. Raises HbaError."""
-    rules = []
+    """name: of the file, for errors. Raises HbaError, with a line for each mistake."""
+    rules, mistakes = [], []
     for number, line in _lines(text):
         try:
             if fields := list(_fields(line)):
                 rules.append(_rule(number, fields))
         except HbaError as error:
-            raise HbaError(f"{name}, line {number}: {error}") from None
+            mistakes.append(f"{name}, line {number}: {error}")
+    if mistakes:
+        raise HbaError("\n".join(mistakes))
     return tuple(rules)
 
 

@@ -39,6 +39,9 @@ _SPENDERS: Final = """select c_name, sum(o_totalprice) as spent, rank() over (or
 from customer join orders on c_custkey = o_custkey
 group by c_name order by spent desc fetch first 5 rows only"""
 
+#: Wider than any table of the tour.
+_WIDTH_MAX: Final = 10_000
+
 #: Heading, setting of sluice.engine, query.
 TOUR: Final = (
     ("A join over small tables: short fragments run in process", "auto", _REGIONS),
@@ -58,9 +61,10 @@ def run(*, scale: float, listen: str, data: Path, once: bool) -> int:
         with _member(console, listen, folder) as (address, web):
             _register(console, address)
             _tour(console, address)
-            _connections(console, address, web)
+            _connections(console, address)
+            until = "" if once else " It is served until Ctrl-C."
+            console.print(f"\nThe web console shows the member:{until}\n  {web}", soft_wrap=True)
             if not once:
-                console.print("\nServing until Ctrl-C.")
                 signal.pause()
     except KeyboardInterrupt:
         console.print("\nstopped")
@@ -173,7 +177,7 @@ def _show(console: Console, connection: psycopg.Connection[tuple[object, ...]], 
     rows = cursor.fetchall()
     took = time.perf_counter() - started
     names = [column.name for column in cursor.description or ()]
-    console.print(_table(names, rows))
+    _print_whole(console, _table(names, rows))
     engine = next((str(line[0]) for line in explained if str(line[0]).startswith("Engine:")), engine)
     console.print(f"({len(rows)} rows, {took * 1000:.0f} ms)  {engine}")
 
@@ -186,6 +190,14 @@ def _table(names: Sequence[str], rows: Sequence[Sequence[object]]) -> Table:
     for row in rows:
         table.add_row(*("" if value is None else str(value) for value in row))
     return table
+
+
+def _print_whole(console: Console, table: Table) -> None:
+    """Print a table as wide as it is: rich would cut values where the terminal is narrower, and a number that is cut is another
+    number."""
+    options = console.options.update(width=_WIDTH_MAX, max_width=_WIDTH_MAX)
+    width = max(console.measure(table, options=options).maximum, console.width)
+    Console(file=console.file, width=width, force_terminal=console.is_terminal, highlight=False).print(table)
 
 
 def _stream(console: Console, connection: psycopg.Connection[tuple[object, ...]]) -> None:
@@ -204,11 +216,12 @@ def _stream(console: Console, connection: psycopg.Connection[tuple[object, ...]]
     console.print(f"({rows} rows, the first 100 after {first * 1000:.0f} ms, all after {took:.1f} s)")
 
 
-def _connections(console: Console, address: Address, web: str) -> None:
+def _connections(console: Console, address: Address) -> None:
     host, port = address.host, address.port
     console.print("\n[bold]Connect[/bold]")
     console.print(f"  psql        psql -h {host} -p {port} -U demo sluice")
     console.print(f"  JDBC        jdbc:postgresql://{host}:{port}/sluice?user=demo")
-    console.print(f"  ODBC        Driver=PostgreSQL Unicode;Server={host};Port={port};Database=sluice;Uid=demo")
+    console.print(
+        f"  ODBC        Driver=PostgreSQL Unicode;Server={host};Port={port};Database=sluice;Uid=demo", soft_wrap=True
+    )
     console.print(f"  SQLAlchemy  postgresql+psycopg://demo@{host}:{port}/sluice")
-    console.print(f"  console     {web}")

@@ -7,7 +7,7 @@ and no command waits for the modules of another.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NoReturn, TypeVar
 
@@ -27,6 +27,7 @@ app = typer.Typer(
     help="A SQL server that any PostgreSQL client can talk to, with Apache Spark as its data pipeline.",
     no_args_is_help=True,
     add_completion=False,
+    rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
 
@@ -69,29 +70,42 @@ def serve(
     allow_empty_catalog: Annotated[
         bool, typer.Option("--allow-empty-catalog", help="Start also where the catalog is lost and tables are there.")
     ] = False,
-    check: Annotated[bool, typer.Option("--check", help="Validate the configuration and exit.")] = False,
+    check: Annotated[
+        bool, typer.Option("--check", help="Find what is wrong with the configuration, and exit.")
+    ] = False,
 ) -> None:
     """Run a member in the foreground until SIGTERM or Ctrl-C.
 
     Needs no configuration. A file is overridden by SLUICE_* environment variables, those by flags.
     """
-    settings = _load(
-        config,
-        listen=listen,
-        mesh=mesh,
-        console=console,
-        http={"listen": http},
-        data=data,
-        spark={"master": spark_master},
-        log_level=log_level,
-        allow_empty_catalog=allow_empty_catalog or None,
-    )
+    flags = {
+        "listen": listen,
+        "mesh": mesh,
+        "console": console,
+        "http": {"listen": http},
+        "data": data,
+        "spark": {"master": spark_master},
+        "log_level": log_level,
+        "allow_empty_catalog": allow_empty_catalog or None,
+    }
     if check:
-        typer.echo(f"ok: {config or 'defaults, environment and flags'}")
+        _check(config, flags)
         return
+    settings = _load(config, **flags)
     from server.member import run
 
     sys.exit(run(settings))
+
+
+def _check(config: Path | None, flags: Mapping[str, Any]) -> None:
+    from server.config.check import check
+
+    found = check(config, flags)
+    for warning in found.warnings:
+        typer.echo(f"sluice: warning: {warning}", err=True)
+    if found.mistakes:
+        _fail("\n".join(found.mistakes))
+    typer.echo(f"ok: {config or 'defaults, environment and flags'}")
 
 
 @app.command()
@@ -153,6 +167,41 @@ def load_files(
     except LoadError as error:
         _fail(str(error), status=1)
     typer.echo(f"{table}: {loaded}")
+
+
+@app.command("sql")
+def sql_shell(
+    target: Annotated[
+        str,
+        typer.Argument(
+            help="A connection string, postgresql://... or host=..., in place of the options.", show_default=False
+        ),
+    ] = "",
+    command: Annotated[
+        list[str] | None, typer.Option("--command", "-c", help="Run this, and exit; may be repeated.")
+    ] = None,
+    file: Annotated[
+        list[Path] | None, typer.Option("--file", "-f", help="Run the statements of this file, and exit.")
+    ] = None,
+    expanded: Annotated[bool, typer.Option("--expanded", "-x", help="Show a column a line.")] = False,
+    host: Annotated[
+        str, typer.Option("--host", "-h", help="The member, or any PostgreSQL.", envvar="PGHOST")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option("--port", "-p", help="Its port.", envvar="PGPORT")] = 5432,
+    user: Annotated[
+        str | None, typer.Option("--user", "-U", help="Who asks [the login name].", envvar="PGUSER")
+    ] = None,
+    dbname: Annotated[str, typer.Option("--dbname", "-d", help="The database.", envvar="PGDATABASE")] = "sluice",
+) -> None:
+    """Ask a running member: a shell with completion, history, progress and plans.
+
+    Without a terminal it runs what it is given by -c, by -f, or on its standard input, up to the first error. A password is taken
+    from PGPASSWORD or ~/.pgpass.
+    """
+    from server.shell.main import run
+
+    options = {"host": host, "port": port, "user": user, "dbname": dbname}
+    sys.exit(run(target, options, commands=command or (), files=file or (), expanded=expanded))
 
 
 @app.command()

@@ -19,7 +19,7 @@ from __future__ import annotations
 import os
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from ipaddress import IPv4Network, IPv6Network
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
@@ -47,6 +47,13 @@ from wire.dataclass import dataclass
 from wire.errors import SqlError
 
 _PREFIX: Final = "SLUICE_"
+#: Keys below which names are the operator's own.
+_NAMES_BELOW: Final = ("settings", "conf")
+#: What Spark's SparkContext takes for a master (SparkContext.createTaskScheduler, SparkMasterRegex).
+_MASTER: Final = re.compile(
+    r"local(\[(\d+|\*)(,\s*\d+)?\])?|local-cluster\[\s*\d+\s*,\s*\d+\s*,\s*\d+\s*\]"
+    r"|spark://[^/,:\s]+:\d+(,[^/,:\s]+:\d+)*|yarn|k8s://\S+"
+)
 _LOOPBACK: Final[list[IPv4Network | IPv6Network]] = [IPv4Network("127.0.0.0/8"), IPv6Network("::1/128")]
 
 
@@ -68,12 +75,19 @@ def _is_memory(text: str) -> str:
     return text
 
 
+def _is_master(text: str) -> str:
+    if not _MASTER.fullmatch(text):
+        raise ValueError("expected local[N], spark://host:port, yarn or k8s://https://host:port")
+    return text
+
+
 def _bytes_of(memory: str) -> int:
     """The bytes of a size that `_is_memory` lets through."""
     number, unit = re.findall(r"[\d.]+|[a-z]", memory.lower())[:2]
     return int(float(number) * 1024 ** " kmgt".index(unit))
 
 
+Master = Annotated[str, AfterValidator(_is_master)]
 HostPort = Annotated[str, AfterValidator(_is_address)]
 Memory = Annotated[str, AfterValidator(_is_memory)]
 
@@ -85,7 +99,7 @@ class _Section(BaseModel):
 class SparkSection(_Section):
     """The Spark that this member drives."""
 
-    master: str = Field("local[*]", description="local[N], spark://host:port, yarn, k8s://...")
+    master: Master = Field("local[*]", description="local[N], spark://host:port, yarn, k8s://...")
     driver_memory: Memory = Field("1g", description="heap of the driver's JVM")
     start: Literal["eager", "lazy"] = Field(
         "eager", description="with the member, or with the first query that needs it"
@@ -467,19 +481,44 @@ def load(
 
     Raises ConfigurationError.
     """
-    sources = [_from_flags(flags or {}), _from_environment(os.environ if environment is None else environment)]
-    if path is not None:
-        sources.append(_from_file(path))
-    merged: dict[str, Any] = {}
-    for source in reversed(sources):
-        merged = _merge(merged, source.values)
+    said = Said.read(path, flags, environment)
     try:
-        config = Config.model_validate(merged)
+        config = Config.model_validate(said.values)
     except ValidationError as error:
-        raise ConfigurationError("\n".join(_tell(e, sources) for e in error.errors())) from None
+        raise ConfigurationError("\n".join(said.tell(e) for e in error.errors())) from None
     if (topology := config.topology()) is not None:
-        _check_topology(config, topology)
+        check_topology(config, topology)
     return config
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What the three sources say together. sources: those that win first."""
+
+    values: Mapping[str, Any]
+    sources: Sequence[_Source]
+
+    @classmethod
+    def read(
+        cls, path: Path | None, flags: Mapping[str, Any] | None, environment: Mapping[str, str] | None = None
+    ) -> Said:
+        """Raises ConfigurationError for a file that cannot be read."""
+        sources = [_from_flags(flags or {}), _from_environment(os.environ if environment is None else environment)]
+        if path is not None:
+            sources.append(_from_file(path))
+        merged: dict[str, Any] = {}
+        for source in reversed(sources):
+            merged = _merge(merged, source.values)
+        return cls(merged, sources)
+
+    def tell(self, error: Any) -> str:
+        """One mistake that pydantic found, in words."""
+        return _tell(error, self.sources)
+
+    def place(self, path: tuple[str, ...]) -> str:
+        """Where a key was given, for the beginning of a message; empty where it was not."""
+        given = next((source for source in self.sources if value_at(source.values, path) is not None), None)
+        return "" if given is None else f"{given.place(path)}: "
 
 
 def _unknown_secret(address: str) -> str:
@@ -491,7 +530,7 @@ def _unknown_secret(address: str) -> str:
     )
 
 
-def _check_topology(config: Config, topology: Topology) -> None:
+def check_topology(config: Config, topology: Topology) -> None:
     """Whether this member can be what the topology says of it. Raises ConfigurationError."""
     path = config.cluster.topology
     other = next((node for node in topology.nodes if node.name != config.member), None)
@@ -566,17 +605,21 @@ def _from_file(path: Path) -> _Source:
     return _Source(values, str(path), text)
 
 
-def _tell(error: Any, sources: list[_Source]) -> str:
-    """One mistake in words: the key, what is wrong, where it was said."""
+def place_of(error: Any) -> tuple[tuple[str, ...], str]:
+    """Where a mistake is, and what is wrong there."""
     path = tuple(str(part) for part in error["loc"])
     message = str(error["msg"]).removeprefix("Value error, ")
     if error["type"] == "extra_forbidden":
         message = "there is no such key"
-    if not path or path in (("spark",), ("cluster",)):
-        path, message = _place_in(path, message)
+    return _place_in(path, message) if not path or path in (("spark",), ("cluster",)) else (path, message)
+
+
+def _tell(error: Any, sources: Sequence[_Source]) -> str:
+    """One mistake in words: the key, what is wrong, where it was said."""
+    path, message = place_of(error)
     key = ".".join(path)
-    given = next((s for s in sources if _value_at(s.values, path) is not None), None)
-    found = None if given is None else _value_at(given.values, path)
+    given = next((s for s in sources if value_at(s.values, path) is not None), None)
+    found = None if given is None else value_at(given.values, path)
     # A whole section may have a secret in it.
     told = error["type"] != "extra_forbidden" and not _is_secret(path) and not isinstance(found, Mapping)
     value = f" (given: {found!r})" if given and told else ""
@@ -593,12 +636,12 @@ def _place_in(section: tuple[str, ...], message: str) -> tuple[tuple[str, ...], 
     key, found, rest = message.partition(": ")
     if not found:
         return section, message
-    if '"' in rest:
+    if key in _NAMES_BELOW and '"' in rest:
         return (*section, key, rest.split('"')[1]), rest
     return (*section, *key.split(".")), rest
 
 
-def _value_at(values: Any, path: tuple[str, ...]) -> Any:
+def value_at(values: Any, path: tuple[str, ...]) -> Any:
     for part in path:
         if isinstance(values, list) and part.isdecimal() and int(part) < len(values):
             values = values[int(part)]

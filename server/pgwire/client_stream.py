@@ -77,6 +77,8 @@ class ClientStream(asyncio.Protocol):
         self._writable: asyncio.Future[None] | None = None
         self._lost: asyncio.Future[None] = self._loop.create_future()
         self._gathered = bytearray()
+        #: Whether a long message is under way to the transport: no other may begin within it.
+        self._in_pieces = False
         self._timer: asyncio.TimerHandle | None = None
         self._poll_timer: asyncio.TimerHandle | None = None
 
@@ -267,6 +269,7 @@ class ClientStream(asyncio.Protocol):
     async def _write_in_pieces(self, data: memoryview) -> None:
         written = 0
         self.output.add(len(data))
+        self._in_pieces = True
         try:
             while written < len(data):
                 await self.drain()
@@ -278,11 +281,13 @@ class ClientStream(asyncio.Protocol):
             raise
         finally:
             self.output.release(len(data))
+            self._in_pieces = False
+            self.flush()
 
     def flush(self) -> None:
-        """Give the transport what was gathered."""
+        """Give the transport what was gathered; while a long message is written in pieces, after its end."""
         self._stop_timer()
-        if self._gathered:
+        if self._gathered and not self._in_pieces:
             data, self._gathered = self._gathered, bytearray()
             self._write(data)
 

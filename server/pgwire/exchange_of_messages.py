@@ -15,6 +15,7 @@ from server.monitor.records import SessionRecords
 from server.pgwire.client_stream import ClientStream
 from server.pgwire.commands import Commands
 from server.pgwire.pipelined_rows import PipelinedRows
+from server.pgwire.progress import ProgressReports, progress_line
 from server.pgwire.results import row_encoder, send_rows
 from server.pgwire.running import Running
 from server.pgwire.session_settings import SettingsView
@@ -38,6 +39,7 @@ class Exchange(Running):
     ) -> None:
         super().__init__(commands, settings, interrupt, others, counts, records)
         self.stream = stream
+        self._reports = ProgressReports(self._report)
         #: Executions that wait for those that follow them (`server.pgwire.pipelined_rows`).
         self.rows: PipelinedRows | None = None
 
@@ -54,6 +56,20 @@ class Exchange(Running):
             self.stream.send(message)
 
     # -- running -------------------------------------------------------------------------------------------------
+
+    def begin(self, text: str, *, shared: bool = False) -> None:
+        super().begin(text, shared=shared)
+        self._reports.start(self.settings.now.progress)
+
+    def stop_clock(self) -> None:
+        super().stop_clock()
+        self._reports.stop()
+
+    async def _report(self) -> None:
+        """Tell the client how far its statement has come. One that is slow to read has other things to read first."""
+        progress = await self.commands.engine.progress()
+        if not self.stream.congested:
+            self.notice(Notice(progress_line(progress, self.active, self.seconds)))
 
     async def open(self, portal: Portal) -> None:
         await super().open(portal)

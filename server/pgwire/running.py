@@ -111,6 +111,11 @@ class Running:
             found.append(record)
         return found
 
+    @property
+    def seconds(self) -> float:
+        """How long ago the statement began."""
+        return time.monotonic() - self._begun
+
     # -- the statement's clock -----------------------------------------------------------------------------------
 
     def start_clock(self) -> None:

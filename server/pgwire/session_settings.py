@@ -22,6 +22,7 @@ class View:
     """One reading of the settings. Times in seconds, 0 for never; sizes in bytes. statements_max: 0 for any number.
 
     statement_timeout: the shorter of what the session asks for and what its role has at most. log_min_duration: negative for none.
+    progress: from one notice of how far a statement has come to the next.
     """
 
     output: OutputSettings
@@ -33,6 +34,7 @@ class View:
     severity_min: int
     statements_max: int
     log_min_duration: float
+    progress: float
 
 
 def _read(settings: Settings) -> View:
@@ -46,6 +48,7 @@ def _read(settings: Settings) -> View:
         _severity(settings.get("client_min_messages")),
         int(settings.get("sluice.statements_max")),
         settings.time_ms("log_min_duration_statement") / 1000,
+        float(settings.get("sluice.progress")),
     )
 
 

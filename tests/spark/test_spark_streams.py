@@ -374,7 +374,7 @@ async def test_cancel_wherever_it_is(ground: Ground, phase: str) -> None:
     if phase == "suspended":
         await eventually(lambda: receiver.streams_blocked(receiver.now()))
     elif phase == "planning":
-        await eventually(lambda: stream._job._java_thread is not None)
+        await eventually(lambda: stream.job._java_thread is not None)
     elif phase in ("scan", "sort", "aggregate", "driver"):
         await ground.at_work()
     waiting = asyncio.create_task(stream.next_batch())

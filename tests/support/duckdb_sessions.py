@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from engine.common.sql_type import SqlType, numeric
 from engine.contracts.executor import BatchStream, QueryId
+from engine.contracts.progress import Progress
 from engine.contracts.sessions import Client, Execution, Prepared, ResultColumn, Settings
 from engine.monitor.record import StatementRecord
 from engine.settings.session_settings import SessionSettings
@@ -244,6 +245,9 @@ class DuckSession:
                 self.client.notice(Notice(f'schema "{name}" made'))
                 return Running(None, Empty(), "CREATE SCHEMA")
         raise InternalError(f"the test engine has no {type(prepared.statement).__name__}")
+
+    async def progress(self) -> Progress:
+        return Progress()
 
     def takes_rows(self, prepared: Prepared) -> bool:
         return False

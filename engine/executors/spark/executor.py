@@ -29,7 +29,7 @@ from sqlglot import exp
 from engine.catalog.model.objects import Table
 from engine.common.shielded import closed_in_turn, shielded, together, wait_out
 from engine.contracts.activity import SparkJobTold
-from engine.contracts.executor import EngineName, ExecutionContext
+from engine.contracts.executor import EngineName, ExecutionContext, QueryId
 from engine.contracts.output_cast import carry_to, fitted
 from engine.contracts.profile import Operator
 from engine.exchange.listener import DataListener
@@ -42,7 +42,7 @@ from engine.exchange.spool import Spooler
 from engine.executors.engine_config import SparkConfig
 from engine.executors.spark.connection import embedded, own_connection
 from engine.executors.spark.errors import translate
-from engine.executors.spark.jobs import SparkJob, failure_of_task, status_of_task
+from engine.executors.spark.jobs import SparkJob, failure_of_task, status_of_task, tasks_of_groups
 from engine.executors.spark.production import SparkProduction, send_frame
 from engine.executors.spark.profile import operators
 from engine.executors.spark.progress import told_jobs
@@ -78,6 +78,7 @@ _LOOK_SECONDS: Final = 0.01
 _LOOK_SECONDS_MAX: Final = 0.2
 _TASK_ENDED: Final = ("SUCCESS", "FAILED", "KILLED")
 _STARTING: Final = "waiting for Spark to start"
+_STARTED: Final = "Spark has started"
 
 
 class SparkExecutor:
@@ -149,6 +150,16 @@ class SparkExecutor:
         except Exception as error:
             raise translate(error) from error
 
+    async def tasks_of(self, query: QueryId) -> tuple[int, int] | None:
+        """Of a query's jobs that run here: how many tasks have succeeded and how many there are; None: it has no job with tasks."""
+        starting, name = self._starting, str(query)
+        running: list[SparkStream | SparkProduction[Any]] = [*self._streams, *self._productions, *self._writings]
+        groups = [one.job.group for one in running if one.job.query == name and one.job.running]
+        if not groups or starting is None or not starting.done() or starting.exception() is not None:
+            return None
+        done, known = await self.call(functools.partial(_tasks, starting.result(), groups))
+        return (done, known) if known else None
+
     async def produce(
         self,
         context: ExecutionContext,
@@ -165,6 +176,7 @@ class SparkExecutor:
         tables: by the names that the statement has for them.
         """
         send = SendPartition(edges, parting=parting, base=base)
+        context.underway.begin(context.query, (self.name,))
         runtime = await self._runtime(context.notice)
         act = functools.partial(send_frame, send=send, analyze=context.analyze)
         production = SparkProduction(runtime, context, statement, tables, act, self._views, self.call)
@@ -188,6 +200,7 @@ class SparkExecutor:
     async def _writing(
         self, rows: SparkRows, context: ExecutionContext, act: Callable[[DataFrame], R]
     ) -> SparkProduction[R]:
+        context.underway.begin(context.query, (self.name,))
         runtime = await self._runtime(context.notice)
         writing = SparkProduction(runtime, context, rows.statement, rows.tables, act, self._views, self.call)
         self._writings.add(writing)
@@ -305,9 +318,12 @@ class SparkExecutor:
         if not self._started or self._closing:
             raise AdminShutdown("terminating connection due to administrator command")
         starting = self._begin()
-        if not starting.done():
-            notice(_STARTING)
-        return await asyncio.shield(starting)
+        if starting.done():
+            return starting.result()
+        notice(_STARTING)
+        runtime = await asyncio.shield(starting)
+        notice(_STARTED)
+        return runtime
 
     async def _stop(self, starting: asyncio.Task[SparkRuntime]) -> None:
         try:
@@ -334,7 +350,7 @@ def _log_failure(starting: asyncio.Task[SparkRuntime]) -> None:
 class SparkStream:
     """A fragment under way on Spark: its job, and the receiver of its rows (`engine.contracts.executor.BatchStream`).
 
-    operators: what the job counted, after its end, if that was wanted.
+    job: what Spark does for it. operators: what the job counted, after its end, if that was wanted.
     """
 
     def __init__(
@@ -365,12 +381,12 @@ class SparkStream:
         self._lookups: set[asyncio.Task[None]] = set()
         statement, self._skip = _without_offset(fragment)
         work = functools.partial(self._collect if fragment.small else self._send, statement)
-        self._job = SparkJob(runtime, str(context.query), context.time_zone, work, self._job_done)
+        self.job = SparkJob(runtime, str(context.query), context.time_zone, work, self._job_done)
 
     def start(self) -> None:
         self._token = self._executor._listener.register(self._channel, self._receiver)
         self._slots.add(self._receiver)
-        self._job.start()
+        self.job.start()
 
     async def next_batch(self) -> pa.RecordBatch | None:
         while (batch := await self._receiver.next_batch()) is not None:
@@ -387,10 +403,6 @@ class SparkStream:
         await shielded(self._closing)
 
     @property
-    def job(self) -> SparkJob:
-        return self._job
-
-    @property
     def receiver(self) -> Receiver:
         return self._receiver
 
@@ -400,7 +412,7 @@ class SparkStream:
     async def _close(self) -> None:
         self._executor._listener.unregister(self._channel)
         # At once, and not when the receiver is closed.
-        cancel = asyncio.ensure_future(self._executor.call(self._cancel_job)) if self._job.running else None
+        cancel = asyncio.ensure_future(self._executor.call(self._cancel_job)) if self.job.running else None
         await closed_in_turn(
             self._receiver.close,
             lambda: cancel,
@@ -411,8 +423,8 @@ class SparkStream:
 
     def _cancel_job(self) -> None:
         with own_connection():
-            self._job.cancel()
-            self._job.wait_gone()
+            self.job.cancel()
+            self.job.wait_gone()
 
     # On the job's thread.
 
@@ -480,7 +492,7 @@ class SparkStream:
     async def _accept(self, opening: Open) -> None:
         """Accept the stream when its task has succeeded. Otherwise the job's counts decide."""
         pause = _LOOK_SECONDS
-        while not self._over.is_set() and self._job.running:
+        while not self._over.is_set() and self.job.running:
             status = await self._executor.call(functools.partial(_status, self._runtime, opening.attempt))
             if status == "SUCCESS":
                 self._receiver.accept(opening)
@@ -531,6 +543,12 @@ def _status(runtime: SparkRuntime, task: int) -> str | None:
     with own_connection(), runtime.unless_ended():
         return status_of_task(runtime, task)
     return None
+
+
+def _tasks(runtime: SparkRuntime, groups: Sequence[str]) -> tuple[int, int]:
+    with own_connection(), runtime.unless_ended():
+        return tasks_of_groups(runtime, groups)
+    return 0, 0
 
 
 def _cause(runtime: SparkRuntime, task: int) -> SqlError | None:

@@ -32,8 +32,8 @@ R = TypeVar("R")
 
 
 class SparkProduction(Generic[R]):
-    """See the module's docstring. `ended`: the job's result or its SqlError. act: runs the statement's frame, on the job's thread.
-    call: runs a short call to the JVM."""
+    """See the module's docstring. `ended`: the job's result or its SqlError. job: it. act: runs the statement's frame, on the
+    job's thread. call: runs a short call to the JVM."""
 
     def __init__(
         self,
@@ -54,22 +54,18 @@ class SparkProduction(Generic[R]):
         self.ended: asyncio.Future[R] = self._loop.create_future()
         # Whoever closes without asking for the result has no use for its error.
         self.ended.add_done_callback(lambda ended: ended.cancelled() or ended.exception())
-        self._job = SparkJob(runtime, str(context.query), context.time_zone, self._work, self._done)
-        self._job.start()
-
-    @property
-    def job(self) -> SparkJob:
-        return self._job
+        self.job = SparkJob(runtime, str(context.query), context.time_zone, self._work, self._done)
+        self.job.start()
 
     async def close(self) -> None:
         """Stop the job if it runs; returns when it is gone."""
-        if self._job.running:
+        if self.job.running:
             await self._call(self._stop)
 
     def _stop(self) -> None:
         with own_connection():
-            self._job.cancel()
-            self._job.wait_gone()
+            self.job.cancel()
+            self.job.wait_gone()
 
     def _work(self, session: SparkSession) -> R:
         self._views.require(session, self._tables)

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from engine.catalog.model.objects import Table
+from engine.catalog.model.objects import SystemTable, Table
 from engine.plan_ir.expr import Column, ColumnRef, Expr
 from engine.plan_ir.logical import (
     FILE,
@@ -129,7 +129,7 @@ _NAMES: dict[type[Node], str] = {
 def _properties(node: Node) -> Iterator[tuple[str, str | int]]:
     match node:
         case TableReader():
-            yield "Table", f"{node.table.schema}.{node.table.name}"
+            yield _relation(node.table)
             yield "Columns", ", ".join(map(_place, node.names))
             yield from _filter("Filter", node.filter)
             if node.of_files is not None and isinstance(node.table, Table):
@@ -179,6 +179,13 @@ def _properties(node: Node) -> Iterator[tuple[str, str | int]]:
             yield from _change(node.change.rules)
 
 
+def _relation(table: Table | SystemTable) -> tuple[str, str]:
+    """What is read or changed: a relation, or files that a path in FROM names."""
+    if isinstance(table, Table) and not table.schema:
+        return "File", table.path
+    return "Table", f"{table.schema}.{table.name}"
+
+
 def _place(name: str) -> str:
     """A column of a file as it is called; which file it is and which row in it, in parentheses."""
     return f"({name[1:]})" if name in (FILE, ROW) else name
@@ -186,7 +193,7 @@ def _place(name: str) -> str:
 
 def _change(node: Mutate) -> Iterator[tuple[str, str]]:
     yield "Kind", node.kind
-    yield "Table", f"{node.table.schema}.{node.table.name}"
+    yield _relation(node.table)
     if node.keys:
         yield (
             "Keys checked",

@@ -34,7 +34,7 @@ def require_permitted(statement: Statement, authority: Callable[[], Authority]) 
                 )
         case Checkpoint() if not _has(authority(), CHECKPOINT):
             raise InsufficientPrivilege("must be superuser or have privileges of pg_checkpoint to do CHECKPOINT")
-        case CreateForeignTable() | ImportForeignSchema() if not _has(authority(), READ_SERVER_FILES):
+        case CreateForeignTable() | ImportForeignSchema() if not authority().may_read_files:
             raise InsufficientPrivilege(
                 "permission denied to create foreign table",
                 hint="It has the server read files: a superuser may create it, or a member of pg_read_server_files.",

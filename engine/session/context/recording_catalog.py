@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import hashlib
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from engine.catalog.authority import Authority
@@ -17,8 +18,14 @@ from engine.pg_catalog.declared import INFORMATION_SCHEMA
 from engine.pg_catalog.namespaces import schema_oid
 from engine.pg_catalog.row_types import is_row_type, relation_of, row_type, row_type_oid
 from engine.sql.deparse.stored_text import quoted
+from engine.statements.ddl.foreign_table import table_of_path
 from engine.statements.shared.names import oid_named, pg_type_named
 from wire.types import pg_types as t
+
+
+def _oid_of_path(path: str) -> int:
+    """By which engines know what a path names. The catalog's own OIDs have 32 bits, so it is none of them."""
+    return 1 << 62 | int.from_bytes(hashlib.blake2b(path.encode(), digest_size=7).digest())
 
 
 @dataclass(slots=True)
@@ -89,6 +96,18 @@ class RecordingCatalog:
         if now.storage is None and not now.lake:
             self.roots.require(file for file in now.files if remote_file_ref(file) is None)
         return now
+
+    def file(self, path: str, notify: Callable[[str], None]) -> Table:
+        """What a path in FROM is: a foreign table that nobody has made, with the columns that its files have now. May block.
+
+        Raises InsufficientPrivilege, before anything is looked up, where the role may not read files.
+        """
+        self.authority.require_file(path)
+        oid = _oid_of_path(path)
+        known = self.reads.get(oid)
+        if not isinstance(known, Table):
+            known = self.reads[oid] = table_of_path(path, oid, self.roots, notify)
+        return known
 
     def oid_of(self, schema: str | None, name: str, search_path: Sequence[str]) -> int | None:
         system = self.system.oid_of(self._before_users(schema, name, search_path), name)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from engine.contracts.progress import Progress, RunningQuery
 from engine.session.context.advisory_locks import AdvisoryLocks
 from engine.session.context.statement_cache import StatementCache
 from engine.statements.shared.engine_services import EngineServices
@@ -14,3 +15,7 @@ class SessionServices(EngineServices, Protocol):
 
     statements: StatementCache
     advisory_locks: AdvisoryLocks
+
+    async def progress(self, underway: RunningQuery, pid: int) -> Progress:
+        """How far the query of a session has come. pid: of the session."""
+        ...

@@ -26,6 +26,7 @@ from engine.common.shielded import shielded
 from engine.contracts.executor import ExecutionContext
 from engine.contracts.memory_share import MemoryShare, page_bytes, share_of, writer_bytes
 from engine.contracts.mesh import MemberInfo
+from engine.contracts.progress import RunningQuery
 from engine.contracts.sessions import Client
 from engine.monitor.record import StatementRecord
 from engine.pg_catalog import PG_CATALOG, SystemCatalog, SystemContext
@@ -73,6 +74,7 @@ class SessionContext:
         self.notices = NoticeDeduplicator(client.notice)
         self.alone = False
         self.record: StatementRecord | None = None
+        self.underway = RunningQuery()
         self._engine = engine
         self._user = user
         self._judge = Judge(Rights(), Roles())
@@ -123,7 +125,7 @@ class SessionContext:
         context = BindContext(
             catalog, path, settings, parameters, self.database, self.notify, find_type=catalog.type_named,
             type_names=functools.partial(catalog.type_names, path), role_oid=self._role_oid,
-            accesses=accesses,
+            accesses=accesses, find_file=lambda path: catalog.file(path, self.notify),
         )  # fmt: skip
         return context, catalog
 
@@ -189,6 +191,7 @@ class SessionContext:
             notice=self.notify,
             settings={"spool_limit": self.settings.size_bytes("sluice.spool_limit")},
             memory=self.memory,
+            underway=self.underway,
         )
 
     def terms(self) -> Terms:

@@ -105,6 +105,8 @@ def bind_item(binder: QueryBinder, item: exp.Expression, scope: Scope) -> Item:
         case exp.Table() if item.args.get("rows_from"):
             with lateral(scope):
                 return table_functions.bind(binder, item, scope)
+        case exp.Table() if item.args.get("file") is not None:
+            return _file(binder, item, scope)
         case exp.Table():
             return _relation(binder, item, scope)
         case _:
@@ -225,6 +227,34 @@ def _relation(binder: QueryBinder, item: exp.Table, scope: Scope) -> Item:
     if isinstance(relation, Table) and not rows.kind:
         source.row_type = partial(row_type, relation)
         source.key = _primary_key(relation, node.columns[:own])
+    return node, [offered(scope, source)]
+
+
+def _file(binder: QueryBinder, item: exp.Table, scope: Scope) -> Item:
+    """A file, a folder or a table of another format that a path names, as `engine.statements.ddl.foreign_table` reads it.
+
+    Its columns are those that it has now, so that the statement is bound anew each time. Nobody else's statement may read it: a
+    view would read it in the name of its owner, so a view has none (`engine.statements.ddl.view`).
+    """
+    context = binder.context
+    path = item.args["file"].name
+    if context.find_file is None:
+        raise FeatureNotSupported("not supported: a file in FROM here", position=cursor(position(item)))
+    context.stable = False
+    try:
+        table = context.find_file(path)
+    except SqlError as error:
+        error.position = error.position or cursor(position(item))
+        raise
+    context.accesses.read_file(path)
+    read = versions.read(binder, item, table)
+    columns = tuple(context.new_column(column.name, column.type) for column in table.columns)
+    reader = TableReader(columns, read, tuple(column.file_column for column in table.columns))
+    node = sampling.sampled(binder, item, table, reader, scope)
+    alias = item.args.get("alias")
+    shown = alias.this.name if alias is not None else table.name
+    source = source_of(node, shown, aliased_names(alias, [column.name for column in table.columns], shown))
+    source.rows = Rows(kind="a file")
     return node, [offered(scope, source)]
 
 

@@ -45,7 +45,7 @@ from wire.errors import (
 from wire.types import pg_types as t
 
 if TYPE_CHECKING:
-    from engine.catalog.model.objects import Relation
+    from engine.catalog.model.objects import Relation, Table
     from engine.plan_ir.logical import Node
     from wire.types.input import InputSettings
 
@@ -209,6 +209,7 @@ class BindContext:
     role_oid: a role's OID by its name.
     find_type: a type that users have made, by its schema, if one was written, its name and the search path.
     type_names: what format_type says of those types, by their OIDs.
+    find_file: the table that a path in FROM is, where files may be named.
     column_names: of trees, by their roots' `id()`: the roots, and the names that columns have anywhere in them.
     """
 
@@ -227,6 +228,7 @@ class BindContext:
     primary_keys: set[int] = field(default_factory=set)
     find_type: Callable[[str | None, str, Sequence[str]], t.PgType | None] = lambda _schema, _name, _path: None
     type_names: Callable[[], Mapping[int, str]] = dict
+    find_file: Callable[[str], Table] | None = None
     column_names: dict[int, tuple[exp.Expr, frozenset[str]]] = field(default_factory=dict)
     _columns: Iterator[int] = field(default_factory=lambda: itertools.count(1))
     _ctes: Iterator[int] = field(default_factory=lambda: itertools.count(1))

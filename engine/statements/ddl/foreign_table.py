@@ -27,7 +27,7 @@ from engine.catalog.store.transaction import SessionCatalog
 from engine.lakes import iceberg
 from engine.lakes import tables as lakes
 from engine.lakes.folder_contents import contents, format_at
-from engine.lakes.foreign_files import DataRoots, list_files, listed_from
+from engine.lakes.foreign_files import DataRoots, list_files, listed_from, without_ending
 from engine.lakes.infer import infer_columns, read_schema
 from engine.sql.binder.type_names import resolve_type
 from engine.sql.parser.nodes.statements import CreateForeignTable
@@ -74,6 +74,15 @@ class _Shape:
     partition_by: tuple[str, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class _Declared:
+    """What a statement says of a table beside where its rows are. columns: none where those of the files are to be taken."""
+
+    schema: str
+    name: str
+    columns: tuple[TableColumn, ...]
+
+
 def create_foreign_table(
     statement: CreateForeignTable,
     catalog: SessionCatalog,
@@ -96,27 +105,44 @@ def create_foreign_table(
     def leave_out(column: str, typ: str) -> None:
         notify(f'column "{column}" of "{statement.name.name}" is left out: its type in the files is {typ}')
 
-    source = _source(statement)
+    source, declared = _source(statement), _Declared(schema, statement.name.name, _columns_of(statement))
+    catalog.put(_table(source, declared, catalog.new_oid(), roots, leave_out))
+
+
+def table_of_path(path: str, oid: int, roots: DataRoots, notify: Callable[[str], None]) -> Table:
+    """What CREATE FOREIGN TABLE would make of a path alone, in no schema: named as the file is, without its ending. May block.
+
+    Raises InvalidForeignTableOption, UndefinedFile, DataCorrupted, InsufficientPrivilege.
+    """
+    name = without_ending(os.path.basename(path.rstrip("/")))
+
+    def leave_out(column: str, typ: str) -> None:
+        notify(f'column "{column}" of "{name}" is left out: its type in the files is {typ}')
+
+    return _table(_Source(path, None, None, None, {}), _Declared("", name, ()), oid, roots, leave_out)
+
+
+def _table(
+    source: _Source, declared: _Declared, oid: int, roots: DataRoots, leave_out: Callable[[str, str], None]
+) -> Table:
     path = source.path if source.path.startswith(iceberg.SCHEME) else roots.absolute(source.path)
     lake = source.lake if source.lake is not None else lakes.kind_of(path)
     if lake:
         _require_known(source.options, lake)
-        catalog.put(_lake_table(statement, catalog.new_oid(), schema, lake, path, leave_out))
-        return
+        return _lake_table(declared, oid, lake, path, leave_out)
     file_format = source.format or format_at(path)
     _require_known(source.options, file_format)
     files, version = _listed(path, file_format)
     # Links below a folder or behind a wildcard may lead anywhere.
     roots.require(files)
     keys = _folder_keys(source, files, path)
-    declared = _declared(statement, files, file_format, keys)
-    shape = declared if declared.columns else _inferred(source, files, file_format, keys, leave_out)
-    partitions.require_readable(statement.name.name, shape.columns, shape.partition_by, files)
-    catalog.put(
-        Table(
-            catalog.new_oid(), schema, statement.name.name, shape.columns, file_format, path, files, version,
-            source.of_reading, partition_by=shape.partition_by,
-        )
+    shape = _declared(declared.columns, files, file_format, keys)
+    if not shape.columns:
+        shape = _inferred(source, files, file_format, keys, leave_out)
+    partitions.require_readable(declared.name, shape.columns, shape.partition_by, files)
+    return Table(
+        oid, declared.schema, declared.name, shape.columns, file_format, path, files, version,
+        source.of_reading, partition_by=shape.partition_by,
     )  # fmt: skip
 
 
@@ -189,15 +215,12 @@ def _invalid_option(name: str, known: Sequence[str], kind: str) -> InvalidForeig
     )
 
 
-def _lake_table(
-    statement: CreateForeignTable, oid: int, schema: str, lake: Lake, path: str, leave_out: Callable[[str, str], None]
-) -> Table:
+def _lake_table(declared: _Declared, oid: int, lake: Lake, path: str, leave_out: Callable[[str, str], None]) -> Table:
     """A table whose log says what it is; the columns that are declared must be as it says."""
     state = lakes.newest(lake, path)
-    wanted = _columns_of(statement)
-    columns = state.declared(wanted, path) if wanted else state.table_columns(path, leave_out)
+    columns = state.declared(declared.columns, path) if declared.columns else state.table_columns(path, leave_out)
     return Table(
-        oid, schema, statement.name.name, columns, "parquet", path, state.files, state.digest,
+        oid, declared.schema, declared.name, columns, "parquet", path, state.files, state.digest,
         partition_by=state.partition_by, lake=lake,
     )  # fmt: skip
 
@@ -246,9 +269,8 @@ def _not_in_header(source: _Source, columns: Mapping[str, TableColumn], keys: Se
 
 
 def _declared(
-    statement: CreateForeignTable, files: tuple[str, ...], file_format: FileFormat, keys: Sequence[str]
+    columns: tuple[TableColumn, ...], files: tuple[str, ...], file_format: FileFormat, keys: Sequence[str]
 ) -> _Shape:
-    columns = _columns_of(statement)
     names = [column.name for column in columns]
     if names and file_format == "parquet":
         found = _fields(files, [name for name in names if name not in keys], keys)

@@ -17,7 +17,7 @@ from engine.session.context.statement_cache import PlannedQuery
 from engine.sql.parser.nodes.statements import CreateView, Query
 from engine.statements.ddl.view_options import checked, require_updatable
 from engine.statements.shared.dependencies import kind_of
-from wire.errors import DuplicateColumn, InvalidTableDefinition, SqlSyntaxError, WrongObjectType
+from wire.errors import DuplicateColumn, FeatureNotSupported, InvalidTableDefinition, SqlSyntaxError, WrongObjectType
 
 
 def create_view(
@@ -67,7 +67,13 @@ def create_view(
 
 
 def seen(query: Query, planned: PlannedQuery, snapshot: Snapshot, search_path: Sequence[str]) -> Iterator[Seen]:
-    """What the names of relations in the view's text mean. One that is a WITH item's is looked up in vain, or never asked."""
+    """What the names of relations in the view's text mean. One that is a WITH item's is looked up in vain, or never asked.
+
+    Raises FeatureNotSupported for a path: whoever read the view would read the file in the name of the view's owner."""
+    if any(node.args.get("file") is not None for node in query.tree.find_all(exp.Table)):
+        raise FeatureNotSupported(
+            "not supported: a file in the definition of a view", hint="Create a foreign table over the file."
+        )
     reads = {relation.oid for relation in planned.reads}
     names = {(node.text("db") or None, node.name) for node in query.tree.find_all(exp.Table) if node.name}
     for schema, name in sorted(names, key=str):

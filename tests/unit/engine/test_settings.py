@@ -26,6 +26,7 @@ from wire.errors import CantChangeRuntimeParam, InvalidParameterValue, Undefined
         ("IntervalStyle", "ISO_8601", "iso_8601"),
         ("sluice.engine", "Spark", "spark"),
         ("sluice.local_limit", "10MB", "10MB"),
+        ("sluice.progress", "0.5", "0.5"),
         ("cursor_buffer_size", "65536", "64kB"),
         ("jit", "true", "on"),
         ("extra_float_digits", "3", "3"),

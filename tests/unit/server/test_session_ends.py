@@ -12,8 +12,10 @@ import pytest
 from support.session_server import RawClient, Server, connect, eventually, raw, serve, stream_of
 
 from server.pgwire import client_stream
+from wire.errors import Notice
 
 ENDLESS = "select count(*) from range(1000000000000) a where range % 7 = 8"
+LONG_ROWS = "select repeat('x', 10000000) from range(3)"
 MANY = "select range::int8, repeat('x', 100) from range(100000000)"
 
 
@@ -110,6 +112,20 @@ async def test_cancel_a_client_that_does_not_read(server: Server) -> None:
         kinds = await client.until("Z")
         assert kinds[-2:] == ["E", "Z"]
         assert client.error["C"] == "57014"
+
+
+async def test_a_notice_never_stands_within_a_row(server: Server) -> None:
+    async with raw(server) as client:
+        client.query(LONG_ROWS)
+        await running(server)
+        await eventually(lambda: stream_of(server, client).congested)
+        server.sessions[0].client.notice(Notice("said while a row is on its way"))
+        # Until the stream would have sent it, had there been no row.
+        await eventually(lambda: stream_of(server, client)._timer is None)
+        kinds = await client.until("Z")
+        assert (kinds[0], kinds[-2:], set(kinds[1:-2])) == ("T", ["C", "Z"], {"D", "N"})
+        assert [len(row[0] or b"") for row in client.rows] == [10_000_000] * 3
+        assert [notice["M"] for notice in client.notices] == ["said while a row is on its way"]
 
 
 async def test_cancel_in_a_pipeline_skips_to_sync(server: Server) -> None:

@@ -432,13 +432,18 @@ class QueryGrammar(RecursionGrammar):
             return self._aliased(self._relation())
         if self._call_at():
             return self._function_item(token)
-        relation = self._relation()
+        relation = self._file() if self.token.kind is Kind.STRING else self._relation()
         if self.word_at("for") and self.word_at("version", "timestamp", ahead=1):
             relation.set("version", self._version())
         item = self._aliased(relation)
         if self.word_at("tablesample"):
             item.set("sample", self._sample())
         return item
+
+    def _file(self) -> exp.Table:
+        """A path in quotes, as a Table without a name: not PostgreSQL's; as DuckDB and Spark write it."""
+        token = self.next()
+        return self.node(exp.Table, token, file=self.node(exp.Literal, token, this=token.text, is_string=True))
 
     def _sample(self) -> exp.TableSample:
         """tablesample_clause."""

@@ -1,0 +1,125 @@
+"""What Tab offers: keywords, relations after FROM and its kin, columns of the relations that the statement names, members after
+\\c.
+
+Names are those that the system catalog had when they were last asked for; the shell asks again after a statement that defines.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from prompt_toolkit.completion import CompleteEvent, Completer, Completion
+from prompt_toolkit.document import Document
+
+from engine.sql.parser.keywords import RESERVED, TYPE_FUNCTION_NAME
+from wire.dataclass import dataclass
+
+#: The name that is being typed, perhaps with those before its dots. Its last quote may still be open.
+_WORD: Final = re.compile(r'(?:(?:"[^"]*"|[\w$]+)\.)*(?:"[^"]*"|[\w$]+)?$')
+_OPEN: Final = re.compile(r'(?:(?:"[^"]*"|[\w$]+)\.)*"[^"]*$')
+_BEFORE: Final = re.compile(r"(\\?\w+)\s*$|(,)\s*$")
+_RELATIONS: Final = frozenset(
+    {"from", "join", "into", "update", "table", "using", "truncate", "analyze", "vacuum", "\\d", "on"}
+)
+#: A relation that a statement names, with its alias.
+_NAMED: Final = re.compile(
+    r'\b(?:from|join|into|update|using)\s+((?:"[^"]+"|\w+)(?:\.(?:"[^"]+"|\w+))?)(?:\s+(?:as\s+)?("[^"]+"|\w+))?'
+    r'|,\s*((?:"[^"]+"|\w+)(?:\.(?:"[^"]+"|\w+))?)(?:\s+(?:as\s+)?("[^"]+"|\w+))?',
+    re.IGNORECASE,
+)
+_PLAIN: Final = re.compile(r"[a-z_][a-z0-9_$]*")
+COMMANDS: Final = ("\\?", "\\c", "\\d", "\\i", "\\plan", "\\q", "\\timing", "\\x")
+#: What statements begin with.
+_STATEMENTS: Final = (
+    "alter", "begin", "call", "comment", "commit", "copy", "deallocate", "declare", "delete", "drop", "execute", "explain", "fetch",
+    "import", "insert", "listen", "lock", "merge", "notify", "prepare", "refresh", "reindex", "release", "reset", "revoke",
+    "rollback", "savepoint", "set", "show", "truncate", "update", "vacuum", "values",
+)  # fmt: skip
+#: What is no keyword to the server, but typed as often.
+_FUNCTIONS: Final = ("avg", "by", "coalesce", "count", "interval", "max", "min", "over", "sum")
+KEYWORDS: Final = (*sorted({*RESERVED, *TYPE_FUNCTION_NAME, *_STATEMENTS}), *_FUNCTIONS)
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """visible: found without its schema."""
+
+    schema: str
+    name: str
+    visible: bool
+    columns: tuple[str, ...]
+
+
+class Names(Completer):
+    """See the module's docstring. `relations` and `members` are set by the shell."""
+
+    def __init__(self) -> None:
+        self.relations: tuple[Relation, ...] = ()
+        self.members: tuple[str, ...] = ()
+
+    def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterator[Completion]:
+        del complete_event
+        begun, text = document.current_line_before_cursor, document.text_before_cursor
+        if begun.lstrip().startswith("\\") and " " not in begun.lstrip():
+            yield from _offered(COMMANDS, begun.lstrip(), len(begun.lstrip()))
+            return
+        found = (_OPEN if text.count('"') % 2 else _WORD).search(text)
+        word = found.group() if found is not None else ""
+        yield from _offered(self._candidates(text[: len(text) - len(word)], word, document.text), *_last(word))
+
+    def _candidates(self, before: str, word: str, whole: str) -> Iterable[str]:
+        found = _BEFORE.search(before)
+        keyword = (found[1] or found[2]).lower() if found is not None else ""
+        if keyword == "\\c":
+            return self.members
+        wants_relation = keyword in _RELATIONS
+        if "." in word:
+            qualifier = _unquoted(word.rpartition(".")[0])
+            if wants_relation:
+                return [_quoted(each.name) for each in self.relations if each.schema == qualifier]
+            return [_quoted(name) for name in self._columns_of(qualifier, whole)]
+        if wants_relation:
+            visible = [_quoted(each.name) for each in self.relations if each.visible]
+            return [*visible, *dict.fromkeys(_quoted(each.schema) + "." for each in self.relations)]
+        named = self._named(whole)
+        columns = [_quoted(name) for each in named.values() for name in each.columns]
+        return [*dict.fromkeys(columns), *map(_quoted, named), *KEYWORDS]
+
+    def _columns_of(self, qualifier: str, whole: str) -> tuple[str, ...]:
+        found = self._named(whole).get(qualifier)
+        return () if found is None else found.columns
+
+    def _named(self, text: str) -> dict[str, Relation]:
+        """The relations that a statement names, by what it calls them."""
+        known = {f"{each.schema}.{each.name}": each for each in self.relations}
+        known |= {each.name: each for each in self.relations if each.visible}
+        found: dict[str, Relation] = {}
+        for first, alias, other, other_alias in _NAMED.findall(text):
+            relation = known.get(_unquoted(first or other))
+            if relation is not None:
+                called = _unquoted(alias or other_alias)
+                found[called if called and called not in KEYWORDS else relation.name] = relation
+        return found
+
+
+def _last(word: str) -> tuple[str, int]:
+    """The part of a dotted word that is being typed, and its length."""
+    last = word.rpartition(".")[2]
+    return last, len(last)
+
+
+def _offered(candidates: Iterable[str], begun: str, length: int) -> Iterator[Completion]:
+    lowered = begun.lower().lstrip('"')
+    for candidate in candidates:
+        if candidate.lower().lstrip('"').startswith(lowered):
+            yield Completion(candidate, -length)
+
+
+def _unquoted(name: str) -> str:
+    return ".".join(part[1:-1] if part.startswith('"') else part.lower() for part in name.split("."))
+
+
+def _quoted(name: str) -> str:
+    return name if _PLAIN.fullmatch(name) else '"' + name.replace('"', '""') + '"'

@@ -1,0 +1,43 @@
+"""A plan as a picture in the terminal: `\\plan select ...` draws what EXPLAIN (FORMAT JSON) tells as a tree.
+
+It works for PostgreSQL's plans, too, which have the same shape.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from rich.markup import escape
+from rich.tree import Tree
+
+#: What a node's line says itself, and what its children are.
+_SHOWN: Final = ("Node Type", "Plan Rows", "Actual Rows", "Plans", "Subplan Name")
+#: PostgreSQL's, which would hide the rest.
+_COSTS: Final = ("Startup Cost", "Total Cost", "Plan Width", "Parallel Aware", "Async Capable", "Parent Relationship")
+
+
+def drawn(plan: Mapping[str, Any]) -> Tree:
+    """plan: the object in the list that EXPLAIN (FORMAT JSON) gives."""
+    tree = Tree(_line(plan["Plan"]), guide_style="dim")
+    _fill(tree, plan["Plan"])
+    for name in ("Engine", "Reason"):
+        if name in plan:
+            tree.add(f"[dim]{name}:[/dim] {escape(str(plan[name]))}")
+    return tree
+
+
+def _fill(tree: Tree, node: Mapping[str, Any]) -> None:
+    for name, value in node.items():
+        if name not in _SHOWN and name not in _COSTS:
+            said = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+            tree.add(f"[dim]{escape(name)}:[/dim] {escape(said)}")
+    for below in node.get("Plans", ()):
+        _fill(tree.add(_line(below)), below)
+
+
+def _line(node: Mapping[str, Any]) -> str:
+    label = f"{escape(node['Subplan Name'])}: " if "Subplan Name" in node else ""
+    counts = [f"{node['Plan Rows']:,} rows expected"] if "Plan Rows" in node else []
+    counts += [f"{node['Actual Rows']:,} were there"] if "Actual Rows" in node else []
+    return f"{label}[bold cyan]{escape(node['Node Type'])}[/bold cyan]" + (f"  {', '.join(counts)}" if counts else "")
