@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import gc
 import os
 import shlex
 import sys
@@ -53,14 +54,15 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with the tests that need Spark, so that no process is left alone with them at the end."""
+    """Begin with the tests that take long, so that no process is left alone with them at the end: those that need Spark, and those
+    that have a bound of their own."""
     items.sort(key=_urgency)
 
 
 def _urgency(item: pytest.Item) -> int:
-    if item.get_closest_marker("xdist_group") is None:
-        return 2
-    return 0 if item.get_closest_marker("spark") is not None else 1
+    if item.get_closest_marker("spark") is not None or item.get_closest_marker("timeout") is not None:
+        return 0
+    return 2 if item.get_closest_marker("xdist_group") is None else 1
 
 
 def _shared_fixture(item: pytest.Item) -> str | None:
@@ -80,7 +82,15 @@ def _shared_fixture(item: pytest.Item) -> str | None:
     return item.nodeid.split("::")[0] if widest.scope == "module" else f"{widest.baseid}::{widest.argname}"
 
 
+def pytest_collection_finish() -> None:
+    """What was imported and collected stays, half a million objects: no collection of garbage has to look through it."""
+    gc.collect()
+    gc.freeze()
+
+
 def pytest_sessionfinish(session: pytest.Session) -> None:
+    # What DuckDB's binding finds frozen when the interpreter ends, it takes for leaked.
+    gc.unfreeze()
     if hasattr(session.config, "workeroutput"):
         session.config.workeroutput["recoveries"] = MEASURED
 

@@ -11,9 +11,12 @@ import pytest
 from support.local_member import LocalMember, local_member
 from support.member_process import wait_until
 
+from engine.session.context import statement_cache
 from engine.sql.binder import bind_query
 
 Connection = psycopg.Connection[tuple[Any, ...]]
+#: Of plans that are kept, here: what 1,200 comparisons take is more, and as one plan of a long statement (`PlanningPool`).
+_ENTRY_BYTES = 1 << 19
 
 
 @pytest.fixture(scope="module")
@@ -110,15 +113,17 @@ def test_a_plan_too_large_to_be_kept_is_made_once_a_run(
     connection: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The plan that was made to prepare the statement runs."""
+    monkeypatch.setattr(statement_cache, "_ENTRY_BYTES", _ENTRY_BYTES)
     texts = bound(monkeypatch)
-    query = f"select count(*) from t where {' or '.join(f'a = {number}' for number in range(12_000))}"
+    query = f"select count(*) from t where {' or '.join(f'a = {number}' for number in range(1_200))}"
     for _ in range(2):
         assert connection.execute(query.encode()).fetchone() == (0,)
     assert texts == [query, query]
 
 
 def test_a_large_plan_is_made_anew_after_a_change(connection: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
-    query = f"select n from w where n not in (-1) or {' or '.join(f'n = {number}' for number in range(10_000, 22_000))}"
+    monkeypatch.setattr(statement_cache, "_ENTRY_BYTES", _ENTRY_BYTES)
+    query = f"select n from w where n not in (-1) or {' or '.join(f'n = {number}' for number in range(10_000, 11_200))}"
     connection.execute("create view w as select 1 as n")
     connection.pgconn.prepare(b"large", query.encode())
     texts = bound(monkeypatch)

@@ -6,6 +6,7 @@ who may read all of it, and the log that the statements have left, debugging inc
 
 from __future__ import annotations
 
+import itertools
 import logging
 from collections.abc import Iterator
 from typing import Any
@@ -67,11 +68,10 @@ def _shown(watcher: Connection) -> str:
     return f"{rows} {watcher.execute('show all').fetchall()}"
 
 
-@pytest.mark.parametrize("extended", [False, True])
-def test_passwords_of_roles(local: LocalMember, caplog: pytest.LogCaptureFixture, extended: bool) -> None:
+def test_passwords_of_roles(local: LocalMember, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
     with local.connect() as watcher, local.connect() as admin:
-        for statement in _STATEMENTS:
+        for extended, statement in itertools.product((False, True), _STATEMENTS):
             text = statement.replace("{n}", str(int(extended)))
             error = _error(admin, text, extended=extended)
             # Who made a mistake in its syntax is told where, of what was said: as by PostgreSQL. Nothing else is.

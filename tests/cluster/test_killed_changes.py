@@ -19,6 +19,7 @@ from typing import Any, Final
 
 import psycopg
 import pytest
+from support.campaigns import PARTS
 from support.fault_ground import Ground, connect, mesh_address, wait_clean, wait_up
 from support.member_process import MemberProcess
 from support.recoveries import Recovery
@@ -158,7 +159,7 @@ def stack() -> Iterator[ExitStack]:
         yield stack
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(3)[::PARTS])
 def test_killed_while_members_write(seed: int, tmp_path: Path, stack: ExitStack) -> None:
     walk = Walk(tmp_path, stack)
     chance = random.Random(seed)

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 import psycopg
 import pytest
 from function_rows import ZONE, Answer, Engine, Oracle, Question, ask_postgres, questions
+from support.campaigns import PARTS
 from support.postgres_server import PostgresServer
 
 pytestmark = [
@@ -264,9 +265,9 @@ async def test_local_floats(oracle: Oracle, local: Engine) -> None:
 
 @pytest.mark.spark
 async def test_spark(oracle: Oracle, spark: Engine) -> None:
-    await check(spark, oracle, fewer_errors(oracle, list(questions(EXACT))))
+    await check(spark, oracle, fewer_errors(oracle, list(questions(EXACT))[::PARTS]))
 
 
 @pytest.mark.spark
 async def test_spark_floats(oracle: Oracle, spark: Engine) -> None:
-    await check(spark, oracle, fewer_errors(oracle, list(questions(FLOATS))), close=True)
+    await check(spark, oracle, fewer_errors(oracle, list(questions(FLOATS))[::PARTS]), close=True)

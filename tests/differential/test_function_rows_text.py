@@ -11,6 +11,7 @@ import pytest
 import rows_text
 import rows_time
 from function_rows import ZONE, Engine, Oracle, Question, ask_postgres, is_error, questions
+from support.campaigns import PARTS
 from support.postgres_server import PostgresServer
 
 pytestmark = [
@@ -56,9 +57,9 @@ async def test_time_local(oracle: Oracle, local: Engine) -> None:
 
 @pytest.mark.spark
 async def test_text_spark(oracle: Oracle, spark: Engine) -> None:
-    await check(spark, oracle, [rows_text.BOTH, rows_text.SPARK], every=4, errors=12)
+    await check(spark, oracle, [rows_text.BOTH, rows_text.SPARK], every=4 * PARTS, errors=12)
 
 
 @pytest.mark.spark
 async def test_time_spark(oracle: Oracle, spark: Engine) -> None:
-    await check(spark, oracle, [rows_time.BOTH], every=4, errors=12)
+    await check(spark, oracle, [rows_time.BOTH], every=4 * PARTS, errors=12)

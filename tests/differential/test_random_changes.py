@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, closing
 
 import pytest
+from support.campaigns import long_seeds
 from support.change_scripts import Script, compare
 from support.fault_ground import Ground
 from support.local_member import LocalMember, local_member
@@ -31,13 +32,13 @@ def members(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[MemberPro
         yield list(Ground(tmp_path_factory.mktemp("members"), stack, _SPARK).three())
 
 
-@pytest.mark.parametrize("seed", [*range(3), *(pytest.param(n, marks=pytest.mark.long) for n in range(3, 30))])
+@pytest.mark.parametrize("seed", [*range(3), *long_seeds(range(3, 30))])
 def test_same(seed: int, member: LocalMember, postgres_database: Database) -> None:
     with member.connect() as ours, postgres_database.connect() as theirs:
         compare(Script(seed), _STATEMENTS, ours, theirs)
 
 
-@pytest.mark.parametrize("seed", [pytest.param(n, marks=pytest.mark.long) for n in range(100, 115)])
+@pytest.mark.parametrize("seed", long_seeds(range(100, 115)))
 def test_several_members(seed: int, members: list[MemberProcess], postgres_database: Database) -> None:
     settings = "-c sluice.engine=local -c sluice.distribution=always"
     ours = members[seed % 3].connect(options=settings)

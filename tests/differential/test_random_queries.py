@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from support.answers import Connection, ask, differences
+from support.campaigns import long_seeds
 from support.fault_ground import Ground
 from support.local_member import local_member
 from support.member_process import MemberProcess
@@ -71,12 +72,12 @@ def test_found(statement: str, ours: Connection, theirs: Connection) -> None:
     assert different is None, f"{statement}\n{different}"
 
 
-@pytest.mark.parametrize("seed", [1, 2, *(pytest.param(n, marks=pytest.mark.long) for n in _SEEDS)])
+@pytest.mark.parametrize("seed", [1, 2, *long_seeds(_SEEDS)])
 def test_like_postgres(seed: int, ours: Connection, theirs: Connection) -> None:
     compare(seed, _QUERIES, ours, theirs)
 
 
-@pytest.mark.parametrize("seed", [1, *(pytest.param(n, marks=pytest.mark.long) for n in range(2, 20))])
+@pytest.mark.parametrize("seed", [1, *long_seeds(range(2, 20))])
 def test_a_predicate_parts_rows_without_a_rest(seed: int, ours: Connection) -> None:
     queries = Queries(seed, depth=2)
     for _ in range(_QUERIES // 2):
@@ -86,8 +87,7 @@ def test_a_predicate_parts_rows_without_a_rest(seed: int, ours: Connection) -> N
             assert different is None, different
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("seed", range(100, 110))
+@pytest.mark.parametrize("seed", long_seeds(range(100, 110)))
 def test_several_members(seed: int, members: list[MemberProcess], theirs: Connection) -> None:
     buffer = (1 << 10, 1 << 14, 1 << 20)[seed % 3]
     settings = f"-c sluice.engine=local -c sluice.distribution=always -c cursor_buffer_size={buffer}"

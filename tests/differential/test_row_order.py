@@ -17,6 +17,7 @@ from decimal import Decimal
 import psycopg
 import pytest
 from support.answers import Answer, Connection, answered, ask, differences
+from support.campaigns import long_seeds
 from support.query_oracles import BROKEN, HONEST
 from support.random_queries import TABLES, Queries
 from support.shaped_members import Shaped, shaped_batches, shaped_members
@@ -78,7 +79,7 @@ def _columns(connection: Connection, name: str) -> list[str]:
     return [column.name for column in found]
 
 
-@pytest.mark.parametrize("seed", [1, 2, *(pytest.param(n, marks=pytest.mark.long) for n in range(3, 20))])
+@pytest.mark.parametrize("seed", [1, 2, *long_seeds(range(3, 20))])
 def test_same_rows(seed: int, members: Shaped) -> None:
     """Also exactly, where all columns are sorted by, and whether they come at once or by pages."""
     chance = random.Random(seed)

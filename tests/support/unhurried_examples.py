@@ -1,13 +1,22 @@
 """Hypothesis without its clock: that an example takes longer than 200 ms, or the making of some longer than a second, says how
-busy the machine is. The tests' conftest imports it, before the properties are decorated."""
+busy the machine is. The tests' conftest imports it, before the properties are decorated.
+
+A property that does not say how many examples it takes has fifty, other ones in each run; `EXAMPLES=1000` is a search by hand."""
 
 from __future__ import annotations
+
+import os
 
 from hypothesis import HealthCheck, settings
 
 from engine.common.depth import bounded
 
-settings.register_profile("unhurried", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile(
+    "unhurried",
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+    max_examples=int(os.environ.get("EXAMPLES", "50")),
+)
 settings.load_profile("unhurried")
 
 # The first statement that a process reads raises Python's recursion limit for good; hypothesis warns where that is in an example.

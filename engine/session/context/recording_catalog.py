@@ -18,7 +18,7 @@ from engine.pg_catalog.declared import INFORMATION_SCHEMA
 from engine.pg_catalog.namespaces import schema_oid
 from engine.pg_catalog.row_types import is_row_type, relation_of, row_type, row_type_oid
 from engine.sql.deparse.stored_text import quoted
-from engine.statements.ddl.foreign_table import table_of_path
+from engine.statements.shared.foreign_table import table_of_path
 from engine.statements.shared.names import oid_named, pg_type_named
 from wire.types import pg_types as t
 

@@ -231,7 +231,7 @@ def _relation(binder: QueryBinder, item: exp.Table, scope: Scope) -> Item:
 
 
 def _file(binder: QueryBinder, item: exp.Table, scope: Scope) -> Item:
-    """A file, a folder or a table of another format that a path names, as `engine.statements.ddl.foreign_table` reads it.
+    """A file, a folder or a table of another format that a path names, as `engine.statements.shared.foreign_table` reads it.
 
     Its columns are those that it has now, so that the statement is bound anew each time. Nobody else's statement may read it: a
     view would read it in the name of its owner, so a view has none (`engine.statements.ddl.view`).

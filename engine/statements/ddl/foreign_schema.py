@@ -14,8 +14,8 @@ from engine.lakes import tables as lakes
 from engine.lakes.folder_contents import children
 from engine.lakes.foreign_files import DataRoots, without_ending
 from engine.sql.parser.nodes.statements import CreateForeignTable, ImportForeignSchema, QualifiedName
-from engine.statements.ddl.foreign_table import create_foreign_table
 from engine.statements.shared.definer import Definer
+from engine.statements.shared.foreign_table import create_foreign_table
 from wire.errors import (
     DataCorrupted,
     FeatureNotSupported,

@@ -351,14 +351,14 @@ async def test_two_hundred_connections(server: Server) -> None:
         await asyncio.gather(*(c.close() for c in connections))
 
 
-async def test_ten_thousand_statements_on_one_connection(server: Server) -> None:
+async def test_thousands_of_statements_on_one_connection(server: Server) -> None:
     async with raw(server) as client:
-        for i in range(5_000):
+        for i in range(1_000):
             client.query("show jit").parse(f"s{i % 7}", "show jit").bind("", f"s{i % 7}").execute("", 0)
             client.close("S", f"s{i % 7}").sync()
             await client.until("Z")
             await client.until("Z")
-        assert len(client.tags) == 10_000
+        assert len(client.tags) == 2_000
         assert server.sessions[0].client.prepared_statements() == []
 
 

@@ -129,10 +129,10 @@ def _nodes() -> int:
 @pytest.mark.parametrize(
     "sql",
     [
-        "select count(*) from few where a in (" + ", ".join(map(str, range(10_000))) + ")",
-        "select " + ", ".join(f"a as c{i}" for i in range(8_000)) + " from few limit 1",
-        "insert into few values " + ", ".join(f"({i})" for i in range(2_000)),
-        ";".join(["select 1"] * 1_000),
+        "select count(*) from few where a in (" + ", ".join(map(str, range(2_500))) + ")",
+        "select " + ", ".join(f"a as c{i}" for i in range(1_500)) + " from few limit 1",
+        "insert into few values " + ", ".join(f"({i})" for i in range(1_200)),
+        ";".join(["select 1"] * 500),
     ],
     ids=["list", "columns", "rows", "statements"],
 )

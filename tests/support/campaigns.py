@@ -1,0 +1,20 @@
+"""How large campaigns are: tests whose work is as many seeds, rounds or questions as there is time for.
+
+By hand they are whole. `CAMPAIGNS=4`, as `.ci/run` has it, runs a quarter of each: the same quarter in every run.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any, Final
+
+import pytest
+
+#: The part of a campaign that runs is one of so many.
+PARTS: Final = int(os.environ.get("CAMPAIGNS", "1"))
+
+
+def long_seeds(seeds: Sequence[int]) -> list[Any]:
+    """The seeds of a campaign that run, as parameters of long tests. At least one."""
+    return [pytest.param(seed, marks=pytest.mark.long) for seed in seeds[::PARTS]]
