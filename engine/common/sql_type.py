@@ -9,6 +9,7 @@ assumed; a value that does not fit raises 22003, never a rounded answer in silen
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from typing import Final
 
@@ -17,6 +18,8 @@ from wire.types import pg_types as t
 from wire.types.carriers import UNKNOWN_SCALE, NumericScale
 
 MAX_PRECISION: Final = 38
+#: MAXDIM
+MAX_DIMENSIONS: Final = 6
 #: (precision, scale) of a numeric of which nothing is known.
 UNKNOWN_DIGITS: Final = (38, UNKNOWN_SCALE)
 
@@ -30,6 +33,8 @@ class SqlType:
     minimum: where values decide on the fractional digits printed (`NumericScale`), the least number of them.
     fields: names and types of a record's or composite type's fields, or of those that an array holds, else empty. A composite
         type's are what it says itself.
+    dimensions: of an array, how many its values have, but for null and the empty array. PostgreSQL's types do not tell; engines'
+        lists are nested as deeply.
     """
 
     pg: t.PgType
@@ -39,10 +44,16 @@ class SqlType:
     display: NumericScale = NumericScale.FIXED
     minimum: int = 0
     fields: tuple[tuple[str, SqlType], ...] = ()
+    dimensions: int = 1
 
     def __post_init__(self) -> None:
         if self.pg.category == "C" or (self.fields and self.pg not in (t.RECORD, t.RECORDS)):
             object.__setattr__(self, "fields", _fields(self.pg))
+
+    @property
+    def modifier(self) -> int:
+        """The modifier under which the catalog keeps a column of this type."""
+        return t.array_modifier(self.typmod, self.dimensions)
 
     def __str__(self) -> str:
         return t.format_type(self.pg, self.typmod)
@@ -62,16 +73,33 @@ def numeric(
 
 
 def of(pg: t.PgType, typmod: int = -1) -> SqlType:
-    """The SqlType of a declared type: a numeric's digits from its modifier, else `UNKNOWN_DIGITS`."""
-    base = t.element_of(pg) if pg.is_array else pg
+    """The SqlType of a declared type: a numeric's digits from its modifier, else `UNKNOWN_DIGITS`. typmod: an array's may be a
+    `SqlType.modifier`."""
+    base, dimensions = pg, 1
+    if pg.is_array:
+        base = t.element_of(pg)
+        if base is not t.INTERVAL:
+            typmod, dimensions = t.split_array_modifier(typmod)
     if base is not t.NUMERIC:
-        return SqlType(pg, typmod)
+        return SqlType(pg, typmod, dimensions=dimensions)
     if typmod == -1:
         precision, scale = UNKNOWN_DIGITS
-        return SqlType(pg, -1, precision, scale, NumericScale.TRIMMED)
+        return SqlType(pg, -1, precision, scale, NumericScale.TRIMMED, dimensions=dimensions)
     precision, scale = t.numeric_precision_scale(typmod)
     kept = max(scale, 0)
-    return SqlType(pg, typmod, min(max(precision + kept - scale, kept, 1), MAX_PRECISION), kept)
+    digits = min(max(precision + kept - scale, kept, 1), MAX_PRECISION)
+    return SqlType(pg, typmod, digits, kept, dimensions=dimensions)
+
+
+def element_type(array: SqlType) -> SqlType:
+    """The SqlType of an array's elements: its modifier and digits are the array's."""
+    return replace(array, pg=t.element_of(array.pg), dimensions=1)
+
+
+def array_type(element: SqlType) -> SqlType:
+    """The SqlType of an array of `element`; of arrays, one of one dimension more."""
+    dimensions = element.dimensions + 1 if element.pg.is_array else 1
+    return replace(element, pg=t.array_of(element.pg), dimensions=dimensions)
 
 
 @cache

@@ -27,7 +27,7 @@ import pyarrow.compute as pc
 
 from wire.errors import NumericValueOutOfRange
 from wire.types import pg_types as t
-from wire.types.carriers import carrier
+from wire.types.carriers import carrier, nested_lists
 
 if TYPE_CHECKING:
     from engine.common.sql_type import SqlType
@@ -43,6 +43,8 @@ def carrier_of(typ: SqlType) -> pa.DataType:
         return pa.struct([pa.field(typ.pg.field(i), carrier_of(field)) for i, (_, field) in enumerate(typ.fields)])
     if typ.pg is t.RECORDS:
         return pa.list_(carrier_of(replace(typ, pg=t.RECORD)))
+    if typ.pg.is_array:
+        return nested_lists(carrier(t.element_of(typ.pg), typ.scale), typ.dimensions)
     return carrier(typ.pg, typ.scale)
 
 
@@ -60,9 +62,8 @@ def carry(batch: pa.RecordBatch, columns: Sequence[OutputColumn]) -> pa.RecordBa
 
 
 def fitted(schema: pa.Schema, source: pa.Schema) -> pa.Schema:
-    """A schema of carriers with as many dimensions for its arrays as the engine's arrays have.
-
-    PostgreSQL's array types do not tell their dimensions, those of both engines do.
+    """A schema of carriers with as many dimensions for its arrays as the engine's arrays have, where these have more than is
+    known: a parameter's.
     """
     if not any(pa.types.is_list(typ) for typ in schema.types):
         return schema
@@ -71,11 +72,13 @@ def fitted(schema: pa.Schema, source: pa.Schema) -> pa.Schema:
 
 
 def _nested(target: pa.DataType, source: pa.DataType) -> pa.DataType:
-    if not pa.types.is_list(target) or not _is_any_list(source):
+    if not pa.types.is_list(target):
         return target
-    if not _is_any_list(source.value_type):
-        return target
-    return pa.list_(_nested(target, source.value_type))
+    return nested_lists(target, max(_depth(source) - _depth(target), 0))
+
+
+def _depth(typ: pa.DataType) -> int:
+    return 1 + _depth(typ.value_type) if _is_any_list(typ) else 0
 
 
 def _is_any_list(typ: pa.DataType) -> bool:

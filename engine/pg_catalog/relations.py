@@ -186,7 +186,7 @@ def _pg_attribute(context: SystemContext) -> Iterator[Row]:
 
 def _typmod(column: TableColumn) -> int:
     """A domain has its modifier itself."""
-    return -1 if column.domain is not None else column.type.typmod
+    return -1 if column.domain is not None else column.type.modifier
 
 
 def _attribute_row(
@@ -203,9 +203,15 @@ def _attribute_row(
     generated: bool = False,
 ) -> Row:
     return (
-        relation, name, pg.oid, -1, pg.length, number, int(pg.is_array), -1, typmod, *layout(pg), "", not_null, default,
+        relation, name, pg.oid, -1, pg.length, number, _dimensions(pg, typmod), -1, typmod, *layout(pg), "", not_null, default,
         False, identity, "s" if generated else "", False, True, 0, collation(pg), acl, None, None, None,
     )  # fmt: skip
+
+
+def _dimensions(pg: t.PgType, typmod: int) -> int:
+    if not pg.is_array:
+        return 0
+    return 1 if t.element_of(pg) is t.INTERVAL else t.split_array_modifier(typmod)[1]
 
 
 def _pg_database(context: SystemContext) -> Iterator[Row]:

@@ -36,7 +36,9 @@ def mutation_spec(change: StagedChange) -> MutationSpec:
         plan.kind,
         table.schema,
         table.name,
-        tuple(WrittenColumn(c.name, type_told(c.type.pg), c.type.typmod, c.nullable, c.stored) for c in table.columns),
+        tuple(
+            WrittenColumn(c.name, type_told(c.type.pg), c.type.modifier, c.nullable, c.stored) for c in table.columns
+        ),
         storage.location,
         change.area,
         storage.partition_by,

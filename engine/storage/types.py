@@ -17,7 +17,7 @@ files have statistics.
 | timestamp / timestamptz | timestamp without / with UTC, microseconds | |
 | interval | struct<months, days, micros> | |
 | composite types | struct of what the attributes are, `PgType.field` | files from before an attribute came lack it |
-| T[] | list of what T is | |
+| T[] | list of what T is | of several dimensions: lists of lists |
 
 No attribute of a composite type may be a time, timetz or interval.
 
@@ -36,12 +36,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from engine.catalog.model.objects import TableColumn
-from engine.common.sql_type import SqlType
+from engine.common.sql_type import SqlType, element_type
 from engine.contracts.output_cast import with_elements
 from engine.storage.infinities import without_infinities
 from wire.errors import FeatureNotSupported, NumericValueOutOfRange
 from wire.types import pg_types as t
-from wire.types.carriers import carrier
+from wire.types.carriers import carrier, nested_lists
 
 _INTERVAL: Final = pa.struct([("months", pa.int32()), ("days", pa.int32()), ("micros", pa.int64())])
 _INTERVAL_VALUES: Final = np.dtype([("months", "<i4"), ("days", "<i4"), ("nanos", "<i8")])
@@ -74,18 +74,20 @@ def file_type(typ: SqlType) -> pa.DataType:
         return pa.decimal128(typ.precision, typ.scale)
     if pg in _PLAIN:
         return _PLAIN[pg]
-    element = t.element_of(pg) if pg.is_array else None
-    if element is not None and element.carried is not None:
-        element = element.carried
-    if element is t.NUMERIC:
-        return pa.list_(pa.decimal128(typ.precision, typ.scale))
-    if element in _PLAIN:
-        return pa.list_(_PLAIN[element])
-    if element is not None and element.category == "C":
-        return pa.list_(_struct_type(SqlType(element)))
+    if pg.is_array:
+        return nested_lists(_element_type(typ), typ.dimensions)
     if pg.category == "C" and pg.attributes:
         return _struct_type(typ)
     raise FeatureNotSupported(f"not supported: a table's column of type {typ}")
+
+
+def _element_type(typ: SqlType) -> pa.DataType:
+    element = t.element_of(typ.pg)
+    if element.category == "C":
+        return _struct_type(SqlType(element))
+    if (element.carried or element) not in (t.NUMERIC, *_PLAIN):
+        raise FeatureNotSupported(f"not supported: a table's column of type {typ}")
+    return file_type(element_type(typ))
 
 
 def _struct_type(typ: SqlType) -> pa.DataType:
@@ -131,8 +133,10 @@ def _to_file(array: pa.Array, target: pa.DataType) -> pa.Array:
     if pa.types.is_null(source):
         return pa.nulls(len(array), target)
     if pa.types.is_list(target) and pa.types.is_list(source):
+        if pa.types.is_list(source.value_type) != pa.types.is_list(target.value_type) and len(array.values):
+            raise FeatureNotSupported("not supported: arrays of several numbers of dimensions in one column")
         if pa.types.is_list(source.value_type):
-            raise FeatureNotSupported("not supported: an array of several dimensions in a table")
+            return with_elements(array, _to_file(array.values, target.value_type), target)
         if pa.types.is_time(source.value_type) or pa.types.is_interval(source.value_type):
             return with_elements(array, _to_file(array.values, target.value_type), target)
     try:
@@ -144,7 +148,9 @@ def _to_file(array: pa.Array, target: pa.DataType) -> pa.Array:
 
 
 def _has_decimals(typ: pa.DataType) -> bool:
-    return bool(pa.types.is_decimal(typ.value_type if pa.types.is_list(typ) else typ))
+    while pa.types.is_list(typ):
+        typ = typ.value_type
+    return bool(pa.types.is_decimal(typ))
 
 
 def _time_text(array: pa.Array) -> pa.Array:

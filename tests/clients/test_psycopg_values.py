@@ -74,10 +74,59 @@ def test_arrays_of_two_dimensions_as_parameters(both: tuple[Connection, Connecti
         assert read(both[0], query, (values, values)) == read(both[1], query, (values, values))
 
 
-def test_arrays_of_two_dimensions_are_not_fitted_into_a_length(both: tuple[Connection, Connection]) -> None:
+def test_arrays_of_two_dimensions_are_fitted_into_a_length(both: tuple[Connection, Connection]) -> None:
     for name in ("char(3)[]", "varchar(3)[]"):
-        with pytest.raises(psycopg.errors.FeatureNotSupported, match="casts of arrays of several dimensions"):
-            both[0].execute(f"select %s::{name}", ([["a", "b"], ["c", "d"]],))
+        query, values = f"select %s::{name}", ([["a", "bcde"], ["c", "d"]],)
+        assert read(both[0], query, values) == read(both[1], query, values)
+
+
+def test_arrays_of_two_dimensions_in_a_table(both: tuple[Connection, Connection]) -> None:
+    """As parameters of INSERT, one at a time and many, and by COPY in both formats. Copied out and in they are the same."""
+    rows = [(1, [[1, 2], [3, 4]], [["a", "b"]]), (2, [], None), (3, None, [["x"], ["y,"]])]
+    for connection in both:
+        connection.execute("create temp table t (id int, x int[][], s text[][])")
+        connection.execute("insert into t values (%s, %s, %s)", rows[0])
+        connection.cursor().executemany("insert into t values (%s, %s, %s)", rows[1:])
+        for form in ("text", "binary"):
+            with connection.cursor().copy(f"copy t to stdout (format {form})") as out:
+                data = b"".join(map(bytes, out))
+            connection.execute("truncate t")
+            with connection.cursor().copy(f"copy t from stdin (format {form})") as into:
+                into.write(data)
+        for binary in (False, True):
+            assert connection.execute("select * from t order by id", binary=binary).fetchall() == rows
+        connection.execute("drop table t")
+
+
+def test_an_array_of_other_dimensions_than_its_column(both: tuple[Connection, Connection]) -> None:
+    sluice = both[0]
+    sluice.execute("create temp table t (id int, x int[][])")
+    for value in ([1, 2], [[[1]]]):
+        with pytest.raises(psycopg.errors.FeatureNotSupported, match="dimensions in one column"):
+            sluice.execute("insert into t values (1, %s)", (value,))
+    with pytest.raises(psycopg.errors.FeatureNotSupported), sluice.cursor().copy("copy t from stdin") as into:
+        into.write("1\t{1,2}\n")
+    assert sluice.execute("select * from t").fetchall() == []
+    sluice.execute("drop table t")
+
+
+def test_columns_are_shown_with_their_dimensions(both: tuple[Connection, Connection]) -> None:
+    """pg_dump writes what format_type shows, and what it writes must make the same columns."""
+    sluice = both[0]
+    declared = [
+        "integer[][]",
+        "character varying(3)[][][]",
+        "numeric(5,2)[][]",
+        "text[]",
+        "timestamp(3) without time zone[][]",
+    ]
+    listed = ", ".join(f"c{number} {name}" for number, name in enumerate(declared))
+    sluice.execute(f"create temp table t ({listed})")
+    shown = sluice.execute(
+        "select format_type(atttypid, atttypmod) from pg_attribute where attrelid = 't'::regclass and attnum > 0 order by attnum"
+    )
+    assert [name for (name,) in shown] == declared
+    sluice.execute("drop table t")
 
 
 @pytest.mark.parametrize(

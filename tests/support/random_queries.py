@@ -133,7 +133,7 @@ _LEFT_OUT: Final = frozenset({
     "lastval", "setval", "currval", "set_config", "current_setting", "subscript", "slice", "greatest", "least", "overlaps",
     "json_each", "jsonb_each", "json_each_text", "jsonb_each_text", "repeat", "lpad", "rpad", "mode", "percentile_cont",
     "percentile_disc", "array_fill", "generate_series", "power", "pow", "^", "exp", "factorial", "to_char", "to_json", "to_jsonb",
-    "=set_element", "=set_slice",
+    "=set_element", "=set_slice", "subscripts", "slices",
     "=set_member", "row_to_json", "array_to_json", "like",
     "notlike", "json_build_array", "json_build_object", "jsonb_build_array", "jsonb_build_object", "format", "concat", "concat_ws",
     "stddev", "stddev_pop", "stddev_samp", "variance", "var_pop", "var_samp", "format_type", "lcm", "gcd", "scale", "min_scale",

@@ -7,7 +7,9 @@ from typing import Final
 SYNTAX: Final = frozenset(
     (
         "subscript",
+        "subscripts",
         "slice",
+        "slices",
         "=set_element",
         "=set_slice",
         "=set_member",

@@ -29,8 +29,11 @@ def _carried(value: Any, carrier: pa.DataType) -> Any:
     try:
         pa.scalar(value, carrier)
     except pa.ArrowException:
-        if pa.types.is_list(carrier) and any(isinstance(item, list) for item in value):
-            raise FeatureNotSupported("not supported: an array of several dimensions in a table") from None
+        if pa.types.is_list(carrier) and any(isinstance(item, list) for item in value) != pa.types.is_list(
+            carrier.value_type
+        ):
+            message = "not supported: arrays of several numbers of dimensions in one column"
+            raise FeatureNotSupported(message) from None
         if pa.types.is_decimal(carrier):
             message = f"numeric value {value} does not fit numeric({carrier.precision},{carrier.scale})"
             raise NumericValueOutOfRange(message) from None

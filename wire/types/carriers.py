@@ -100,6 +100,13 @@ def carrier(typ: t.PgType, scale: int = 0) -> pa.DataType:
     return _CARRIERS[typ.carried or typ]
 
 
+def nested_lists(element: pa.DataType, dimensions: int) -> pa.DataType:
+    """What carries arrays of that many dimensions over what `element` carries."""
+    for _ in range(dimensions):
+        element = pa.list_(element)
+    return element
+
+
 def _attribute(item: t.Attribute) -> pa.DataType:
     typ, typmod = t.attribute_type(item)
     scale = UNKNOWN_SCALE if typmod == -1 else max(t.numeric_precision_scale(typmod)[1], 0)

@@ -301,6 +301,21 @@ def delimiter_of(element: PgType) -> str:
     return ";" if element is BOX else ","
 
 
+#: The bits of a modifier that say how many dimensions an array has; those below are its elements' modifier and one.
+DIMENSIONS_SHIFT: Final = 27
+
+
+def array_modifier(typmod: int, dimensions: int) -> int:
+    """What the catalog keeps of a column of arrays: its elements' modifier, and how many dimensions it was declared with."""
+    return typmod if dimensions == 1 else (dimensions - 1 << DIMENSIONS_SHIFT) + typmod + 1
+
+
+def split_array_modifier(modifier: int) -> tuple[int, int]:
+    """(typmod, dimensions) of an `array_modifier`. An interval's modifier, which needs those bits, comes with one dimension."""
+    further = max(modifier, 0) >> DIMENSIONS_SHIFT
+    return (modifier, 1) if further == 0 else (modifier - (further << DIMENSIONS_SHIFT) - 1, further + 1)
+
+
 def base_of(typ: PgType) -> PgType:
     """What is below a domain, and below the domains that it is made of; any other type itself."""
     while typ.domain is not None:
@@ -345,7 +360,10 @@ def type_name(typ: PgType) -> str:
 def format_type(typ: PgType, typmod: int = -1) -> str:
     """A type as PostgreSQL prints it in messages and from format_type(): `numeric(15,2)`, `character(25)`, `bigint[]`."""
     if typ.is_array and typ.oid not in (22, 30):
-        return format_type(element_of(typ), typmod) + "[]"
+        element, dimensions = element_of(typ), 1
+        if element is not INTERVAL:
+            typmod, dimensions = split_array_modifier(typmod)
+        return format_type(element, typmod) + "[]" * dimensions
     if typ is BPCHAR and typmod == -1:
         return "bpchar"
     if typmod == -1:

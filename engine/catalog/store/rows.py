@@ -363,7 +363,7 @@ def _view_body(view: View) -> _ViewBody:
 def _rows(columns: Iterable[TableColumn]) -> list[_Column]:
     return [
         _Column(
-            c.name, c.declared.oid, c.type.typmod, c.number, c.nullable, c.default, c.identity, c.stored, c.comment,
+            c.name, c.declared.oid, c.type.modifier, c.number, c.nullable, c.default, c.identity, c.stored, c.comment,
             c.generated, c.nested,
         )
         for c in columns

@@ -146,6 +146,8 @@ _ROWS: Final[tuple[tuple[re.Pattern[str], _Make], ...]] = tuple(
         (r"out of range for the destination type (?P<type>\w+)", _out_of_range),
         (r"\A(?>.*?(?:Could not cast value|Casting|cast decimal value) ).*? to (?:type )?(?P<type>DECIMAL|INT\d+)",
          _out_of_range),
+        (r"Unimplemented type for cast \([^\n)]*\[\]",
+         _always(FeatureNotSupported, "not supported: arrays of several numbers of dimensions in one column")),
         (r"Cannot copy BoundSubqueryExpression",
          _always(FeatureNotSupported, "not supported: a subquery in the argument of a DISTINCT aggregate")),
         (r"Correlated columns not supported in LIMIT/OFFSET",

@@ -39,6 +39,7 @@ from engine.planner.codegen import subqueries, value_lists
 from engine.planner.codegen.calls import apply, settle
 from engine.planner.codegen.scope import Scope
 from engine.planner.codegen.short_circuit import junction
+from engine.sql.functions.dimensions import rectangular
 from engine.sql.trees.build import (
     call,
     case,
@@ -53,8 +54,8 @@ from engine.sql.trees.build import (
     string,
 )
 from engine.sql.trees.keys import equality_key
-from engine.sql.trees.literals import array_storage, fits, literal, struct
-from engine.sql.trees.storage_types import element_type, storage_type
+from engine.sql.trees.literals import fits, literal, struct
+from engine.sql.trees.storage_types import storage_type
 from wire.types.numbers_input import apply_numeric_typmod
 
 
@@ -226,15 +227,10 @@ def _case(expr: Case, scope: Scope) -> exp.Expression:
 
 def _array(expr: ArrayOf, scope: Scope) -> exp.Expression:
     """ARRAY[...], cast so that an empty one has a type too."""
-    storage = array_storage(storage_type(element_type(expr.type), scope.engine), _dimensions(expr))
-    items = [render(item, scope) for item in expr.items]
-    return cast(exp.Array(expressions=items), storage)
-
-
-def _dimensions(expr: Expr) -> int:
-    if not isinstance(expr, ArrayOf):
-        return 1 if expr.type.pg.is_array else 0
-    return 1 + max((_dimensions(item) for item in expr.items), default=0)
+    items: exp.Expression = exp.Array(expressions=[render(item, scope) for item in expr.items])
+    if expr.type.dimensions > 1:
+        items = rectangular(scope.engine, items, expr.type.dimensions)
+    return cast(items, storage_type(expr.type, scope.engine))
 
 
 def _row(expr: Row, scope: Scope) -> exp.Expression:

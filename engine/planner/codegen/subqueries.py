@@ -17,6 +17,7 @@ from engine.plan_ir.logical import Limit, Node
 from engine.planner.codegen import expressions
 from engine.planner.codegen.calls import apply
 from engine.planner.codegen.scope import Scope
+from engine.sql.functions.dimensions import accumulated
 from engine.sql.trees.build import (
     QueryTree,
     aliased,
@@ -147,7 +148,12 @@ def _array(expr: Subquery, scope: Scope) -> exp.Expression:
     """ARRAY(query): the rows in the query's order; no rows give an empty array."""
     storage = storage_type(expr.type, scope.engine)
     if scope.engine == "local":
-        return cast(call("ARRAY", scope.compilation.query(expr.plan, scope)), storage)
+        listed: exp.Expression = call("ARRAY", scope.compilation.query(expr.plan, scope))
+        if expr.type.dimensions > 1:
+            listed = accumulated("local", listed, expr.type.dimensions)
+        return cast(listed, storage)
+    if expr.type.dimensions > 1:
+        raise scope.compilation.unsupported("ARRAY of a subquery of arrays")
     if _has_order(expr.plan):
         raise scope.compilation.unsupported("ARRAY of an ordered subquery")
     label = expr.plan.columns[0].label

@@ -249,7 +249,7 @@ def _table(table: Table) -> TableSpec:
         table.oid,
         table.name,
         table.version,
-        tuple((column.name, type_told(column.type.pg), column.type.typmod) for column in table.columns),
+        tuple((column.name, type_told(column.type.pg), column.type.modifier) for column in table.columns),
         table.format,
         table.files,
         tuple(sorted(table.options.items())),

@@ -1,4 +1,4 @@
-"""Digits of numeric parameters: a statement's types depend on how many a value has before and after its point (ADR 1)."""
+"""Digits of numeric parameters, and dimensions of arrays: a statement's types depend on how many a value has (ADR 1, ADR 6)."""
 
 from __future__ import annotations
 
@@ -7,20 +7,22 @@ from decimal import Decimal
 from typing import Any, cast
 
 from engine.common import sql_type as st
+from engine.sql.binder.literals import dimensions_of
 from wire.types import pg_types as t
 
-#: (precision, scale) by the number of the parameter.
-Digits = Mapping[int, tuple[int, int]]
+#: (precision, scale, dimensions) by the number of the parameter.
+Digits = Mapping[int, tuple[int, int, int]]
 
 
 def digits_of(parameters: Sequence[t.PgType], arguments: Sequence[Any]) -> Digits:
-    """(precision, scale) of the numeric parameters whose values are known now."""
+    """What is known now of parameters that are numerics, or arrays of several dimensions. A value of another type has no digits."""
     found = {}
     for index, (pg, value) in enumerate(zip(parameters, arguments, strict=True), 1):
         values = _leaves(value) if pg.is_array else [value]
         decimals = [v for v in values if isinstance(v, Decimal) and v.is_finite()]
-        if decimals:
-            found[index] = _widest(decimals)
+        dimensions = dimensions_of(value)
+        if decimals or dimensions > 1:
+            found[index] = (*(_widest(decimals) if decimals else (0, 0)), dimensions)
     return found
 
 

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from engine.common import sql_type as st
 from engine.common.interrupts import check_for_interrupts
-from engine.common.sql_type import SqlType
+from engine.common.sql_type import SqlType, element_type
 from engine.plan_ir.expr import ArrayOf, Call, Const, Expr, ParamRef, Row, with_type
 from engine.sql.binder import literals, regnames
 from engine.sql.binder.casts import POLYMORPHIC, TEXTUAL, Means, can_coerce, find_pathway, is_string
@@ -59,6 +59,9 @@ class Coercer:
                 f"cannot cast type {expr.type.pg.sql_name} to {target.pg.sql_name}",
                 position=cursor(at if at >= 0 else expr.position),
             )
+        if isinstance(expr, ParamRef) and expr.type.pg.is_array and target.dimensions > 1:
+            # Its value may not be known yet.
+            expr = _with_dimensions(expr, target.dimensions)
         folded = self._folded(expr, target) if context == "explicit" else None
         if folded is not None:
             return folded
@@ -166,6 +169,8 @@ class Coercer:
         """`expr`, which is of `typ.pg`, with `typ`'s digits: a cast where the engines store it otherwise."""
         if expr.type == typ:
             return expr
+        if typ.pg.is_array and expr.type.dimensions != typ.dimensions:
+            expr = _with_dimensions(expr, typ.dimensions)
         if _digits(expr.type) == _digits(typ):
             return replace(with_type(expr, typ), position=expr.position)
         if isinstance(expr, Const):
@@ -177,7 +182,7 @@ class Coercer:
     def _from_unknown(self, expr: Expr, target: SqlType) -> Expr:
         if isinstance(expr, ParamRef):
             known = self._context.parameters.fix(expr.index, SqlType(target.pg), expr.position)
-            return replace(expr, type=known)
+            return replace(expr, type=replace(known, dimensions=max(known.dimensions, target.dimensions)))
         if not isinstance(expr, Const):
             raise FeatureNotSupported(
                 f"not supported: an expression of type unknown as {target.pg.sql_name}", position=cursor(expr.position)
@@ -249,15 +254,17 @@ class Coercer:
 
     def _call_cast(self, expr: Expr, pg: t.PgType, target: SqlType) -> Expr:
         """The function table's cast, by way of text where only the types' I/O functions can do it."""
+        if pg.is_array and expr.type.pg.is_array:
+            target = replace(target, dimensions=expr.type.dimensions)
         if isinstance(expr, ArrayOf) and pg.is_array:
-            element = element_type(target)
+            element = replace(target, dimensions=1) if target.dimensions > 1 else element_type(target)
             items = tuple(self.coerce(item, element, "explicit") for item in expr.items)
             return ArrayOf(target, items, position=expr.position)
         row = self._row(expr.type.pg, pg)
         if row is not None:
             typ = target
             if target.typmod < 0 and row.rule is not None and expr.type.pg is not pg:
-                typ = replace(row.rule([expr.type]), pg=pg, typmod=-1)
+                typ = replace(row.rule([expr.type]), pg=pg, typmod=-1, dimensions=target.dimensions)
             return Call(typ, row, (expr,), position=expr.position)
         if is_string(pg) and t.TEXT not in (pg, expr.type.pg):
             return self._cast(self._cast(expr, t.TEXT, "explicit"), pg, "explicit")
@@ -296,12 +303,24 @@ class Coercer:
         return self._call_cast(expr, target.pg, target)
 
 
+def _with_dimensions(expr: Expr, dimensions: int) -> Expr:
+    """An array as one of that many dimensions: a null, an empty one, and a parameter, whose value says it."""
+    if isinstance(expr, ParamRef) or (isinstance(expr, Const) and not expr.value):
+        return replace(expr, type=replace(expr.type, dimensions=dimensions))
+    raise FeatureNotSupported(
+        f"not supported: arrays of {expr.type.dimensions} and of {dimensions} dimensions in one column",
+        position=cursor(expr.position),
+    )
+
+
 def _assigned(expr: Expr, target: SqlType) -> Expr:
     """A string, or strings in an array, for a column of limited length: only blanks may be cut off. Raises
     StringDataRightTruncation."""
     if not isinstance(expr, Const):
-        return Call(target, WITHIN_LENGTH[target.pg], (expr,), position=expr.position)
-    return replace(expr, type=target, value=_fitted(expr.value, element_type(target) if target.pg.is_array else target))
+        kept = replace(target, dimensions=expr.type.dimensions)
+        return Call(kept, WITHIN_LENGTH[target.pg], (expr,), position=expr.position)
+    fitted = _fitted(expr.value, element_type(target) if target.pg.is_array else target)
+    return replace(expr, type=replace(target, dimensions=expr.type.dimensions), value=fitted)
 
 
 def _fitted(value: Any, typ: SqlType) -> Any:
@@ -322,20 +341,10 @@ def _assigned_bits(expr: Expr, target: SqlType) -> Expr:
         base = t.element_of(target.pg) if target.pg.is_array else target.pg
         for bits in literals.flatten(expr.value):
             checked(base, bits, target.typmod)
-        return replace(expr, type=target)
+        return replace(expr, type=replace(target, dimensions=expr.type.dimensions))
     if target.pg.is_array:
         raise FeatureNotSupported(f"not supported: assignment to {target}", position=cursor(expr.position))
     return Call(target, WITHIN_BITS[target.pg], (expr,), position=expr.position)
-
-
-def element_type(array: SqlType) -> SqlType:
-    """The SqlType of an array's elements: its modifier and digits are the array's."""
-    return replace(array, pg=t.element_of(array.pg))
-
-
-def array_type(element: SqlType) -> SqlType:
-    """The SqlType of an array of `element`."""
-    return replace(element, pg=t.array_of(element.pg))
 
 
 def common(exprs: Sequence[Expr]) -> SqlType:
@@ -345,18 +354,32 @@ def common(exprs: Sequence[Expr]) -> SqlType:
     get the digits of the longest. Constants that end in no zero are the exception: trimming prints those exactly.
     """
     first = exprs[0].type
+    if first.pg.is_array:
+        first = replace(first, dimensions=_common_dimensions(exprs))
     base = t.element_of(first.pg) if first.pg.is_array else first.pg
     if base is t.NUMERIC:
         # A null takes no room.
         known = [e for e in exprs if not (isinstance(e, Const) and e.value is None)]
-        digits = literals.common_digits(first.pg, [e.type for e in known] or [replace(st.numeric(1, 0), pg=first.pg)])
+        types = [e.type for e in known] or [replace(st.numeric(1, 0), pg=first.pg)]
+        digits = replace(literals.common_digits(first.pg, types), dimensions=first.dimensions)
         mixed = len({e.type.scale for e in known}) > 1
         return replace(digits, display=NumericScale.TRIMMED) if mixed and all(map(_trimmed, known)) else digits
     if base is t.RECORD:
         return _common_record(exprs)
-    if all(e.type == first for e in exprs):
+    if all(e.type.typmod == first.typmod for e in exprs):
         return first
     return replace(first, typmod=-1)
+
+
+def _common_dimensions(exprs: Sequence[Expr]) -> int:
+    """How many dimensions arrays have, those apart that have none. Raises FeatureNotSupported where they have different numbers."""
+    known = {e.type.dimensions: e for e in exprs if not (isinstance(e, Const) and not e.value)}
+    if len(known) > 1:
+        (one, _), (other, expr) = list(known.items())[:2]
+        raise FeatureNotSupported(
+            f"not supported: arrays of {one} and of {other} dimensions in one column", position=cursor(expr.position)
+        )
+    return next(iter(known), 1)
 
 
 def _common_record(exprs: Sequence[Expr]) -> SqlType:
@@ -393,11 +416,13 @@ def _own_digits(source: SqlType, pg: t.PgType) -> SqlType:
     """`pg` without modifier, with the digits that a value of `source` can need."""
     base = t.element_of(pg) if pg.is_array else pg
     if base is not t.NUMERIC:
-        return SqlType(pg, fields=source.fields if pg in (t.RECORD, t.RECORDS) else ())
+        fields = source.fields if pg in (t.RECORD, t.RECORDS) else ()
+        return SqlType(pg, fields=fields, dimensions=source.dimensions if pg.is_array else 1)
     inner = t.element_of(source.pg) if source.pg.is_array else source.pg
     if inner is t.NUMERIC:
         return replace(source, pg=pg, typmod=-1)
+    dimensions = source.dimensions if pg.is_array else 1
     if inner in _INTEGER_DIGITS:
-        return replace(st.numeric(_INTEGER_DIGITS[inner], 0), pg=pg)
+        return replace(st.numeric(_INTEGER_DIGITS[inner], 0), pg=pg, dimensions=dimensions)
     precision, scale = st.UNKNOWN_DIGITS
-    return replace(st.numeric(precision, scale, NumericScale.TRIMMED), pg=pg)
+    return replace(st.numeric(precision, scale, NumericScale.TRIMMED), pg=pg, dimensions=dimensions)

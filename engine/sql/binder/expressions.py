@@ -33,6 +33,7 @@ from engine.sql.binder.coercion import Coercer, common
 from engine.sql.binder.resolution import Choice
 from engine.sql.binder.scope import BindContext, Scope
 from engine.sql.functions import CastContext
+from engine.sql.functions.dimensions import result_dimensions
 from engine.sql.functions.registry import Registry, registry
 from engine.sql.functions.vectors import VECTORS, ZERO_BASED
 from engine.sql.parser.positions import cursor, position
@@ -195,17 +196,20 @@ class ExpressionBinder:
 def result_type(choice: Choice, args: Sequence[Expr]) -> SqlType:
     """The type of a call: digits by the row's rule, or for a polymorphic result those of its arguments."""
     row = choice.function
+    dimensions = result_dimensions(row, [a.type for a in args])
+    if not choice.returns.is_array:
+        dimensions = 1
     if row.by_value is not None:
         return replace(row.by_value(args), pg=choice.returns, typmod=-1)
     if row.rule is not None:
-        return replace(row.rule([a.type for a in args]), pg=choice.returns, typmod=-1)
+        return replace(row.rule([a.type for a in args]), pg=choice.returns, typmod=-1, dimensions=dimensions)
     if row.returns in POLYMORPHIC:
         declared = resolution.expanded(row, len(args)) or ()
         like = [a.type for a, d in zip(args, declared, strict=True) if d in POLYMORPHIC]
         if _base(choice.returns) is t.NUMERIC:
-            return replace(literals.common_digits(choice.returns, like), typmod=-1)
+            return replace(literals.common_digits(choice.returns, like), typmod=-1, dimensions=dimensions)
         fields = next((x.fields for x in like if x.fields), ())
-        return SqlType(choice.returns, fields=fields)
+        return SqlType(choice.returns, fields=fields, dimensions=dimensions)
     return st.of(choice.returns)
 
 

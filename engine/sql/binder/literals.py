@@ -147,7 +147,7 @@ def read_unknown(literal: Const, target: SqlType, settings: InputSettings) -> Co
         error.position = error.position or cursor(literal.position)
         raise
     if typmod >= 0:
-        return Const(st.of(pg, typmod), value, position=literal.position)
+        return Const(replace(st.of(pg, typmod), dimensions=dimensions_of(value)), value, position=literal.position)
     return constant(pg, value, literal.position)
 
 
@@ -162,8 +162,13 @@ def constant(pg: t.PgType, value: Any, at: int = -1) -> Const:
     if pg.is_array and t.element_of(pg) is t.NUMERIC:
         digits = [_own_digits(v, at)[0] for v in flatten(value) if v is not None]
         typ = common_digits(pg, digits) if digits else replace(st.numeric(1, 0), pg=pg)
-        return Const(typ, value, position=at)
-    return Const(st.of(pg), value, position=at)
+        return Const(replace(typ, dimensions=dimensions_of(value)), value, position=at)
+    return Const(replace(st.of(pg), dimensions=dimensions_of(value)), value, position=at)
+
+
+def dimensions_of(value: Any) -> int:
+    """How many dimensions an array's canonical value has; 1 of one without elements, and of what is no array."""
+    return 1 + dimensions_of(value[0]) if isinstance(value, list) and value and isinstance(value[0], list) else 1
 
 
 def flatten(value: Any) -> list[Any]:
@@ -209,14 +214,27 @@ def _fold(source: t.PgType, value: Any, target: SqlType, settings: InputSettings
 
 
 def _fold_array(source: t.PgType, value: list[Any], target: SqlType, settings: InputSettings) -> Const | None:
-    element = replace(target, pg=t.element_of(target.pg))
-    if any(isinstance(v, list) for v in value):
+    listed = _fold_items(source, value, st.element_type(target), settings)
+    if listed is None:
         return None
-    items = [null(element) if v is None else _convert(source, v, element, settings) for v in value]
-    if any(i is None for i in items):
-        return None
-    listed = [i.value for i in items if i is not None]
-    return Const(target, listed) if target.typmod >= 0 else constant(target.pg, listed)
+    kept = replace(target, dimensions=dimensions_of(listed))
+    return Const(kept, listed) if target.typmod >= 0 else constant(target.pg, listed)
+
+
+def _fold_items(source: t.PgType, value: list[Any], element: SqlType, settings: InputSettings) -> list[Any] | None:
+    listed: list[Any] = []
+    for item in value:
+        if isinstance(item, list):
+            inner = _fold_items(source, item, element, settings)
+            if inner is None:
+                return None
+            listed.append(inner)
+            continue
+        made = null(element) if item is None else _convert(source, item, element, settings)
+        if made is None:
+            return None
+        listed.append(made.value)
+    return listed
 
 
 def _convert(source: t.PgType, value: Any, target: SqlType, settings: InputSettings) -> Const | None:

@@ -81,7 +81,7 @@ class ParameterTypes:
     def __init__(
         self,
         declared: Sequence[int] = (),
-        digits: Mapping[int, tuple[int, int]] | None = None,
+        digits: Mapping[int, tuple[int, int, int]] | None = None,
         find: Callable[[int], t.PgType | None] = t.BY_OID.get,
     ) -> None:
         self._types: dict[int, SqlType | None] = {}
@@ -147,11 +147,13 @@ class ParameterTypes:
         return tuple(found)
 
     def _with_digits(self, index: int, pg: t.PgType) -> SqlType:
-        digits = self._digits.get(index)
         base = st.of(pg)
-        if digits is None or base.precision == 0:
+        if index not in self._digits:
             return base
-        return replace(st.numeric(*digits), pg=pg)
+        precision, scale, dimensions = self._digits[index]
+        if precision and base.precision:
+            base = replace(st.numeric(precision, scale), pg=pg)
+        return replace(base, dimensions=dimensions)
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,7 +204,7 @@ class BindContext:
 
     search_path: effective, in order, implicit schemas included.
     input_settings: DateStyle, TimeZone, IntervalStyle and `now` for literals.
-    parameter_digits: (precision, scale) of numeric parameters whose values are known (at Bind); empty at Parse.
+    parameter_digits: what is known of parameters' values (at Bind, `engine.session.context.parameter_digits`); empty at Parse.
     stable: set to False by whoever folds something that holds for this execution only, so that the plan is not cached.
     row_locks: what FOR UPDATE and its kin ask for. accesses: what has to be permitted before the statement runs.
     primary_keys: OIDs of those without which GROUP BY would be an error.

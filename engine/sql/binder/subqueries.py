@@ -18,7 +18,6 @@ from engine.common import sql_type as st
 from engine.plan_ir.expr import AggregateCall, ColumnRef, Expr, GroupingCall, Subquery, SubqueryKind, WindowCall
 from engine.plan_ir.logical import Evaluator, Node
 from engine.sql.binder import literals
-from engine.sql.binder.coercion import array_type
 from engine.sql.binder.operators_syntax import comparable, forbid_sets, negate, row_comparison
 from engine.sql.binder.resolution import Choice
 from engine.sql.binder.scope import Scope
@@ -57,9 +56,9 @@ def bind_array_query(query: exp.Expression, scope: Scope, at: int) -> Expr:
     plan, _names = scope.bind_subquery(_query(query))
     _one_column(plan, at)
     typ = plan.columns[0].type
-    if typ.pg.is_array or typ.pg.array == 0:
+    if not typ.pg.is_array and typ.pg.array == 0:
         raise FeatureNotSupported(f"not supported: an array of {typ}", position=cursor(at))
-    return Subquery(array_type(typ), SubqueryKind.ARRAY, plan, position=at)
+    return Subquery(st.array_type(typ), SubqueryKind.ARRAY, plan, position=at)
 
 
 def _one_column(plan: Node, at: int) -> None:

@@ -13,7 +13,7 @@ from typing import Final
 from sqlglot import exp
 
 from engine.common import sql_type as st
-from engine.common.sql_type import SqlType
+from engine.common.sql_type import MAX_DIMENSIONS, SqlType
 from engine.sql.parser.positions import cursor, position
 from wire.errors import FeatureNotSupported, InvalidParameterValue, SqlSyntaxError, UndefinedObject
 from wire.types import pg_types as t
@@ -50,7 +50,8 @@ def resolve_type(
         return typ
     if typ.pg.array == 0:
         raise UndefinedObject(f"type {typ.pg.sql_name}[] does not exist", position=cursor(position(node)))
-    return SqlType(t.array_of(typ.pg), typ.typmod, typ.precision, typ.scale, typ.display)
+    dimensions = 1 if typ.pg is t.INTERVAL else min(node.args["array"], MAX_DIMENSIONS)
+    return SqlType(t.array_of(typ.pg), typ.typmod, typ.precision, typ.scale, typ.display, dimensions=dimensions)
 
 
 def _scalar(node: exp.DataType, notice: Callable[[str], None], users: UserTypes) -> SqlType:

@@ -8,24 +8,26 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from sqlglot import exp
 
 from engine.common import sql_type as st
-from engine.common.sql_type import SqlType
+from engine.common.sql_type import MAX_DIMENSIONS, SqlType, array_type, element_type
 from engine.plan_ir.expr import ArrayOf, Call, Case, Coalesce, Const, Expr, FieldRef, ParamRef, Row, with_type
 from engine.sql.binder import domains, literals, object_names
 from engine.sql.binder.casts import can_coerce
-from engine.sql.binder.coercion import array_type, common, element_type
+from engine.sql.binder.coercion import common
 from engine.sql.binder.scope import Scope, Source
 from engine.sql.binder.type_names import domain_named, resolve_type
 from engine.sql.functions.vectors import VECTORS
 from engine.sql.parser.positions import cursor, position
 from wire.errors import (
+    ArraySubscriptError,
     DatatypeMismatch,
     FeatureNotSupported,
     IndeterminateDatatype,
+    ProgramLimitExceeded,
     SqlSyntaxError,
     UndefinedColumn,
     UndefinedTable,
@@ -149,36 +151,68 @@ def _array(binder: ExpressionBinder, node: exp.Expression, scope: Scope, target:
 
 
 def _nested_array(binder: ExpressionBinder, node: exp.Expression, scope: Scope, target: SqlType | None) -> Expr:
-    """An array of arrays, of constants only: the engines type a list by its depth, PostgreSQL does not."""
+    """An array of arrays, whose lengths must be the same. Raises ArraySubscriptError."""
     at = position(node)
     rows = [
         _array(binder, item, scope, target) if isinstance(item, exp.Array) else binder.bind(item, scope)
         for item in node.expressions
     ]
     typ, rows = binder.unify(rows, "ARRAY")
-    if not all(isinstance(r, Const) and isinstance(r.value, list) for r in rows):
-        raise FeatureNotSupported(
-            "not supported: an ARRAY constructor of several dimensions with elements that are not constants",
-            position=cursor(at),
+    return _array_of_arrays(typ, rows, at)
+
+
+def _array_of_arrays(typ: SqlType, rows: Sequence[Expr], at: int) -> Expr:
+    """An array of arrays of one type; a constant where they all are, an empty one where these have no elements."""
+    made = array_type(typ)
+    if made.dimensions > MAX_DIMENSIONS:
+        raise ProgramLimitExceeded(
+            f"number of array dimensions ({made.dimensions}) exceeds the maximum allowed ({MAX_DIMENSIONS})"
         )
-    return Const(typ, [r.value for r in rows if isinstance(r, Const)], position=at)
+    if not all(isinstance(row, Const) for row in rows):
+        return ArrayOf(made, tuple(rows), position=at)
+    listed = [row.value or [] for row in rows if isinstance(row, Const)]
+    if not any(listed):
+        return Const(typ, [], position=at)
+    if len({_lengths(value) for value in listed}) > 1:
+        raise ArraySubscriptError("multidimensional arrays must have array expressions with matching dimensions")
+    return Const(made, listed, position=at)
 
 
 def make_array(element: SqlType, items: Sequence[Expr], at: int) -> Expr:
     """An array of expressions of one type; a constant where they are all constants."""
-    if element.pg.is_array:
-        raise FeatureNotSupported(f"not supported: an array of {element}", position=cursor(at))
     if items:
         element = common(items)
+    if element.pg.is_array:
+        return _array_of_arrays(element, items, at)
     if all(isinstance(i, Const) for i in items):
         return Const(array_type(element), [i.value for i in items if isinstance(i, Const)], position=at)
     return ArrayOf(array_type(element), tuple(items), position=at)
 
 
+def _lengths(value: Any) -> tuple[int, ...]:
+    """The length of an array along each of its dimensions."""
+    if not isinstance(value, list):
+        return ()
+    return (len(value), *(_lengths(value[0]) if value else ()))
+
+
 def bind_subscript(binder: ExpressionBinder, node: exp.Expression, scope: Scope) -> Expr:
     """array[i] and array[i:j]; jsonb[key]; name[i], a byte."""
-    at = position(node)
-    arg, (index,) = binder.bind(node.this, scope), node.expressions
+    base, brackets = node, [node]
+    while isinstance(base.this, exp.Bracket) and not base.this.meta.get("paren"):
+        base = base.this
+        brackets.append(base)
+    brackets.reverse()
+    arg = binder.bind(base.this, scope)
+    if arg.type.pg.is_array:
+        return _subscripts(binder, arg, [b.expressions[0] for b in brackets], scope, position(node))
+    for bracket in brackets:
+        arg = _part(binder, arg, bracket.expressions[0], scope, position(bracket))
+    return arg
+
+
+def _part(binder: ExpressionBinder, arg: Expr, index: exp.Expression, scope: Scope, at: int) -> Expr:
+    """A subscript of what is no array."""
     if arg.type.pg is t.JSONB and not isinstance(index, exp.Slice):
         return binder.operator("#>", [arg, _step(binder, index, scope)], at)
     if arg.type.pg is t.JSONB:
@@ -189,15 +223,45 @@ def bind_subscript(binder: ExpressionBinder, node: exp.Expression, scope: Scope)
         return binder.function("subscript", [arg, bind_index(binder, index, scope)], at)
     if arg.type.pg is t.NAME:
         raise FeatureNotSupported("slices of fixed-length arrays not implemented")
-    if not arg.type.pg.is_array:
-        message = f"cannot subscript type {arg.type.pg.sql_name} because it does not support subscripting"
-        raise DatatypeMismatch(message, position=cursor(arg.position))
-    if isinstance(node.this, exp.Bracket):
-        raise FeatureNotSupported("not supported: several array subscripts", position=cursor(at))
-    if isinstance(index, exp.Slice):
-        return _slice(binder, arg, index, scope, at)
-    element = binder.function("subscript", [arg, bind_index(binder, index, scope)], at)
-    return with_type(element, element_type(arg.type))
+    message = f"cannot subscript type {arg.type.pg.sql_name} because it does not support subscripting"
+    raise DatatypeMismatch(message, position=cursor(arg.position))
+
+
+def _subscripts(
+    binder: ExpressionBinder, arg: Expr, subscripts: Sequence[exp.Expression], scope: Scope, at: int
+) -> Expr:
+    """array[i][j] and array[i:j][k:l]. As many subscripts as there are dimensions name an element, fewer or more none; of
+    slices, an index is one from 1, and a dimension without one is taken whole."""
+    typ = arg.type
+    if typ.dimensions == len(subscripts) == 1:
+        (index,) = subscripts
+        if isinstance(index, exp.Slice):
+            return _slice(binder, arg, index, scope, at)
+        element = binder.function("subscript", [arg, bind_index(binder, index, scope)], at)
+        return with_type(element, element_type(typ))
+    if len(subscripts) > MAX_DIMENSIONS:
+        raise ProgramLimitExceeded(
+            f"number of array dimensions ({len(subscripts)}) exceeds the maximum allowed ({MAX_DIMENSIONS})"
+        )
+    if not any(isinstance(index, exp.Slice) for index in subscripts):
+        places = [bind_index(binder, index, scope) for index in subscripts]
+        if len(places) != typ.dimensions:
+            return literals.null(element_type(typ), at)
+        return with_type(binder.function("subscripts", [arg, *places], at), element_type(typ))
+    bounds: list[Expr] = []
+    for index in subscripts:
+        low, high = (
+            (index.args.get("this"), index.args.get("expression")) if isinstance(index, exp.Slice) else (None, index)
+        )
+        bounds += (
+            bind_index(binder, low, scope) if low is not None else literals.int4(1),
+            bind_index(binder, high, scope) if high is not None else literals.int4((1 << 31) - 1),
+        )
+    kept = replace(typ, typmod=-1)
+    if len(subscripts) > typ.dimensions:
+        bounds = [literals.int4(1), literals.int4(0)] * typ.dimensions
+    bounds += (literals.int4(1), literals.int4((1 << 31) - 1)) * (typ.dimensions - len(subscripts))
+    return with_type(binder.function("slices", [arg, *bounds], at), kept)
 
 
 def _step(binder: ExpressionBinder, index: exp.Expression, scope: Scope) -> Expr:
@@ -263,7 +327,8 @@ def bind_row_items(binder: ExpressionBinder, node: exp.Expression, scope: Scope)
 
 def bind_cast(binder: ExpressionBinder, node: exp.Expression, scope: Scope) -> Expr:
     assert isinstance(node, exp.Cast)
-    target = resolve_type(node.to, binder.context.notice, binder.context.user_type)
+    # How many dimensions a cast names says nothing.
+    target = replace(resolve_type(node.to, binder.context.notice, binder.context.user_type), dimensions=1)
     if target.pg.is_array and isinstance(node.this, exp.Array) and not node.this.meta.get("subquery"):
         arg = _array(binder, node.this, scope, replace(target, typmod=-1))
     else:

@@ -22,6 +22,7 @@ from engine.sql.functions import Builder, Function, digits, intervals
 from engine.sql.functions.building import Templates, agg, ordered_set, parse, place
 from engine.sql.functions.byte_strings import byte_text
 from engine.sql.functions.decimals import WIDE, scaled, unscaled
+from engine.sql.functions.dimensions import accumulated
 from engine.sql.functions.division import divide
 from engine.sql.functions.moments import fields, in_carrier, interval
 from engine.sql.functions.roots import square_root
@@ -195,6 +196,7 @@ def _lists() -> Iterator[Function]:
     yield agg("string_agg", (t.TEXT, t.TEXT), t.TEXT, **both(_joined))
     yield agg("string_agg", (t.BYTEA, t.BYTEA), t.BYTEA, local=_joined_bytes)
     yield agg("array_agg", (t.ANYNONARRAY,), t.ANYARRAY, rule=_array_of, **both(listed))
+    yield agg("array_agg", (t.ANYARRAY,), t.ANYARRAY, rule=_array_of, **both(_listed_arrays))
 
 
 def listed(engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
@@ -205,6 +207,11 @@ def listed(engine: EngineName, args: Sequence[exp.Expression], call: Call | Aggr
     values = "transform(collect_list(named_struct('v', $1)), s__ -> s__.v)"
     values = f"array_sort({values})" if _sorts(call) else values
     return _piece(engine, f"CASE WHEN count(1) > 0 THEN {values} END", *args)
+
+
+def _listed_arrays(engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
+    """array_agg of arrays: one of a dimension more."""
+    return accumulated(engine, listed(engine, args, call), call.type.dimensions)
 
 
 def _array_of(args: Sequence[SqlType]) -> SqlType:

@@ -1,7 +1,7 @@
 """Arrays: PostgreSQL 15, section 9.19, and the array forms of ANY and ALL (9.24).
 
-The engines' arrays have one dimension and begin at 1. An array that is seen to have more dimensions is refused by every
-function whose answer depends on them. Elements are compared as the engines compare their storage, so that element types
+The engines' arrays begin at 1. Arrays of several dimensions are lists of lists (`dimensions`, which names the functions that take
+them). Elements are compared as the engines compare their storage, so that element types
 whose equality is another (interval, character(n), time with time zone) are refused where elements are compared.
 
 `subscript` and `slice` are the binder's names for `a[i]` and `a[i:j]`, `=set_element` and `=set_slice` for what assigns to these;
@@ -11,18 +11,18 @@ no PostgreSQL function is called so.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from sqlglot import exp
 
-from engine.common.sql_type import SqlType, of
+from engine.common.sql_type import SqlType, element_type, of
 from engine.contracts.executor import EngineName
-from engine.plan_ir.expr import ArrayOf, Call, Column, ColumnRef, Const, Expr
+from engine.plan_ir.expr import Call, Column, ColumnRef, Expr
 from engine.sql.functions import Function
 from engine.sql.functions.building import fn, op
+from engine.sql.functions.dimensions import each, flat, lengths, rectangular
 from engine.sql.functions.textual import apply, typed_as_text
-from engine.sql.functions.trees import EngineBuilder, bound, concat, constant_text, is_null, on, raises, sql, text
+from engine.sql.functions.trees import EngineBuilder, both, bound, concat, constant_text, is_null, on, raises, sql, text
 from wire.errors import FeatureNotSupported
 from wire.types import pg_types as t
 
@@ -35,21 +35,9 @@ _MOST_ELEMENTS: Final = 134217727
 _OTHER_EQUALITY: Final = (t.INTERVAL, t.BPCHAR, t.TIMETZ, t.NUMRANGE, t.NUMMULTIRANGE, t.TSQUERY)
 
 
-def _nested(expr: Expr) -> bool:
-    """Whether an array is seen to have several dimensions."""
-    if isinstance(expr, Const):
-        return isinstance(expr.value, list) and any(isinstance(item, list) for item in expr.value)
-    return isinstance(expr, ArrayOf) and any(item.type.pg.is_array for item in expr.items)
-
-
-def element_type(array: SqlType) -> SqlType:
-    """The type of an array type's elements, with the digits that the array carries for them."""
-    return replace(array, pg=t.element_of(array.pg))
-
-
 def refuse_nested(what: str, expr: Expr) -> None:
-    """Raises FeatureNotSupported for an array that is seen to have several dimensions."""
-    if _nested(expr):
+    """Raises FeatureNotSupported for an array of several dimensions."""
+    if expr.type.dimensions > 1:
         raise FeatureNotSupported(f"not supported: {what} of an array with several dimensions")
 
 
@@ -60,10 +48,13 @@ def _has_other_equality(typ: SqlType) -> bool:
     return typ.pg in _OTHER_EQUALITY
 
 
-def _make(build: EngineBuilder, compares: bool) -> EngineBuilder:
+def _make(build: EngineBuilder, compares: bool, flattens: bool) -> EngineBuilder:
+    """flattens: what is done with an array of several dimensions is done with all its elements as a list."""
+
     def checked(engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
+        if flattens:
+            args = [flat(engine, tree, arg.type.dimensions) for tree, arg in zip(args, call.args, strict=True)]
         for arg in call.args:
-            refuse_nested(call.function.name, arg)
             if compares and arg.type.pg.is_array and _has_other_equality(element_type(arg.type)):
                 raise FeatureNotSupported(f"not supported: {call.function.name} of {arg.type}")
         return build(engine, args, call)
@@ -86,10 +77,11 @@ def _array(
     *,
     operator: bool = False,
     compares: bool = False,
+    flattens: bool = False,
     strict: bool = True,
     returns_set: bool = False,
 ) -> Function:
-    checked = _make(build, compares)
+    checked = _make(build, compares, flattens)
     make = op if operator else fn
     return make(
         name,
@@ -123,7 +115,7 @@ def quantified(operator: Function, every: bool) -> Function:
         each = sql("local", "list_transform($1, lambda element__: $2)", args[1], one)
         return sql("local", f"list_reduce($1, lambda so_far__, one__: so_far__ {combine} one__, {start})", each)
 
-    checked = _make(build, compares=False)
+    checked = _make(build, compares=False, flattens=True)
     quantifier = "all" if every else "any"
     return op(
         f"{operator.name} {quantifier}",
@@ -151,6 +143,37 @@ _PREPEND = _texts(
 )
 
 
+def _cat(engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
+    """array_cat: arrays of as many dimensions are put one after the other, and one of a dimension less at an end of the other."""
+    left, right = (arg.type.dimensions for arg in call.args)
+    if left == right == 1:
+        return _CAT(engine, args, call)
+    if abs(left - right) > 1:
+        raise FeatureNotSupported(f"not supported: {call.function.name} of arrays of {left} and of {right} dimensions")
+    several = max(left, right)
+    whole = args[0] if left == several else args[1]
+    listed = [
+        tree if depth == several else _as_row(engine, tree, whole)
+        for tree, depth in zip(args, (left, right), strict=True)
+    ]
+    both = _CAT(engine, listed, call)
+    return rectangular(engine, both, several, "cannot concatenate incompatible arrays")
+
+
+def _as_row(engine: EngineName, array: exp.Expression, whole: exp.Expression) -> exp.Expression:
+    """An array as the only row of one of a dimension more; an empty one and null are none. Raises 0A000 where `whole` has no rows:
+    in PostgreSQL the answer has a dimension less then."""
+    refused = raises(engine, "0A000", "not supported: arrays of several numbers of dimensions in one column")
+    size, row = ("len", "[$1]") if engine == "local" else ("size", "array($1)")
+    return sql(
+        engine,
+        f"CASE WHEN {size}($1) > 0 THEN CASE WHEN {size}($2) > 0 THEN {row} ELSE $3 END END",
+        array,
+        whole,
+        refused,
+    )
+
+
 def _fill(engine: EngineName, args: Sequence[exp.Expression], _call: Call | AggregateCall) -> exp.Expression:
     """array_fill with one dimension; the length must be known to be one number."""
     if engine == "local":
@@ -175,10 +198,10 @@ def _fill(engine: EngineName, args: Sequence[exp.Expression], _call: Call | Aggr
 
 
 _BUILDING = (
-    _array("array_cat", (ARRAYS, ARRAYS), ARRAYS, _CAT, strict=False),
+    _array("array_cat", (ARRAYS, ARRAYS), ARRAYS, _cat, strict=False),
     _array("array_append", (ARRAYS, ELEMENTS), ARRAYS, _APPEND, strict=False),
     _array("array_prepend", (ELEMENTS, ARRAYS), ARRAYS, _PREPEND, strict=False),
-    _array("||", (ARRAYS, ARRAYS), ARRAYS, _CAT, operator=True, strict=False),
+    _array("||", (ARRAYS, ARRAYS), ARRAYS, _cat, operator=True, strict=False),
     _array("||", (ARRAYS, ELEMENTS), ARRAYS, _APPEND, operator=True, strict=False),
     _array("||", (ELEMENTS, ARRAYS), ARRAYS, _PREPEND, operator=True, strict=False),
     _array("array_fill", (ELEMENT, t.array_of(t.INT4)), ARRAY, _fill, strict=False),
@@ -193,6 +216,49 @@ _LENGTH = _texts(
 )
 
 
+def _length(engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
+    dimensions = call.args[0].type.dimensions
+    if dimensions == 1:
+        return _LENGTH(engine, args, call)
+    found = "CASE WHEN $2 >= 1 THEN list_extract($1, $2) END" if engine == "local" else "get($1, $2 - 1)"
+    return sql(engine, found, lengths(engine, args[0], dimensions), args[1])
+
+
+def _lower(engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
+    size = "len" if engine == "local" else "size"
+    within = f"$2 BETWEEN 1 AND {call.args[0].type.dimensions}"
+    return sql(engine, f"CASE WHEN {within} AND {size}($1) > 0 THEN 1 END", *args)
+
+
+def _ndims(engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
+    size = "len" if engine == "local" else "size"
+    return sql(engine, f"CASE WHEN {size}($1) > 0 THEN {call.args[0].type.dimensions} END", *args)
+
+
+def _dims(engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
+    if engine == "local":
+        one, joined = "'[1:' || CAST(e__ AS VARCHAR) || ']'", "array_to_string(list_transform($2, lambda e__: {0}), '')"
+        text = "CASE WHEN len($1) > 0 THEN {0} END"
+    else:
+        one, joined = "concat('[1:', CAST(e__ AS STRING), ']')", "array_join(transform($2, e__ -> {0}), '')"
+        text = "CASE WHEN size($1) > 0 THEN {0} END"
+    sizes = lengths(engine, args[0], call.args[0].type.dimensions)
+    return sql(engine, text.format(joined.format(one)), args[0], sizes)
+
+
+def _subscript_series(engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
+    """generate_subscripts, whose third argument asks for the greatest one first."""
+    length = _length(engine, args, call)
+    if engine == "local":
+        series, reverse = "CASE WHEN $1 > 0 THEN CAST(generate_series(1, $1) AS INTEGER[]) END", "list_reverse"
+    else:
+        series, reverse = "CASE WHEN $1 > 0 THEN sequence(1, $1) END", "reverse"
+    made = sql(engine, series, length)
+    if len(args) == 2:
+        return made
+    return sql(engine, f"CASE WHEN $2 THEN {reverse}($1) WHEN NOT $2 THEN $1 END", made, args[2])
+
+
 def _trim(engine: EngineName, args: Sequence[exp.Expression], _call: Call | AggregateCall) -> exp.Expression:
     size = "len($1)" if engine == "local" else "size($1)"
     kept = f"list_slice($1, 1, {size} - $2)" if engine == "local" else f"slice($1, 1, {size} - $2)"
@@ -202,34 +268,20 @@ def _trim(engine: EngineName, args: Sequence[exp.Expression], _call: Call | Aggr
     return sql(engine, f"CASE WHEN $2 < 0 OR $2 > {size} THEN $3 ELSE {kept} END", *args, wrong)
 
 
-_SUBSCRIPTS_LOCAL = "CASE WHEN $2 = 1 THEN CAST(generate_series(1, len($1)) AS INTEGER[]) END"
-_SUBSCRIPTS_SPARK = "CASE WHEN $2 = 1 AND size($1) > 0 THEN sequence(1, size($1)) END"
-
 _SHAPE = (
-    _array("array_length", (ARRAY, t.INT4), t.INT4, _LENGTH),
-    _array("array_upper", (ARRAY, t.INT4), t.INT4, _LENGTH),
+    _array("array_length", (ARRAY, t.INT4), t.INT4, _length),
+    _array("array_upper", (ARRAY, t.INT4), t.INT4, _length),
+    _array("array_lower", (ARRAY, t.INT4), t.INT4, _lower),
+    _array("array_ndims", (ARRAY,), t.INT4, _ndims),
+    _array("array_dims", (ARRAY,), t.TEXT, _dims),
     _array(
-        "array_lower", (ARRAY, t.INT4), t.INT4,
-        _texts("CASE WHEN $2 = 1 AND len($1) > 0 THEN 1 END", "CASE WHEN $2 = 1 AND size($1) > 0 THEN 1 END"),
+        "cardinality", (ARRAY,), t.INT4,
+        _texts("CAST(len($1) AS INTEGER)", "CASE WHEN $1 IS NOT NULL THEN size($1) END"), flattens=True,
     ),
-    _array("array_ndims", (ARRAY,), t.INT4, _texts("CASE WHEN len($1) > 0 THEN 1 END", "CASE WHEN size($1) > 0 THEN 1 END")),
-    _array(
-        "array_dims", (ARRAY,), t.TEXT,
-        _texts(
-            "CASE WHEN len($1) > 0 THEN '[1:' || CAST(len($1) AS VARCHAR) || ']' END",
-            "CASE WHEN size($1) > 0 THEN concat('[1:', CAST(size($1) AS STRING), ']') END",
-        ),
-    ),
-    _array("cardinality", (ARRAY,), t.INT4, _texts("CAST(len($1) AS INTEGER)", "CASE WHEN $1 IS NOT NULL THEN size($1) END")),
     _array("trim_array", (ARRAY, t.INT4), ARRAY, _trim),
-    _array("generate_subscripts", (ARRAY, t.INT4), t.INT4, _texts(_SUBSCRIPTS_LOCAL, _SUBSCRIPTS_SPARK), returns_set=True),
-    _array(
-        "generate_subscripts", (ARRAY, t.INT4, t.BOOL), t.INT4,
-        _texts(
-            f"CASE WHEN $3 THEN list_reverse({_SUBSCRIPTS_LOCAL}) WHEN NOT $3 THEN {_SUBSCRIPTS_LOCAL} END",
-            f"CASE WHEN $3 THEN reverse({_SUBSCRIPTS_SPARK}) WHEN NOT $3 THEN {_SUBSCRIPTS_SPARK} END",
-        ),
-        returns_set=True,
+    *(
+        _array("generate_subscripts", (ARRAY, t.INT4, *more), t.INT4, _subscript_series, returns_set=True)
+        for more in ((), (t.BOOL,))
     ),
 )  # fmt: skip
 
@@ -244,6 +296,36 @@ _SLICE = _texts(
     "ELSE slice($1, CASE WHEN $2 < 1 THEN 1 ELSE $2 END, "
     "CAST(least(CAST($3 AS BIGINT) - CASE WHEN $2 < 1 THEN 1 ELSE $2 END + 1, 2147483647) AS INT)) END",
 )
+
+
+def _subscripts(engine: EngineName, args: Sequence[exp.Expression], _call: Call | AggregateCall) -> exp.Expression:
+    """An element by as many subscripts as there are dimensions."""
+    found = args[0]
+    one = "CASE WHEN $2 >= 1 THEN list_extract($1, $2) END" if engine == "local" else "get($1, $2 - 1)"
+    for place in args[1:]:
+        found = sql(engine, one, found, place)
+    return found
+
+
+def _slices(engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
+    """A part of an array by two bounds for each dimension; where nothing is within them, an empty array."""
+    made = args[0]
+    dimensions = call.args[0].type.dimensions
+    for depth in range(dimensions):
+        bounds = args[1 + 2 * depth : 3 + 2 * depth]
+        if depth == 0:
+            made = _SLICE(engine, [made, *bounds], call)
+        else:
+            made = each(engine, made, _SLICE(engine, [exp.column("e__"), *bounds], call), depth)
+    return bound(engine, "slice__", made, lambda part: _none_of_nothing(engine, part, dimensions))
+
+
+def _none_of_nothing(engine: EngineName, part: exp.Expression, dimensions: int) -> exp.Expression:
+    size = "len" if engine == "local" else "size"
+    none = sql(engine, "list_slice($1, 2, 1)" if engine == "local" else "slice($1, 1, 0)", part)
+    return sql(engine, f"CASE WHEN {size}($2) = 0 THEN $3 ELSE $1 END", part, flat(engine, part, dimensions), none)
+
+
 _ENGINES_LENGTH: Final[dict[EngineName, str]] = {
     "local": "coalesce(len($1), 0)",
     "spark": "greatest(coalesce(size($1), 0), 0)",
@@ -358,9 +440,11 @@ def _numbered(types: Sequence[SqlType]) -> SqlType:
 _ELEMENTS = (
     _array("subscript", (ARRAY, t.INT4), ELEMENT, _SUBSCRIPT),
     _array("slice", (ARRAY, t.INT4, t.INT4), ARRAY, _SLICE),
+    fn("subscripts", (ARRAY, t.INT4), ELEMENT, variadic=True, **both(_subscripts)),
+    fn("slices", (ARRAY, t.INT4), ARRAY, variadic=True, **both(_slices)),
     _array("=set_element", (ARRAY, t.INT4, ELEMENT), ARRAY, _set_element, strict=False),
     _array("=set_slice", (ARRAY, t.INT4, t.INT4, ARRAY), ARRAY, _set_slice, strict=False),
-    _array("unnest", (ARRAY,), ELEMENT, _texts("$1", "$1"), returns_set=True),
+    _array("unnest", (ARRAY,), ELEMENT, _texts("$1", "$1"), flattens=True, returns_set=True),
     fn(
         "_pg_expandarray", (ARRAY,), t.RECORD, returns_set=True, rule=_numbered,
         local="list_transform($1, lambda e__, i__: struct_pack(f0 := e__, f1 := CAST(i__ AS INTEGER)))",
@@ -374,9 +458,9 @@ _ELEMENTS = (
     _array("array_remove", (ARRAYS, ELEMENTS), ARRAYS, _REMOVE, compares=True, strict=False),
     _array("array_replace", (ARRAYS, ELEMENTS, ELEMENTS), ARRAYS, _REPLACE, compares=True, strict=False),
     _array("width_bucket", (ELEMENTS, ARRAYS), t.INT4, _width_bucket, compares=True),
-    _array("@>", (ARRAY, ARRAY), t.BOOL, _contains("$1", "$2"), operator=True, compares=True),
-    _array("<@", (ARRAY, ARRAY), t.BOOL, _contains("$2", "$1"), operator=True, compares=True),
-    _array("&&", (ARRAY, ARRAY), t.BOOL, _OVERLAPS, operator=True, compares=True),
+    _array("@>", (ARRAY, ARRAY), t.BOOL, _contains("$1", "$2"), operator=True, compares=True, flattens=True),
+    _array("<@", (ARRAY, ARRAY), t.BOOL, _contains("$2", "$1"), operator=True, compares=True, flattens=True),
+    _array("&&", (ARRAY, ARRAY), t.BOOL, _OVERLAPS, operator=True, compares=True, flattens=True),
 )  # fmt: skip
 
 
@@ -434,8 +518,8 @@ def _string_to_array(engine: EngineName, args: Sequence[exp.Expression], _call: 
 
 
 _TEXT = (
-    _array("array_to_string", (ARRAY, t.TEXT), t.TEXT, _array_to_string),
-    _array("array_to_string", (ARRAY, t.TEXT, t.TEXT), t.TEXT, _array_to_string, strict=False),
+    _array("array_to_string", (ARRAY, t.TEXT), t.TEXT, _array_to_string, flattens=True),
+    _array("array_to_string", (ARRAY, t.TEXT, t.TEXT), t.TEXT, _array_to_string, flattens=True, strict=False),
     *(
         _array(name, args, returns, _string_to_array, strict=False, returns_set=returns_set)
         for name, returns, returns_set in (

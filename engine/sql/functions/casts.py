@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING, Final
 from sqlglot import exp
 
 from engine.common.error_codec import as_text
-from engine.common.sql_type import UNKNOWN_DIGITS, SqlType, numeric, of
+from engine.common.sql_type import UNKNOWN_DIGITS, SqlType, element_type, numeric, of
 from engine.contracts.executor import EngineName
 from engine.plan_ir.expr import Call, Column, ColumnRef
 from engine.sql.functions import Builder, Function, Volatility, digits
 from engine.sql.functions.building import cast, parse, place
 from engine.sql.functions.decimals import power
-from engine.sql.functions.lengths import each
+from engine.sql.functions.dimensions import each
 from engine.sql.functions.moments import (
     DAY,
     HOUR,
@@ -39,7 +39,7 @@ from engine.sql.functions.moments import (
 )
 from engine.sql.functions.textual import apply, typed_as_text
 from engine.sql.functions.trees import both, bound, pack, raised, sql, text
-from engine.sql.trees.storage_types import element_type, storage_name
+from engine.sql.trees.storage_types import storage_name
 from wire.errors import FeatureNotSupported
 from wire.types import pg_types as t
 from wire.types.carriers import PG_EPOCH_MICROS, NumericScale
@@ -422,7 +422,7 @@ def _modifiers() -> Iterator[Function]:
 
 
 def _elements(engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
-    """The elements' cast, one by one, over an array of one dimension."""
+    """The elements' cast, one by one."""
     from engine.sql.functions.registry import registry
 
     given, wanted = element_type(call.args[0].type), element_type(call.type)
@@ -438,7 +438,7 @@ def _elements(engine: EngineName, args: Sequence[exp.Expression], call: Call | A
         raise FeatureNotSupported(f"not supported: cast from {call.args[0].type} to {call.type}")
     cast_item = apply(engine, row, [value], Call(wanted, row, (item,)))
     one = sql(engine, f"CAST($1 AS {storage_name(wanted, engine)})", cast_item)
-    return each(engine, args[0], one)
+    return each(engine, args[0], one, call.args[0].type.dimensions)
 
 
 def _arrays() -> Iterator[Function]:

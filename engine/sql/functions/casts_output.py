@@ -17,15 +17,15 @@ from typing import TYPE_CHECKING, Final
 
 from sqlglot import exp
 
-from engine.common.sql_type import SqlType
+from engine.common.sql_type import SqlType, element_type
 from engine.contracts.executor import EngineName
 from engine.sql.functions import Builder, Function
 from engine.sql.functions.building import cast, let, parse, place
+from engine.sql.functions.dimensions import written
 from engine.sql.functions.moments import FINITE_ON_SPARK, HOUR, MINUTE, SECOND, Fields, fields, micros_of, quotient
 from engine.sql.functions.textual import typed_as_text
 from engine.sql.functions.trees import both, bound, concat, on, pack, sql
 from engine.sql.functions.trees import text as literal
-from engine.sql.trees.storage_types import element_type
 from wire.errors import FeatureNotSupported
 from wire.types import pg_types as t
 from wire.types.carriers import NumericScale
@@ -376,7 +376,7 @@ _QUOTED: Final[dict[EngineName, str]] = {
 
 
 def _array(engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
-    """array_out of one dimension. A column of anyarray is carried as that text."""
+    """array_out. A column of anyarray is carried as that text."""
     array = args[0]
     if call.args[0].type.pg is t.ANYARRAY:
         return array
@@ -385,27 +385,9 @@ def _array(engine: EngineName, args: Sequence[exp.Expression], call: Call | Aggr
     quoted = _QUOTED[engine].replace("@", delimiter)
     item = bound(engine, "i__", one, lambda text: sql(engine, quoted, text))
     shown = sql(engine, "coalesce($1, 'NULL')", item)
-    if engine == "local":
-        listed = sql(
-            engine, "array_to_string(list_transform($1, lambda e__: $2), $3)", array, shown, literal(delimiter)
-        )
-        _refuse_nested(call)
-        whole = (
-            "CASE WHEN typeof($1) LIKE '%[][]' THEN error('SQLSTATE:0A000:not supported: arrays of several dimensions"
-        )
-        whole += " as text') WHEN $1 IS NOT NULL THEN '{' || $2 || '}' END"
-        return sql(engine, whole, array, listed)
-    listed = sql(engine, "array_join(transform($1, e__ -> $2), $3)", array, shown, literal(delimiter))
-    whole = (
-        "CASE WHEN typeof($1) LIKE 'array<array<%' THEN raise_error('SQLSTATE:0A000:not supported: arrays of several dimensions"
-        " as text') WHEN $1 IS NOT NULL THEN concat('{', $2, '}') END"
-    )
-    return sql(engine, whole, array, listed)
-
-
-def _refuse_nested(call: Call | AggregateCall) -> None:
-    if t.element_of(call.args[0].type.pg).is_row:
+    if engine == "local" and t.element_of(call.args[0].type.pg).is_row:
         raise FeatureNotSupported("not supported: arrays of records as text")
+    return written(engine, array, shown, delimiter, call.args[0].type.dimensions)
 
 
 # --- records ----------------------------------------------------------------------------------------------------------

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Final
 
 from sqlglot import exp
 
-from engine.common.sql_type import SqlType
+from engine.common.sql_type import SqlType, element_type
 from engine.contracts.executor import EngineName
 from engine.plan_ir.expr import Expr
 from engine.sql.functions import Builder, Function, TypeRule, casts_input
-from engine.sql.functions.arrays import element_type, refuse_nested
+from engine.sql.functions.arrays import refuse_nested
 from engine.sql.functions.building import cast, fn, op
 from engine.sql.functions.textual import TEXTUAL, as_text, typed_as_text
 from engine.sql.functions.trees import both, concat, raises, sql, text

@@ -13,8 +13,8 @@ from engine.common.sql_type import SqlType
 from engine.contracts.executor import EngineName
 from engine.sql.functions import Builder, Function
 from engine.sql.functions.building import cast, snippet
+from engine.sql.functions.dimensions import each
 from engine.sql.functions.trees import both, raises, sql
-from wire.errors import FeatureNotSupported
 from wire.types import pg_types as t
 
 if TYPE_CHECKING:
@@ -45,25 +45,9 @@ def _each_within(engine: EngineName, pg: t.PgType) -> Builder:
 
     def build(args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
         one = sql(engine, _fitted(engine, pg, replace(call.type, pg=pg)), exp.column("e__"))
-        return each(engine, args[0], one)
+        return each(engine, args[0], one, call.args[0].type.dimensions)
 
     return build
-
-
-def each(engine: EngineName, array: exp.Expression, one: exp.Expression) -> exp.Expression:
-    """What `one` makes of the elements, which it calls e__, of an array of one dimension."""
-    if _is_nested(array):
-        raise FeatureNotSupported("not supported: casts of arrays of several dimensions")
-    if engine == "spark":
-        return sql("spark", "transform($1, e__ -> $2)", array, one)
-    nested = "error('SQLSTATE:0A000:not supported: casts of arrays of several dimensions')"
-    text = f"CASE WHEN typeof($1) LIKE '%[][]' THEN {nested} ELSE list_transform($1, lambda e__: $2) END"
-    return sql("local", text, array, one)
-
-
-def _is_nested(array: exp.Expression) -> bool:
-    """Whether it is a constant's or a parameter's, of several dimensions: of others only their rows know."""
-    return isinstance(array, exp.Cast) and any(item.is_type("array") for item in array.to.expressions)
 
 
 def _bits(engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:

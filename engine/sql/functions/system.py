@@ -18,7 +18,7 @@ from engine.sql.functions import Function
 from engine.sql.functions.building import fn
 from engine.sql.functions.decimals import STRING
 from engine.sql.functions.textual import typed_as_text
-from engine.sql.functions.trees import both, concat, on, raises, sql, text
+from engine.sql.functions.trees import both, bound, concat, on, raises, sql, text
 from wire.errors import FeatureNotSupported, UndefinedObject
 from wire.types import pg_types as t
 from wire.types.client_encodings import NUMBERED
@@ -85,7 +85,20 @@ def _interval_modifier(engine: EngineName, modifier: exp.Expression) -> exp.Expr
 
 
 def _format_type(engine: EngineName, args: Sequence[exp.Expression], _call: Call | AggregateCall) -> exp.Expression:
-    oid, modifier = args
+    """format_type; a column of arrays of several dimensions is shown with them (`wire.types.pg_types.array_modifier`), so that
+    what pg_dump writes makes the same column again."""
+    oid, given = args
+    least = 1 << t.DIMENSIONS_SHIFT
+    several = f"$2 >= {least} AND $1 NOT IN ({t.INTERVAL.oid}, {t.INTERVAL.array})"
+    modifier = sql(engine, f"CASE WHEN {several} THEN $2 % {least} - 1 ELSE $2 END", oid, given)
+    more = f"CAST(floor($2 / {least}) AS INT)"
+    brackets = sql(engine, f"CASE WHEN {several} THEN repeat('[]', {more}) ELSE '' END", oid, given)
+    named = bound(engine, "modifier__", modifier, lambda known: _format_element(engine, oid, known))
+    return sql(engine, "concat($1, $2)" if engine == "spark" else "$1 || $2", named, brackets)
+
+
+def _format_element(engine: EngineName, oid: exp.Expression, modifier: exp.Expression) -> exp.Expression:
+    """format_type of any other type, and of arrays of one dimension."""
     string = "VARCHAR" if engine == "local" else "STRING"
     plain = _names(engine, oid)
     scale = "(($2 - 4) & 2047)"

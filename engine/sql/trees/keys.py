@@ -14,14 +14,15 @@ DuckDB's intervals compare by their normalised length. The exceptions:
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 from sqlglot import exp
 
-from engine.common.sql_type import SqlType
+from engine.common.sql_type import SqlType, element_type
 from engine.contracts.executor import EngineName
+from engine.sql.functions.dimensions import flat, lengths
 from engine.sql.trees.build import call, cast, integer, operand
-from engine.sql.trees.storage_types import element_type
 from engine.sql.trees.unsupported import Unsupported
 from wire.types import pg_types as t
 from wire.types.multiranges import RANGES
@@ -62,8 +63,10 @@ def order_keys(tree: exp.Expression, typ: SqlType, engine: EngineName) -> list[e
     pg = typ.pg
     if pg in SORTED_BY_BYTES:
         return [_bytes(tree, typ, engine)]
-    if (pg.is_array or pg.is_row) and not sorts_as_stored(typ, engine):
+    if (pg.is_array or pg.is_row) and not sorts_as_stored(replace(typ, dimensions=1), engine):
         raise Unsupported(engine, f"sorting by {typ}")
+    if typ.dimensions > 1:
+        return [flat(engine, tree, typ.dimensions), lengths(engine, tree.copy(), typ.dimensions)]
     if pg is t.TIMETZ:
         micros, zone = (_field(tree, name) for name in ("micros", "zone"))
         shift = exp.Mul(this=zone.copy(), expression=cast(integer(1_000_000), exp.DataType.build("BIGINT")))
@@ -80,7 +83,7 @@ def _bytes(tree: exp.Expression, typ: SqlType, engine: EngineName) -> exp.Expres
 def sorts_as_stored(typ: SqlType, engine: EngineName) -> bool:
     """Whether an engine's own order of stored values is PostgreSQL's, and values are the same if they are equal."""
     if typ.pg.is_array:
-        return engine == "local" and sorts_as_stored(element_type(typ), engine)
+        return engine == "local" and typ.dimensions == 1 and sorts_as_stored(element_type(typ), engine)
     if typ.pg.is_row:
         return engine == "local" and all(sorts_as_stored(field, engine) for _, field in typ.fields)
     return typ.pg not in SORTED_BY_BYTES and typ.pg is not t.TIMETZ and not needs_key(typ, engine)

@@ -13,11 +13,11 @@ from typing import Any, Final
 
 from sqlglot import exp
 
-from engine.common.sql_type import SqlType
+from engine.common.sql_type import SqlType, element_type
 from engine.common.value_sizes import are_long
 from engine.contracts.executor import EngineName
 from engine.sql.trees.build import call, cast, integer, operand, string
-from engine.sql.trees.storage_types import element_type, storage_type
+from engine.sql.trees.storage_types import storage_type
 from engine.sql.trees.unsupported import Unsupported
 from wire.errors import NumericValueOutOfRange
 from wire.types import pg_types as t
@@ -175,7 +175,7 @@ def _array(value: list[Any], typ: SqlType, engine: EngineName) -> exp.Expression
     element = element_type(typ)
     long = engine == "local" and element.pg in _NUMBERS and are_long(value, _LONG_ARRAY)
     tree = _list_text(value) if long else _list(value, element, engine)
-    return cast(tree, array_storage(storage_type(element, engine), max(depth, 1)))
+    return cast(tree, array_storage(storage_type(element, engine), max(depth, typ.dimensions)))
 
 
 def _list_text(value: list[Any]) -> exp.Expression:

@@ -28,14 +28,13 @@ hold months, days and microseconds together.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import cache
 from typing import Final
 
 from sqlglot import exp
 
 from engine.catalog.model.objects import SystemTable, Table
-from engine.common.sql_type import SqlType
+from engine.common.sql_type import SqlType, element_type
 from engine.contracts.executor import EngineName
 from wire.types import pg_types as t
 
@@ -79,11 +78,6 @@ _SPARK: Final[dict[t.PgType, str]] = {
 }
 
 
-def element_type(array: SqlType) -> SqlType:
-    """The SqlType of an array's elements."""
-    return replace(array, pg=t.element_of(array.pg))
-
-
 def storage_name(typ: SqlType, engine: EngineName) -> str:
     """The storage type of `typ`, as the engine spells it."""
     pg = typ.pg
@@ -96,7 +90,9 @@ def storage_name(typ: SqlType, engine: EngineName) -> str:
         return "STRUCT({})".format(", ".join(f"{field} {name}" for field, name in fields))
     if pg.is_array:
         name = storage_name(element_type(typ), engine)
-        return f"ARRAY<{name}>" if engine == "spark" else f"{name}[]"
+        for _ in range(typ.dimensions):
+            name = f"ARRAY<{name}>" if engine == "spark" else f"{name}[]"
+        return name
     return (_SPARK if engine == "spark" else _LOCAL)[pg.carried or pg]
 
 

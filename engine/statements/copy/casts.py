@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from engine.common.sql_type import SqlType
+from engine.contracts.output_cast import carrier_of
 from wire.copy.exact import read_values
 from wire.errors import SqlError
 from wire.types import pg_types as t
@@ -48,7 +49,7 @@ def plain(texts: pa.StringArray, typ: SqlType) -> pa.Array | None:
 def exact(texts: pa.StringArray, typ: SqlType, settings: InputSettings) -> tuple[pa.Array, SqlError | None]:
     """The values up to the first that is wrong, and what is wrong with that."""
     read = functools.partial(parse_text, typ.pg, typmod=typ.typmod, settings=settings)
-    return read_values(texts, read, carrier(typ.pg, typ.scale))
+    return read_values(texts, read, carrier_of(typ))
 
 
 # -- what each type's kernel may be given ------------------------------------------------------------------------------

@@ -47,7 +47,7 @@ _REMEMBERED: Final = 4
 #: What a column in the binary format holds, up to the first value that is wrong, and what is wrong with that; given the type, its
 #: modifier, a numeric's precision and scale.
 ReceiveColumn = Callable[
-    [pa.BinaryArray, PgType, int, tuple[int, int], InputSettings], tuple[pa.Array, SqlError | None]
+    [pa.BinaryArray, PgType, int, tuple[int, int], InputSettings, int], tuple[pa.Array, SqlError | None]
 ]
 
 
@@ -223,7 +223,8 @@ class CopiedRows:
         fault: tuple[int, SqlError] | None = None
         for target, data in zip(self._bound.targets, block.columns, strict=True):
             typ = target.type
-            found, error = self._receive(data, typ.pg, typ.typmod, (typ.precision, typ.scale), self._bound.settings)
+            digits, settings = (typ.precision, typ.scale), self._bound.settings
+            found, error = self._receive(data, typ.pg, typ.typmod, digits, settings, typ.dimensions)
             values.append(found)
             if error is not None and (fault is None or len(found) < fault[0]):
                 error.context = (

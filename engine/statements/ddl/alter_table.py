@@ -572,7 +572,7 @@ def _pass(action: s.TableAction) -> int:
 
 def _is_relabelling(source: SqlType, target: SqlType) -> bool:
     """Whether every value, as files hold it, is one of the new type: a text that may be as long or longer."""
-    if source.pg is target.pg and source.typmod == target.typmod:
+    if source.pg is target.pg and source.modifier == target.modifier:
         return True
     if source.pg not in _TEXTS or target.pg not in _TEXTS:
         return False

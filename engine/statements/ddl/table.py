@@ -134,7 +134,7 @@ def create_table_as(statement: CreateTableAs, columns: Sequence[ResultColumn], d
     check_names(given)
     _check_absent(statement.name, names)
     made = tuple(
-        TableColumn(n, st.of(c.type.pg, c.type.typmod), i)
+        TableColumn(n, st.of(c.type.pg, c.type.modifier), i)
         for i, (n, c) in enumerate(zip(given, columns, strict=True), 1)
     )
     table = Table(

@@ -21,7 +21,7 @@ from wire.errors import InvalidBinaryRepresentation, ProtocolViolation, SqlError
 from wire.pg.values.parameters import MODIFIED, decode_parameter, with_modifier
 from wire.types import pg_types as t
 from wire.types.byte_columns import Ints, data_of, lengths_of, offsets_of, validity_of
-from wire.types.carriers import PG_EPOCH_DAYS, PG_EPOCH_MICROS, carrier
+from wire.types.carriers import PG_EPOCH_DAYS, PG_EPOCH_MICROS, carrier, nested_lists
 from wire.types.datetime_input import DATE_END, DATE_FIRST, DAY_MICROS, TIMESTAMP_END, TIMESTAMP_FIRST
 from wire.types.input import InputSettings
 
@@ -32,14 +32,23 @@ _LIMIT: Final = 1 << 62
 
 
 def receive_column(
-    array: pa.BinaryArray, typ: t.PgType, typmod: int, digits: tuple[int, int], settings: InputSettings
+    array: pa.BinaryArray,
+    typ: t.PgType,
+    typmod: int,
+    digits: tuple[int, int],
+    settings: InputSettings,
+    dimensions: int = 1,
 ) -> tuple[pa.Array, SqlError | None]:
-    """The values up to the first that is wrong, and what is wrong with that. digits: precision and scale of a numeric."""
+    """The values up to the first that is wrong, and what is wrong with that. digits: precision and scale of a numeric. dimensions:
+    of arrays."""
     fast = _FAST.get(typ)
     found = None if fast is None or (typmod >= 0 and typ in _MODIFIED) else fast(array, typ, digits)
     if found is not None:
         return found, None
-    return read_values(array, lambda data: _value(data, typ, typmod, settings), carrier(typ, digits[1]))
+    carried = carrier(typ, digits[1])
+    if typ.is_array:
+        carried = nested_lists(carried, dimensions - 1)
+    return read_values(array, lambda data: _value(data, typ, typmod, settings), carried)
 
 
 def _value(data: bytes, typ: t.PgType, typmod: int, settings: InputSettings) -> Any:

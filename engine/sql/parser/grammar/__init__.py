@@ -10,8 +10,9 @@ renumbers `a[1]`, forgets that `E'x'` is text and where a `::` stood. A server h
 at the same character and bind by the same precedence. So the grammar here is PostgreSQL's own, and only what comes out
 are sqlglot's node classes.
 
-**Every node has `meta["start"]`**, the 0-based offset of its token in the statement's text (`engine.sql.binder.scope.position`);
-identifiers are folded to lower case already unless they were quoted. The shapes, where `e` is an expression:
+**Every node has `meta["start"]`**, the 0-based offset of its token in the statement's text
+(`engine.sql.parser.positions.position`); identifiers are folded to lower case already unless they were quoted. The shapes,
+where `e` is an expression:
 
 `a`, `t.a`, `s.t.a`
     `Column(this=Identifier, table=, db=, catalog=)`; `Column.parts` gives the identifiers

@@ -149,7 +149,7 @@ def test_declared_parameters_keep_their_type() -> None:
 
 def test_known_digits_of_a_parameter() -> None:
     ground = Ground()
-    ground.context.parameters = ParameterTypes((t.NUMERIC.oid,), {1: (3, 2)})
+    ground.context.parameters = ParameterTypes((t.NUMERIC.oid,), {1: (3, 2, 1)})
     bound = ground.bind("$1")
     assert isinstance(bound, ParamRef)
     assert bound.type == st.numeric(3, 2)
