@@ -150,7 +150,7 @@ class Engine:
         for name in options:
             row = SETTINGS.get(name.lower())
             if row is not None:
-                row.require_changeable()
+                row.require_changeable(connecting=True)
             if row is not None and row.privileged and not role.superuser:
                 raise denied(row)
         settings = session_settings(self.config.role, {**self.config.settings, **roles.settings_of(role)}, options)

@@ -50,6 +50,7 @@ from server.cursors.cursor_routing import CursorRouter
 from server.descriptors import raise_limit
 from server.ended_line import ENDED_LINE
 from server.full_collections import FullCollections
+from server.logs.lines import formatter_of
 from server.monitor.activity import MemberActivity
 from server.monitor.activity_routing import ClusterActivity
 from server.monitor.records import EndedStatements
@@ -106,6 +107,8 @@ class Member:
                 member=config.member,
                 door=_door(config, mesh),
                 ended=EndedStatements(describe=self.engine.last_graph),
+                statements_max=int(_setting(config, "pg_stat_statements.max")),
+                log_connections=_setting(config, "log_connections") == "on",
             ),
         )
         self.activity = ClusterActivity(
@@ -256,6 +259,7 @@ class Member:
                     for command, durations in statements.durations.items()
                 },
                 "errors": dict(statements.errors),
+                "engines": dict(statements.engines),
             },
             "counters": {
                 **self.engine.statistics(),
@@ -279,8 +283,14 @@ def _door(config: Config, mesh: ServerMesh) -> LiteDoor | None:
     """Of a lite member, which may carry its clients on."""
     if config.cluster.role == "data":
         return None
-    settings = {name.lower(): value for name, value in config.settings.items()}
-    return LiteDoor(mesh, settings.get(ROUTING, SETTINGS[ROUTING].default))
+    return LiteDoor(mesh, _setting(config, ROUTING))
+
+
+def _setting(config: Config, name: str) -> str:
+    """What the member's sessions begin with, and what it reads itself of settings."""
+    row = SETTINGS[name]
+    given = {said.lower(): value for said, value in config.settings.items()}.get(name)
+    return row.default if given is None else row.read(given)
 
 
 def _mesh_tls(config: Config) -> MeshTls | None:
@@ -379,9 +389,9 @@ def _end_anyway() -> None:
 
 def run(config: Config) -> int:
     """Serve until told to stop; the process's exit status."""
-    logging.basicConfig(
-        level=config.log_level.upper(), stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
-    )
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(formatter_of(_setting(config, "log_destination"), _setting(config, "log_line_prefix")))
+    logging.basicConfig(level=config.log_level.upper(), handlers=[handler])
     for name, level in (("py4j", logging.WARNING), ("sqlglot", logging.ERROR), ("uvicorn", logging.WARNING)):
         logging.getLogger(name).setLevel(level)
     raise_limit()

@@ -90,3 +90,9 @@ class BatchStream(Protocol):
     def statistics(self) -> Mapping[str, int]:
         """Counters for EXPLAIN ANALYZE and the views: at least `rows`, `bytes`, `batches`."""
         ...
+
+
+def engine_of(stream: BatchStream) -> str | None:
+    """The engine that gives a stream's rows: `local`, `spark`, or `distributed` for several members; None where it is neither."""
+    name = getattr(stream, "engine_name", None)
+    return name if isinstance(name, str) else None

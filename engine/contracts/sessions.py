@@ -63,7 +63,8 @@ class Prepared:
 
 
 class Execution(Protocol):
-    """A statement under way. For one without rows `columns` is None and the stream is at its end at once."""
+    """A statement under way. For one without rows `columns` is None and the stream is at its end at once. A stream that one engine
+    gives, or several members, has its name as `engine_name` (`engine.contracts.executor.engine_of`)."""
 
     columns: tuple[ResultColumn, ...] | None
     stream: BatchStream
@@ -118,6 +119,33 @@ class CursorState:
 
 
 @dataclass(frozen=True, slots=True)
+class StatementState:
+    """What one statement of one user has cost, for pg_stat_statements. text: normalised. Times in milliseconds. engine: which ran
+    it last; None where that is not known."""
+
+    user: str
+    query_id: int
+    text: str
+    calls: int
+    rows: int
+    total: float
+    least: float
+    most: float
+    mean: float
+    deviation: float
+    engine: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class StatementsKept:
+    """Of pg_stat_statements as a whole. since: of the last reset, in seconds since the epoch."""
+
+    statements: Sequence[StatementState] = ()
+    deallocations: int = 0
+    since: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
 class PreparedState:
     """One prepared statement, for pg_prepared_statements. from_sql: by PREPARE, not by the protocol."""
 
@@ -161,6 +189,14 @@ class Client(Protocol):
 
     def cluster(self, *parts: Part) -> ClusterTold:
         """What all members do. Waits for them, for a bounded time, and warns the client of those that say nothing."""
+        ...
+
+    def statement_statistics(self) -> StatementsKept:
+        """What this member's statements have cost."""
+        ...
+
+    def reset_statement_statistics(self, user: str | None, query_id: int) -> None:
+        """pg_stat_statements_reset. user: None is any; query_id: 0 is any."""
         ...
 
     def prepared_statements(self) -> Sequence[PreparedState]:

@@ -15,11 +15,13 @@ from typing import Any, Final
 from engine.catalog.snapshot import SLUICE
 from engine.pg_catalog.builtin import rows as builtin_rows
 from engine.pg_catalog.declared import Row, SystemContext, SystemRelation, postgres
+from engine.settings import accepted
 from engine.settings.session_settings import NOT_LISTED, SETTINGS, Setting, size_bytes, time_ms
 
 _UNITS: Final = {"ms": 1, "s": 1_000, "min": 60_000, "B": 1, "kB": 1 << 10, "8kB": 8 << 10, "MB": 1 << 20}
 _TYPES: Final = {"time": "integer", "size": "integer"}
 _OURS: Final = "Sluice"
+_NOTHING: Final = "It changes nothing in Sluice."
 
 
 @cache
@@ -43,7 +45,7 @@ def _row(setting: Setting, value: str, reset: str) -> Row:
     lowest, highest = (f"{x / size:{shown}}" for x in (setting.minimum, setting.maximum))
     return (
         setting.name, _number(setting, value, unit), unit, known.get("category", _OURS),
-        known.get("short_desc", setting.description), known.get("extra_desc"), _context(setting),
+        known.get("short_desc", setting.description), _extra(setting, known), _context(setting),
         _TYPES.get(setting.kind, setting.kind), "default" if value == setting.default else _source(value, reset),
         lowest if numeric else None, highest if numeric else None, list(setting.values) or None,
         _number(setting, setting.default, unit), _number(setting, reset, unit), None, None, False,
@@ -56,9 +58,21 @@ def _number(setting: Setting, value: str, unit: str | None) -> str:
     return str((time_ms(value) if setting.kind == "time" else size_bytes(value)) // _UNITS[unit])
 
 
+def _extra(setting: Setting, known: Mapping[str, Any]) -> str | None:
+    """The second part of the description, which says of a setting that is only accepted that it is."""
+    told = known.get("extra_desc")
+    if setting.name not in accepted.ROWS:
+        return told
+    return f"{told} {_NOTHING}" if told else _NOTHING
+
+
 def _context(setting: Setting) -> str:
     if setting.at_start:
         return "postmaster"
+    if setting.of_member:
+        return "sighup"
+    if setting.at_connection:
+        return "superuser-backend"
     return "internal" if setting.fixed else "superuser" if setting.privileged else "user"
 
 

@@ -530,6 +530,8 @@ class DistributedStream:
     """The root of a distributed query, as the portal reads it (`engine.contracts.executor.BatchStream`). notice: as in
     `ExecutionContext`."""
 
+    engine_name: Final = "distributed"
+
     def __init__(self, runtime: MeshRuntime, run: QueryRun, counting: Set[str], notice: Callable[[str], None]) -> None:
         self.notice = notice
         self._runtime = runtime

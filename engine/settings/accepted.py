@@ -1,6 +1,7 @@
-"""Settings of PostgreSQL's that a session may change and that change nothing here: its planner's, its vacuum's, its log's.
+"""Settings of PostgreSQL's that a session may change and that change nothing here: its planner's, its vacuum's, its buffers'.
 
-Clients and scripts set them on their way, and read back what they have set.
+Clients and scripts set them on their way, and read back what they have set. `pg_settings.extra_desc` says that they change nothing;
+a notice would appear in every restored dump and every new connection of many drivers.
 
 Where not heeding one would give other answers (`array_nulls`), only the value that is heeded is accepted: `ONLY`. One that keeps a
 client safe and is not heeded is not there at all (`restrict_nonsystem_relation_kind`, which pg_dump sets where it is).
@@ -25,7 +26,7 @@ _SWITCHES: Final = {
     "off": (
         "allow_in_place_tablespaces", "allow_system_table_mods", "debug_print_parse", "debug_print_plan", "debug_print_rewritten",
         "enable_partitionwise_aggregate", "enable_partitionwise_join", "exit_on_error", "ignore_checksum_failure", "jit",
-        "jit_dump_bitcode", "lo_compat_privileges", "log_duration", "log_executor_stats", "log_lock_waits", "log_parser_stats",
+        "jit_dump_bitcode", "lo_compat_privileges", "log_executor_stats", "log_lock_waits", "log_parser_stats",
         "log_planner_stats", "log_replication_commands", "log_statement_stats", "quote_all_identifiers", "trace_notify",
         "trace_sort", "track_io_timing", "track_wal_io_timing", "transform_null_equals", "zero_damaged_pages",
     ),
@@ -62,8 +63,8 @@ _REALS: Final = {
 #: In milliseconds.
 _TIMES: Final = {
     "client_connection_check_interval": ("0", 0, _INT4_MAX), "deadlock_timeout": ("1s", 1, _INT4_MAX),
-    "log_min_duration_sample": ("-1", -1, _INT4_MAX), "log_min_duration_statement": ("-1", -1, _INT4_MAX),
-    "tcp_user_timeout": ("0", 0, _INT4_MAX), "vacuum_cost_delay": ("0", 0, 100), "wal_sender_timeout": ("1min", 0, _INT4_MAX),
+    "log_min_duration_sample": ("-1", -1, _INT4_MAX), "tcp_user_timeout": ("0", 0, _INT4_MAX),
+    "vacuum_cost_delay": ("0", 0, 100), "wal_sender_timeout": ("1min", 0, _INT4_MAX),
 }  # fmt: skip
 #: With the unit of a bare number, in which the limits count too.
 _SIZES: Final = {
@@ -75,19 +76,12 @@ _SIZES: Final = {
     "min_parallel_table_scan_size": ("8MB", 0, 715_827_882, "8kB"), "temp_buffers": ("8MB", 100, _INT4_MAX // 2, "8kB"),
     "temp_file_limit": ("-1", -1, _INT4_MAX, "kB"), "wal_skip_threshold": ("2MB", 0, _INT4_MAX, "kB"),
 }  # fmt: skip
-_SEVERITIES: Final = (
-    "debug5", "debug4", "debug3", "debug2", "debug1", "info", "notice", "warning", "error", "log", "fatal", "panic",
-)  # fmt: skip
 #: Name: default, and what it may be.
 _CHOICES: Final = {
     "compute_query_id": ("auto", ("auto", "regress", "on", "off")),
     "constraint_exclusion": ("partition", ("partition", "on", "off")),
     "default_toast_compression": ("pglz", ("pglz", "lz4")),
     "force_parallel_mode": ("off", ("off", "on", "regress")),
-    "log_error_verbosity": ("default", ("terse", "default", "verbose")),
-    "log_min_error_statement": ("error", _SEVERITIES),
-    "log_min_messages": ("warning", _SEVERITIES),
-    "log_statement": ("none", ("none", "ddl", "mod", "all")),
     "plan_cache_mode": ("auto", ("auto", "force_generic_plan", "force_custom_plan")),
     "stats_fetch_consistency": ("cache", ("none", "cache", "snapshot")),
     "track_functions": ("none", ("none", "pl", "all")),
@@ -111,9 +105,8 @@ PRIVILEGED: Final = frozenset(
     (
         "allow_in_place_tablespaces", "allow_system_table_mods", "backtrace_functions", "commit_delay", "compute_query_id",
         "deadlock_timeout", "debug_discard_caches", "dynamic_library_path", "ignore_checksum_failure", "jit_dump_bitcode",
-        "lo_compat_privileges", "log_duration", "log_error_verbosity", "log_executor_stats", "log_lock_waits",
-        "log_min_duration_sample", "log_min_duration_statement", "log_min_error_statement", "log_min_messages",
-        "log_parameter_max_length", "log_parser_stats", "log_planner_stats", "log_replication_commands", "log_statement",
+        "lo_compat_privileges", "log_executor_stats", "log_lock_waits", "log_min_duration_sample",
+        "log_parameter_max_length", "log_parser_stats", "log_planner_stats", "log_replication_commands",
         "log_statement_sample_rate", "log_statement_stats", "log_temp_files", "log_transaction_sample_rate", "max_stack_depth",
         "session_preload_libraries", "temp_file_limit", "track_activities", "track_counts", "track_functions",
         "track_io_timing", "track_wal_io_timing", "update_process_title", "wal_compression", "wal_consistency_checking",

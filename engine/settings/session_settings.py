@@ -46,7 +46,8 @@ class Setting:
     kind: how a value is read; `time` is in milliseconds when no unit is given, and `size` in `unit`.
     values: for enum. minimum, maximum: for numbers, in the base unit.
     reported: told to clients by ParameterStatus (GUC_REPORT). fixed: cannot be changed.
-    at_start: is what the member was started with.
+    at_start: is what the member was started with. of_member: the same of one that PostgreSQL reads again at a reload (PGC_SIGHUP).
+    at_connection: a superuser gives it when the connection begins, and nobody later (PGC_SU_BACKEND).
     privileged: only a superuser may change it (PGC_SUSET), and does so for a role by ALTER ROLE ... SET.
     canonical: a further reading of a string, raising ValueError for what it refuses. completed: the same of a string that need not
     say all, with what the setting was before. only: the one value that it may be set to.
@@ -62,6 +63,8 @@ class Setting:
     reported: bool = False
     fixed: bool = False
     at_start: bool = False
+    of_member: bool = False
+    at_connection: bool = False
     privileged: bool = False
     canonical: Callable[[str], str] | None = field(default=None, compare=False)
     completed: Callable[[str, str], str] | None = field(default=None, compare=False)
@@ -83,8 +86,12 @@ class Setting:
             raise FeatureNotSupported(f"not supported: {self.name} = {found}")
         return found
 
-    def require_changeable(self) -> None:
-        """Raises CantChangeRuntimeParam for what no session may change."""
+    def require_changeable(self, *, connecting: bool = False) -> None:
+        """Raises CantChangeRuntimeParam for what no session may change. connecting: while it begins."""
+        if self.at_connection and not connecting:
+            raise CantChangeRuntimeParam(f'parameter "{self.name}" cannot be set after connection start')
+        if self.of_member:
+            raise CantChangeRuntimeParam(f'parameter "{self.name}" cannot be changed now')
         if self.at_start:
             raise CantChangeRuntimeParam(f'parameter "{self.name}" cannot be changed without restarting the server')
         if self.fixed:
@@ -214,6 +221,10 @@ def _encoding(value: str) -> str:
         raise ValueError from None
 
 
+#: Of the log's messages in rising order (guc.c, server_message_level_options): LOG is above ERROR there.
+LOG_SEVERITIES: Final = (
+    "debug5", "debug4", "debug3", "debug2", "debug1", "info", "notice", "warning", "error", "log", "fatal", "panic",
+)  # fmt: skip
 _TRANSACTION_MODES: Final = ("transaction_isolation", "transaction_read_only", "transaction_deferrable")
 _ISOLATION: Final = ("serializable", "repeatable read", "read committed", "read uncommitted")
 
@@ -270,6 +281,29 @@ SETTINGS: Final[dict[str, Setting]] = {
             _s("lc_numeric", "C"),
             _s("lc_time", "C"),
             _s("lock_timeout", "0", "time"),
+            _s("auto_explain.log_min_duration", "-1", "time", "Logs the plans of queries that take so long and longer; -1 is none.",
+               minimum=-1, privileged=True),
+            _s("auto_explain.log_analyze", "off", "bool", "Plans are logged as they were estimated.", only="off", privileged=True),
+            _s("auto_explain.log_format", "text", "enum", "Format of the plans that are logged.",
+               values=("text", "xml", "json", "yaml"), only="text", privileged=True),
+            _s("auto_explain.log_verbose", "off", "bool", "Logs plans as EXPLAIN VERBOSE shows them.", privileged=True),
+            _s("pg_stat_statements.max", "5000", "integer", "How many statements pg_stat_statements has at most.", minimum=100,
+               maximum=1_073_741_823, at_start=True),
+            _s("pg_stat_statements.track", "top", "enum", "Which statements pg_stat_statements counts.",
+               values=("none", "top", "all"), privileged=True),
+            _s("pg_stat_statements.track_planning", "off", "bool", "Planning is part of the time.", only="off", privileged=True),
+            _s("pg_stat_statements.track_utility", "on", "bool", "Whether statements count that are no queries.",
+               privileged=True),
+            _s("log_connections", "off", "bool", at_connection=True, privileged=True),
+            _s("log_destination", "stderr", "enum", values=("stderr", "jsonlog"), of_member=True),
+            _s("log_disconnections", "off", "bool", at_connection=True, privileged=True),
+            _s("log_duration", "off", "bool", privileged=True),
+            _s("log_error_verbosity", "default", "enum", values=("terse", "default", "verbose"), privileged=True),
+            _s("log_line_prefix", "%m [%p] %q%u@%d %h ", of_member=True),
+            _s("log_min_duration_statement", "-1", "time", minimum=-1, privileged=True),
+            _s("log_min_error_statement", "error", "enum", values=LOG_SEVERITIES, privileged=True),
+            _s("log_min_messages", "warning", "enum", values=LOG_SEVERITIES, privileged=True),
+            _s("log_statement", "none", "enum", values=("none", "ddl", "mod", "all"), privileged=True),
             _s("max_connections", "500", "integer", minimum=1, maximum=100_000, at_start=True),
             _s("max_identifier_length", "63", "integer", minimum=63, maximum=63, fixed=True),
             _s("block_size", "8192", "integer", minimum=8192, maximum=8192, fixed=True),

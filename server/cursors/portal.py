@@ -34,7 +34,8 @@ class Portal:
 
     columns: what Describe tells; None for a statement without rows.
     formats: one a column. arguments: canonical values. depth: the number of savepoints it was made under.
-    record: of the statement that runs in it. source: for pg_cursors. declared: by DECLARE rather than Bind.
+    record: of the statement that runs in it. source: for pg_cursors. statement_name: of the prepared statement that was bound.
+    seconds: what the pages took that it has given. declared: by DECLARE rather than Bind.
     """
 
     name: str
@@ -44,6 +45,7 @@ class Portal:
     arguments: tuple[object, ...] = ()
     depth: int = 0
     source: str = ""
+    statement_name: str = ""
     declared: bool = False
     hold: bool = False
     held: bool = False
@@ -51,6 +53,7 @@ class Portal:
     state: PortalState = PortalState.BOUND
     execution: Execution | None = None
     cursor: Cursor | None = None
+    seconds: float = 0.0
     created: float = field(default_factory=time.time)
     record: StatementRecord | None = None
     _encoder: tuple[object, RowEncoder] | None = None

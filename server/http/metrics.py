@@ -130,6 +130,14 @@ def _statements(counted: Mapping[str, Any]) -> Iterator[Metric]:
     for sqlstate, count in counted["errors"].items():
         errors.add_metric([sqlstate], count)
     yield errors
+    engines = CounterMetricFamily(
+        "sluice_statement_engines",
+        "Queries that ran to their end, by who gave the rows: local, spark, or distributed for several members.",
+        labels=["engine"],
+    )
+    for engine, count in counted["engines"].items():
+        engines.add_metric([engine], count)
+    yield engines
 
 
 def _members(members: list[Mapping[str, Any]]) -> Iterator[Metric]:

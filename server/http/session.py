@@ -30,6 +30,7 @@ from server.cursors.portal import Portal
 from server.cursors.remote_cursors import Asker
 from server.http.requests import Asked, understand
 from server.http.result import Ending, Result
+from server.logs.lines import Origin
 from server.monitor.records import SessionRecords
 from server.pgwire.client import ConnectionClient
 from server.pgwire.commands import Commands
@@ -184,11 +185,22 @@ class Session(core.Session):
             lambda: registry.busy_beside(self, self.user),
             self._host.statements,
             SessionRecords(self.pid, self.user, self._database, self._host.ended),
+            registry.statistics,
+            self._origin,
+            self.user,
         )
         registry.register(self)
         return self._running
 
+    def _origin(self) -> Origin:
+        assert self._running is not None
+        host, port = self._peer or ("", None)
+        name = self._running.commands.engine.settings.get("application_name")
+        return Origin(self.pid, self.user, self._database, host, port, name, self._born)
+
     def _deliver(self, notice: Notice) -> None:
+        if self._running is not None:
+            self._running.log.notice(notice)
         if self._running is not None and self._result is not None and self._running.settings.wants(notice.severity):
             self._result.notices.append(notice)
 
@@ -257,10 +269,12 @@ class Session(core.Session):
             raise
 
     async def _execute(self, running: Running, result: Result, asked: Asked, sql: str) -> Ending:
+        running.log.received(sql)
         running.start_clock()
         running.read(sql)
         statement = _only_one(await running.commands.engine.parse(sql))
         running.parsed()
+        running.log.simple((statement,))
         running.begin(sql)
         running.require_usable(statement)
         command = await running.commands.prepare_simple(statement)
@@ -273,9 +287,11 @@ class Session(core.Session):
         running.active = None
         await portal.close()
         running.stop_clock()
+        await running.log_slow_plan(portal)
         # What the client is told of the end is so: a commit that fails takes its place.
         await running.commands.finish_statement()
-        running.completed(tag)
+        running.completed(portal, tag)
+        running.log.simple_done()
         return Ending(headers=asked.headers) if portal.columns is not None else _ending(tag, asked)
 
     async def _give_rows(self, running: Running, portal: Portal, result: Result) -> None:

@@ -24,6 +24,7 @@ from engine.contracts.sessions import Activity
 from engine.monitor.record import StatementRecord
 from server.cursors.cursor_lease import CursorLeases
 from server.cursors.remote_cursors import Asking, Nobody
+from server.monitor.statement_statistics import StatementStatistics
 from server.pgwire.notifications import Said
 from wire.errors import AdminShutdown, QueryCanceled, SqlError
 
@@ -117,12 +118,14 @@ def shut_down() -> AdminShutdown:
 class SessionRegistry:
     """All sessions that have begun. `register` and `forget` on the loop's thread, the rest on any.
 
-    member: this member's name. elsewhere: who is asked for sessions that are not here; far_cursors: who carries movements of
-    cursors to their sessions; cluster: who asks all members what they do; announce: tells the other members what a transaction
+    member: this member's name. statistics: of statements, for pg_stat_statements. elsewhere: who is asked for sessions that are
+    not here; far_cursors: who carries movements of cursors to their sessions; cluster: who asks all members what they do;
+    announce: tells the other members what a transaction
     said with NOTIFY. They are set once the mesh is there.
     """
 
-    def __init__(self, member: str = "") -> None:
+    def __init__(self, member: str = "", statistics: StatementStatistics | None = None) -> None:
+        self.statistics = statistics or StatementStatistics()
         self.elsewhere: Elsewhere = Nowhere()
         self.far_cursors: Asking = Nobody()
         self.cluster: ClusterActivity | None = None

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from engine.contracts.activity import Answer, ClusterTold, Part
-from engine.contracts.sessions import Activity, CursorState, PreparedState
+from engine.contracts.sessions import Activity, CursorState, PreparedState, StatementsKept
 from engine.monitor.record import StatementRecord
 from server.pgwire.cancel import SessionRegistry
 from server.pgwire.commands import Commands
@@ -72,6 +72,13 @@ class ConnectionClient:
             self.notice(Notice(f"member {member} has not answered: what it does is missing", "WARNING"))
         self._told = None if record is None else (record, parts, told)
         return told
+
+    def statement_statistics(self) -> StatementsKept:
+        kept = self._registry.statistics
+        return StatementsKept(kept.states(), kept.deallocations, kept.since)
+
+    def reset_statement_statistics(self, user: str | None, query_id: int) -> None:
+        self._registry.statistics.reset(user, query_id)
 
     def prepared_statements(self) -> Sequence[PreparedState]:
         if self.commands is None:

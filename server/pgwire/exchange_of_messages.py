@@ -11,7 +11,9 @@ from collections.abc import Callable
 
 from server.cursors.cursor import Run
 from server.cursors.portal import Portal
+from server.logs.lines import Origin
 from server.monitor.records import SessionRecords
+from server.monitor.statement_statistics import StatementStatistics
 from server.pgwire.client_stream import ClientStream
 from server.pgwire.commands import Commands
 from server.pgwire.pipelined_rows import PipelinedRows
@@ -36,8 +38,11 @@ class Exchange(Running):
         others: Callable[[], int],
         counts: StatementCounts,
         records: SessionRecords,
+        statistics: StatementStatistics,
+        origin: Callable[[], Origin],
+        user: str,
     ) -> None:
-        super().__init__(commands, settings, interrupt, others, counts, records)
+        super().__init__(commands, settings, interrupt, others, counts, records, statistics, origin, user)
         self.stream = stream
         self._reports = ProgressReports(self._report)
         #: Executions that wait for those that follow them (`server.pgwire.pipelined_rows`).
@@ -90,7 +95,8 @@ class Exchange(Running):
     # -- answering -----------------------------------------------------------------------------------------------
 
     def notice(self, notice: Notice) -> None:
-        """Tell the client at once, if it wants to know and the protocol allows."""
+        """Log it, and tell the client at once if it wants to know and the protocol allows."""
+        self.log.notice(notice)
         if self.settings.wants(notice.severity) and self.stream.connection.allows(m.NoticeResponse):
             self.send(m.NoticeResponse(notice))
 

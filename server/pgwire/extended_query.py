@@ -30,11 +30,13 @@ _RESULT_FORMATS: Final = "bind message has {} result formats but query has {} co
 
 async def parse(exchange: Exchange, message: m.Parse) -> None:
     commands = exchange.commands
+    exchange.log.received(message.text)
     exchange.begin(message.text)
     if not message.name:
         commands.prepared.drop("")
     command = await _analyse(exchange, message)
     commands.prepared.add(NamedStatement(message.name, command, message.text))
+    exchange.log.step_done("parse", message.name)
     exchange.send(m.ParseComplete())
 
 
@@ -53,6 +55,7 @@ async def bind(exchange: Exchange, message: m.Bind) -> None:
     commands = exchange.commands
     named = commands.prepared.get(message.statement)
     command = named.command
+    exchange.log.received(named.source)
     exchange.begin(named.source)
     _check_parameters(message, command.parameters)
     if command.statement is None or command.parameters or not isinstance(command.statement, EXITS):
@@ -71,8 +74,10 @@ async def bind(exchange: Exchange, message: m.Bind) -> None:
         arguments=arguments,
         depth=commands.block.depth,
         source=named.source,
+        statement_name=message.statement,
     )
     commands.portals.add(portal)
+    exchange.log.step_done("bind", message.statement, message.portal)
     exchange.send(m.BindComplete())
 
 
@@ -130,18 +135,22 @@ def _require_describable(exchange: Exchange, has_columns: bool) -> None:
 
 async def execute(exchange: Exchange, message: m.Execute) -> None:
     commands = exchange.commands
+    exchange.log.received("")
     if message.portal in commands.portals.failed:
         commands.block.require_usable()
     portal = commands.portals.get(message.portal)
     if portal.command.statement is None:
         exchange.send(m.EmptyQueryResponse())
         return
+    exchange.log.received(portal.source)
     exchange.begin(portal.source)
     exchange.require_usable(portal.command.statement)
     portal.require_runnable()
     if portal.columns is None and portal.cursor is None and pipelined_rows.waits(exchange, portal):
         return
     exchange.active = portal
+    fetches = portal.cursor is not None
+    exchange.log.execute(portal, fetches=fetches)
     if portal.cursor is None:
         await exchange.open(portal)
     else:
@@ -152,13 +161,14 @@ async def execute(exchange: Exchange, message: m.Execute) -> None:
         await _send_page(exchange, portal, message.max_rows if message.max_rows > 0 else None)
     exchange.active = None
     exchange.stop_clock()
+    exchange.log.execute_done(portal, fetches=fetches)
 
 
 async def _complete_without_rows(exchange: Exchange, portal: Portal) -> None:
     rows = await copy(exchange, portal)
     await portal.running.close()
     portal.finish()
-    _complete(exchange, portal.tag(rows))
+    _complete(exchange, portal, portal.tag(rows))
 
 
 async def _send_page(exchange: Exchange, portal: Portal, max_rows: int | None) -> None:
@@ -168,13 +178,15 @@ async def _send_page(exchange: Exchange, portal: Portal, max_rows: int | None) -
         await cursor.hold()
     rows = await exchange.send_rows(portal, cursor.run(max_rows))
     if cursor.at_end:
-        _complete(exchange, portal.tag(rows))
+        await exchange.log_slow_plan(portal)
+        _complete(exchange, portal, portal.tag(rows))
     else:
+        portal.seconds += exchange.seconds
         exchange.send(m.PortalSuspended())
 
 
-def _complete(exchange: Exchange, tag: str) -> None:
-    exchange.completed(tag)
+def _complete(exchange: Exchange, portal: Portal, tag: str) -> None:
+    exchange.completed(portal, tag)
     exchange.send(m.CommandComplete(tag))
 
 
@@ -193,4 +205,5 @@ async def flush(exchange: Exchange, _message: m.Flush) -> None:
 
 async def sync(exchange: Exchange, _message: m.Sync) -> None:
     """Up to but without ReadyForQuery."""
+    exchange.log.received("")
     await exchange.commands.finish_statement()

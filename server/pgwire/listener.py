@@ -24,6 +24,7 @@ from server.auth.gate import Access, Gate
 from server.auth.hba import parse
 from server.cluster.lite import LiteDoor
 from server.monitor.records import EndedStatements
+from server.monitor.statement_statistics import StatementStatistics
 from server.pgwire.cancel import SessionRegistry, shut_down
 from server.pgwire.client_stream import ClientStream
 from server.pgwire.output_budget import OutputBudget
@@ -63,6 +64,8 @@ class ListenerOptions:
     member: str = ""
     door: LiteDoor | None = None
     ended: EndedStatements = field(default_factory=EndedStatements)
+    log_connections: bool = False
+    statements_max: int = 5000
 
 
 class Listener:
@@ -70,7 +73,7 @@ class Listener:
 
     def __init__(self, new_session: SessionFactory, options: ListenerOptions | None = None) -> None:
         self._options = options or ListenerOptions()
-        self.registry = SessionRegistry(self._options.member)
+        self.registry = SessionRegistry(self._options.member, StatementStatistics(self._options.statements_max))
         #: What clients have sent and nobody has taken yet.
         self.input = InputBudget(self._options.input_bytes_max)
         #: What is encoded for clients and was not written yet.
@@ -85,6 +88,7 @@ class Listener:
             self._options.door,
             lambda: self._draining,
             ended=self._options.ended,
+            log_connections=self._options.log_connections,
         )
         self._draining = False
         self._scarce_logged = -math.inf

@@ -78,15 +78,18 @@ async def run(exchange: Exchange) -> None:
     if rows is None:
         return
     begun = time.monotonic()
+    exchange.log.received(rows.portals[0].source)
     arguments = [portal.arguments for portal in rows.portals]
     together = len(arguments) > 1 and await exchange.commands.execute_rows(rows.command, arguments)
     seconds = (time.monotonic() - begun) / len(arguments)
+    if together:
+        for portal in rows.portals:
+            exchange.log.execute(portal)
     for answer in rows.answers:
         if not isinstance(answer, Portal):
             exchange.send(answer)
         elif together:
-            exchange.completed(_TAG, seconds)
-            exchange.send(m.CommandComplete(_TAG))
+            _completed(exchange, answer, seconds)
         else:
             await _run_alone(exchange, answer)
     exchange.end(len(rows.portals))
@@ -95,9 +98,15 @@ async def run(exchange: Exchange) -> None:
 
 async def _run_alone(exchange: Exchange, portal: Portal) -> None:
     begun = time.monotonic()
+    exchange.log.execute(portal)
     await exchange.open(portal)
     await portal.running.close()
     portal.finish()
     exchange.active = None
-    exchange.completed(_TAG, time.monotonic() - begun)
+    _completed(exchange, portal, time.monotonic() - begun)
+
+
+def _completed(exchange: Exchange, portal: Portal, seconds: float) -> None:
+    exchange.completed(portal, _TAG, seconds)
+    exchange.log.execute_done(portal, seconds)
     exchange.send(m.CommandComplete(_TAG))

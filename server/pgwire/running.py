@@ -7,32 +7,41 @@ after an error finds here what ran (`active`).
 from __future__ import annotations
 
 import asyncio
-import logging
 import time
 from collections.abc import Callable
 
+from engine.contracts.executor import engine_of
 from engine.monitor.record import StatementRecord
-from engine.sql.parser.masking import masked, shown
-from engine.sql.parser.nodes.statements import Statement
+from engine.sql.parser.masking import shown
+from engine.sql.parser.nodes.statements import Query, Statement
 from server.cursors.portal import Portal, PortalState
-from server.log_text import tabbed
+from server.logs.explained import explained
+from server.logs.lines import Origin
+from server.logs.statements import StatementLog
 from server.monitor.records import SessionRecords
+from server.monitor.statement_statistics import StatementStatistics, counted
 from server.pgwire.commands import EXITS, Commands, Fetching
 from server.pgwire.session_settings import SettingsView
 from server.pgwire.statement_counts import StatementCounts
 from wire.errors import ConfigurationLimitExceeded, QueryCanceled, SqlError
 
-log = logging.getLogger(__name__)
+
+def _rows(portal: Portal, tag: str) -> int:
+    """How many rows a statement gave or changed, by all its pages; 0 where its tag counts none (EXPLAIN, SHOW)."""
+    command, _, number = tag.rpartition(" ")
+    if command == "SELECT" and portal.columns is not None and portal.cursor is not None:
+        return portal.cursor.position
+    return int(number) if number.isdigit() else 0
 
 
 class Running:
     """See the module's docstring.
 
     commands, settings: the session's. interrupt: stops what runs, with a cause. others: how many statements the same user's
-    other sessions run. counts: the member's, of statements that have ended. records: makes the records of its statements.
-    active: the portal that runs now; whoever finds one after an error closes it.
-    record: of the statement that is read, planned or run, until it is over; a suspended portal has its own.
-    query, query_start, transaction_start: for pg_stat_activity; seconds since the epoch.
+    other sessions run. counts, statistics: the member's, of statements that have ended. records: makes the records of its
+    statements. origin: the session, for the log. active: the portal that runs now; whoever finds one after an error closes it.
+    record: of the statement that is read, planned or run, until it is over; a suspended portal has its own. query, query_start,
+    transaction_start: for pg_stat_activity; seconds since the epoch.
     """
 
     def __init__(
@@ -43,9 +52,13 @@ class Running:
         others: Callable[[], int],
         counts: StatementCounts,
         records: SessionRecords,
+        statistics: StatementStatistics,
+        origin: Callable[[], Origin],
+        user: str,
     ) -> None:
         self.commands = commands
         self.settings = settings
+        self.log = StatementLog(settings, commands.prepared, origin)
         self.active: Portal | None = None
         self.query = ""
         self.query_start: float | None = None
@@ -56,9 +69,10 @@ class Running:
         self._records = records
         self.record: StatementRecord | None = None
         commands.portals.on_closed = self._closed
+        self._statistics = statistics
+        self._user = user
         #: When the statement began, by the monotonic clock.
         self._begun = 0.0
-        self._text = ""
         self._timeout: asyncio.TimerHandle | None = None
 
     def read(self, text: str) -> None:
@@ -78,7 +92,6 @@ class Running:
         if not self.commands.block.open:
             self.transaction_start = time.time()
         self.query, self.query_start, self._begun = shown(text), time.time(), time.monotonic()
-        self._text = text
         record = self.record
         if record is None or not record.is_fresh or not record.is_of(text):
             self.read(text)
@@ -156,15 +169,32 @@ class Running:
             portal.record.state = "running"
             self._note(portal.record)
 
-    def completed(self, tag: str, seconds: float | None = None) -> None:
-        """A statement has run to its end: count it, and log it where it took `log_min_duration_statement` and longer. seconds:
-        what it took, if it is one of several that ran together; their record is ended by whoever ran them."""
+    def completed(self, portal: Portal, tag: str, seconds: float | None = None) -> None:
+        """A statement has run to its end: count it. seconds: what it took, where it is one of several that ran together:
+        whoever ran them ends their record. Otherwise it is the time since `begin` and what the portal's earlier pages took."""
         if seconds is None:
-            seconds = time.monotonic() - self._begun
+            seconds = portal.seconds + self.seconds
             self.end(_count_of(tag))
-        self._counts.completed(tag, seconds)
-        if 0 <= self.settings.now.log_min_duration <= seconds:
-            log.info("duration: %.3f ms  statement: %s", seconds * 1000, tabbed(masked(self._text)))
+        stream = portal.execution.stream if portal.execution is not None else None
+        engine = engine_of(stream) if stream is not None else None
+        self._counts.completed(tag, seconds, engine)
+        view = self.settings.now
+        if not view.counts_statements:
+            return
+        found = counted(portal.command.statement, self.commands.prepared)
+        if found is not None and (found[1] or view.counts_utility):
+            self._statistics.add(self._user, found, seconds, _rows(portal, tag), engine)
+
+    async def log_slow_plan(self, portal: Portal) -> None:
+        """Log the plan of a query that has run and took `auto_explain.log_min_duration` and longer."""
+        view, seconds, statement = self.settings.now.log, self.seconds, portal.command.statement
+        if not 0 <= view.plan_min_duration <= seconds or not isinstance(statement, Query):
+            return
+        try:
+            plan = await explained(self.commands, portal.command, portal.arguments, verbose=view.plan_verbose)
+        except SqlError as error:
+            plan = f"not explained: {error.message}"
+        self.log.plan(seconds, portal.source or statement.text, plan)
 
     def end(self, rows: int = 0) -> None:
         """The statement has run to its end. rows: how many it has changed or given, where no cursor counts them."""
@@ -189,6 +219,7 @@ class Running:
     async def abandon(self, error: SqlError) -> None:
         """After an error: end what ran and the transaction, as far as an error ends it."""
         self._counts.failed(error.sqlstate)
+        self.log.error(error)
         self.stop_clock()
         self._fail(error)
         portal, self.active = self.active, None

@@ -29,7 +29,7 @@ from server.auth.login_attempts import TooManyFailedLogins
 from server.cluster.lite import LiteDoor, Relay
 from server.cursors.cursor_lease import CursorLeases
 from server.cursors.remote_cursors import Asker
-from server.log_text import tabbed
+from server.logs.lines import Entry, Origin, report
 from server.monitor.records import EndedStatements, SessionRecords
 from server.pgwire import extended_query, pipelined_rows
 from server.pgwire.cancel import SessionRegistry
@@ -93,7 +93,8 @@ class Host:
     new_session: `Engine.session`. gate: decides who is let in. authentication_timeout: seconds from the first byte to the end
     of authentication. superuser_reserved_connections: so many of `max_connections` are for superusers only. door: on a lite
     member, which clients are carried on to a data member. draining: whether no more clients are let in. statements: counts of
-    those that have ended. ended: their history.
+    those that have ended. ended: their history. log_connections: whether connections are logged when they come and when they
+    are let in.
     """
 
     registry: SessionRegistry
@@ -106,6 +107,7 @@ class Host:
     draining: Callable[[], bool] = lambda: False
     statements: StatementCounts = field(default_factory=StatementCounts)
     ended: EndedStatements = field(default_factory=EndedStatements)
+    log_connections: bool = False
 
     def require_room(self, *, superuser: bool = True) -> None:
         """Raises TooManyConnections where one more session is too many."""
@@ -275,6 +277,8 @@ class Session:
             await self._end(farewell)
 
     async def _live(self) -> None:
+        if self._host.log_connections:
+            self._note(f"connection received: host={self._remote}")
         try:
             async with asyncio.timeout(self._host.authentication_timeout):
                 admitted = await self._admit()
@@ -372,8 +376,13 @@ class Session:
             lambda: registry.busy_beside(self, beginning.user),
             self._host.statements,
             SessionRecords(self.pid, beginning.user, beginning.database, self._host.ended),
+            registry.statistics,
+            self._origin,
+            beginning.user,
         )
         self._beginning, self._exchange = beginning, exchange
+        if self._host.log_connections:
+            self._note(self._authorized(beginning))
         registry.register(self)
         exchange.tell_settings()
         exchange.send(m.BackendKeyData(self.pid, self.cancel_key))
@@ -488,6 +497,7 @@ class Session:
             self._host.registry.forget(self)
 
     async def _part(self, farewell: FatalError | None) -> None:
+        self._note_disconnection()
         if farewell is not None and not isinstance(farewell, ClientGone):
             self._log(farewell)
             self._say(farewell)
@@ -498,8 +508,51 @@ class Session:
         """Log why a session ends. A client that is not logged in may say anything of itself, so only its address is logged."""
         if isinstance(farewell, TooManyFailedLogins):
             return
-        who = "" if self._beginning is None else f" user={self._beginning.user} database={self._beginning.database}"
-        log.warning("client %s%s: FATAL: %s", self.host or "(local)", tabbed(who), tabbed(farewell.message))
+        report(
+            log,
+            Entry("FATAL", farewell.message, self._origin(), farewell.sqlstate, farewell.detail, farewell.hint),
+        )
+
+    def _origin(self) -> Origin:
+        """A client that is not let in may say anything of itself, so only its address is known until then."""
+        host, port = self._stream.peer or ("", None)
+        if self._beginning is None or self._exchange is None:
+            return Origin(self.pid, host=host, port=port, started=self._born)
+        name = self._exchange.commands.engine.settings.get("application_name")
+        return Origin(self.pid, self._beginning.user, self._beginning.database, host, port, name, self._born)
+
+    def _note(self, message: str) -> None:
+        report(log, Entry("LOG", message, self._origin()))
+
+    @property
+    def _remote(self) -> str:
+        """The client's end, as PostgreSQL's messages about connections tell it."""
+        peer = self._stream.peer
+        return f"{peer[0]} port={peer[1]}" if peer is not None else "[local]"
+
+    def _authorized(self, beginning: Beginning) -> str:
+        name = beginning.settings.get("application_name")
+        application = f" application_name={name}" if name else ""
+        tls = self._stream.ssl_object
+        said = tls.cipher() if tls is not None else None
+        cipher = "" if said is None else f" SSL enabled (protocol={said[1]}, cipher={said[0]}, bits={said[2]})"
+        return f"connection authorized: user={beginning.user} database={beginning.database}{application}{cipher}"
+
+    def _note_disconnection(self) -> None:
+        exchange, beginning = self._exchange, self._beginning
+        if (
+            exchange is None
+            or beginning is None
+            or exchange.commands.engine.settings.get("log_disconnections") == "off"
+        ):
+            return
+        seconds = time.time() - self._born
+        minutes, second = divmod(seconds, 60)
+        hour, minute = divmod(int(minutes), 60)
+        self._note(
+            f"disconnection: session time: {hour}:{minute:02}:{second:06.3f} user={beginning.user} "
+            f"database={beginning.database} host={self._remote}"
+        )
 
     def _say(self, farewell: FatalError) -> None:
         if self._stream.connection.state is not State.CLOSED:

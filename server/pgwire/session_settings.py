@@ -10,19 +10,51 @@ from typing import Final
 
 from engine.contracts.memory_share import page_bytes
 from engine.contracts.sessions import Settings
+from engine.settings.session_settings import LOG_SEVERITIES
 from wire.dataclass import dataclass
 from wire.types.text_settings import InputSettings, OutputSettings
 
+_LOG_RANKS: Final = {name: rank for rank, name in enumerate(LOG_SEVERITIES)} | {"debug": 4}
 #: The severities of notices in rising order; `client_min_messages` names the least that is sent.
 _SEVERITIES: Final = ("DEBUG", "LOG", "NOTICE", "WARNING", "ERROR")
+
+
+@dataclass(frozen=True, slots=True)
+class LogView:
+    """What a session's log is to have. Times in seconds, negative for none; ranks as in
+    `engine.settings.session_settings.LOG_SEVERITIES`.
+
+    statements: `log_statement`. verbosity: `log_error_verbosity`. plan_min_duration, plan_verbose: of auto_explain.
+    """
+
+    rank_min: int
+    statement_rank_min: int
+    verbosity: str
+    statements: str
+    durations: bool
+    min_duration: float
+    plan_min_duration: float
+    plan_verbose: bool
+
+    def has(self, severity: str) -> bool:
+        """Whether messages of this severity are logged."""
+        return log_rank(severity) >= self.rank_min
+
+    def has_duration(self, seconds: float) -> bool:
+        """Whether how long something took is logged, with or without its text."""
+        return self.durations or self.is_slow(seconds)
+
+    def is_slow(self, seconds: float) -> bool:
+        return 0 <= self.min_duration <= seconds
 
 
 @dataclass(frozen=True, slots=True)
 class View:
     """One reading of the settings. Times in seconds, 0 for never; sizes in bytes. statements_max: 0 for any number.
 
-    statement_timeout: the shorter of what the session asks for and what its role has at most. log_min_duration: negative for none.
+    statement_timeout: the shorter of what the session asks for and what its role has at most.
     progress: from one notice of how far a statement has come to the next.
+    counts_statements, counts_utility: whether pg_stat_statements has this session's, and those that are no queries.
     """
 
     output: OutputSettings
@@ -33,8 +65,10 @@ class View:
     client_encoding: str
     severity_min: int
     statements_max: int
-    log_min_duration: float
     progress: float
+    log: LogView
+    counts_statements: bool
+    counts_utility: bool
 
 
 def _read(settings: Settings) -> View:
@@ -47,9 +81,29 @@ def _read(settings: Settings) -> View:
         settings.get("client_encoding"),
         _severity(settings.get("client_min_messages")),
         int(settings.get("sluice.statements_max")),
-        settings.time_ms("log_min_duration_statement") / 1000,
         float(settings.get("sluice.progress")),
+        _log_view(settings),
+        settings.get("pg_stat_statements.track") != "none",
+        settings.get("pg_stat_statements.track_utility") == "on",
     )
+
+
+def _log_view(settings: Settings) -> LogView:
+    return LogView(
+        log_rank(settings.get("log_min_messages")),
+        log_rank(settings.get("log_min_error_statement")),
+        settings.get("log_error_verbosity"),
+        settings.get("log_statement"),
+        settings.get("log_duration") == "on",
+        settings.time_ms("log_min_duration_statement") / 1000,
+        settings.time_ms("auto_explain.log_min_duration") / 1000,
+        settings.get("auto_explain.log_verbose") == "on",
+    )
+
+
+def log_rank(severity: str) -> int:
+    """The rank of a message's severity in the log."""
+    return _LOG_RANKS[severity.lower()]
 
 
 def _shorter(one: float, other: float) -> float:

@@ -17,6 +17,7 @@ async def simple_query(exchange: Exchange, message: m.Query) -> None:
     """Answer a Query, up to but without ReadyForQuery. Raises SqlError."""
     await exchange.commands.portals.close("")
     exchange.commands.prepared.drop("")
+    exchange.log.received(message.text)
     # The clock of the first statement runs while the text is read, as in PostgreSQL (exec_simple_query).
     exchange.start_clock()
     exchange.read(message.text)
@@ -24,11 +25,13 @@ async def simple_query(exchange: Exchange, message: m.Query) -> None:
     exchange.parsed()
     if not statements:
         exchange.send(m.EmptyQueryResponse())
+    exchange.log.simple(statements)
     shared = len(statements) > 1
     for statement in statements:
         exchange.require_usable(statement)
         exchange.begin(message.text, shared=shared)
         await _run(exchange, statement, last=statement is statements[-1])
+    exchange.log.simple_done()
 
 
 async def _run(exchange: Exchange, statement: Statement, *, last: bool) -> None:
@@ -46,9 +49,10 @@ async def _run(exchange: Exchange, statement: Statement, *, last: bool) -> None:
     tag = portal.tag(rows)
     exchange.active = None
     await portal.close()
+    await exchange.log_slow_plan(portal)
     exchange.stop_clock()
     if last:
         # Before the tag is sent: a commit that fails takes its place.
         await commands.finish_statement()
-    exchange.completed(tag)
+    exchange.completed(portal, tag)
     exchange.send(m.CommandComplete(tag))

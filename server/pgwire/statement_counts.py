@@ -35,6 +35,7 @@ class StatementCounts:
     def __init__(self) -> None:
         self._durations: dict[str, Durations] = {}
         self._errors: Counter[str] = Counter()
+        self._engines: Counter[str] = Counter()
 
     @property
     def durations(self) -> Mapping[str, Durations]:
@@ -46,7 +47,15 @@ class StatementCounts:
         """By SQLSTATE."""
         return self._errors
 
-    def completed(self, tag: str, seconds: float) -> None:
+    @property
+    def engines(self) -> Mapping[str, int]:
+        """By who gave the rows: `local`, `spark`, `distributed`."""
+        return self._engines
+
+    def completed(self, tag: str, seconds: float, engine: str | None = None) -> None:
+        """engine: who gave the rows; None where there were none of a query."""
+        if engine is not None:
+            self._engines[engine] += 1
         command = tag.partition(" ")[0]
         if command not in self._durations and len(self._durations) >= _COMMANDS_MAX:
             command = "other"

@@ -84,6 +84,22 @@ def test_statements_are_counted_as_they_end(member: MemberProcess) -> None:
             assert len(cursor.fetchall()) == 3
 
 
+def test_statements_are_counted_by_engine(member: MemberProcess) -> None:
+    def counted() -> dict[str, float]:
+        return {labels["engine"]: value for labels, value in metrics(member).get("sluice_statement_engines_total", [])}
+
+    with member.connect() as connection:
+        before = counted()
+        connection.execute("select count(*) from nation")
+        connection.execute("set sluice.engine = spark")
+        connection.execute("select count(*) from nation")
+        connection.execute("show timezone")
+        after = counted()
+    assert {engine: after[engine] - before.get(engine, 0) for engine in after if after[engine] != before.get(engine)} == {
+        "local": 1, "spark": 1
+    }  # fmt: skip
+
+
 def test_the_log_has_refused_logins_and_slow_statements(tmp_path: Path) -> None:
     """In PostgreSQL's words; a text that a client sends stays within its line."""
     log = tmp_path / "log"
@@ -95,8 +111,8 @@ def test_the_log_has_refused_logins_and_slow_statements(tmp_path: Path) -> None:
             connection.execute("set log_min_duration_statement = '1h'")
             connection.execute("select 3")
     text = log.read_text()
-    assert re.search(r'WARNING .*client 127\.0\.0\.1: FATAL: database "no\n\tsuch" does not exist', text)
-    assert re.search(r"INFO .*duration: \d+\.\d{3} ms  statement: select 1,\n\t2\n", text)
+    assert re.search(r' 127\.0\.0\.1 FATAL:  database "no\n\tsuch" does not exist', text)
+    assert re.search(r"tester@sluice 127\.0\.0\.1 LOG:  duration: \d+\.\d{3} ms  statement: select 1,\n\t2\n", text)
     assert "select 3" not in text
 
 

@@ -32,7 +32,7 @@ if sys.argv[2] == "fails":
 flags = dict.fromkeys(("listen", "mesh", "console"), "127.0.0.1:0")
 sys.exit(member.run(load(None, {**flags, "data": sys.argv[1], "spark": {"start": "lazy"}, "log_level": "warning"})))
 """
-_LINE = re.compile(r"\d{4}-\d\d-\d\d \S+ (INFO|WARNING) ")
+_LINE = re.compile(r"\d{4}-\d\d-\d\d \S+ UTC \[\d+\] (LOG|WARNING):  ")
 
 
 def test_only_its_log(tmp_path: Path) -> None:

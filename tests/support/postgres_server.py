@@ -62,13 +62,15 @@ class Database:
 class PostgresServer:
     """A context manager around one server.
 
-    host, port: where it listens while it runs. dsn, url: for its superuser and database `postgres`.
+    preload: shared_preload_libraries. host, port: where it listens while it runs. dsn, url: for its superuser and database
+    `postgres`.
     Raises RuntimeError with the server's log when it does not start.
     """
 
     host = "127.0.0.1"
 
-    def __init__(self) -> None:
+    def __init__(self, preload: str = "") -> None:
+        self._preload = preload
         folder = postgres_programs()
         if folder is None:
             raise RuntimeError("PostgreSQL 15's server programs are not installed")
@@ -123,6 +125,11 @@ class PostgresServer:
         """Of its first process, which runs the others."""
         assert self._process is not None
         return self._process.pid
+
+    @property
+    def log(self) -> Path:
+        assert self._root is not None
+        return self._root / "log"
 
     @property
     def data(self) -> Path:
@@ -185,6 +192,7 @@ class PostgresServer:
             "shared_buffers": "32MB",
             "max_connections": "40",
             "jit": "off",
+            "shared_preload_libraries": self._preload,
         }
         settings = [part for name, value in options.items() for part in ("-c", f"{name}={value}")]
         return [str(self._binaries / "postgres"), "-D", str(data), *settings]

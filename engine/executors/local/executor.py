@@ -308,6 +308,8 @@ class LocalStream:
     what came of it through `_arrived`.
     """
 
+    engine_name: Final = "local"
+
     def __init__(
         self,
         databases: _Databases,

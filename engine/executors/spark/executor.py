@@ -353,6 +353,8 @@ class SparkStream:
     job: what Spark does for it. operators: what the job counted, after its end, if that was wanted.
     """
 
+    engine_name: Final = "spark"
+
     def __init__(
         self, executor: SparkExecutor, runtime: SparkRuntime, fragment: CompiledFragment, context: ExecutionContext
     ) -> None:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from engine.catalog.model import acl
 from engine.catalog.model.objects import Sequence, Table
+from engine.catalog.model.rights import DATABASE_OID
 from engine.catalog.snapshot import TEMPORARY
 from engine.common import sql_type as st
 from engine.common.text_hash import hash_text
@@ -96,6 +97,16 @@ def _cancel(session: SessionState, arguments: Arguments) -> Any:
 def _terminate(session: SessionState, arguments: Arguments) -> Any:
     _require_may_signal(session, arguments[0], "terminate", "process", "terminated")
     return session.client.terminate_backend(arguments[0])
+
+
+def _reset_statements(session: SessionState, arguments: Arguments) -> Any:
+    """userid, dbid, queryid: 0 or nothing is any (pg_stat_statements.c, entry_reset)."""
+    if not session.roles.current.superuser:
+        raise InsufficientPrivilege("permission denied for function pg_stat_statements_reset")
+    role, database, query = [*arguments, 0, 0, 0][:3]
+    found = session.catalog.current().roles.with_oid(role) if role else None
+    if database in (0, DATABASE_OID) and (not role or found is not None):
+        session.client.reset_statement_statistics(found.name if found is not None else None, query)
 
 
 def _parse_ident(_session: SessionState, arguments: Arguments) -> Any:
@@ -221,6 +232,7 @@ _FUNCTIONS: Final[dict[str, Callable[[SessionState, Arguments], Any]]] = {
     "current_schemas": _current_schemas,
     "pg_cancel_backend": _cancel,
     "pg_terminate_backend": _terminate,
+    "pg_stat_statements_reset": _reset_statements,
     **{f"to_{pg.name}": partial(_to_object, pg) for pg in t.REG_TYPES},
     "nextval": _nextval,
     "currval": _currval,
@@ -243,6 +255,7 @@ _EFFECTS: Final = frozenset(
         "set_config",
         "pg_cancel_backend",
         "pg_terminate_backend",
+        "pg_stat_statements_reset",
         "nextval",
         "setval",
         "pg_notify",

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from engine.contracts.executor import BatchStream
+from engine.contracts.executor import BatchStream, engine_of
 from engine.plan_ir.expr import Call, Column, Const, Expr
 from engine.plan_ir.logical import Evaluator, Root
 from engine.plan_ir.rewrite import walk_all
@@ -96,6 +96,10 @@ class RowCallStream:
         self._session = session
         self._parameters = parameters
         self._pool = pool
+
+    @property
+    def engine_name(self) -> str | None:
+        return engine_of(self._stream)
 
     async def next_batch(self) -> pa.RecordBatch | None:
         batch = await self._stream.next_batch()

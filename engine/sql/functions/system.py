@@ -172,6 +172,7 @@ _SESSION = (
     fn("pg_notify", (t.TEXT, t.TEXT), t.VOID, strict=False, volatility="volatile"),
     fn("pg_listening_channels", (), t.TEXT, returns_set=True, volatility="stable"),
     fn("pg_notification_queue_usage", (), t.FLOAT8, volatility="volatile"),
+    fn("pg_stat_statements_reset", (t.OID, t.OID, t.INT8), t.VOID, volatility="volatile", optional=3),
     fn("pg_cancel_backend", (t.INT4,), t.BOOL, volatility="volatile"),
     fn("pg_terminate_backend", (t.INT4, t.INT8), t.BOOL, volatility="volatile", optional=1),
 )

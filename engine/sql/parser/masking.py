@@ -33,17 +33,23 @@ def masked(sql: str) -> str:
     if found is None:
         return sql
     if len(sql) > _READ:
-        return f"{sql[: found.end()]} {_MASK}"
+        return cut(sql)
     try:
         tokens = tokenize(sql)
     except SqlError:
-        return f"{sql[: found.end()]} {_MASK}"
+        return cut(sql)
     parts, at = [], 0
     for word, value in pairwise(tokens):
         if word.kind is Kind.WORD and word.text == "password" and value.kind is Kind.STRING:
             parts += [sql[at : value.start], _MASK]
             at = value.end
     return "".join((*parts, sql[at:]))
+
+
+def cut(sql: str) -> str:
+    """A text that is no statement: its beginning, up to what may be a password."""
+    found = _PASSWORD.search(sql)
+    return sql if found is None else f"{sql[: found.end()]} {_MASK}"
 
 
 def shown(sql: str) -> str:

@@ -29,6 +29,9 @@ POSTGRES: Final = frozenset(
     )
 )  # fmt: skip
 
+#: What they bring is there from the beginning.
+_THERE: Final = frozenset(("pg_stat_statements",))
+
 
 def create_extension(statement: CreateExtension, definer: Definer) -> None:
     """Raises DuplicateObject, and FeatureNotSupported for one that is none of PostgreSQL's."""
@@ -42,6 +45,8 @@ def create_extension(statement: CreateExtension, definer: Definer) -> None:
             f'extension "{statement.name}" is not available',
             hint="There are no extensions; those that come with PostgreSQL are accepted and bring nothing.",
         )
+    if statement.name in _THERE:
+        return
     definer.notify(f'extension "{statement.name}" brings nothing: its types and functions are not supported')
 
 

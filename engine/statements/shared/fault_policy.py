@@ -174,6 +174,8 @@ class RepeatedStream:
     """A query's rows, whichever attempt gives them (`engine.contracts.executor.BatchStream`). first: the attempt that `stream`
     is of."""
 
+    engine_name: Final = "distributed"
+
     def __init__(self, query: RepeatableQuery, stream: BatchStream, first: CompiledQuery) -> None:
         self._query = query
         self._stream = stream

@@ -1,0 +1,59 @@
+"""pg_stat_statements and pg_stat_statements_info, which PostgreSQL has as an extension and a member from the beginning.
+
+Columns are those of version 1.10, which comes with PostgreSQL 15, and `engine` behind them. Times of planning are part of those of
+execution, so plans are 0; so is what is about blocks, WAL and JIT, of which there is none. Statements of other roles are shown as
+in pg_stat_activity: without text and id.
+
+Source: PostgreSQL 15, pg_stat_statements.c (pg_stat_statements_internal).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from engine.catalog.model.rights import DATABASE_OID
+from engine.pg_catalog.declared import Row, SystemContext, SystemRelation
+
+_COLUMNS: Final = (
+    "userid oid, dbid oid, toplevel bool, queryid int8, query text, plans int8, total_plan_time float8, min_plan_time float8, "
+    "max_plan_time float8, mean_plan_time float8, stddev_plan_time float8, calls int8, total_exec_time float8, "
+    "min_exec_time float8, max_exec_time float8, mean_exec_time float8, stddev_exec_time float8, rows int8, "
+    "shared_blks_hit int8, shared_blks_read int8, shared_blks_dirtied int8, shared_blks_written int8, local_blks_hit int8, "
+    "local_blks_read int8, local_blks_dirtied int8, local_blks_written int8, temp_blks_read int8, temp_blks_written int8, "
+    "blk_read_time float8, blk_write_time float8, temp_blk_read_time float8, temp_blk_write_time float8, wal_records int8, "
+    "wal_fpi int8, wal_bytes numeric, jit_functions int8, jit_generation_time float8, jit_inlining_count int8, "
+    "jit_inlining_time float8, jit_optimization_count int8, jit_optimization_time float8, jit_emission_count int8, "
+    "jit_emission_time float8, engine text"
+)
+_PLANS: Final = (0, 0.0, 0.0, 0.0, 0.0, 0.0)
+_BLOCKS: Final = (*(0,) * 10, *(0.0,) * 4)
+_WAL: Final = (0, 0, 0)
+_JIT: Final = (0, 0.0) * 4
+_HIDDEN: Final = "<insufficient privilege>"
+
+
+def _pg_stat_statements(context: SystemContext) -> Iterator[Row]:
+    for e in context.client.statement_statistics().statements:
+        shown = context.may_see(e.user)
+        query = (e.query_id, e.text) if shown else (None, _HIDDEN)
+        times = (e.total, e.least, e.most, e.mean, e.deviation)
+        user = context.snapshot.roles.of(e.user).oid
+        yield user, DATABASE_OID, True, *query, *_PLANS, e.calls, *times, e.rows, *_BLOCKS, *_WAL, *_JIT, e.engine
+
+
+def _pg_stat_statements_info(context: SystemContext) -> Iterator[Row]:
+    kept = context.client.statement_statistics()
+    yield kept.deallocations, round(kept.since * 1_000_000)
+
+
+SYSTEM: Final = (
+    SystemRelation(15_910, "pg_stat_statements", _COLUMNS, _pg_stat_statements, volatile=True),
+    SystemRelation(
+        15_911,
+        "pg_stat_statements_info",
+        "dealloc int8, stats_reset timestamptz",
+        _pg_stat_statements_info,
+        volatile=True,
+    ),
+)

@@ -1,0 +1,26 @@
+"""EXPLAIN of a statement that has run, for the log (auto_explain)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from engine.sql.parser.nodes.statements import Explain
+from server.pgwire.commands import Commands
+from server.pgwire.prepared import Command
+
+
+async def explained(commands: Commands, command: Command, arguments: Sequence[Any], *, verbose: bool) -> str:
+    """The text of a query's plan, made anew for the same arguments: the statement cache has it in most cases. Raises SqlError."""
+    statement = command.statement
+    assert statement is not None, "it has run"
+    explain = Explain(text=statement.text, offset=statement.offset, inner=statement, verbose=verbose)
+    prepared = await commands.engine.prepare(explain, [pg.oid for pg in command.parameters])
+    execution = await commands.engine.execute(prepared, arguments)
+    lines: list[str] = []
+    try:
+        while (batch := await execution.stream.next_batch()) is not None:
+            lines += batch.column(0).to_pylist()
+    finally:
+        await execution.close()
+    return "\n".join(lines)

@@ -1,0 +1,162 @@
+"""The log of one session's statements: before they run (`log_statement`), after they ran (durations, plans), when they fail.
+
+Messages are PostgreSQL's to the letter, so that its log analysers understand them. Passwords in statements are masked. Values of
+parameters are not logged: they are rows.
+
+Source: PostgreSQL 15, postgres.c (check_log_statement, check_log_duration, exec_simple_query, exec_execute_message).
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from engine.sql.log_class import log_class
+from engine.sql.parser.masking import cut, masked, names_password
+from engine.sql.parser.nodes import statements as s
+from server.cursors.portal import Portal
+from server.logs.lines import Entry, Origin, report
+from server.pgwire.prepared import NamedStatement, PreparedStatements
+from server.pgwire.session_settings import LogView, SettingsView, log_rank
+from wire.errors import Notice, SqlError
+
+log: Final = logging.getLogger(__name__)
+
+_CLASSES: Final = {"none": (), "ddl": ("ddl",), "mod": ("ddl", "mod"), "all": ("ddl", "mod", "all")}
+_SYNTAX_ERROR: Final = "42601"
+
+
+class StatementLog:
+    """See the module's docstring. prepared: the session's. origin: its session, as it is now."""
+
+    def __init__(self, settings: SettingsView, prepared: PreparedStatements, origin: Callable[[], Origin]) -> None:
+        self._settings = settings
+        self._prepared = prepared
+        self._origin = origin
+        self._text = ""
+        self._begun = 0.0
+        #: Whether the text of what the client asks for is in the log already.
+        self._is_logged = False
+
+    @property
+    def _view(self) -> LogView:
+        return self._settings.now.log
+
+    def received(self, text: str) -> None:
+        """A message of the client's has been taken. text: of its statements; empty where it has none."""
+        self._text, self._begun, self._is_logged = text, time.monotonic(), False
+
+    # -- log_statement -------------------------------------------------------------------------------------------
+
+    def simple(self, statements: Sequence[s.Statement]) -> None:
+        """The statements of a query string are about to run."""
+        if self._view.statements != "none" and any(map(self._is_asked_for, statements)):
+            self._is_logged = True
+            self._say(f"statement: {masked(self._text)}", detail=self._prepared_text(statements))
+
+    def execute(self, portal: Portal, *, fetches: bool = False) -> None:
+        """A portal is about to run. fetches: it goes on."""
+        if (
+            self._view.statements != "none"
+            and portal.command.statement is not None
+            and self._is_asked_for(portal.command.statement)
+        ):
+            self._is_logged = True
+            self._say(_executed(portal, fetches=fetches), detail=self._prepared_text((portal.command.statement,)))
+
+    def _is_asked_for(self, statement: s.Statement) -> bool:
+        if isinstance(statement, s.ExecuteStatement) and (named := self._named(statement)) is not None:
+            inner = named.command.statement
+            return inner is None or log_class(inner) in _CLASSES[self._view.statements]
+        return log_class(statement) in _CLASSES[self._view.statements]
+
+    def _named(self, statement: s.ExecuteStatement) -> NamedStatement | None:
+        return self._prepared.find(statement.name)
+
+    def _prepared_text(self, statements: Sequence[s.Statement]) -> str | None:
+        """The statement that an EXECUTE runs, as errdetail_execute tells it."""
+        for statement in statements:
+            if isinstance(statement, s.ExecuteStatement) and (named := self._named(statement)) is not None:
+                return f"prepare: {masked(named.source)}"
+        return None
+
+    # -- durations -----------------------------------------------------------------------------------------------
+
+    @property
+    def seconds(self) -> float:
+        """Since the client's message was taken."""
+        return time.monotonic() - self._begun
+
+    def simple_done(self) -> None:
+        self._duration(self.seconds, lambda: f"statement: {masked(self._text)}")
+
+    def step_done(self, step: str, statement: str, portal: str = "") -> None:
+        """Parse or Bind. step: its word."""
+        self._duration(self.seconds, lambda: f"{step} {_name(statement, portal)}: {masked(self._text)}")
+
+    def execute_done(self, portal: Portal, seconds: float | None = None, *, fetches: bool = False) -> None:
+        """seconds: what it took, where that is not the time since the message."""
+        self._duration(self.seconds if seconds is None else seconds, lambda: _executed(portal, fetches=fetches))
+
+    def _duration(self, seconds: float, what: Callable[[], str]) -> None:
+        view = self._view
+        if not view.has_duration(seconds):
+            return
+        told = "" if self._is_logged or not view.is_slow(seconds) else f"  {what()}"
+        self._say(f"duration: {seconds * 1000:.3f} ms{told}")
+
+    def plan(self, seconds: float, source: str, plan: str) -> None:
+        """A query's plan, for auto_explain."""
+        self._say(f"duration: {seconds * 1000:.3f} ms  plan:\nQuery Text: {masked(source)}\n{plan}")
+
+    # -- errors and notices --------------------------------------------------------------------------------------
+
+    def error(self, error: SqlError) -> None:
+        view = self._view
+        if not view.has(error.severity):
+            return
+        message, text = error.message, masked
+        if error.sqlstate == _SYNTAX_ERROR and names_password(self._text):
+            # The message quotes a word of the text, and that may be the password; so may be whatever stands behind PASSWORD.
+            message, text = message.partition(" at or near ")[0], cut
+        self._report(error, message, text, context=error.context)
+
+    def notice(self, notice: Notice) -> None:
+        if self._view.has(notice.severity):
+            self._report(notice, notice.message, masked)
+
+    def _report(
+        self, told: SqlError | Notice, message: str, shown: Callable[[str], str], *, context: str | None = None
+    ) -> None:
+        view, severity = self._view, told.severity
+        terse = view.verbosity == "terse"
+        with_statement = bool(self._text) and log_rank(severity) >= view.statement_rank_min
+        entry = Entry(
+            severity,  # type: ignore[arg-type]
+            message,
+            self._origin(),
+            told.sqlstate,
+            None if terse else told.detail,
+            None if terse else told.hint,
+            None if terse else context,
+            shown(self._text) if with_statement else None,
+            told.position,
+            view.verbosity == "verbose",
+        )
+        report(log, entry)
+
+    def _say(self, message: str, detail: str | None = None) -> None:
+        if self._view.has("log"):
+            verbose = self._view.verbosity == "verbose"
+            report(log, Entry("LOG", message, self._origin(), detail=detail, verbose=verbose))
+
+
+def _name(statement: str, portal: str) -> str:
+    return f"{statement or '<unnamed>'}/{portal}" if portal else statement or "<unnamed>"
+
+
+def _executed(portal: Portal, *, fetches: bool = False) -> str:
+    verb = "execute fetch from" if fetches else "execute"
+    return f"{verb} {_name(portal.statement_name, portal.name)}: {masked(portal.source)}"
