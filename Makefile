@@ -19,7 +19,7 @@ WORKERS ?= auto
 IN_PARALLEL := -n $(WORKERS) --dist loadgroup --no-loadscope-reorder --quiet --durations=20
 TEST_FLAGS ?=
 
-.PHONY: help setup java demo check test test-long test-all lint format fuzz bench clients corpora client-packages mutants simulate catalog golden soak audit chart clean
+.PHONY: help setup java demo check test test-long test-all lint format fuzz bench clients corpora client-packages mutants simulate catalog golden soak audit chart screenshots clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -86,7 +86,7 @@ format: setup ## Format the code
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-client-packages: ## Install what the client tests use: PostgreSQL 15 (server, psql, pgbench), its JDBC driver
+client-packages: ## Install what the client tests use: PostgreSQL 15 (server, psql, pgbench), its JDBC driver, Chromium
 	@scripts/install_clients.sh
 
 clients: setup client-packages ## Run other authors' suites on a member and on PostgreSQL 15; CLIENTS='NAME --write' chooses, and writes the table
@@ -94,6 +94,9 @@ clients: setup client-packages ## Run other authors' suites on a member and on P
 
 corpora: setup ## Run statements that others wrote on both engines beside PostgreSQL (CORPORA='regress FOLDER ... --engines local')
 	PYTHONPATH=.:tests $(BIN)/python -m corpora $(CORPORA)
+
+screenshots: setup client-packages ## Take the pictures of the console for README and docs, from three members over TPC-H
+	$(BIN)/python scripts/screenshots.py
 
 bench: setup ## Run the benchmarks; BENCH='tpch --write' chooses, and puts results into docs/benchmarks.md
 	@$(BIN)/pip install --quiet --disable-pip-version-check -e ".[bench]"

@@ -16,6 +16,7 @@ from benchmarks import (
     cancel,
     commit_crash,
     connect,
+    console_page,
     copy_orders,
     encode,
     exchange,
@@ -66,6 +67,7 @@ MEASURES: Final = tuple(
         table_writes,
         copy_orders,
         statement_storm,
+        console_page,
     )
 )
 

@@ -26,6 +26,7 @@ from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from server.config.address import Address
+from server.http import page
 from server.http.console_api import ConsoleApi
 from server.http.console_login import Viewer
 from server.http.console_views import HIDDEN
@@ -73,9 +74,10 @@ class ConsoleServer:
             Route("/metrics", self._metrics),
             Route("/health", self._health),
             Route("/ready", self._ready),
+            *page.routes(),
             *(api.routes() if api is not None else ()),
         ]
-        application = _with_headers(Starlette(routes=routes))
+        application = with_headers(Starlette(routes=routes))
         self._server = HttpServer(application, short_lived(CONNECTIONS_MAX, lifetime_seconds), tls, websockets=True)
 
     @property
@@ -126,7 +128,7 @@ def _shown(status: Mapping[str, Any], viewer: Viewer | None) -> Mapping[str, Any
     }
 
 
-def _with_headers(application: ASGIApp) -> ASGIApp:
+def with_headers(application: ASGIApp) -> ASGIApp:
     """The application, with the headers of every answer."""
     own = {name.lower().encode(): value.encode() for name, value in _HEADERS.items()}
 

@@ -1,0 +1,75 @@
+"""The console's page: static files that ask the console's API. There is no build step; browsers read the modules as they are.
+
+    GET /                 index.html
+    GET /static/{name}    the style sheet, the modules, the icon
+
+Everything that clients and tables say reaches the page as JSON and is shown as text. Should that fail somewhere, the content
+security policy (`server.http.console`) still lets nothing run that is not a file of this folder.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from functools import cache
+from importlib import resources
+from typing import Final
+
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Route
+
+from wire.dataclass import dataclass
+
+_TYPES: Final[Mapping[str, str]] = {
+    "html": "text/html; charset=utf-8",
+    "css": "text/css; charset=utf-8",
+    "js": "text/javascript; charset=utf-8",
+    "svg": "image/svg+xml",
+}
+#: Browsers ask again each time, and get no body when nothing has changed: the modules of two versions never mix.
+_CACHE: Final = "no-cache"
+
+
+@dataclass(frozen=True, slots=True)
+class _File:
+    body: bytes
+    headers: Mapping[str, str]
+
+
+@cache
+def _files() -> Mapping[str, _File]:
+    """All files by name; what is not here does not exist, whatever a path says."""
+    folder = resources.files(__package__) / "static"
+    return {
+        file.name: _file(file.name, file.read_bytes())
+        for file in folder.iterdir()
+        if file.name.rpartition(".")[2] in _TYPES
+    }
+
+
+def _file(name: str, body: bytes) -> _File:
+    tag = f'"{hashlib.sha256(body).hexdigest()[:32]}"'
+    return _File(body, {"Content-Type": _TYPES[name.rpartition(".")[2]], "ETag": tag, "Cache-Control": _CACHE})
+
+
+def _answer(request: Request, name: str) -> Response:
+    file = _files().get(name)
+    if file is None:
+        return PlainTextResponse("Not Found", 404)
+    if request.headers.get("If-None-Match") == file.headers["ETag"]:
+        return Response(status_code=304, headers=file.headers)
+    return Response(file.body, headers=file.headers)
+
+
+async def _index(request: Request) -> Response:
+    return _answer(request, "index.html")
+
+
+async def _static(request: Request) -> Response:
+    return _answer(request, request.path_params["name"])
+
+
+def routes() -> list[Route]:
+    """The page's routes, for the console's application."""
+    return [Route("/", _index), Route("/static/{name}", _static)]

@@ -1,0 +1,61 @@
+"""A real Chromium: Debian's package, driven by Playwright, which downloads none of its own.
+
+with chromium() as browser, watched_page(browser) as page:
+    page.goto(...)
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Final
+
+from playwright.sync_api import Browser, ConsoleMessage, Page, expect, sync_playwright
+
+from support.packages import require
+
+#: What Chromium itself reports of answers that are no success and of channels that break off. Tests bring these about.
+_EXPECTED: Final = ("Failed to load resource", "WebSocket connection to")
+
+
+#: What ends the wait for something that must come to pass, in milliseconds; it says nothing about speed.
+_PATIENCE_MS: Final = 60_000
+expect.set_options(timeout=_PATIENCE_MS)
+
+
+@contextmanager
+def chromium() -> Iterator[Browser]:
+    """Skips the test where Chromium is not installed."""
+    program = shutil.which("chromium")
+    require(program)
+    # Chromium's sandbox refuses to run for root.
+    arguments = ["--no-sandbox"] if os.getuid() == 0 else []
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=program, args=arguments)
+        try:
+            yield browser
+        finally:
+            browser.close()
+
+
+@contextmanager
+def watched_page(browser: Browser, **options: Any) -> Iterator[Page]:
+    """A page, on which nothing may go wrong: no exception in a script, and nothing that the content security policy refuses."""
+    context = browser.new_context(**options)
+    page = context.new_page()
+    page.set_default_timeout(_PATIENCE_MS)
+    wrong: list[str] = []
+
+    def hear(message: ConsoleMessage) -> None:
+        if message.type == "error" and not message.text.startswith(_EXPECTED):
+            wrong.append(message.text)
+
+    page.on("console", hear)
+    page.on("pageerror", lambda error: wrong.append(str(error)))
+    try:
+        yield page
+    finally:
+        context.close()
+    assert wrong == []
