@@ -2,8 +2,12 @@
 
     serving.py    a listening socket, uvicorn under an application, the end
     guard.py      bounds of connections whose clients are not known
-    console.py    the page, the state as JSON, health
+    login.py      who asks, at both
+    console.py    the state as JSON, health
     metrics.py    the state for Prometheus
+    addressed.py, console_login.py, console_api.py, console_views.py, console_explain.py, live.py
+                  the console's API: who looks, what all members do, plans, the websocket
+    page.py       the console's page: the files of static/
 
 The second door is Trino's client protocol over HTTP, for clients that speak Trino and not PostgreSQL. It is off unless it is
 configured, and built on buenavista's abstractions: its `Connection`, `Session` and `QueryResult` (`buenavista.core`), over our
@@ -12,7 +16,6 @@ PostgreSQL server and its DuckDB backend are no part of this.
 
     door.py       start and end
     routes.py     HTTP requests and answers
-    login.py      who asks
     connection.py queries by id, sessions by transaction
     session.py    one session of ours, with no socket
     result.py     one statement's result, page by page

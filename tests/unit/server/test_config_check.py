@@ -164,10 +164,6 @@ def test_the_command(tmp_path: Path) -> None:
 
 
 def test_help_shows_defaults() -> None:
-    for command, defaults in (
-        ("serve", ("[127.0.0.1:5432]", "[local[*]]", "[sluice-data]")),
-        ("simulate", ("[as many as",)),
-    ):
-        told = CliRunner().invoke(app, [command, "--help"], env={"COLUMNS": "200", "TERM": "dumb"}).output
-        for default in defaults:
-            assert default in told
+    told = CliRunner().invoke(app, ["serve", "--help"], env={"COLUMNS": "200", "TERM": "dumb"}).output
+    for default in ("[127.0.0.1:5432]", "[local[*]]", "[sluice-data]"):
+        assert default in told

@@ -113,6 +113,7 @@ any of them
 `t x (a, b)`
     `Table(this, db, catalog, alias=TableAlias(this, columns))`
 `f(..) WITH ORDINALITY x`, `ROWS FROM (f, g) x`
+    `Table(file=Literal, alias, version, sample)` for a path in quotes
     `Table(rows_from=[calls], ordinality, alias)`
 `(query) x`, `(a JOIN b ..) x`
     `Subquery(this, alias)`, `Paren(this=Join, alias)`
