@@ -48,9 +48,9 @@ def _pg_stat_statements_info(context: SystemContext) -> Iterator[Row]:
 
 
 SYSTEM: Final = (
-    SystemRelation(15_910, "pg_stat_statements", _COLUMNS, _pg_stat_statements, volatile=True),
+    SystemRelation(15_920, "pg_stat_statements", _COLUMNS, _pg_stat_statements, volatile=True),
     SystemRelation(
-        15_911,
+        15_921,
         "pg_stat_statements_info",
         "dealloc int8, stats_reset timestamptz",
         _pg_stat_statements_info,
