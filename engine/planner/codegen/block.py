@@ -85,7 +85,7 @@ class Block:
         if self.whole is not None:
             if list(self.scope.columns) == [c.id for c in columns] and names == [c.label for c in columns]:
                 return self.whole
-            return self.derived().close(columns, labels)
+            return self.as_derived_table().close(columns, labels)
         return self.close_trees([self._own(c) for c in columns], names)
 
     def _own(self, column: Column) -> exp.Expression:
@@ -113,7 +113,7 @@ class Block:
             select.set("offset", exp.Offset(expression=self.offset))
         return select
 
-    def derived(
+    def as_derived_table(
         self,
         extra: Mapping[str, exp.Expression] | None = None,
         *,
@@ -161,11 +161,11 @@ class Block:
 
     def flat(self) -> Block:
         """A block that is a SELECT of its own: this one, or one that reads its whole query."""
-        return self if self.whole is None else self.derived()
+        return self if self.whole is None else self.as_derived_table()
 
     def at_most(self, stage: Stage) -> Block:
         """A block to which something that comes after `stage` may be added: this one, or one that reads it."""
-        return self if self.stage <= stage and self.whole is None else self.derived(keep_order=True)
+        return self if self.stage <= stage and self.whole is None else self.as_derived_table(keep_order=True)
 
     def ready_for(self, exprs: Iterable[Expr]) -> Block:
         """A block in which these expressions may be written: this one, or one that reads it; see the module's rules."""
@@ -180,11 +180,11 @@ class Block:
         for id_, tree in self.scope.columns.items():
             uses = direct[id_]
             if id_ in nested and not is_plain(tree):
-                return self.derived(keep_order=True)
+                return self.as_derived_table(keep_order=True)
             if uses and (id_ in self.volatile or (uses > 1 and not is_cheap(tree))):
-                return self.derived(keep_order=True)
+                return self.as_derived_table(keep_order=True)
         if self.stage >= Stage.GROUPED and nested & self.scope.columns.keys():
-            return self.derived(keep_order=True)
+            return self.as_derived_table(keep_order=True)
         return self
 
     def _order_by(self, trees: Sequence[exp.Expression], labels: Sequence[str]) -> list[exp.Ordered]:

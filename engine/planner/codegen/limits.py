@@ -37,7 +37,7 @@ def limit(node: Limit, block: Block) -> Block:
         return block
     block = block.flat()
     if block.stage is Stage.LIMITED:
-        block = block.derived(keep_order=True)
+        block = block.as_derived_table(keep_order=True)
     block.limit, block.offset, block.stage = count, offset, Stage.LIMITED
     return block
 
@@ -82,7 +82,7 @@ def _by_number(node: Limit, block: Block, count: exp.Expression | None, offset: 
     block = _with_plain_keys(in_order(node, block).at_most(Stage.FILTERED), [key.column for key in node.requirement])
     order = [item.copy() for item in block.order] or [ordered(integer(1), descending=False, nulls_first=False)]
     number = exp.Window(this=call("ROW_NUMBER"), order=exp.Order(expressions=order))
-    block = block.derived({"number_": number}, move_order=True)
+    block = block.as_derived_table({"number_": number}, move_order=True)
     skipped = integer(0) if offset is None else call("COALESCE", offset, integer(0))
     if offset is not None:
         block.where.append(exp.GT(this=block.extra_column("number_"), expression=skipped))
@@ -102,7 +102,7 @@ def _with_ties(node: Limit, block: Block, count: exp.Expression, offset: exp.Exp
         "rank_": exp.Window(this=call("RANK"), order=order),
         "number_": exp.Window(this=call("ROW_NUMBER"), order=exp.Order(expressions=[i.copy() for i in block.order])),
     }
-    block = block.derived(extra, move_order=True)
+    block = block.as_derived_table(extra, move_order=True)
     last = count if offset is None else exp.Add(this=operand(count), expression=operand(offset.copy()))
     block.where.append(exp.LTE(this=block.extra_column("rank_"), expression=last))
     if offset is not None:
@@ -117,7 +117,7 @@ def distinct_on(node: DistinctOn, block: Block) -> Block:
     keys = [equality_key(block.scope.column(key), key.type, block.scope.engine) for key in node.keys]
     order = order_by(block, node.order) or [ordered(integer(1), descending=False, nulls_first=False)]
     number = exp.Window(this=call("ROW_NUMBER"), partition_by=keys, order=exp.Order(expressions=order))
-    block = block.derived({"number_": number})
+    block = block.as_derived_table({"number_": number})
     block.where.append(equals(block.extra_column("number_"), integer(1)))
     block.stage = Stage.FILTERED
     return block
@@ -126,4 +126,4 @@ def distinct_on(node: DistinctOn, block: Block) -> Block:
 def _with_plain_keys(block: Block, keys: Iterable[Column]) -> Block:
     """A block in which windows may be by these columns (`window_keys`)."""
     refused = (key.id in block.volatile or may_raise(block.scope.column(key)) for key in keys)
-    return block.derived(keep_order=True) if block.scope.engine == "local" and any(refused) else block
+    return block.as_derived_table(keep_order=True) if block.scope.engine == "local" and any(refused) else block

@@ -24,7 +24,7 @@ def sorted_block(block: Block, keys: Ordering) -> Block:
         item.this.find(exp.Window) not in (None, item.this) for item in order
     )
     if block.stage is Stage.LIMITED or windowed:
-        block = block.derived()
+        block = block.as_derived_table()
         order = order_by(block, keys)
     block.order = order
     return block

@@ -34,7 +34,7 @@ from engine.plan_ir.expr import (
     IsNull,
     Not,
     Or,
-    gathered,
+    gather_constants,
 )
 from engine.sql.binder import literals, object_names, patterns
 from engine.sql.binder.levels import is_set_returning
@@ -378,7 +378,7 @@ def _in_common(binder: ExpressionBinder, left: Expr, items: Sequence[Expr], pg: 
     sides = comparable(binder, [left, *typed])
     if sides is None:
         return _or([binder.operator("=", [left, i], at) for i in typed], at)
-    return InList(st.of(t.BOOL), sides[0], gathered(tuple(sides[1:]), _MANY), position=at)
+    return InList(st.of(t.BOOL), sides[0], gather_constants(tuple(sides[1:]), _MANY), position=at)
 
 
 # -- ANY and ALL -----------------------------------------------------------------------------------------------------
@@ -427,7 +427,7 @@ def _as_list(binder: ExpressionBinder, symbol: str, left: Expr, array: Expr, eve
     sides = comparable(binder, [left, *items])
     if sides is None:
         return None
-    found = InList(st.of(t.BOOL), sides[0], gathered(tuple(sides[1:]), _MANY), position=at)
+    found = InList(st.of(t.BOOL), sides[0], gather_constants(tuple(sides[1:]), _MANY), position=at)
     return negate(found, at) if every else found
 
 
