@@ -168,8 +168,8 @@ class SharedSpec(Struct, frozen=True):
 
 class ReaderSpec(Struct, frozen=True):
     """The files and rows that one reader reads here. files: as DuckDB takes them (wildcards escaped), for the parameter
-    `$r<reader>`. rows: the range (first, end) within each file; None: all of them. keys: for a reader with a key, the range of it as text
-    (at least, less than), each None where there is no limit."""
+    `$r<reader>`. rows: the range (first, end) within each file; None: all of them. keys: for a reader with a key, the range of
+    it as text (at least, less than), each None where there is no limit."""
 
     reader: int
     files: tuple[str, ...]

@@ -22,7 +22,7 @@ from engine.planner.codegen.aggregate_names import AGGREGATES
 from engine.planner.codegen.calls import apply, is_argument, settle
 from engine.planner.codegen.expressions import filter_condition, render
 from engine.planner.codegen.scope import Scope
-from engine.sql.trees.build import call, case, cast, conjunction, equals, integer, is_null, label, negated, ordered
+from engine.sql.trees.build import call, case, cast, conjunction, equals, integer, is_null, label, negated, ordered_term
 from engine.sql.trees.keys import equality_key, needs_key, order_keys, sorts_as_stored
 from engine.sql.trees.literals import struct
 from engine.sql.trees.storage_types import storage_type
@@ -83,7 +83,7 @@ def order_items(items: Sequence[OrderItem], scope: Scope) -> list[exp.Ordered]:
     """ORDER BY's items, each with its direction and the place of its nulls. A constant orders nothing, and DuckDB refuses it,
     also one that the compilation makes of a call (`version()`)."""
     return [
-        ordered(key, item.descending, item.nulls_first)
+        ordered_term(key, item.descending, item.nulls_first)
         for item in items
         if not isinstance(item.expr, Const)
         for key in order_keys(render(item.expr, scope), item.expr.type, scope.engine)

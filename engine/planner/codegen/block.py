@@ -23,7 +23,7 @@ from sqlglot import exp
 from engine.plan_ir.expr import Column, ColumnRef, Expr, Subquery
 from engine.plan_ir.free_columns import references
 from engine.planner.codegen.scope import Compilation, Scope
-from engine.sql.trees.build import QueryTree, aliased, column, conjunction, integer, label, ordered, table_alias
+from engine.sql.trees.build import QueryTree, aliased, column, conjunction, integer, label, ordered_term, table_alias
 
 
 class Stage(enum.IntEnum):
@@ -150,7 +150,7 @@ class Block:
         for index, item in enumerate(self.order):
             name = next((name for name, tree in trees.items() if tree == item.this), f"k{index}")
             trees.setdefault(name, item.this.copy())
-            order.append(ordered(column(name, alias), bool(item.args["desc"]), bool(item.args["nulls_first"])))
+            order.append(ordered_term(column(name, alias), bool(item.args["desc"]), bool(item.args["nulls_first"])))
         return order
 
     def passes_on(self) -> bool:
@@ -194,5 +194,5 @@ class Block:
         for item in self.order:
             name = by_tree.get(item.this)
             key = item.this if name is None else exp.Column(this=label(name))
-            items.append(ordered(key, bool(item.args["desc"]), bool(item.args["nulls_first"])))
+            items.append(ordered_term(key, bool(item.args["desc"]), bool(item.args["nulls_first"])))
         return items

@@ -29,7 +29,7 @@ from engine.sql.trees.build import (
     integer,
     label,
     name,
-    ordered,
+    ordered_term,
     string,
     table_alias,
 )
@@ -320,7 +320,7 @@ def _in_turn(block: Block) -> Block:
     if block.scope.engine == "spark":
         number = call("MONOTONICALLY_INCREASING_ID")
     block = block.as_derived_table({"place_": number}, move_order=True)
-    block.order.append(ordered(block.extra_column("place_"), descending=False, nulls_first=False))
+    block.order.append(ordered_term(block.extra_column("place_"), descending=False, nulls_first=False))
     return block
 
 

@@ -21,7 +21,7 @@ from engine.planner.codegen.calls import apply, settle
 from engine.planner.codegen.expressions import filter_condition, render
 from engine.planner.codegen.scope import Scope
 from engine.sql.functions.trees import raises
-from engine.sql.trees.build import call, case, cast, integer, is_null, operand, ordered
+from engine.sql.trees.build import call, case, cast, integer, is_null, operand, ordered_term
 from engine.sql.trees.keys import equality_key
 from engine.sql.trees.storage_types import storage_type
 from wire.errors import SqlError
@@ -74,7 +74,7 @@ def _over(node: exp.Expression, window: WindowCall, scope: Scope, input_order: S
         order = [item.copy() for item in input_order]
         spec = spec or _whole_partition()
     if not order and scope.engine == "spark" and inner.function.kind == "window":
-        order = [ordered(integer(1), descending=False, nulls_first=False)]
+        order = [ordered_term(integer(1), descending=False, nulls_first=False)]
     return exp.Window(
         this=node,
         partition_by=[equality_key(render(e, scope), e.type, scope.engine) for e in window.partition_by],
