@@ -1,4 +1,4 @@
-"""What a transaction is told whose changes do not fit what others have committed meanwhile (`Snapshot.replay`).
+"""Errors of a transaction whose changes do not fit what others have committed meanwhile (`Snapshot.replay`).
 
 Kinds of their own, since a statement that is a transaction of its own may run again after them, and after nothing else that has
 their SQLSTATE (a member that was lost is 40001, too).

@@ -18,7 +18,7 @@ from engine.catalog.model.objects import Schema, StoredRelation, Table, View
 from engine.catalog.model.rights import DATABASE_OID, DefaultKey, ObjectRights, Rights
 from engine.catalog.model.roles import Role, Roles
 from engine.catalog.model.statistics import TableStatistics
-from engine.catalog.model.user_types import UserType, retyped
+from engine.catalog.model.user_types import UserType, with_current_types
 from engine.storage import tables
 from engine.storage.tables import FileChange
 from wire.dataclass import dataclass
@@ -225,7 +225,7 @@ class Snapshot:
         return replace(self, relations={**self.relations, **{(table.schema, table.name): table for table in tables}})
 
     def oids(self) -> set[int]:
-        """Of everything that has an owner and privileges of its own."""
+        """Return the OIDs of everything that has an owner and privileges of its own."""
         found = {made.oid for made in (*self.relations.values(), *self.types.values())}
         return found | {schema.oid for schema in self.schemas.values()} | {DATABASE_OID}
 
@@ -286,7 +286,9 @@ class Snapshot:
         if after.schema not in self.schemas:
             raise SchemaDropped(after.schema)
         types[change.key] = after
-        return replace(self, types=types, relations={key: retyped(r, types) for key, r in self.relations.items()})
+        return replace(
+            self, types=types, relations={key: with_current_types(r, types) for key, r in self.relations.items()}
+        )
 
     def _with_role(self, change: RoleChange) -> Snapshot:
         if self.roles.named(change.name) != change.before:
@@ -314,7 +316,7 @@ class Snapshot:
         after = change.after
         if isinstance(after, Table | View):
             try:
-                after = retyped(after, self.types)
+                after = with_current_types(after, self.types)
             except KeyError:
                 raise ChangedByAnother(name) from None
         return replace(self, relations=_changed(self.relations, change.key, after))
@@ -364,19 +366,19 @@ class Snapshot:
         """No relation has a type that is not there: another transaction may have made it. Raises SerializationFailure."""
         for relation in self.relations.values():
             try:
-                retyped(relation, self.types)
+                with_current_types(relation, self.types)
             except KeyError:
                 raise ChangedByAnother(relation.name) from None
 
     def committed(self, changes: Sequence[AnyChange]) -> Snapshot:
-        """As `replay`, and the files of the tables are the catalog's from now on."""
+        """Return the snapshot after a commit: as `replay`, and the files of the tables are the catalog's from now on."""
         snapshot = self.replay(changes)
         snapshot._require_whole([change for change in changes if isinstance(change, Change)])
         locations = {change.location for change in changes if isinstance(change, DataChange)}
         relations = dict(snapshot.relations) if locations else snapshot.relations
         rights = snapshot.rights
         if any(isinstance(change, Change | TypeChange) and change.after is None for change in changes):
-            rights = rights.kept(snapshot.oids)
+            rights = rights.restrict_to(snapshot.oids)
         for table in snapshot.tables() if locations else ():
             storage = table.storage
             if storage is not None and storage.location in locations:
@@ -393,7 +395,7 @@ class Snapshot:
             case DataChange():
                 return self._with_files(change)
             case Analysis():
-                return self._analysed(change)
+                return self._with_statistics(change)
             case RoleChange():
                 return self._with_role(change)
             case TypeChange():
@@ -415,7 +417,7 @@ class Snapshot:
             _require_same_definition(present, change.before)
             moving[present.storage.location] = present
             if isinstance(after, Table):
-                after = _redefined(present, change.before, after)
+                after = _redefine(present, change.before, after)
         elif present != change.before:
             raise ChangedByAnother(name or schema)
         elif isinstance(after, Table) and after.storage is not None and after.storage.location in moving:
@@ -424,18 +426,18 @@ class Snapshot:
             raise SchemaDropped(schema)
         return self._apply(replace(change, after=after))
 
-    def _analysed(self, change: Analysis) -> Snapshot:
+    def _with_statistics(self, change: Analysis) -> Snapshot:
         present = self.relations.get(change.key)
         if not isinstance(present, Table) or present.oid != change.before.oid:
             return self
-        return self._apply(Change(change.key, analysed(present, change.statistics)))
+        return self._apply(Change(change.key, with_statistics(present, change.statistics)))
 
     def _require_unchanged(self, guard: Guard) -> None:
-        present = self._present(guard.key, guard.before)
-        if (guard.whole and not _same_files(present, guard.before)) or tables.missing(present, guard.paths):
+        present = self._find_present(guard.key, guard.before)
+        if (guard.whole and not _same_files(present, guard.before)) or tables.missing_paths(present, guard.paths):
             raise ChangedByAnother(guard.before.name)
 
-    def _present(self, key: Key, before: Table) -> Table:
+    def _find_present(self, key: Key, before: Table) -> Table:
         """The stored table that is there now, defined as it was."""
         present = self.relations.get(key)
         if not isinstance(present, Table) or present.storage is None:
@@ -444,10 +446,12 @@ class Snapshot:
         return present
 
     def _with_files(self, change: DataChange) -> Snapshot:
-        present = self._present(change.key, change.before)
-        if (change.whole and not _same_files(present, change.before)) or tables.missing(present, change.files.removed):
+        present = self._find_present(change.key, change.before)
+        if (change.whole and not _same_files(present, change.before)) or tables.missing_paths(
+            present, change.files.removed
+        ):
             raise ChangedByAnother(present.name)
-        return self._apply(Change(change.key, tables.changed(present, change.files)))
+        return self._apply(Change(change.key, tables.with_changed_files(present, change.files)))
 
 
 def _named_by(relation: StoredRelation) -> Sequence[int]:
@@ -507,7 +511,7 @@ def _same_files(present: Table, before: Table) -> bool:
     return present.storage.changed == before.storage.changed
 
 
-def _redefined(present: Table, before: Table, after: Table) -> Table:
+def _redefine(present: Table, before: Table, after: Table) -> Table:
     """A stored table's new definition with the files that it has now. A definition may tell something of the rows (NOT NULL,
     a check) that was found out before: nobody may have changed them since."""
     if not _same_files(present, before):
@@ -522,13 +526,13 @@ def _with_files_of(present: Table, after: Table) -> Table:
     return replace(after, storage=present.storage, version=present.version, files=(), statistics=present.statistics)
 
 
-def analysed(table: Table, statistics: TableStatistics) -> Table:
+def with_statistics(table: Table, statistics: TableStatistics) -> Table:
     """The table with these, and with what is known of other columns."""
     return replace(table, statistics=statistics.after(table.statistics))
 
 
 def net_changes(changes: Iterable[AnyChange]) -> dict[str, FileChange]:
-    """What a transaction does to the files of each table, by location."""
+    """Return a transaction's changes to the files of each table, by location."""
     each: dict[str, list[FileChange]] = {}
     for change in changes:
         if isinstance(change, DataChange):

@@ -100,7 +100,7 @@ _NEWEST_STATES: Final = _Newest()
 def is_delta(path: str) -> bool:
     """Whether a folder is a Delta table."""
     if stores.is_remote(path):
-        return bool(stores.listed(f"{path}/{LOG}"))
+        return bool(stores.list_files(f"{path}/{LOG}"))
     return os.path.isdir(os.path.join(path, LOG))
 
 
@@ -139,9 +139,9 @@ def at_version(path: str, number: int) -> LakeState:
 
 
 def _lost(path: str, files: Sequence[str]) -> Sequence[str]:
-    """Those that are not there any more."""
+    """Return the files that do not exist any more."""
     if stores.is_remote(path):
-        present = {file.path for file in stores.listed(path)}
+        present = {file.path for file in stores.list_files(path)}
         return [file for file in files if file not in present]
     return [file for file in files if not os.path.exists(file)]
 
@@ -224,7 +224,7 @@ def _require_readable(path: str, table: DeltaTable) -> bool:
 
 
 def _with_deletion_vector(table: DeltaTable) -> str | None:
-    """Which active file has one, in words; None where none has. A vector that cannot be read is one."""
+    """Name an active file with a deletion vector, for a message; None if none has one. An unreadable one counts."""
     try:
         for batch in table.deletion_vectors():
             if batch.num_rows:
@@ -273,10 +273,10 @@ def _column(arrow: pa.Field, field: Any, mapping: bool) -> LakeColumn:
     column = lake_column(field.name, stored, arrow.type, nullable=field.nullable)
     if not mapping or column.nested is None:
         return column
-    return replace(column, nested=_mapped(column.nested, field.type))
+    return replace(column, nested=_with_physical_names(column.nested, field.type))
 
 
-def _mapped(nested: FileType, typ: Any) -> FileType:
+def _with_physical_names(nested: FileType, typ: Any) -> FileType:
     """Return the file type with the names that files have for the fields of structs."""
     match nested.kind:
         case "list":
@@ -287,7 +287,7 @@ def _mapped(nested: FileType, typ: Any) -> FileType:
             inside = tuple(field.type for field in typ.fields)
         case "value":
             return nested
-    parts = tuple(_mapped(part, of) for part, of in zip(nested.parts, inside, strict=True))
+    parts = tuple(_with_physical_names(part, of) for part, of in zip(nested.parts, inside, strict=True))
     if nested.kind != "struct":
         return msgspec.structs.replace(nested, parts=parts)
     stored = tuple(field.metadata[f"{_MAPPING}physicalName"] for field in typ.fields)

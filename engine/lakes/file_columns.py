@@ -1,4 +1,4 @@
-"""What the Parquet files of a table have in common: which columns are in all of them, and how instants are written.
+"""The columns that all Parquet files of a table have, and how the files write instants.
 
 Files of one table may differ in their columns, as columns were added meanwhile, and in how they hold an instant: Spark writes
 the old INT96 unless it is told otherwise, which says no time zone, everyone else a timestamp of UTC.
@@ -38,7 +38,7 @@ class Common:
 
 
 def common(files: Iterable[str], names: Sequence[str]) -> Common:
-    """What the files say of these columns. May block. A file that cannot be read here may lack all of them."""
+    """Read which of these columns all files have. May block. A file that cannot be read here may lack all of them."""
     known = {_file_columns(file) for file in files}
     lacking = frozenset(n for n in names if any(file is None or n not in file.names for file in known))
     there = [file for file in known if file is not None]
@@ -51,7 +51,7 @@ def common(files: Iterable[str], names: Sequence[str]) -> Common:
 def _file_columns(file: str) -> FileColumns | None:
     """Files of table formats are never changed, so nothing else keys this."""
     try:
-        where, system = stores.located(file)
+        where, system = stores.resolve_path(file)
         metadata = pq.read_metadata(where, filesystem=system)
     except (OSError, pa.ArrowInvalid):
         return None
@@ -59,7 +59,7 @@ def _file_columns(file: str) -> FileColumns | None:
     named = [(top_level(column), column) for column in columns]
     old = frozenset(name for name, column in named if column.physical_type == "INT96")
     new = frozenset(name for name, column in named if _is_instant(column))
-    return _shared(frozenset(name for name, _ in named), old, new)
+    return _intern(frozenset(name for name, _ in named), old, new)
 
 
 def top_level(leaf: pq.ColumnSchema) -> str:
@@ -79,6 +79,6 @@ def _is_instant(column: pq.ColumnSchema) -> bool:
 
 
 @lru_cache(1 << 10)
-def _shared(names: frozenset[str], old_instants: frozenset[str], new_instants: frozenset[str]) -> FileColumns:
+def _intern(names: frozenset[str], old_instants: frozenset[str], new_instants: frozenset[str]) -> FileColumns:
     """One value for the many files that are alike."""
     return FileColumns(names, old_instants, new_instants)

@@ -103,7 +103,7 @@ def children(path: str) -> Sequence[str]:
 
     Raises UndefinedFile where there is no such folder."""
     if stores.is_remote(path):
-        below = [file.path[len(path) :].strip("/") for file in stores.listed(path)]
+        below = [file.path[len(path) :].strip("/") for file in stores.list_files(path)]
         found = {first for first, more, _ in (name.partition("/") for name in below) if more or format_of_name(first)}
     else:
         try:
@@ -147,7 +147,7 @@ def _other_table(path: str, found: Contents) -> FeatureNotSupported:
 
 def _is_folder(path: str) -> bool:
     if stores.is_remote(path):
-        return [file.path for file in stores.listed(path)] != [path]
+        return [file.path for file in stores.list_files(path)] != [path]
     return os.path.isdir(path)
 
 
@@ -162,7 +162,7 @@ def _of_pattern(path: str) -> FileFormat | None:
 def _entries(path: str) -> Iterator[tuple[tuple[str, ...], str]]:
     """The files below a folder: the folders that they are in, and their names. A folder of a log stands for its files."""
     if stores.is_remote(path):
-        for file in stores.listed(path):
+        for file in stores.list_files(path):
             *folders, name = file.path[len(path) :].strip("/").split("/")
             yield tuple(folders), name
         return

@@ -134,7 +134,7 @@ def list_files(path: str, file_format: FileFormat) -> tuple[tuple[str, ...], int
 
 
 def _in_store(path: str, file_format: FileFormat) -> tuple[tuple[str, ...], int]:
-    found = sorted(stores.listed(path), key=lambda file: file.path)
+    found = sorted(stores.list_files(path), key=lambda file: file.path)
     if [file.path for file in found] != [path]:
         found = [file for file in found if _counts(file.path[len(path) :], file_format)]
     if not found:

@@ -83,7 +83,7 @@ def is_iceberg(path: str) -> bool:
     if path.startswith(SCHEME) or path.endswith(METADATA):
         return True
     if stores.is_remote(path):
-        return bool(stores.listed(f"{path}/metadata/{_HINT}"))
+        return bool(stores.list_files(f"{path}/metadata/{_HINT}"))
     return os.path.isfile(os.path.join(path, "metadata", _HINT))
 
 
@@ -240,7 +240,7 @@ def plain(location: str) -> str:
     """A file's location as it is spelled everywhere else: a local one as a path."""
     if location.startswith("file:"):
         return "/" + location.removeprefix("file:").lstrip("/")
-    return stores.spelled(location)
+    return stores.normalize_path(location)
 
 
 def _first_line(error: Exception) -> str:

@@ -71,7 +71,7 @@ def _column(field: pa.Field, number: int, file_format: FileFormat) -> TableColum
 
 def read_schema(file: str) -> pa.Schema:
     """A Parquet file's columns. Blocks. Raises OSError, pyarrow's errors."""
-    where, system = stores.located(file)
+    where, system = stores.resolve_path(file)
     return pq.read_schema(where, filesystem=system)
 
 

@@ -1,4 +1,4 @@
-"""What a table format says of one version of a table."""
+"""One version of a table of another format: its columns and files."""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ class Store:
         return {name: value for name, value in known.items() if value is not None}
 
     def delta_options(self) -> dict[str, str]:
-        """What deltalake calls `storage_options`."""
+        """Return the options that deltalake calls `storage_options`."""
         known = {
             "AWS_ENDPOINT_URL": self.endpoint,
             "AWS_REGION": self.region or ("us-east-1" if self.endpoint else None),
@@ -82,7 +82,7 @@ class Store:
         return {name: value for name, value in known.items() if value is not None}
 
 
-def spelled(path: str) -> str:
+def normalize_path(path: str) -> str:
     """A path in a store as it is spelled everywhere else; others as they are."""
     for alias in _ALIASES:
         if path.startswith(alias):
@@ -137,7 +137,7 @@ def is_remote(path: str) -> bool:
 def absolute(path: str) -> str:
     """A path in a store, as it is spelled everywhere else. Raises InsufficientPrivilege for a bucket that is in no store,
     FeatureNotSupported for wildcards."""
-    path = spelled(path)
+    path = normalize_path(path)
     if _WILD.intersection(path):
         raise FeatureNotSupported(
             f'not supported: wildcards in "{path}", which lies in an object store', hint="Name a folder, or one file."
@@ -157,25 +157,25 @@ def require(path: str) -> None:
 
 
 def delta_options(path: str) -> dict[str, str] | None:
-    """What deltalake needs to open a table there; None for one that is in no store."""
+    """Return deltalake's options to open a table there; None for one that is in no store."""
     return _REGISTRY.of(path).delta_options() if is_remote(path) else None
 
 
 def iceberg_options(path: str) -> dict[str, str]:
-    """What pyiceberg needs to open a table there."""
+    """Return pyiceberg's options to open a table there."""
     return _REGISTRY.of(path).iceberg_options() if is_remote(path) else {}
 
 
 def text(path: str) -> str:
     """A small file's text. Blocks. Raises OSError."""
-    where, system = located(path)
+    where, system = resolve_path(path)
     if system is None:
         return Path(path).read_text()
     with system.open_input_stream(where) as stream:
         return str(stream.read().decode())
 
 
-def located(path: str) -> tuple[str, fs.FileSystem | None]:
+def resolve_path(path: str) -> tuple[str, fs.FileSystem | None]:
     """A path as pyarrow's readers take it, with the file system that has it (None: the local one)."""
     return (path.removeprefix(_SCHEME), _REGISTRY.system(path)) if is_remote(path) else (path, None)
 
@@ -189,9 +189,9 @@ class Listed:
     changed: str
 
 
-def listed(path: str) -> Sequence[Listed]:
+def list_files(path: str) -> Sequence[Listed]:
     """The file of this path, or all below it; none where there is nothing. Blocks. Raises IoError."""
-    where, system = located(path)
+    where, system = resolve_path(path)
     assert system is not None, "a path in a store"
     try:
         own = system.get_file_info(where)
@@ -205,7 +205,7 @@ def listed(path: str) -> Sequence[Listed]:
 
 def size(path: str) -> int:
     """A file's bytes. Blocks. Raises OSError."""
-    where, system = located(path)
+    where, system = resolve_path(path)
     assert system is not None, "a path in a store"
     found = system.get_file_info(where)
     if not found.is_file:

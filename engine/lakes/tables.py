@@ -51,5 +51,5 @@ def at_time(table: Table, micros: int) -> Table:
 
 
 def _promising_nothing(table: Table) -> Table:
-    """What is promised of the rows today need not have been then."""
+    """Drop NOT NULL from the columns: it holds for today's rows and need not have held for an older version's."""
     return replace(table, columns=tuple(replace(column, nullable=True) for column in table.columns))

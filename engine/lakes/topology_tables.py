@@ -24,14 +24,14 @@ _log = logging.getLogger(__name__)
 
 
 def topology_tables(topology: Topology, member: str, roots: DataRoots) -> tuple[Table, ...]:
-    """What to declare in this member's catalog. roots: where its physical sources lie. Blocks on the file system.
+    """Return the tables to declare in this member's catalog. roots: where its physical sources lie. Blocks on the file system.
 
     Columns that the file does not declare are those of the files here; where there are no such files (yet), the statement
     that names the table looks again. Raises InsufficientPrivilege for a path of this member's outside its roots.
     """
     sources = tables(topology)
     oids = _oids([source.name for source in sources])
-    return tuple(_described(_table(source, oids[source.name], member, roots)) for source in sources)
+    return tuple(_with_columns_of_files(_table(source, oids[source.name], member, roots)) for source in sources)
 
 
 def _oids(names: Sequence[str]) -> dict[str, int]:
@@ -56,8 +56,8 @@ def _table(source: SourceTable, oid: int, member: str, roots: DataRoots) -> Tabl
     )  # fmt: skip
 
 
-def _described(table: Table) -> Table:
-    """With the columns of the files here, where nobody declared any."""
+def _with_columns_of_files(table: Table) -> Table:
+    """Add the columns of the files here, where none are declared."""
     if table.columns or not any(part.here for part in table.parts):
         return table
     try:

@@ -97,7 +97,7 @@ class SystemCatalog:
         columns = relation.declared()
         rows = _table(columns, relation.rows(replace(context, system=SYSTEM)))
         if relation.stored:
-            known = _owned(columns, builtin_rows(name), context)
+            known = _with_role_names(columns, builtin_rows(name), context)
             rows = pa.concat_tables((known, rows.cast(known.schema))) if rows.num_rows else known
         table = SystemTable(relation.oid, *key, columns, rows, next(self._versions), relation.closed)
         self._made[key] = (context.snapshot, table)
@@ -118,13 +118,13 @@ class SystemCatalog:
         return SYSTEM[table.schema, table.name].volatile
 
 
-def _owned(columns: Sequence[TableColumn], rows: pa.Table, context: SystemContext) -> pa.Table:
+def _with_role_names(columns: Sequence[TableColumn], rows: pa.Table, context: SystemContext) -> pa.Table:
     """PostgreSQL's own rows as they are where the first role has its name of here."""
     for column in columns:
         if column.type.pg is t.array_of(t.ACLITEM):
             shown = AclText(context.snapshot.roles, context.user)
             at = rows.schema.get_field_index(column.name)
-            rows = rows.set_column(at, rows.schema.field(at), shown.kept(rows.column(at)))
+            rows = rows.set_column(at, rows.schema.field(at), shown.rename_owner(rows.column(at)))
     return rows
 
 

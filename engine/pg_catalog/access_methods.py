@@ -50,7 +50,7 @@ class OperatorClass:
 
 
 def part_type(table: Table, part: KeyPart) -> t.PgType:
-    """What a part of an index of the table is of."""
+    """Return the type of a part of an index of the table."""
     if part.formula:
         return t.BY_OID[part.type]
     column = table.column(part.name)
@@ -69,7 +69,7 @@ def named_class(method: str, name: str) -> OperatorClass | None:
 
 
 def class_name(oid: int) -> str:
-    """Of one that an index has."""
+    """Return the name of an operator class that an index has."""
     return next(found.name for of_method in _classes().values() for found in of_method.values() if found.oid == oid)
 
 

@@ -29,7 +29,7 @@ class AclText:
         grantee = "" if item.grantee == PUBLIC else self._role(item.grantee)
         return f"{grantee}={letters(item)}/{self._role(item.grantor)}"
 
-    def kept(self, lists: pa.ChunkedArray) -> pa.ChunkedArray:
+    def rename_owner(self, lists: pa.ChunkedArray) -> pa.ChunkedArray:
         """Lists of PostgreSQL's own objects, which here belong to the first role."""
         whole, first = lists.combine_chunks(), self._role(FIRST_ROLE)
         items = pc.replace_substring_regex(whole.values, "^postgres=", _literally(f"{first}="))
@@ -44,5 +44,5 @@ class AclText:
 
 
 def _literally(text: str) -> str:
-    """As what a regular expression is replaced by."""
+    """Escape text for use as the replacement of a regular expression."""
     return text.replace("\\", "\\\\")

@@ -91,7 +91,7 @@ def rows(name: str) -> pa.Table:
     whole = postgres_rows(name)
     match name:
         case "pg_proc":
-            return whole.filter(_listed(whole))
+            return whole.filter(_mark_present(whole))
         case "pg_operator":
             return whole.filter(pc.is_in(whole["oprname"], pa.array(sorted(_operators()))))
         case "pg_aggregate":
@@ -104,8 +104,8 @@ def _operators() -> set[str]:
     return {row.name for row in registry().rows if row.kind == "operator"}
 
 
-def _listed(functions: pa.Table) -> pa.Array:
-    """Which rows of pg_proc are here: those that the function table has, and those that other rows name."""
+def _mark_present(functions: pa.Table) -> pa.Array:
+    """Mark the rows of pg_proc that are here: those that the function table has, and those that other rows name."""
     table = registry()
     signatures = {signature(row) for row in table.rows if row.kind in CALLABLE}
     names, arguments = functions["proname"].to_pylist(), functions["proargtypes"].to_pylist()

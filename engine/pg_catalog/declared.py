@@ -29,7 +29,7 @@ Row = abc.Sequence[Any]
 
 @dataclass(frozen=True, slots=True)
 class SystemContext:
-    """What rows are made from. members: of the mesh, as of now (rows are made on any thread, and the mesh has but one).
+    """The state that rows are made from. members: of the mesh, as of now (rows are made on any thread, and there is one mesh).
     pending: commits to stored tables that Delta's logs do not have yet, counted by location; asked when rows are made.
     may_see: whether what a user does is shown to who asks; may_examine: whether the value of a setting is.
     system: every system relation by schema and name. copies: those that run here, asked when rows are made.

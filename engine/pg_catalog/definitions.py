@@ -1,4 +1,4 @@
-"""What is said of tables beside their columns: defaults, constraints, keys, sequences, comments.
+"""pg_catalog rows for tables beside their columns: defaults, constraints, keys, sequences, comments.
 
 Expressions are shown as they were written, where PostgreSQL shows its own reading of them (`'x'` for `'x'::text`). What
 pg_get_constraintdef and its kin say is in `sluice.object_definitions`, which those functions read (`engine.sql.binder.inlined`).
@@ -58,7 +58,7 @@ def _pg_constraint(context: SystemContext) -> Iterator[Row]:
     for table in _tables(context):
         numbers = {column.name: column.number for column in table.columns}
         for c in (c for c in table.constraints if not c.is_index):
-            there, key = _named(context, c)
+            there, key = _referenced_key(context, c)
             update, delete, match = (" ", " ", " ")
             if c.references is not None:
                 update, delete = _ACTIONS[c.references.on_update], _ACTIONS[c.references.on_delete]
@@ -82,7 +82,7 @@ def _set_columns(constraint: Constraint) -> list[int] | None:
     return list(constraint.references.delete_columns) or None if constraint.references is not None else None
 
 
-def _named(context: SystemContext, constraint: Constraint) -> tuple[int, int]:
+def _referenced_key(context: SystemContext, constraint: Constraint) -> tuple[int, int]:
     """The table that a foreign key names, and the index of its key; zeros for others."""
     if constraint.references is None:
         return 0, 0
@@ -96,7 +96,7 @@ def _pg_index(context: SystemContext) -> Iterator[Row]:
         for key in map(names.index, keys(table.constraints)):
             count, primary = len(key.key_parts), key.kind == "primary key"
             typed = [part_type(table, part) for part in key.key_parts]
-            expressions = _listed(part.text for part in key.parts if part.formula)
+            expressions = _join_names(part.text for part in key.parts if part.formula)
             yield (
                 key.oid, table.oid, count + len(key.included), count, key.is_key, key.nulls_not_distinct, primary, False,
                 not key.deferrable, False, True, False, True, True, False,
@@ -132,7 +132,7 @@ def _counters(context: SystemContext) -> Iterator[Row]:
 
 def _pg_description(context: SystemContext) -> Iterator[Row]:
     for relation in context.snapshot.relations.values():
-        yield from _described(relation)
+        yield from _comment_rows(relation)
     for schema in context.snapshot.schemas.values():
         yield from _comment(schema, PG_NAMESPACE)
     for typ in context.snapshot.types.values():
@@ -148,7 +148,7 @@ def _pg_description(context: SystemContext) -> Iterator[Row]:
                 pass
 
 
-def _described(relation: StoredRelation) -> Iterator[Row]:
+def _comment_rows(relation: StoredRelation) -> Iterator[Row]:
     yield from _comment(relation, PG_CLASS)
     if isinstance(relation, (Table, View)):
         for column in relation.columns:
@@ -203,7 +203,7 @@ def _bare(said: str) -> str:
 
 
 def _index_definitions(table: Table, key: Constraint) -> Iterator[Row]:
-    plain, pretty = _indexed(key, pretty=False), _indexed(key, pretty=True)
+    plain, pretty = _index_parts(key, pretty=False), _index_parts(key, pretty=True)
     called = _called_classes(table, key)
     name = quoted(table.name)
     qualified = f"{quoted(table.schema)}.{name}"
@@ -219,17 +219,17 @@ def _index_definitions(table: Table, key: Constraint) -> Iterator[Row]:
         yield "expression", table.oid, 0, key.predicate.text, key.predicate.pretty
     formulas = [part for part in key.parts if part.formula]
     if formulas:
-        yield "expression", table.oid, 0, _listed(p.text for p in formulas), _listed(p.pretty for p in formulas)
+        yield "expression", table.oid, 0, _join_names(p.text for p in formulas), _join_names(p.pretty for p in formulas)
     for number, texts in enumerate(zip(plain, pretty, strict=True), 1):
         yield "index", key.oid, number, *texts
 
 
-def _listed(texts: Iterable[str]) -> str:
+def _join_names(texts: Iterable[str]) -> str:
     return ", ".join(texts)
 
 
-def _indexed(key: Constraint, *, pretty: bool) -> list[str]:
-    parts = [part.shown(pretty=pretty) if part.formula else quoted(part.name) for part in key.key_parts]
+def _index_parts(key: Constraint, *, pretty: bool) -> list[str]:
+    parts = [part.render(pretty=pretty) if part.formula else quoted(part.name) for part in key.key_parts]
     return [*parts, *map(quoted, key.included)]
 
 
@@ -247,21 +247,23 @@ def _whole_index(key: Constraint, on: str, indexed: list[str], classes: list[str
     parts = zip(indexed, classes, options, strict=False)
     ordered = ", ".join(part + called + _ORDERS[option] for part, called, option in parts)
     unique = "UNIQUE " if key.is_key else ""
-    text = f"CREATE {unique}INDEX {quoted(key.name)} ON {on} USING {key.method} ({ordered}){_included(key)}"
+    text = f"CREATE {unique}INDEX {quoted(key.name)} ON {on} USING {key.method} ({ordered}){_include_clause(key)}"
     text += " NULLS NOT DISTINCT" if key.nulls_not_distinct else ""
     if key.predicate is None:
         return text
     return f"{text} WHERE {key.predicate.pretty if pretty else key.predicate.text}"
 
 
-def _included(key: Constraint) -> str:
+def _include_clause(key: Constraint) -> str:
     return f" INCLUDE ({', '.join(map(quoted, key.included))})" if key.included else ""
 
 
 def _constraint_definition(context: SystemContext, table: Table, constraint: Constraint) -> str:
-    """As pg_get_constraintdef: `PRIMARY KEY (a)`, `FOREIGN KEY (a) REFERENCES t(b)`."""
+    """Render a constraint as pg_get_constraintdef does: `PRIMARY KEY (a)`, `FOREIGN KEY (a) REFERENCES t(b)`."""
     alike = " NULLS NOT DISTINCT" if constraint.nulls_not_distinct else ""
-    said = f"{constraint.kind.upper()}{alike} ({', '.join(map(quoted, constraint.columns))})" + _included(constraint)
+    said = f"{constraint.kind.upper()}{alike} ({', '.join(map(quoted, constraint.columns))})" + _include_clause(
+        constraint
+    )
     said += "" if constraint.references is None else _references(context, table, constraint.references)
     return said + _DEFERRABLE[constraint.deferrable] + _not_valid(constraint)
 
@@ -285,7 +287,7 @@ def _references(context: SystemContext, of: Table, said: References) -> str:
 
 
 def _updatable_views(context: SystemContext) -> Iterator[Row]:
-    """What pg_relation_is_updatable says of a view: bits of 1 << CmdType, and the columns that take values."""
+    """Yield pg_relation_is_updatable's result for each view: bits of 1 << CmdType, and the columns that take values."""
     relations = {relation.oid: relation for relation in context.snapshot.relations.values()}
     for relation in relations.values():
         columns = updatable_columns(relation, relations.get) if isinstance(relation, View) else None

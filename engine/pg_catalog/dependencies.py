@@ -1,4 +1,4 @@
-"""What needs what: pg_depend, and pg_rewrite, whose rules are what views need things for.
+"""Dependencies between objects: pg_depend, and pg_rewrite, whose rules hold the dependencies of views.
 
 A view is a relation with a rule, and it is the rule that depends on the columns that the view reads: whoever asks what would go
 with a table (dbt, browsers of dependencies) joins the two. A rule has its view's OID here.
@@ -64,7 +64,7 @@ def _of_table(table: Table, context: SystemContext) -> Iterator[Row]:
             yield from _of_foreign_key(constraint, context)
     for key in keys(table.constraints):
         if key.is_index:
-            for name in _mentioned(key):
+            for name in _index_columns(key):
                 yield _CLASS, key.oid, 0, _CLASS, table.oid, numbers[name], "a"
             if all(part.formula for part in key.key_parts) and not key.included:
                 # Nothing but expressions ties it to the table.
@@ -73,7 +73,7 @@ def _of_table(table: Table, context: SystemContext) -> Iterator[Row]:
             yield _CLASS, key.oid, 0, _CONSTRAINT, key.oid, 0, "i"
 
 
-def _mentioned(index: Constraint) -> Iterator[str]:
+def _index_columns(index: Constraint) -> Iterator[str]:
     """The columns that an index needs; PostgreSQL tells of its columns, its expressions and its predicate apart."""
     yield from (part.name for part in index.key_parts if not part.formula)
     yield from index.included

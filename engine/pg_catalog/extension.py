@@ -1,5 +1,5 @@
-"""What a member has beyond PostgreSQL as an extension that is there from the beginning: the schema `sluice`, and the server that
-foreign tables are of, which are files or tables of others; and what everybody may do with the system's own, as it was then
+"""The preinstalled extension with all that a member has beyond PostgreSQL: the schema `sluice`, and the server of foreign
+tables, which are files or tables of others; and the initial privileges of everybody on the system's own objects
 (pg_init_privs).
 
 That is how a PostgreSQL tells what is no part of a database's definition: who dumps one leaves an extension's members out, and of
@@ -29,7 +29,7 @@ _CATALOGS: Final = {_WRAPPER: 2328, _SERVER: 1417}
 
 
 def everybodys(kind: Kind, rights: int) -> Acl:
-    """Of what is the system's."""
+    """Return the privileges of a system object on which everybody has `rights`."""
     return (*acl.default_acl(kind, FIRST_ROLE), acl.Item(acl.PUBLIC, FIRST_ROLE, rights))
 
 
@@ -86,7 +86,7 @@ def _pg_init_privs(context: SystemContext) -> Iterator[Row]:
         rows = builtin_rows(name)
         rows = rows.filter(rows.column(lists).is_valid())
         numbers = [0] * rows.num_rows if number is None else rows.column(number).to_pylist()
-        kept = shown.kept(rows.column(lists)).to_pylist()
+        kept = shown.rename_owner(rows.column(lists)).to_pylist()
         for at, part, items in zip(rows.column(oid).to_pylist(), numbers, kept, strict=True):
             yield at, catalog, part, "i", items
     yield OURS[SLUICE], _NAMESPACE, 0, "e", shown(everybodys("n", acl.USAGE))

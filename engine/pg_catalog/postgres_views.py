@@ -1,4 +1,4 @@
-"""What PostgreSQL 15 has beside: relations whose rows are its own, its views as it defines them itself, and the relations of
+"""Other system relations of PostgreSQL 15: those whose rows are its own, its views as it defines them itself, and those of
 kinds of object that there are none of here.
 
 A view of PostgreSQL's is a query over the other relations, so its own definition (kept with its columns by

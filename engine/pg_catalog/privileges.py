@@ -17,7 +17,7 @@ from engine.pg_catalog.acl_text import AclText
 from engine.pg_catalog.declared import Row, SystemContext, SystemRelation, postgres
 from engine.pg_catalog.namespaces import system_schemas
 from engine.pg_catalog.relations import keys
-from engine.pg_catalog.roles import listed
+from engine.pg_catalog.roles import roles_by_oid
 from engine.sql.functions import privilege_words as words
 
 
@@ -86,13 +86,13 @@ def _others_of(context: SystemContext, role: Role) -> Iterator[Row]:
 
 def _roles(context: SystemContext) -> Iterator[Role]:
     """With who asks, who may not be one of them."""
-    roles, asking = listed(context), context.authority.role
+    roles, asking = roles_by_oid(context), context.authority.role
     yield from roles
     if all(role.oid != asking.oid for role in roles):
         yield asking
 
 
-def _granted(context: SystemContext) -> Iterator[Row]:
+def _granted_items(context: SystemContext) -> Iterator[Row]:
     rights = context.snapshot.rights
     for relation in context.snapshot.relations.values():
         if relation.schema != TEMPORARY:
@@ -126,7 +126,7 @@ def _role_names(context: SystemContext) -> Iterator[Row]:
 
 
 def _default_acls(context: SystemContext) -> Iterator[Row]:
-    """What acldefault() says, of each kind of object that a role may own."""
+    """Yield acldefault()'s result for each role and each kind of object that it may own."""
     shown = AclText(context.snapshot.roles, context.user)
     for role, _name in shown.roles():
         for kind in acl.ALL:
@@ -159,7 +159,7 @@ SYSTEM: Final = (
         15_951,
         "granted",
         "kind char, oid oid, number int2, grantor oid, grantee oid, privilege_type varchar, is_grantable bool",
-        _granted,
+        _granted_items,
         schema=SLUICE,
     ),
 )

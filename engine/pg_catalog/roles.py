@@ -16,7 +16,7 @@ from engine.pg_catalog.declared import Row, SystemContext, postgres
 _HIDDEN: Final = "********"
 
 
-def listed(context: SystemContext) -> Sequence[Role]:
+def roles_by_oid(context: SystemContext) -> Sequence[Role]:
     """Every role that there is, by OID."""
     roles = context.snapshot.roles
     return sorted(roles or (anybody(context.user), *PREDEFINED.values()), key=lambda role: role.oid)
@@ -27,7 +27,7 @@ def _settings(role: Role) -> list[str] | None:
 
 
 def _pg_authid(context: SystemContext) -> Iterator[Row]:
-    for r in listed(context):
+    for r in roles_by_oid(context):
         yield (
             r.oid, r.name, r.superuser, r.inherit, r.createrole, r.createdb, r.login, r.replication, r.bypassrls,
             r.connection_limit, r.password, r.valid_until,
@@ -35,7 +35,7 @@ def _pg_authid(context: SystemContext) -> Iterator[Row]:
 
 
 def _pg_roles(context: SystemContext) -> Iterator[Row]:
-    for r in listed(context):
+    for r in roles_by_oid(context):
         yield (
             r.name, r.superuser, r.inherit, r.createrole, r.createdb, r.login, r.replication, r.connection_limit, _HIDDEN,
             r.valid_until, r.bypassrls, _settings(r), r.oid,
@@ -43,7 +43,7 @@ def _pg_roles(context: SystemContext) -> Iterator[Row]:
 
 
 def _users(context: SystemContext, *, passwords: bool) -> Iterator[Row]:
-    for r in listed(context):
+    for r in roles_by_oid(context):
         if r.login:
             password = r.password if passwords else _HIDDEN
             yield (
@@ -60,20 +60,20 @@ def _pg_shadow(context: SystemContext) -> Iterator[Row]:
 
 
 def _pg_group(context: SystemContext) -> Iterator[Row]:
-    roles = listed(context)
+    roles = roles_by_oid(context)
     for r in roles:
         if not r.login:
             yield r.name, r.oid, [member.oid for member in roles if member.membership(r.oid) is not None]
 
 
 def _pg_auth_members(context: SystemContext) -> Iterator[Row]:
-    for member in listed(context):
+    for member in roles_by_oid(context):
         for m in member.member_of:
             yield m.role, member.oid, m.grantor, m.admin
 
 
 def _pg_db_role_setting(context: SystemContext) -> Iterator[Row]:
-    for role in listed(context):
+    for role in roles_by_oid(context):
         said = (
             (0, role.oid, role.settings),
             (DATABASE_OID, role.oid, role.here),

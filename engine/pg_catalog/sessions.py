@@ -1,5 +1,5 @@
-"""What the session and its neighbours are doing: pg_stat_activity, pg_cursors, pg_prepared_statements,
-pg_stat_progress_copy, and `sluice.connections`: where each has come to.
+"""The activity of the session and of others: pg_stat_activity, pg_cursors, pg_prepared_statements,
+pg_stat_progress_copy, and `sluice.connections`: the address that each has connected to.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def _micros(seconds: float | None) -> int | None:
 
 
 def _address(text: str | None) -> bytes | None:
-    """As an inet is carried. What is no address (a socket in a folder) has none."""
+    """Encode an address in inet's carrier; None for text that is no address (a socket in a folder)."""
     try:
         return read_address(t.INET, text.partition("%")[0]) if text else None
     except InvalidTextRepresentation:

@@ -34,7 +34,7 @@ def _row(table: Table, name: str, found: ColumnStatistics) -> Row:
 
 
 def _any_array(values: Sequence[str]) -> str | None:
-    """As anyarray is carried."""
+    """Encode values in anyarray's carrier."""
     return format_value(t.array_of(t.TEXT), list(values)) if values else None
 
 

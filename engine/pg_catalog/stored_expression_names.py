@@ -8,8 +8,8 @@ from functools import lru_cache, partial
 
 from engine.catalog.model.objects import Constraint, KeyPart, Seen, Table, View
 from engine.catalog.snapshot import Snapshot
-from engine.sql.deparse.stored_names import Named, marked
-from engine.sql.deparse.stored_text import enclosed
+from engine.sql.deparse.stored_names import Named, mark_names
+from engine.sql.deparse.stored_text import parenthesize
 from wire.types import pg_types as t
 
 #: The path along which texts of earlier releases name types.
@@ -23,28 +23,28 @@ class MarkedNames:
 
     def expression(self, text: str) -> str:
         """A default, a generated column's expression or a check."""
-        return marked(_enclosed(text), partial(self._type, path=_PATH), sequences=True)
+        return mark_names(_enclose(text), partial(self._type, path=_PATH), sequences=True)
 
     def index(self, key: Constraint) -> Constraint:
         """With what it prints marked: types outside of `public` have their schemas there."""
         if not self._snapshot.types:
             return key
-        predicate = None if key.predicate is None else self._printed(key.predicate)
-        parts = tuple(self._printed(part) if part.formula else part for part in key.parts)
+        predicate = None if key.predicate is None else self._with_printed_types(key.predicate)
+        parts = tuple(self._with_printed_types(part) if part.formula else part for part in key.parts)
         return replace(key, parts=parts, predicate=predicate)
 
-    def _printed(self, part: KeyPart) -> KeyPart:
+    def _with_printed_types(self, part: KeyPart) -> KeyPart:
         find = partial(self._type, path=_PATH)
-        return replace(part, text=marked(part.text, find), pretty=marked(part.pretty, find))
+        return replace(part, text=mark_names(part.text, find), pretty=mark_names(part.pretty, find))
 
     def query(self, view: View) -> str:
         """A view's."""
         text = view.definition.strip().removesuffix(";")
         seen = {(each.schema, each.name): each for each in view.sees}
-        return marked(
+        return mark_names(
             text,
             partial(self._type, path=view.search_path),
-            lambda schema, name: self._named(seen[schema, name]) if (schema, name) in seen else None,
+            lambda schema, name: self._find_relation(seen[schema, name]) if (schema, name) in seen else None,
         )
 
     def _type(self, schema: str | None, name: str, path: tuple[str, ...]) -> int | None:
@@ -53,7 +53,7 @@ class MarkedNames:
         found = self._snapshot.type_named(schema, name, path)
         return None if found is None else found.oid
 
-    def _named(self, seen: Seen) -> Named | None:
+    def _find_relation(self, seen: Seen) -> Named | None:
         relation = self._by_oid.get(seen.oid)
         if not isinstance(relation, Table | View):
             return None
@@ -65,5 +65,5 @@ class MarkedNames:
 
 
 @lru_cache(4096)
-def _enclosed(text: str) -> str:
-    return enclosed(text)
+def _enclose(text: str) -> str:
+    return parenthesize(text)

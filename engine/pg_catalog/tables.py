@@ -13,7 +13,7 @@ from typing import Final
 from engine.catalog.model.objects import Table
 from engine.catalog.snapshot import SLUICE
 from engine.pg_catalog.declared import Row, SystemContext, SystemRelation
-from engine.storage.tables import described
+from engine.storage.tables import data_files
 from wire.errors import SqlError
 
 
@@ -23,13 +23,21 @@ def _tables(context: SystemContext) -> Iterator[Row]:
         storage = table.storage
         if storage is not None:
             waiting = pending.get(storage.location, 0)
-            yield table.schema, table.name, table.oid, storage.location, storage.version, waiting, *_content(table)
+            yield (
+                table.schema,
+                table.name,
+                table.oid,
+                storage.location,
+                storage.version,
+                waiting,
+                *_count_content(table),
+            )
 
 
-def _content(table: Table) -> tuple[int | None, int | None, int | None]:
+def _count_content(table: Table) -> tuple[int | None, int | None, int | None]:
     """Files, rows, bytes."""
     try:
-        files = described(table).values()
+        files = data_files(table).values()
     except SqlError:
         return None, None, None
     return len(files), sum(file.rows for file in files), sum(file.size for file in files)

@@ -26,16 +26,16 @@ _COLLATED: Final = (t.TEXT, t.VARCHAR, t.BPCHAR)
 @cache
 def _layouts() -> dict[int, tuple[bool, str, str]]:
     """typbyval, typalign and typstorage of built-in types."""
-    return _said("typbyval", "typalign", "typstorage")
+    return _builtin_columns("typbyval", "typalign", "typstorage")
 
 
 @cache
 def _functions() -> dict[int, tuple[int, int, int]]:
     """typoutput, typsend and typanalyze of built-in types."""
-    return _said("typoutput", "typsend", "typanalyze")
+    return _builtin_columns("typoutput", "typsend", "typanalyze")
 
 
-def _said(*columns: str) -> dict[int, Any]:
+def _builtin_columns(*columns: str) -> dict[int, Any]:
     rows = builtin_rows("pg_type").select(["oid", *columns]).to_pydict()
     return {oid: tuple(rest) for oid, *rest in zip(*rows.values(), strict=True)}
 
@@ -66,17 +66,17 @@ def _pg_type(context: SystemContext) -> Iterator[Row]:
     for typ in sorted(types.values(), key=lambda typ: typ.oid):
         space = namespace(context, typ.schema)
         pg, own = pg_of(typ, types), rights.of(typ.oid)
-        yield _owned(_row(typ, pg, space, names), own.owner, shown(own.acl))
-        yield _owned(_array_row(pg, space), own.owner)
+        yield _with_owner(_row(typ, pg, space, names), own.owner, shown(own.acl))
+        yield _with_owner(_array_row(pg, space), own.owner)
     for relation in context.snapshot.relations.values():
         if isinstance(relation, Table | View):
             space = namespace(context, relation.schema)
             owner = rights.of(relation.oid).owner
-            yield _owned(_composite_row(row_type(relation), relation.oid, space), owner)
-            yield _owned(_array_row(row_type(relation), space), owner)
+            yield _with_owner(_composite_row(row_type(relation), relation.oid, space), owner)
+            yield _with_owner(_array_row(row_type(relation), space), owner)
 
 
-def _owned(row: Row, owner: int, said: list[str] | None = None) -> Row:
+def _with_owner(row: Row, owner: int, said: list[str] | None = None) -> Row:
     """typowner is the fourth column, typacl the last."""
     return (*row[:3], owner, *row[4:-1], said)
 

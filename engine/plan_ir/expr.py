@@ -56,7 +56,7 @@ class Expr:
     def children(self) -> Iterator[Expr]:
         """The direct operands, in order; a subquery's plan is not among them."""
         kind: Any = self.__class__
-        for name in _holding(kind):
+        for name in _expression_fields(kind):
             value = getattr(self, name)
             if isinstance(value, Expr):
                 yield value
@@ -82,7 +82,7 @@ class Expr:
 
 
 @cache
-def _holding(kind: type) -> tuple[str, ...]:
+def _expression_fields(kind: type) -> tuple[str, ...]:
     """The fields of an expression that may hold one; asked for each part of a list of thousands several times."""
     return tuple(f.name for f in fields(kind) if f.name not in ("type", "position", "function"))
 
@@ -141,7 +141,7 @@ class Constants(Sequence[Const]):
         return f"Constants({self.type!r}, {self.values!r})"
 
 
-def gathered(items: Sequence[Expr], at_least: int) -> Sequence[Expr]:
+def gather_constants(items: Sequence[Expr], at_least: int) -> Sequence[Expr]:
     """The items as one value where they are that many, and all constants of one type; else as they are."""
     if len(items) < at_least:
         return items

@@ -1,4 +1,4 @@
-"""Which columns of an enclosing query a plan or an expression refers to: its free columns.
+"""The free columns of a plan or an expression: those of an enclosing query that it refers to.
 
 Column ids are unique in a statement, so that a plan's free columns are all those it refers to and does not produce.
 Neighbours: `engine.plan_ir.logical` (correlated subqueries, lateral joins), `engine.planner.codegen`, the passes.
@@ -35,7 +35,7 @@ def references(expr: Expr) -> Iterator[Column]:
 
 
 def _own_references(expr: Expr) -> Iterator[Column]:
-    """As `references`, leaving out subqueries' plans, which `walk_all` reaches."""
+    """Yield `references` without those in subqueries' plans, which `walk_all` reaches."""
     return (part.column for part in expr.walk() if isinstance(part, ColumnRef))
 
 

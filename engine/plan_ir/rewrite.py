@@ -37,7 +37,7 @@ def _rebuild(value: Any, on_node: Callable[[Node], Node], on_expr: Callable[[Exp
 def _replace_fields(thing: Any, on_node: Callable[[Node], Node], on_expr: Callable[[Expr], Expr]) -> Any:
     check_for_interrupts()
     changed = {}
-    for name in _holding(thing.__class__):
+    for name in _child_fields(thing.__class__):
         before = getattr(thing, name)
         after = _rebuild(before, on_node, on_expr)
         if after is not before:
@@ -46,7 +46,7 @@ def _replace_fields(thing: Any, on_node: Callable[[Node], Node], on_expr: Callab
 
 
 @cache
-def _holding(kind: type) -> tuple[str, ...]:
+def _child_fields(kind: type) -> tuple[str, ...]:
     """The fields of a node or expression that may hold one, which a query of a millisecond asks a thousand times."""
     return tuple(f.name for f in fields(kind) if f.name not in _NEVER)
 
@@ -125,7 +125,7 @@ def size(plan: Node) -> int:
         elif isinstance(thing, (Node, Expr, OrderItem, Cte, Frame, FrameBound)):
             count += 1
             kind: Any = thing.__class__
-            left.extend(getattr(thing, name) for name in _holding(kind))
+            left.extend(getattr(thing, name) for name in _child_fields(kind))
             if isinstance(thing, Aggregator) and thing.grouping_sets is not None:
                 count += sum(map(len, thing.grouping_sets))
     return count

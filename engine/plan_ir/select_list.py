@@ -23,7 +23,7 @@ def requirements(plan: Node) -> Iterator[Ordering]:
 
 
 def select_list(plan: Node) -> Evaluator | None:
-    """Whose rows the plan gives, each once at the most; None where they are another node's."""
+    """Return the evaluator whose rows the plan gives, each once at the most; None where they are another node's."""
     while isinstance(plan, _PASSING):
         plan = _below(plan)
     return plan if isinstance(plan, Evaluator) and not plan.barrier else None

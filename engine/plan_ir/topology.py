@@ -127,15 +127,15 @@ class Topology:
 
     @cached_property
     def _senders(self) -> Mapping[str, Sequence[str]]:
-        """Who may send to a member, in the order of the file."""
-        return self._grouped((to, by) for by, to in self._flows())
+        """The members that may send to a member, in the order of the file."""
+        return self._group((to, by) for by, to in self._flows())
 
     @cached_property
     def _receivers(self) -> Mapping[str, Sequence[str]]:
         """To whom a member may send, in the order of the file."""
-        return self._grouped(self._flows())
+        return self._group(self._flows())
 
-    def _grouped(self, pairs: Iterable[tuple[str, str]]) -> Mapping[str, Sequence[str]]:
+    def _group(self, pairs: Iterable[tuple[str, str]]) -> Mapping[str, Sequence[str]]:
         """The second of the pairs by the first."""
         order = {name: number for number, name in enumerate(self._by_name)}
         grouped: dict[str, list[str]] = {name: [] for name in order}
@@ -159,7 +159,7 @@ class Topology:
 
 @dataclass(frozen=True, slots=True)
 class SourceTable:
-    """What to register in schema public for a logical source.
+    """The table to register in schema public for a logical source.
 
     paths: by member, as the file says them: each member resolves its own against its data directory and roots.
     """

@@ -52,7 +52,7 @@ def optimise(plan: logical.Root) -> logical.Root:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """Which engine runs a fragment, and why, in words for EXPLAIN."""
+    """The engine of a fragment, and the reason in words for EXPLAIN."""
 
     engine: EngineName
     reason: str
@@ -81,7 +81,7 @@ def compile_choice(
     Raises FeatureNotSupported naming what neither has (or what the engine that was asked for lacks).
     """
     try:
-        return _compiled(plan, choice.engine, bindings), choice
+        return _compile(plan, choice.engine, bindings), choice
     except Unsupported as lacking:
         if wish != "auto":
             raise FeatureNotSupported(
@@ -90,13 +90,13 @@ def compile_choice(
             ) from None
         other: EngineName = "local" if choice.engine == "spark" else "spark"
         try:
-            fragment = _compiled(plan, other, bindings)
+            fragment = _compile(plan, other, bindings)
         except Unsupported:
             raise FeatureNotSupported(f"not supported: {lacking.what}") from None
         return fragment, Choice(other, f"{choice.engine} does not have {lacking.what}")
 
 
-def _compiled(plan: logical.Root, engine: EngineName, bindings: Bindings) -> CompiledFragment:
+def _compile(plan: logical.Root, engine: EngineName, bindings: Bindings) -> CompiledFragment:
     if engine == "spark" and not plan.columns:
         raise Unsupported(engine, "a result without columns")
     return compile_plan(in_file_order(plan) if engine == "local" else plan, engine, bindings)

@@ -13,9 +13,9 @@ ours is not short (a statement of a thousand columns, the schema of a folder of 
 up behind it. A shared queue (`ThreadPoolExecutor`) keeps no order.
 
 A call without a partition may have to wait for another process (the catalog is locked). It says so
-(`engine.catalog.store.request_clock.waiting`), and another thread takes the queue over; the one that waited carries its call
-out and ends. So whatever number of calls wait, those behind them do not. Rejected: to carry such a call out anew when the lock
-is free, as it has done a part of its work.
+(`engine.catalog.store.request_clock.mark_waiting`), and another thread takes the queue over; the one that waited carries its
+call out and ends. So whatever number of calls wait, those behind them do not. Rejected: to carry such a call out anew when the
+lock is free, as it has done a part of its work.
 """
 
 from __future__ import annotations

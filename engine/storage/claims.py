@@ -49,10 +49,10 @@ class _Mark:
 
     def release(self) -> None:
         with contextlib.suppress(OSError):
-            disk.current().remove_folder(self.path)
+            disk.current_disk().remove_folder(self.path)
 
     def _make(self) -> None:
-        disk.current().make_folder(self.path)
+        disk.current_disk().make_folder(self.path)
 
 
 class Claim(_Mark):
@@ -86,10 +86,10 @@ def is_claimed(table: Path) -> bool:
 
 def _is_alive(folder: Path, prefix: str) -> bool:
     since = time.time() - _FORGOTTEN_SECONDS
-    return any(_touched(path) > since for path in folder.glob(f"{prefix}*"))
+    return any(_modification_time(path) > since for path in folder.glob(f"{prefix}*"))
 
 
-def _touched(path: Path) -> float:
+def _modification_time(path: Path) -> float:
     """0 for one that went meanwhile."""
     with contextlib.suppress(OSError):
         return path.stat().st_mtime

@@ -62,7 +62,9 @@ _CONFIGURATION: Final = {"delta.checkpointInterval": "50", "delta.logRetentionDu
 
 @dataclass(frozen=True, slots=True)
 class ColumnStatistics:
-    """Of one column, a value for each file: rows, nulls, least and greatest value or something beyond them; None: not told."""
+    """The statistics of one column, a value for each file: rows, nulls, least and greatest value or something beyond them.
+
+    None: not told."""
 
     rows: Sequence[int | None]
     nulls: Sequence[int | None]
@@ -99,7 +101,7 @@ class Version:
         return {path: number for number, path in enumerate(self._paths)}
 
     def column(self, name: str) -> ColumnStatistics | None:
-        """What the log says of a column in each file; None where it says nothing."""
+        """Return the log's statistics of a column for each file; None where it has none."""
         if name not in self._columns:
             self._columns[name] = _statistics(self.actions, name)
         return self._columns[name]
@@ -152,7 +154,7 @@ def create(folder: Path, columns: Sequence[TableColumn], partition_by: Sequence[
     """A table without rows, as version 0. Raises FeatureNotSupported for a type that files cannot hold, IoError."""
     schema = Schema.from_arrow(file_schema(columns))
     try:
-        disk.current().let_write(
+        disk.current_disk().let_write(
             folder,
             lambda: DeltaTable.create(folder, schema, partition_by=list(partition_by), configuration=_CONFIGURATION),
         )
@@ -166,13 +168,13 @@ def create(folder: Path, columns: Sequence[TableColumn], partition_by: Sequence[
         raise kind_of(error)(f'could not create a table in "{folder}": {error}') from error
 
 
-def opened(folder: str, version: int) -> Version:
+def open_version(folder: str, version: int) -> Version:
     """A version's files. Raises DataCorrupted."""
 
     def read() -> Version:
         return _version(_open(folder, version))
 
-    return _VERSIONS.get((folder, version), lambda: disk.current().let_read(Path(folder) / LOG, version, read))
+    return _VERSIONS.get((folder, version), lambda: disk.current_disk().let_read(Path(folder) / LOG, version, read))
 
 
 def forget_opened() -> None:
@@ -222,7 +224,7 @@ def newest(folder: str) -> Newest:
         log = Log(folder)
         return Newest(log.published, log.files)
 
-    return disk.current().let_read(Path(folder) / LOG, "newest", read)
+    return disk.current_disk().let_read(Path(folder) / LOG, "newest", read)
 
 
 class Log:
@@ -243,7 +245,7 @@ class Log:
 
     @property
     def files(self) -> Version:
-        """Those of the version that `published` tells."""
+        """The files of the version that `published` names."""
         return _VERSIONS.get((self._folder, self._table.version()), lambda: _version(self._table))
 
     def refresh(self) -> None:
@@ -258,7 +260,7 @@ class Log:
             return False
         fields = Schema.from_arrow(file_schema(missing)).fields
         try:
-            disk.current().let_write(Path(self._folder), lambda: self._table.alter.add_columns(fields))
+            disk.current_disk().let_write(Path(self._folder), lambda: self._table.alter.add_columns(fields))
         except (DeltaError, OSError) as error:
             raise IoError(f'could not write to the log of the table in "{self._folder}": {error}') from error
         self.refresh()
@@ -279,7 +281,7 @@ class Log:
         ]
         actions += [RemoveAction(path, True, now, present.files[path].size) for path in removed]
         try:
-            disk.current().let_write(
+            disk.current_disk().let_write(
                 Path(self._folder),
                 lambda: self._table.create_write_transaction(
                     actions,
@@ -350,7 +352,7 @@ def repair(folder: Path, pinned: Callable[[], int]) -> None:
     """
     log = folder / LOG
     try:
-        with _alone(log):
+        with _repair_lock(log):
             try:
                 _open(str(folder))
             except DataCorrupted:
@@ -364,15 +366,15 @@ def _discard_beyond(log: Path, version: int) -> None:
     for name, number in versions_of_files(log).items():
         if number > version:
             _log.warning("a power failure has torn the log in %s: %s is removed, to be written again", log, name)
-            disk.current().remove(log / name)
+            disk.current_disk().remove(log / name)
     # A hint, which may name what is gone.
-    disk.current().remove(log / _LAST_CHECKPOINT)
+    disk.current_disk().remove(log / _LAST_CHECKPOINT)
     sync(log)
 
 
 @contextmanager
-def _alone(log: Path) -> Iterator[None]:
-    """While this process is the only one that repairs. Raises BlockingIOError where another is."""
+def _repair_lock(log: Path) -> Iterator[None]:
+    """Hold the lock under which one process repairs the log. Raises BlockingIOError where another is."""
     descriptor = os.open(log, os.O_RDONLY)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

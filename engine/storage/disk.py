@@ -79,13 +79,13 @@ class Disk:
 _disk = Disk()
 
 
-def current() -> Disk:
+def current_disk() -> Disk:
     """The process's disk."""
     return _disk
 
 
 @contextmanager
-def replaced(disk: Disk) -> Iterator[None]:
+def replace_disk(disk: Disk) -> Iterator[None]:
     """Have another disk in the place of the process's, for all threads."""
     global _disk  # noqa: PLW0603 - a process has one disk
     before, _disk = _disk, disk

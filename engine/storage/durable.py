@@ -9,4 +9,4 @@ from engine.storage import disk
 
 def sync(path: Path) -> None:
     """Make a file's bytes, or a folder's entries, durable. Raises OSError."""
-    disk.current().sync(path)
+    disk.current_disk().sync(path)

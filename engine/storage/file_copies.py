@@ -73,8 +73,8 @@ def write_file(path: Path, data: bytes) -> Copied:
         file.write(data)
         file.flush()
         os.fsync(file.fileno())
-    return described(data)
+    return describe_copy(data)
 
 
-def described(data: bytes) -> Copied:
+def describe_copy(data: bytes) -> Copied:
     return Copied(len(data), hashlib.blake2b(data, digest_size=_DIGEST_BYTES).hexdigest())

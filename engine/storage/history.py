@@ -36,11 +36,11 @@ def at_version(table: Table, number: int) -> Table:
     try:
         files = tables.files(then)
     except DataCorrupted as error:
-        raise _gone(table, number, "its commit is not in the table's log any more") from error
+        raise _version_gone(table, number, "its commit is not in the table's log any more") from error
     present = frozenset(tables.files(table))
     lost = sum(1 for file in files if file not in present and not os.path.exists(file))
     if lost:
-        raise _gone(table, number, f"{lost} of its {len(files)} files were removed by VACUUM")
+        raise _version_gone(table, number, f"{lost} of its {len(files)} files were removed by VACUUM")
     columns = tuple(replace(column, nullable=True) for column in table.columns)
     return replace(then, files=files, columns=columns, constraints=())
 
@@ -60,7 +60,7 @@ def at_time(table: Table, micros: int) -> Table:
     return at_version(table, found)
 
 
-def _gone(table: Table, number: int, why: str) -> InvalidParameterValue:
+def _version_gone(table: Table, number: int, why: str) -> InvalidParameterValue:
     newest = _storage(table).version
     return InvalidParameterValue(
         f'version {number} of table "{table.name}" is not there any more',

@@ -1,4 +1,4 @@
-"""What this process has written below the folder of tables and the catalog does not name yet: VACUUM's "not an orphan".
+"""Files that this process has written below the folder of tables and the catalog does not name yet: no orphans for VACUUM.
 
 Files of statements that run and of transactions that are open, and folders of tables that were created and not committed or
 are temporary. A file counts until a commit has named it, or else for as long as somebody holds its writer or its description:
@@ -34,7 +34,7 @@ class Writing(Protocol):
 
 
 class Elsewhere(Protocol):
-    """What other processes write for a statement of this member's, which may go on for hours (`StagingArea`)."""
+    """Files that other processes write for a statement of this member's, which may go on for hours (`StagingArea`)."""
 
     def paths(self) -> Iterable[Path]:
         """Files and folders that are there."""
@@ -79,7 +79,7 @@ class InFlightFiles:
         with self._lock:
             self._elsewhere.add(elsewhere)
 
-    def named(self, paths: Iterable[Path]) -> None:
+    def forget(self, paths: Iterable[Path]) -> None:
         """Files are the catalog's: a commit has taken place."""
         with self._lock:
             for path in paths:
@@ -90,7 +90,7 @@ class InFlightFiles:
             self._sessions.add(session)
 
     @contextmanager
-    def found(self, location: str) -> Iterator[None]:
+    def protect_new_folder(self, location: str) -> Iterator[None]:
         """A table's folder is being made: no session has it yet."""
         with self._lock:
             self._founded.add(location)
@@ -113,7 +113,7 @@ class InFlightFiles:
             sessions, founded = list(self._sessions), set(self._founded)
         return founded.union(*(session.own_folders() for session in sessions))
 
-    def contested(self) -> set[str]:
+    def contested_folders(self) -> set[str]:
         """Locations of tables."""
         with self._lock:
             sessions = list(self._sessions)
@@ -147,7 +147,7 @@ class Keeper:
         for path in paths:
             # Gone meanwhile: nobody's concern.
             with contextlib.suppress(OSError):
-                disk.current().touch(path)
+                disk.current_disk().touch(path)
 
     def close(self) -> None:
         self._closing.set()

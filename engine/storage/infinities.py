@@ -40,7 +40,7 @@ def _within(column: Any, before: Callable[[int], int], after: Callable[[int], in
     typ = column.type
     if pa.types.is_date32(typ) or pa.types.is_timestamp(typ):
         least = -(2 ** (typ.bit_width - 1))
-        return _replaced(column, before(least), after(least))
+        return _replace_infinity(column, before(least), after(least))
     if pa.types.is_list(typ):
         values = column.values
         found = _within(values, before, after)
@@ -54,7 +54,7 @@ def _within(column: Any, before: Callable[[int], int], after: Callable[[int], in
     return column
 
 
-def _replaced(column: Any, before: int, after: int) -> Any:
+def _replace_infinity(column: Any, before: int, after: int) -> Any:
     """The column with one value, which nothing but another infinity may be less than, in another's place."""
     integers = column.view(_STORED[column.type.bit_width])
     if pc.min(integers).as_py() != before:

@@ -83,18 +83,18 @@ class TableWriter:
                 file.write(rows)
                 if file.full:
                     self._close(partition)
-                self._bound()
+                self._limit_kept_bytes()
 
     def finish(self) -> tuple[DataFile, ...]:
         """The files, durable. Nothing may be written after."""
         with _telling(self._folder):
             for partition in list(self._open):
                 self._close(partition)
-            for folder in self._touched():
+            for folder in self._changed_folders():
                 sync(folder)
         return tuple(file.described(self._folder) for file in self._done)
 
-    def _touched(self) -> set[Path]:
+    def _changed_folders(self) -> set[Path]:
         """The folders that have new entries: those of the files, and those of their folders up to the table's."""
         depth = len(self._storage.partition_by)
         return {folder for file in self._done for folder in file.path.parents[: depth + 1]}
@@ -110,7 +110,7 @@ class TableWriter:
         if not self._storage.partition_by:
             yield (), batch
             return
-        yield from _partitioned(batch, self._storage.partition_by)
+        yield from _split_by_partition(batch, self._storage.partition_by)
 
     def _file(self, partition: Partition) -> _File:
         file = self._open.get(partition)
@@ -123,7 +123,7 @@ class TableWriter:
         self._open.move_to_end(partition)
         return file
 
-    def _bound(self) -> None:
+    def _limit_kept_bytes(self) -> None:
         while sum(file.kept_bytes for file in self._open.values()) >= self._kept_bytes:
             partition, file = max(self._open.items(), key=lambda opened: opened[1].kept_bytes)
             if self._storage.sort_by:
@@ -135,7 +135,7 @@ class TableWriter:
         folder = self._folder
         for column, value in zip(self._storage.partition_by, partition, strict=True):
             folder = folder / _folder_name(column, value)
-            disk.current().make_folder(folder, exist_ok=True)
+            disk.current_disk().make_folder(folder, exist_ok=True)
         return folder / file_name()
 
     def _close(self, partition: Partition) -> None:
@@ -144,8 +144,8 @@ class TableWriter:
         file.close()
 
 
-def _sorting(schema: pa.Schema, sort_by: Sequence[str]) -> Sequence[pq.SortingColumn] | None:
-    """What a file's footer says of its order."""
+def _sorting_columns(schema: pa.Schema, sort_by: Sequence[str]) -> Sequence[pq.SortingColumn] | None:
+    """Return the sort order for a file's footer; None for none."""
     keys = [(name, "ascending") for name in sort_by]
     return pq.SortingColumn.from_ordering(schema, keys) if keys else None
 
@@ -166,12 +166,12 @@ class _File:
         self._sort_by = storage.sort_by
         self._size = 0
         IN_FLIGHT_FILES.write(self)
-        self._sink = disk.current().create(path)
+        self._sink = disk.current_disk().create(path)
         try:
             self._writer = pq.ParquetWriter(
                 self._sink, schema, compression=_COMPRESSION, store_schema=False,
                 write_statistics=[name for name in schema.names if name not in plain] or False,
-                sorting_columns=_sorting(schema, self._sort_by),
+                sorting_columns=_sorting_columns(schema, self._sort_by),
             )  # fmt: skip
         except BaseException:
             self._remove()
@@ -221,11 +221,11 @@ class _File:
             self._sink.close()
         # What cannot be removed is VACUUM's.
         with suppress(OSError):
-            disk.current().remove(self.path)
+            disk.current_disk().remove(self.path)
 
 
 class _telling:  # noqa: N801
-    """What the file system says, as an error of ours."""
+    """Translates errors of the file system into SQL errors."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -248,7 +248,7 @@ def require_partition(column: TableColumn, typ: pa.DataType) -> None:
         raise FeatureNotSupported(f'not supported: PARTITION BY column "{column.name}" of type {column.type}')
 
 
-def _partitioned(batch: pa.RecordBatch, names: Sequence[str]) -> Iterator[tuple[Partition, pa.RecordBatch]]:
+def _split_by_partition(batch: pa.RecordBatch, names: Sequence[str]) -> Iterator[tuple[Partition, pa.RecordBatch]]:
     """The rows of each combination of values, in the order of their first rows."""
     encoded = [pc.dictionary_encode(batch.column(name), null_encoding="encode") for name in names]
     number = np.zeros(batch.num_rows, np.int64)
@@ -271,7 +271,7 @@ def _texts(values: pa.Array) -> list[str | None]:
 
 
 def _folder_name(column: str, value: str | None) -> str:
-    """As Hive names it; a value too long for a name of a file says only that it is some value."""
+    """Name a partition's folder as Hive does; a value too long for a name of a file says only that it is some value."""
     text = "__HIVE_DEFAULT_PARTITION__" if value is None else quote(value, safe=" ")
     name = f"{quote(column, safe=' ')}={text}"
     return name if len(name.encode()) <= _NAME_MAX else uuid.uuid5(uuid.NAMESPACE_OID, name).hex

@@ -51,12 +51,12 @@ class StagingArea:
     def make(self) -> None:
         """Raises IoError."""
         try:
-            disk.current().make_folder(self.path)
+            disk.current_disk().make_folder(self.path)
         except OSError as error:
             raise IoError(f'could not create "{self.path}": {error.strerror or error}') from error
 
     def paths(self) -> Iterator[Path]:
-        """What is there, and the folder itself: for VACUUM, which takes for an orphan what nobody has touched for long."""
+        """Yield the files and the folder itself: VACUUM takes for an orphan what nobody has touched for long."""
         yield self.path
         # Which passes over what goes meanwhile.
         for folder, _, names in os.walk(self.path):
@@ -78,14 +78,14 @@ class StagingArea:
         for path in self._moved:
             # What cannot be removed is VACUUM's.
             with contextlib.suppress(OSError):
-                disk.current().remove(path)
+                disk.current_disk().remove(path)
         self._shut()
 
     def _shut(self) -> None:
         """Nothing that is in the area stays, and nothing can be added."""
         while self.path.exists():
             try:
-                disk.current().remove_tree(self.path)
+                disk.current_disk().remove_tree(self.path)
             except FileNotFoundError:
                 # A writer has removed its own file meanwhile.
                 continue
@@ -99,7 +99,7 @@ class StagingArea:
         with contextlib.suppress(FileNotFoundError):
             if staged.stat().st_size == file.size:
                 path.parent.mkdir(parents=True, exist_ok=True)
-                disk.current().rename(staged, path)
+                disk.current_disk().rename(staged, path)
                 self._moved.append(path)
                 return
         raise IoError(f'a file that was written elsewhere is not there: "{staged}"', hint=SEE_THE_SAME_FOLDER)

@@ -1,4 +1,4 @@
-"""What Delta says of a data file: rows, nulls, least and greatest values, as JSON that every Delta reader prunes by.
+"""Delta's statistics of a data file: rows, nulls, least and greatest values, as JSON that every Delta reader prunes by.
 
 Gathered batch by batch with Arrow's kernels. A bound may be wider than the values, never narrower: texts are cut to 32
 characters, the greatest with the last character there is behind it; times of day to milliseconds, the greatest rounded up.
@@ -32,7 +32,7 @@ _EXACT: Final = Context(prec=38)
 
 
 class FileStatistics:
-    """Of one file, while it is written. leave_out: partition columns, which have no statistics."""
+    """The statistics of one file, gathered while it is written. leave_out: partition columns, which have no statistics."""
 
     def __init__(self, schema: pa.Schema, leave_out: Iterable[str] = ()) -> None:
         left_out = frozenset(leave_out)
@@ -49,7 +49,7 @@ class FileStatistics:
             column.add(batch.column(column.index))
 
     def add_groups(self, footer: pq.FileMetaData) -> None:
-        """What a file's footer tells of it, which another writer has written: without NaN among its floats."""
+        """Add the statistics in the footer of a file that another writer has written, without NaN among its floats."""
         places = {footer.schema.column(index).path: index for index in range(footer.num_columns)}
         self.rows += footer.num_rows
         for column in self._columns:
@@ -135,7 +135,7 @@ def _least(value: Any, typ: pa.DataType) -> Any:
     if isinstance(value, str):
         return value[:_TEXT_MAX]
     if pa.types.is_timestamp(typ):
-        return _moment(value // 1000, typ)
+        return _timestamp(value // 1000, typ)
     return _plain(value, typ)
 
 
@@ -143,7 +143,7 @@ def _greatest(value: Any, typ: pa.DataType) -> Any:
     if isinstance(value, str):
         return value if len(value) <= _TEXT_MAX else value[:_TEXT_MAX] + _LAST_CHARACTER
     if pa.types.is_timestamp(typ):
-        return _moment(-(-value // 1000), typ)
+        return _timestamp(-(-value // 1000), typ)
     return _plain(value, typ)
 
 
@@ -160,7 +160,7 @@ def _date(days: int) -> str | None:
     return (_EPOCH + dt.timedelta(days=days)).isoformat() if days in _DAYS else None
 
 
-def _moment(millis: int, typ: pa.DataType) -> str | None:
+def _timestamp(millis: int, typ: pa.DataType) -> str | None:
     day, rest = divmod(millis, _DAY_MILLIS)
     date = _date(day)
     if date is None:

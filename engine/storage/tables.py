@@ -82,7 +82,7 @@ def create(
         if column.file_column in partition_by:
             require_partition(column, schema.field(column.file_column).type)
     storage = Storage(uuid.uuid4().hex, 0, partition_by=tuple(partition_by), sort_by=tuple(sort_by))
-    with IN_FLIGHT_FILES.found(storage.location):
+    with IN_FLIGHT_FILES.protect_new_folder(storage.location):
         delta.create(folder(root, storage), columns, partition_by)
     return storage
 
@@ -93,7 +93,7 @@ def folder(root: Path, storage: Storage) -> Path:
 
 def discard(root: Path, location: str) -> None:
     """Remove a table's folder with all that is in it. Somebody else's may be at it too."""
-    disk.current().remove_tree(root / location, ignore_errors=True)
+    disk.current_disk().remove_tree(root / location, ignore_errors=True)
 
 
 def unlink(root: Path, location: str, files: Iterable[DataFile]) -> None:
@@ -101,19 +101,19 @@ def unlink(root: Path, location: str, files: Iterable[DataFile]) -> None:
     takes a change back has something else to say, and to let go of."""
     for file in files:
         with contextlib.suppress(OSError):
-            disk.current().remove(root / location / file.path)
+            disk.current_disk().remove(root / location / file.path)
 
 
 # -- the value -------------------------------------------------------------------------------------------------------
 
 
 def bare(storage: Storage) -> Storage:
-    """What of a storage is definition and not content."""
+    """Return the definition in a storage, without its content."""
     return Storage(storage.location, 0, partition_by=storage.partition_by, sort_by=storage.sort_by)
 
 
 def definition(table: Table) -> Table:
-    """What of a stored table is definition and not content."""
+    """Return the definition in a stored table, without its content."""
     return replace(table, files=(), version=0, storage=bare(_storage(table)))
 
 
@@ -131,7 +131,7 @@ def at(table: Table, version: int) -> Table:
     return replace(table, files=(), version=_digest(storage.location, "at", str(version)), storage=storage)
 
 
-def changed(table: Table, change: FileChange) -> Table:
+def with_changed_files(table: Table, change: FileChange) -> Table:
     """The table with a change of its files that is not committed."""
     storage = _storage(table)
     whole = FileChange(storage.added, storage.removed).then(change)
@@ -165,7 +165,7 @@ def forget_files() -> None:
 
 
 def _files(path: str, storage: Storage) -> tuple[str, ...]:
-    paths = delta.opened(path, storage.version).paths
+    paths = delta.open_version(path, storage.version).paths
     if storage.removed:
         gone = frozenset(storage.removed)
         paths = tuple(p for p in paths if p not in gone)
@@ -174,23 +174,23 @@ def _files(path: str, storage: Storage) -> tuple[str, ...]:
     return tuple(f"{path}/{name}" for name in paths)
 
 
-def described(table: Table) -> Mapping[str, DataFile]:
+def data_files(table: Table) -> Mapping[str, DataFile]:
     """The table's files by path below its folder. Those of the pinned version have their statistics in
     `delta.opened(...).actions`."""
     storage = _storage(table)
     gone = frozenset(storage.removed)
-    kept = delta.opened(table.path, storage.version).files
+    kept = delta.open_version(table.path, storage.version).files
     present = {path: file for path, file in kept.items() if path not in gone}
     return present | {file.path: file for file in storage.added}
 
 
-def missing(table: Table, paths: Iterable[str]) -> list[str]:
-    """Those of the paths (below the folder) that are not files of the table."""
+def missing_paths(table: Table, paths: Iterable[str]) -> list[str]:
+    """Return the paths (below the folder) that are not files of the table."""
     paths = tuple(paths)
     if not paths:
         return []
     storage = _storage(table)
     added = frozenset(file.path for file in storage.added)
     gone = frozenset(storage.removed)
-    pinned = delta.opened(table.path, storage.version)
+    pinned = delta.open_version(table.path, storage.version)
     return [path for path in paths if path not in added and (path in gone or path not in pinned)]

@@ -31,7 +31,7 @@ SUFFIXES: Final = {"text": "txt", "csv": "csv", "json": "json"}
 
 
 class Writer(Protocol):
-    """What takes a MUTATE's rows (`engine.storage.staging.TableWriter`). Every method blocks on the disk."""
+    """The writer of a MUTATE's rows (`engine.storage.staging.TableWriter`). Every method blocks on the disk."""
 
     def write(self, batch: pa.RecordBatch) -> None: ...
 
@@ -70,7 +70,7 @@ class PartWriter:
             if self._open.size >= FILE_BYTES:
                 self._close()
         except OSError as error:
-            raise self._failed(error) from error
+            raise self._write_error(error) from error
 
     def begin(self) -> None:
         """Begin a part, though no row may come. Raises OSError."""
@@ -83,7 +83,7 @@ class PartWriter:
             if self._done:
                 sync(self._folder)
         except OSError as error:
-            raise self._failed(error) from error
+            raise self._write_error(error) from error
         return tuple(part.described() for part in self._done)
 
     def abandon(self) -> None:
@@ -99,7 +99,7 @@ class PartWriter:
             self._done.append(self._open)
             self._open = None
 
-    def _failed(self, error: OSError) -> SqlError:
+    def _write_error(self, error: OSError) -> SqlError:
         return kind_of(error)(f'could not write to "{self._folder}": {error.strerror or error}')
 
 

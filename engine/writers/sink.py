@@ -111,7 +111,7 @@ class RowSink:
             raise changed_twice(self._plan.kind)
         self._passed_over.update(n for n, i in enumerate(layout.again) if pc.any(batch.column(i)).as_py())
         require_one_key(self._passed_over)
-        filled = self._filled(batch)
+        filled = self._sequence_columns(batch)
         rows = _with(batch.select(layout.rows), filled)
         if self._plan.kind != "delete":
             self._judge(rows, [batch.column(i) for i in layout.checks], changed)
@@ -130,7 +130,7 @@ class RowSink:
         self._writer.write(rows)
 
     def written(self, files: Sequence[DataFile]) -> Written:
-        """What was done, all of it. files: the writer's."""
+        """Return everything that was done. files: the writer's."""
         return Written(
             self.count,
             tuple(files),
@@ -153,7 +153,7 @@ class RowSink:
 
     # -- values of sequences -------------------------------------------------------------------------------------
 
-    def _filled(self, batch: pa.RecordBatch) -> Mapping[int, pa.Array]:
+    def _sequence_columns(self, batch: pa.RecordBatch) -> Mapping[int, pa.Array]:
         """The columns that take values of sequences, by their index in the row."""
         layout, found = self._layout, {}
         fresh = None if layout.fresh is None else batch.column(layout.fresh)

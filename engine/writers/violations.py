@@ -38,7 +38,7 @@ def null_in(
 ) -> SqlError:
     message = f'null value in column "{column.name}" of relation "{table.name}" violates not-null constraint'
     about = About(table.schema, table.name, column.name)
-    return NotNullViolation(message, detail=_failing(table, rows, index, settings, shown), about=about)
+    return NotNullViolation(message, detail=_failing_row_text(table, rows, index, settings, shown), about=about)
 
 
 def check_failed(
@@ -50,7 +50,7 @@ def check_failed(
     shown: ShownColumns,
 ) -> SqlError:
     """Also of a view's WITH CHECK OPTION."""
-    detail = _failing(table, rows, index, settings, shown)
+    detail = _failing_row_text(table, rows, index, settings, shown)
     if constraint.kind == "view check":
         return WithCheckOptionViolation(f'new row violates check option for view "{constraint.name}"', detail=detail)
     message = f'new row for relation "{table.name}" violates check constraint "{constraint.name}"'
@@ -143,7 +143,7 @@ def key_detail(
     ):
         return None
     columns = [TableColumn(part.name, typ, n) for n, (part, typ) in enumerate(zip(parts, types, strict=True), 1)]
-    names = (part.shown(pretty=True) if part.formula else quoted(part.name) for part in parts)
+    names = (part.render(pretty=True) if part.formula else quoted(part.name) for part in parts)
     return f"Key ({', '.join(names)})=({', '.join(texts(columns, key, 0, settings))}) {what}."
 
 
@@ -165,12 +165,12 @@ def _column(table: Table, name: str) -> TableColumn:
     return found
 
 
-def _failing(
+def _failing_row_text(
     table: Table, rows: pa.RecordBatch, index: int, settings: OutputSettings, shown: ShownColumns
 ) -> str | None:
     """`Failing row contains (1, x).`; of columns that are shown alone, `(a, c) = (1, y)`; None of none."""
     pairs = zip(table.columns, texts(table.columns, rows, index, settings), strict=True)
-    told = {column.name: _clipped(text) for column, text in pairs if shown.shows_of_row(column.name)}
+    told = {column.name: _clip(text) for column, text in pairs if shown.shows_of_row(column.name)}
     if not told:
         return None
     names = "" if shown.readable is None else f"({', '.join(told)}) = "
@@ -191,6 +191,6 @@ def _text(column: TableColumn, values: pa.Array, index: int, settings: OutputSet
     return text.decode()
 
 
-def _clipped(text: str) -> str:
+def _clip(text: str) -> str:
     whole = text.encode()
     return text if len(whole) <= _SHOWN else whole[:_SHOWN].decode(errors="ignore") + "..."

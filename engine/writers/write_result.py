@@ -1,4 +1,4 @@
-"""What a writer of a statement's rows has done, and how it travels to the initiator: from members, and from Spark's tasks.
+"""The result of writing a statement's rows, and how it travels to the initiator: from members, and from Spark's tasks.
 
 It travels as rows of `INTENTS`: one for each batch of RETURNING's rows, as an Arrow IPC stream, so that none is larger than a batch
 of the input was; and a last one with everything else. Spark's tasks keep RETURNING's rows in files beside those of the table
@@ -19,7 +19,7 @@ from wire.dataclass import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What one writer has done, or all of a statement's.
+    """The result of one writer, or of all writers of a statement.
 
     rows: how many changed. returned: RETURNING's; returned_in: files of the statement's folder with more. passed_over: the keys
     by which rows were passed over (indexes of `Mutate.again`). given: the last value that was taken of each sequence (its OID), by
@@ -49,16 +49,16 @@ INTENTS_ON_SPARK: Final = "changed bigint, told string, returned binary"
 _TOLD: Final = msgspec.json.Decoder(_Told)
 
 
-def told(written: Written) -> Iterator[pa.RecordBatch]:
-    """As it travels."""
+def encode_result(written: Written) -> Iterator[pa.RecordBatch]:
+    """Encode the result as rows of `INTENTS`."""
     for batch in written.returned:
-        yield _row(0, None, _encoded(batch))
+        yield _row(0, None, _encode(batch))
     rest = _Told(written.files, written.passed_over, written.given, written.returned_in)
     yield _row(written.rows, msgspec.json.encode(rest).decode(), None)
 
 
 def written_by(intents: Iterable[pa.RecordBatch]) -> Written:
-    """What several have told, together. Raises msgspec.MsgspecError, pa.ArrowInvalid for what is none of it."""
+    """Merge the results of several writers. Raises msgspec.MsgspecError, pa.ArrowInvalid for rows that are no results."""
     named = [pa.RecordBatch.from_arrays(batch.columns, schema=INTENTS) for batch in intents]
     rows = pa.Table.from_batches(named, INTENTS).to_pylist()
     all_told = [_TOLD.decode(row["told"]) for row in rows if row["told"] is not None]
@@ -77,7 +77,7 @@ def _row(changed: int, rest: str | None, returned: bytes | None) -> pa.RecordBat
     return pa.RecordBatch.from_pylist([{"changed": changed, "told": rest, "returned": returned}], schema=INTENTS)
 
 
-def _encoded(batch: pa.RecordBatch) -> bytes:
+def _encode(batch: pa.RecordBatch) -> bytes:
     encoded = pa.BufferOutputStream()
     with pa.ipc.new_stream(encoded, batch.schema) as stream:
         stream.write_batch(batch)

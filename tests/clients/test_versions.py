@@ -94,7 +94,7 @@ def test_what_is_not_there_is_told(running: LocalMember, connection: Connection)
         connection.execute("select * from t for version as of 4")
     assert caught.value.diag.message_detail == "Its newest version is 3."
     (table,) = running.engine.store.snapshot.tables()
-    (lost,) = delta.opened(table.path, 1).paths
+    (lost,) = delta.open_version(table.path, 1).paths
     (Path(table.path) / lost).unlink()
     for number in (1, 2):
         with pytest.raises(errors.InvalidParameterValue, match=f"version {number} .* is not there any more"):

@@ -166,7 +166,7 @@ class StorageRun:
         self.history = first.history()
 
     def outcome(self) -> StorageOutcome:
-        with quiet(), _names(self.seed), disk.replaced(self.disk):
+        with quiet(), _names(self.seed), disk.replace_disk(self.disk):
             failure = self._phases()
         stage, history = self.stage, self.history
         return StorageOutcome(

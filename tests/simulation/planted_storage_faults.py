@@ -24,6 +24,9 @@ _SQLITE: Final = "engine.catalog.store.sqlite"
 _STORE: Final = "engine.catalog.store.store"
 _ROWS: Final = "engine.catalog.store.rows"
 _SNAPSHOT: Final = "engine.catalog.snapshot"
+_WHOLE_OR_MISSING: Final = """if (change.whole and not _same_files(present, change.before)) or tables.missing_paths(
+            present, change.files.removed
+        ):"""
 _SESSION: Final = "engine.catalog.store.transaction"
 _TABLES: Final = "engine.storage.tables"
 _VACUUM: Final = "engine.catalog.store.sweep"
@@ -133,19 +136,19 @@ FAULTS: Final = (
     Fault(
         "take a file away that is gone",
         _SNAPSHOT,
-        "if (change.whole and not _same_files(present, change.before)) or tables.missing(present, change.files.removed):",
+        _WHOLE_OR_MISSING,
         "if change.whole and not _same_files(present, change.before):",
     ),
     Fault(
         "commit on a whole table that has changed",
         _SNAPSHOT,
-        "if (change.whole and not _same_files(present, change.before)) or tables.missing(present, change.files.removed):",
-        "if tables.missing(present, change.files.removed):",
+        _WHOLE_OR_MISSING,
+        "if tables.missing_paths(present, change.files.removed):",
     ),
     Fault(
         "move a table that has changed",
         _SNAPSHOT,
-        "                after = _redefined(present, change.before, after)",
+        "                after = _redefine(present, change.before, after)",
         "                pass",
     ),
     Fault(
@@ -201,7 +204,7 @@ FAULTS: Final = (
     Fault(
         "nobody touches what is under way",
         "engine.storage.in_flight_files",
-        "                disk.current().touch(path)",
+        "                disk.current_disk().touch(path)",
         "                pass",
     ),
     Fault(

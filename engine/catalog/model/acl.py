@@ -101,7 +101,7 @@ def words(rights: int) -> list[str]:
 
 
 def mask(acl: Acl, role: int, rights: int, has: HasRightsOf) -> int:
-    """Which of `rights` a role has, itself, as everybody, or by those whose rights it has."""
+    """Return those of `rights` that a role has, itself, as everybody, or by the roles whose rights it has."""
     found = 0
     for item in acl:
         if item.grantee in (PUBLIC, role):
@@ -113,7 +113,7 @@ def mask(acl: Acl, role: int, rights: int, has: HasRightsOf) -> int:
 
 
 def options(acl: Acl, role: int, owner: int, rights: int, has: HasRightsOf) -> int:
-    """Which of `rights` a role may give on; the owner, and who has his rights, all."""
+    """Return those of `rights` that a role may grant; the owner, and who has his rights, all."""
     if has(role, owner):
         return rights
     return _options_of(acl, rights, lambda grantee: grantee == role or (grantee != PUBLIC and has(role, grantee)))
@@ -133,8 +133,8 @@ def _options_of(acl: Acl, rights: int, counts: Callable[[int], bool]) -> int:
 
 
 def best_grantor(acl: Acl, roles: Iterable[int], owner: int, rights: int) -> tuple[int, int]:
-    """Who a grant of `rights` is to be from, and which of them he may give. roles: who asks first, then those whose rights he
-    has. Whoever may give all, else whoever may give most; else who asks, who may give nothing."""
+    """Choose the grantor of a grant of `rights`; return him and the rights that he may grant. roles: who asks first, then those
+    whose rights he has. Whoever may grant all, else whoever may grant most; else who asks, who may grant nothing."""
     asking: int | None = None
     best, most = 0, 0
     for role in roles:
@@ -151,7 +151,7 @@ def best_grantor(acl: Acl, roles: Iterable[int], owner: int, rights: int) -> tup
 # -- changes ---------------------------------------------------------------------------------------------------------
 
 
-def modified(acl: Acl, change: Modification, owner: int, has: HasRightsOf) -> Acl:
+def apply_modification(acl: Acl, change: Modification, owner: int, has: HasRightsOf) -> Acl:
     """The list after one modification. Raises InvalidGrantOperation for a circle, DependentObjectsStillExist where RESTRICT
     meets what depends on it."""
     item = change.item
@@ -174,7 +174,7 @@ def _with(acl: Acl, at: int | None, item: Item) -> Acl:
 
 
 def _without_dependents(acl: Acl, grantee: int, lost: int, owner: int, has: HasRightsOf, *, cascade: bool) -> Acl:
-    """What the grantee gave on by options that he no longer has goes."""
+    """Revoke what the grantee granted by options that he no longer has."""
     if grantee == owner:
         return acl
     lost &= ~options(acl, grantee, owner, lost, has)
@@ -185,7 +185,7 @@ def _without_dependents(acl: Acl, grantee: int, lost: int, owner: int, has: HasR
         if not cascade:
             raise DependentObjectsStillExist("dependent privileges exist", hint="Use CASCADE to revoke them too.")
         gone = Modification(Item(hanging.grantee, grantee, lost, lost), adds=False, cascade=True)
-        acl = modified(acl, gone, owner, has)
+        acl = apply_modification(acl, gone, owner, has)
     return acl
 
 
@@ -196,13 +196,13 @@ def _require_no_circle(acl: Acl, item: Item, owner: int, has: HasRightsOf) -> No
     rest = acl
     while (found := next((i for i in rest if i.grantee == item.grantee and i.options), None)) is not None:
         gone = Modification(Item(item.grantee, found.grantor, 0, found.options), adds=False, cascade=True)
-        rest = modified(rest, gone, owner, has)
+        rest = apply_modification(rest, gone, owner, has)
     own = options(rest, item.grantor, owner, item.options, has)
     if item.options & ~own:
         raise InvalidGrantOperation("grant options cannot be granted back to your own grantor")
 
 
-def granted(
+def apply_grant(
     acl: Acl,
     grantees: Sequence[int],
     rights: int,
@@ -219,14 +219,14 @@ def granted(
         if adds and option and grantee == PUBLIC:
             raise InvalidGrantOperation("grant options can only be granted to roles")
         item = Item(grantee, grantor, rights if adds or not option else 0, rights if not adds or option else 0)
-        acl = modified(acl, Modification(item, adds, cascade), owner, has)
+        acl = apply_modification(acl, Modification(item, adds, cascade), owner, has)
     return acl
 
 
-def merged(left: Acl, right: Acl, owner: int, has: HasRightsOf) -> Acl:
+def merge(left: Acl, right: Acl, owner: int, has: HasRightsOf) -> Acl:
     """Both lists' items in one."""
     for item in right:
-        left = modified(left, Modification(item, adds=True), owner, has)
+        left = apply_modification(left, Modification(item, adds=True), owner, has)
     return left
 
 
@@ -256,10 +256,10 @@ def without_role(acl: Acl, role: int, owner: int, has: HasRightsOf) -> Acl:
     """The list without what a role was granted, by whomever, and what hangs on it."""
     while (found := next((item for item in acl if item.grantee == role), None)) is not None:
         gone = Modification(Item(role, found.grantor, found.rights, found.options), adds=False, cascade=True)
-        acl = modified(acl, gone, owner, has)
+        acl = apply_modification(acl, gone, owner, has)
     return acl
 
 
-def mentioned(acl: Acl | None, owner: int) -> frozenset[int]:
+def named_roles(acl: Acl | None, owner: int) -> frozenset[int]:
     """The roles in a list, beside the owner."""
     return frozenset(role for item in acl or () for role in (item.grantee, item.grantor) if role not in (PUBLIC, owner))

@@ -1,4 +1,4 @@
-"""What a catalog snapshot holds: schemas, tables, views, sequences. Immutable values; a change makes a new snapshot."""
+"""The objects of a catalog snapshot: schemas, tables, views, sequences. Immutable values; a change makes a new snapshot."""
 
 from __future__ import annotations
 
@@ -72,8 +72,9 @@ Deferrable = Literal["", "immediate", "deferred"]
 
 @dataclass(frozen=True, slots=True)
 class References:
-    """What a foreign key names. table: its OID. columns: numbers of the columns of one of its keys, in the order of the
-    constraint's own. full: MATCH FULL. delete_columns: numbers of those of its own that ON DELETE SET ... is about; none: all."""
+    """The key that a foreign key references. table: its OID. columns: numbers of the columns of one of its keys, in the order
+    of the constraint's own. full: MATCH FULL. delete_columns: numbers of those of its own that ON DELETE SET ... is about;
+    none: all."""
 
     table: int
     columns: tuple[int, ...]
@@ -97,8 +98,8 @@ class KeyPart:
     type: int = 0
     typmod: int = -1
 
-    def shown(self, *, pretty: bool = False) -> str:
-        """As an index's definition has an expression."""
+    def render(self, *, pretty: bool = False) -> str:
+        """Render the expression as an index's definition has it."""
         text = self.pretty if pretty else self.text
         return text if self.call else f"({text})"
 
@@ -136,7 +137,7 @@ class Constraint:
 
     @property
     def key_parts(self) -> tuple[KeyPart, ...]:
-        """What its key is made of, in order."""
+        """The parts of its key, in order."""
         return self.parts or tuple(map(KeyPart, self.columns))
 
     @property

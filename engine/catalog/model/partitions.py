@@ -56,7 +56,7 @@ def _keys(path: str) -> tuple[str, ...]:
 
 
 def raw_value(file: str, key: str) -> str | None:
-    """What a file's path has for a key, as it is written there; None where it has none."""
+    """Return the value of a key in a file's path, as it is written there; None where the path has none."""
     _, found, rest = _folder(file).rpartition(f"/{key}=")
     return rest.partition("/")[0] if found else None
 

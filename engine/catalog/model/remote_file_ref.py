@@ -33,7 +33,7 @@ class RemoteFileRef:
 
 
 def remote_file_ref(file: str) -> RemoteFileRef | None:
-    """What a file's name stands for; None for the name of an ordinary file."""
+    """Parse the name of a remote file; None for the name of an ordinary file."""
     if not file.startswith(_PREFIX):
         return None
     member, file_format, path = [*file.removeprefix(_PREFIX).split("/", 2), "", ""][:3]

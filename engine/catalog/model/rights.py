@@ -51,10 +51,10 @@ class ObjectRights:
 
     @property
     def roles(self) -> frozenset[int]:
-        """Who is named here, beside the owner."""
-        found = acl.mentioned(self.acl, self.owner)
+        """The roles that are named here, beside the owner."""
+        found = acl.named_roles(self.acl, self.owner)
         for _, column in self.columns:
-            found |= acl.mentioned(column, self.owner)
+            found |= acl.named_roles(column, self.owner)
         return found
 
 
@@ -63,7 +63,7 @@ _NOTHING_SAID: Final = ObjectRights()
 
 @dataclass(frozen=True, slots=True)
 class DefaultKey:
-    """Whose objects, in which schema (0: any), of which kind."""
+    """The key of default privileges: a role, a schema (0: any), a kind of object."""
 
     role: int
     schema: int
@@ -87,14 +87,14 @@ class Rights:
         others = {key: there for key, there in self.defaults.items() if key != of}
         return replace(self, defaults=others if said is None else {**others, of: said})
 
-    def kept(self, there: Callable[[], set[int]]) -> Rights:
-        """Without entries of what is gone. there: the OIDs of what there is."""
+    def restrict_to(self, there: Callable[[], set[int]]) -> Rights:
+        """Drop the entries of objects that are gone. there: the OIDs of what there is."""
         if not self.objects or self.objects.keys() <= (oids := there()):
             return self
         return replace(self, objects={oid: rights for oid, rights in self.objects.items() if oid in oids})
 
     def list_of(self, oid: int, kind: Kind) -> Acl:
-        """What holds for the object, said or not."""
+        """Return the object's list: its own, or the default of its kind."""
         own = self.of(oid)
         return own.acl if own.acl is not None else acl.default_acl(kind, own.owner)
 
@@ -105,7 +105,7 @@ class Rights:
         if everywhere is None and here is None:
             return None
         plain = acl.default_acl(kind, owner)
-        found = acl.merged(plain if everywhere is None else everywhere, here or (), owner, roles.has_rights_of)
+        found = acl.merge(plain if everywhere is None else everywhere, here or (), owner, roles.has_rights_of)
         return None if not found or acl.same(found, plain) else acl.in_order(found)
 
 
@@ -115,7 +115,7 @@ _PUBLIC: Final = ObjectRights(DATABASE_OWNER, _PUBLIC_SCHEMA_RIGHTS)
 
 @dataclass(frozen=True)
 class Judge:
-    """What roles may do under one state of the catalog."""
+    """Decides what roles may do under one state of the catalog."""
 
     rights: Rights
     roles: Roles
@@ -143,21 +143,21 @@ class Judge:
         return role.superuser or self.has_rights_of(role.oid, self.rights.of(oid).owner)
 
     def may(self, role: int, oid: int, kind: Kind, wanted: int) -> int:
-        """Which of `wanted` a role may do with an object, as a whole."""
+        """Return those of `wanted` that a role has on an object as a whole."""
         if self.is_superuser(role):
             return wanted
         found = acl.mask(self.rights.list_of(oid, kind), role, wanted, self.has_rights_of)
         return found | (self._by_predefined(role, kind, wanted & ~found) if wanted & ~found else 0)
 
     def may_give(self, role: int, oid: int, kind: Kind, wanted: int) -> int:
-        """Which of `wanted` a role may give on."""
+        """Return those of `wanted` that a role may grant."""
         if self.is_superuser(role):
             return wanted
         own = self.rights.of(oid)
         return acl.options(self.rights.list_of(oid, kind), role, own.owner, wanted, self.has_rights_of)
 
     def _by_predefined(self, role: int, kind: Kind, wanted: int) -> int:
-        """What pg_read_all_data and pg_write_all_data may."""
+        """Return the rights that pg_read_all_data and pg_write_all_data give."""
         reads = {"r": acl.SELECT, "s": acl.SELECT, "n": acl.USAGE}.get(kind, 0)
         writes = {"r": acl.INSERT | acl.UPDATE | acl.DELETE, "s": acl.UPDATE, "n": acl.USAGE}.get(kind, 0)
         found = 0
@@ -168,7 +168,7 @@ class Judge:
         return found
 
     def may_column(self, role: int, oid: int, number: int, wanted: int) -> int:
-        """Which of `wanted` a role may by the column's own list."""
+        """Return those of `wanted` that a role has by the column's own list."""
         return acl.mask(self.rights.of(oid).column(number), role, wanted, self.has_rights_of)
 
     def may_columns(self, role: int, oid: int, numbers: Iterable[int], wanted: int) -> bool:

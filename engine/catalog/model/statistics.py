@@ -1,4 +1,4 @@
-"""What ANALYZE found out about a table, as the catalog keeps it: how many rows, and what of its columns' values.
+"""ANALYZE's statistics of a table, as the catalog keeps them: the number of rows, and statistics of its columns' values.
 
 The same measures as PostgreSQL's pg_statistic has, because they are the ones that a planner can use: the part of nulls, how many
 values there are, the most common ones and how common, and of the rest values that cut them into parts of about equal size.
@@ -17,7 +17,7 @@ import msgspec
 
 
 class ColumnStatistics(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Of one column.
+    """The statistics of one column.
 
     number, type: the column's, and its type's OID then. nulls: the part of the rows that have none. width: bytes of a value, as
     PostgreSQL would store it. distinct: how many values; negative: what part of the rows (pg_stats.n_distinct); 0: not known.

@@ -2,7 +2,7 @@
 of relations refer to them.
 
 A relation's columns are stored with the OIDs of their types; in memory they have the PgType itself, labels and all. So a snapshot
-whose type was changed has relations that were changed with it (`retyped`): nothing of that is written.
+whose type was changed has relations that were changed with it (`with_current_types`): nothing of that is written.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class EnumType:
     @property
     def pg(self) -> t.PgType:
         labels = tuple((label.number, label.name) for label in self.labels)
-        return user_types.enum_type(self.oid, self.array, self.name, _shown(self.schema, self.name), labels)
+        return user_types.enum_type(self.oid, self.array, self.name, _qualified(self.schema, self.name), labels)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ class DomainType:
     def pg(self, under: t.PgType) -> t.PgType:
         checks = tuple((check.name, check.expression) for check in self.checks)
         domain = t.Domain(self.schema, under, self.typmod, self.not_null, self.default, checks)
-        return _domain(self.oid, self.array, self.name, _shown(self.schema, self.name), domain)
+        return _domain(self.oid, self.array, self.name, _qualified(self.schema, self.name), domain)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,10 +112,12 @@ class CompositeType:
 
     def pg(self, of: TypeOf) -> t.PgType:
         attributes = tuple(t.Attribute(item.name, of(item.type), item.typmod, item.number) for item in self.attributes)
-        return user_types.composite_type(self.oid, self.array, self.name, _shown(self.schema, self.name), attributes)
+        return user_types.composite_type(
+            self.oid, self.array, self.name, _qualified(self.schema, self.name), attributes
+        )
 
 
-def _shown(schema: str, name: str) -> str:
+def _qualified(schema: str, name: str) -> str:
     return quoted(name) if schema == "public" else f"{quoted(schema)}.{quoted(name)}"
 
 
@@ -195,7 +197,7 @@ def users(pg: t.PgType) -> bool:
 R = TypeVar("R", bound=StoredRelation)
 
 
-def retyped(relation: R, types: Mapping[Key, UserType]) -> R:
+def with_current_types(relation: R, types: Mapping[Key, UserType]) -> R:
     """A relation whose columns have the types as they are defined now. Raises KeyError where one is gone."""
     if not isinstance(relation, Table | View) or not any(users(column.declared) for column in relation.columns):
         return relation

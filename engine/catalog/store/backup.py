@@ -33,7 +33,15 @@ from engine.common.os_errors import kind_of
 from engine.storage import tables
 from engine.storage.claims import Hold
 from engine.storage.durable import sync
-from engine.storage.file_copies import Copied, copy_file, copy_log, described, restore_files, sync_folders, write_file
+from engine.storage.file_copies import (
+    Copied,
+    copy_file,
+    copy_log,
+    describe_copy,
+    restore_files,
+    sync_folders,
+    write_file,
+)
 from engine.storage.in_flight_files import Keeper
 from wire.dataclass import dataclass
 from wire.errors import DataCorrupted, ObjectInUse, UndefinedFile
@@ -74,7 +82,7 @@ class Saved:
 def back_up(location: Path | str, root: Path, target: Path) -> Saved:
     """Write a backup while members run. location: of the catalog; root: the folder of stored tables; target: a folder that does
     not exist or is empty. Blocks. Raises SqlError; what was written so far is then removed."""
-    with _telling(f"could not write the backup in {target}"):
+    with _translate_errors(f"could not write the backup in {target}"):
         if not is_url(location) and not Path(location).exists():
             raise UndefinedFile(
                 f"there is no catalog in {location}", hint="Check the data and catalog keys, or --data."
@@ -115,18 +123,18 @@ def _back_up(database: CatalogDatabase, root: Path, target: Path) -> Saved:
         f"{table.storage.location}/{path}": file.size
         for table in contents.snapshot(given, target / _TABLES).tables()
         if table.storage is not None
-        for path, file in tables.described(table).items()
+        for path, file in tables.data_files(table).items()
     }
-    files = {path: _copied(root / path, target / _TABLES / path, size) for path, size in found.items()} | logs
+    files = {path: _copy(root / path, target / _TABLES / path, size) for path, size in found.items()} | logs
     catalog = write_file(target / _CATALOG, msgspec.json.encode(given))
     manifest = _Manifest(_FORMAT, made, catalog, files)
     write_file(target / _MANIFEST, msgspec.json.format(msgspec.json.encode(manifest)))
     sync_folders(target)
     sync(target.parent)
-    return _saved(manifest, given)
+    return _summarize(manifest, given)
 
 
-def _saved(manifest: _Manifest, given: Contents) -> Saved:
+def _summarize(manifest: _Manifest, given: Contents) -> Saved:
     size = sum(file.size for file in manifest.files.values())
     return Saved(manifest.made, given.version, len(given.rows["storages"]), len(manifest.files), size)
 
@@ -142,7 +150,7 @@ def _logs(database: CatalogDatabase, root: Path, target: Path) -> tuple[Contents
                     copied[f"{location}/{path}"] = file
             for table in contents.snapshot(given, target).tables():
                 if table.storage is not None:
-                    tables.described(table)
+                    tables.data_files(table)
         except (FileNotFoundError, DataCorrupted):
             if attempt + 1 == _ATTEMPTS:
                 raise
@@ -153,7 +161,7 @@ def _logs(database: CatalogDatabase, root: Path, target: Path) -> tuple[Contents
     raise AssertionError("the last attempt returns or raises")
 
 
-def _copied(source: Path, target: Path, size: int) -> Copied:
+def _copy(source: Path, target: Path, size: int) -> Copied:
     file = copy_file(source, target)
     if file.size != size:
         raise DataCorrupted(f'"{source}" has {file.size} bytes, and the catalog says {size}')
@@ -166,7 +174,7 @@ def restore(source: Path, location: Path | str, root: Path) -> Saved:
     The catalog is filled last: where a restore is cut short, no member starts on what is there of it. Raises SqlError: ObjectInUse
     where the catalog or the folder has something, DataCorrupted where the backup is not what was written.
     """
-    with _telling(f"could not restore the backup in {source}"):
+    with _translate_errors(f"could not restore the backup in {source}"):
         manifest = _manifest(source)
         given = _catalog(source, manifest)
         if root.exists() and any(root.iterdir()):
@@ -181,7 +189,7 @@ def restore(source: Path, location: Path | str, root: Path) -> Saved:
             sync_folders(root)
             sync(root.parent)
             database.fill(given)
-    return _saved(manifest, given)
+    return _summarize(manifest, given)
 
 
 def _manifest(source: Path) -> _Manifest:
@@ -199,13 +207,13 @@ def _manifest(source: Path) -> _Manifest:
 
 def _catalog(source: Path, manifest: _Manifest) -> Contents:
     data = (source / _CATALOG).read_bytes()
-    if described(data) != manifest.catalog:
+    if describe_copy(data) != manifest.catalog:
         raise DataCorrupted(f"{source / _CATALOG} is not what was backed up: its size or digest differs")
     return msgspec.json.decode(data, type=Contents)
 
 
 @contextlib.contextmanager
-def _telling(failed: str) -> Iterator[None]:
+def _translate_errors(failed: str) -> Iterator[None]:
     """Raise what the file system says as an error of ours."""
     try:
         yield

@@ -42,7 +42,7 @@ class CatalogFile:
         """Raise UndefinedFile where the path does not lead to the opened file. Takes some microseconds."""
         for path, opened in self._opened.items():
             if opened is None or _identity(path) != opened:
-                raise UndefinedFile(f"{self._told(path)}; nothing was changed", hint=_HINT)
+                raise UndefinedFile(f"{self._replaced_text(path)}; nothing was changed", hint=_HINT)
 
     def require_committed(self) -> None:
         """Check the file after a commit, as `require_present` does. Raise StatementCompletionUnknown where it is not the opened
@@ -55,7 +55,7 @@ class CatalogFile:
                 hint="Look whether the change took place before you repeat it.",
             ) from error
 
-    def _told(self, path: str) -> str:
+    def _replaced_text(self, path: str) -> str:
         what = "the catalog in" if path == str(self._path) else "a part of the catalog,"
         return f"{what} {path} was removed or replaced while this member has it open"
 

@@ -120,8 +120,8 @@ class _Patient(psycopg.Connection[tuple[Any, ...]]):
     def wait(self, gen: PQGen[R], interval: float = _POLL_SECONDS, timeout: float | None = None) -> R:
         until = time.monotonic() + (self.seconds if timeout is None else timeout)
 
-        def bounded() -> PQGen[R]:
-            """As `gen`, which is asked to go on every `interval` whether there is something for it or not."""
+        def resume_until() -> PQGen[R]:
+            """Run `gen`, resuming it every `interval` whether there is something for it or not."""
             try:
                 wanted = next(gen)
                 while True:
@@ -133,7 +133,7 @@ class _Patient(psycopg.Connection[tuple[Any, ...]]):
             except StopIteration as end:
                 return end.value  # type: ignore[no-any-return]
 
-        return super().wait(bounded(), interval)
+        return super().wait(resume_until(), interval)
 
 
 class _SilentError(psycopg.OperationalError):
@@ -153,7 +153,7 @@ class _Link:
         self.place = f"{at.get('host', 'localhost')}:{at.get('port', 5432)}/{at.get('dbname', '')}"
 
     def ask(self, work: Callable[[Connection], T]) -> T:
-        """What `work` gives; tried again where the connection turns out to be broken. Raises SqlError."""
+        """Return the result of `work`; try again where the connection turns out to be broken. Raises SqlError."""
         asked = take_asked()
         with self._lock:
             if self._away is not None and self._away[0] > asked:
@@ -162,11 +162,11 @@ class _Link:
                 return work(self._open())
             except psycopg.Error as error:
                 if not self._broken() or isinstance(error, _SilentError | psycopg.errors.ConnectionTimeout):
-                    raise self._told(error) from error
+                    raise self._translate_error(error) from error
             try:
                 return work(self._open())
             except psycopg.Error as error:
-                raise self._told(error) from error
+                raise self._translate_error(error) from error
 
     def _open(self) -> Connection:
         if self._connection is None or self._connection.closed:
@@ -182,7 +182,7 @@ class _Link:
     def _broken(self) -> bool:
         return self._connection is None or self._connection.closed
 
-    def _told(self, error: psycopg.Error) -> SqlError:
+    def _translate_error(self, error: psycopg.Error) -> SqlError:
         said = str(error).strip().partition("\n")[0]
         told = IoError(
             f"the catalog database at {self.place} cannot be used: {said}",
@@ -225,7 +225,7 @@ class PostgresDatabase:
         return self._writer.ask(lambda connection: _count(connection, counter, change))
 
     def counted(self, counter: int) -> Count | None:
-        return self._reader.ask(lambda connection: _counted(connection, counter))
+        return self._reader.ask(lambda connection: _read_counter(connection, counter))
 
     def decisions(self) -> Sequence[Decision]:
         found = self._writer.ask(lambda c: c.execute(f"{_DECISIONS} order by number").fetchall())
@@ -369,7 +369,7 @@ def _settle(connection: Connection, location: str, published: Published) -> None
         )
 
 
-def _counted(connection: Connection, counter: int, found: str = _COUNTER) -> Count | None:
+def _read_counter(connection: Connection, counter: int, found: str = _COUNTER) -> Count | None:
     row = connection.execute(found, (counter,)).fetchone()
     return Count(int(row[0]), bool(row[1])) if row is not None else None
 
@@ -377,10 +377,10 @@ def _counted(connection: Connection, counter: int, found: str = _COUNTER) -> Cou
 def _count(connection: Connection, counter: int, change: Callable[[Count | None], Count]) -> Count | None:
     """A counter that is not there yet cannot be locked by its row: all that begin one wait for each other."""
     with connection.transaction():
-        before = _counted(connection, counter, f"{_COUNTER} for update")
+        before = _read_counter(connection, counter, f"{_COUNTER} for update")
         if before is None:
             connection.execute("select pg_advisory_xact_lock(hashtext('sluice_catalog.counters'))")
-            before = _counted(connection, counter, f"{_COUNTER} for update")
+            before = _read_counter(connection, counter, f"{_COUNTER} for update")
         after = change(before)
         if after != before:
             connection.execute(

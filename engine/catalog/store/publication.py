@@ -47,7 +47,7 @@ class Step:
 
 
 class TablePublication:
-    """What is to be published of one table. Iterated, it takes the next step each time; it may be given up after any.
+    """The publication of one table's decisions. Iterated, it takes the next step each time; it may be given up after any.
 
     columns: the table's, for those that Delta has not been told of. pinned: the version of Delta's log that the catalog pins, which
     is durable; -1: none.
@@ -96,8 +96,8 @@ class TablePublication:
         raise IoError(f'could not write the log of the table in "{self._folder}": others wrote all the time')
 
     def _require_written(self, log: delta.Log, at: Published) -> None:
-        """That decisions which seem to be in the log are. They are not where the catalog was put back to an earlier day and
-        the tables were not: then it gives numbers for the second time. Raises DataCorrupted, and the decisions stay."""
+        """Check that decisions which seem to be in the log are. They are not where the catalog was put back to an earlier day
+        and the tables were not: then it gives numbers for the second time. Raises DataCorrupted, and the decisions stay."""
         whole = FileChange()
         for made in self._database.decisions():
             if made.location == self.location and made.number <= at.number:
@@ -145,7 +145,7 @@ def _pinned_now(database: CatalogDatabase, folder: Path) -> int:
     raise DataCorrupted(f'the log of the table in "{folder}" cannot be read, and the table was dropped')
 
 
-def pending(
+def pending_publications(
     database: CatalogDatabase, root: Path, decisions: Iterable[Decision], snapshot: Snapshot
 ) -> Iterator[TablePublication]:
     """Decisions that were not settled, by table. snapshot: one that was loaded after them, for the columns."""

@@ -1,10 +1,10 @@
-"""Since when a call waits for the catalog database: from before it stood in the queue of a pool.
+"""The time since which a call waits for the catalog database: from before it stood in the queue of a pool.
 
 A database that does not answer holds each who asks for seconds, and with them those behind: told one after the other, the last of
 many would wait for the sum. Whoever asked before it was found silent may be told the same at once. The time goes with the
 call, since the thread that comes to carry it out has only just heard of it.
 
-A thread that has to wait tells its pool (`waiting`), so that those behind its call do not wait with it.
+A thread that has to wait tells its pool (`mark_waiting`), so that those behind its call do not wait with it.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def take_asked() -> float:
     return time.monotonic() if asked is None else asked
 
 
-def waiting() -> AbstractContextManager[None]:
+def mark_waiting() -> AbstractContextManager[None]:
     """Within it, the thread waits for somebody else's process."""
     found = WAITING.get()
     return nullcontext() if found is None else found()

@@ -8,7 +8,7 @@ Another process may hold SQLite's write lock for long (a shell with an open tran
 transaction waits for it for the same time, counted from when it was asked for and not from when its turn came; and from when one
 has found it locked until one gets through, those who come then wait a short time only. So all who wait are told together, and
 nobody waits for the sum of those before him, nor twice because a statement was not yet where it commits. Who waits does not keep
-an operation thread from other statements (`engine.catalog.store.request_clock.waiting`).
+an operation thread from other statements (`engine.catalog.store.request_clock.mark_waiting`).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from engine.catalog.snapshot import FIRST_OID, PUBLIC, PUBLIC_COMMENT, AnyChange
 from engine.catalog.store import contents, rows
 from engine.catalog.store.catalog_file import CatalogFile
 from engine.catalog.store.contents import Contents
-from engine.catalog.store.request_clock import take_asked, waiting
+from engine.catalog.store.request_clock import mark_waiting, take_asked
 from engine.catalog.store.rows import Content, Decision, StepKind
 from engine.storage.delta import Published
 from wire.errors import DataCorrupted, DiskFull, IoError, SqlError
@@ -98,7 +98,7 @@ class SqliteDatabase:
         self._writing = threading.Lock()
         #: When a transaction gave up waiting for another process; None: one has got through since.
         self._found_locked: float | None = None
-        with self._telling(), ExitStack() as opened:
+        with self._translate_errors(), ExitStack() as opened:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._writer = opened.enter_context(closing(self._connect()))
             self._reader = opened.enter_context(closing(self._connect()))
@@ -118,7 +118,7 @@ class SqliteDatabase:
         """Raise DataCorrupted where SQLite finds pages, indexes or values that do not fit together."""
         found = [said for (said,) in self._writer.execute("pragma integrity_check(3)")]
         if found != ["ok"]:
-            raise _corrupted(self._path, "; ".join(found))
+            raise _corruption_error(self._path, "; ".join(found))
 
     def _prepare(self) -> None:
         self._enter_wal()
@@ -150,7 +150,7 @@ class SqliteDatabase:
                 time.sleep(_RETRY_SECONDS)
 
     def version(self) -> int:
-        with self._asking, self._telling():
+        with self._asking, self._translate_errors():
             self._file.require_present()
             return int(self._asker.execute(_VERSION).fetchone()[0])
 
@@ -165,7 +165,7 @@ class SqliteDatabase:
 
     def count(self, counter: int, change: Callable[[Count | None], Count]) -> Count | None:
         with self._transaction() as writer:
-            before = _counted(writer, counter)
+            before = _read_counter(writer, counter)
             after = change(before)
             if after != before:
                 values = (counter, after.value, int(after.called))
@@ -174,7 +174,7 @@ class SqliteDatabase:
 
     def counted(self, counter: int) -> Count | None:
         with self._read() as reader:
-            return _counted(reader, counter)
+            return _read_counter(reader, counter)
 
     def commit(self, known: Snapshot, changes: Sequence[AnyChange]) -> Snapshot:
         with self._transaction() as writer:
@@ -247,7 +247,7 @@ class SqliteDatabase:
     @contextmanager
     def _read(self) -> Iterator[sqlite3.Connection]:
         """Lend the connection that reads."""
-        with self._reading, self._telling():
+        with self._reading, self._translate_errors():
             self._file.require_present()
             yield self._reader
 
@@ -260,13 +260,13 @@ class SqliteDatabase:
         """
         asked = take_asked()
         if not self._writing.acquire(blocking=False):
-            with waiting():
+            with mark_waiting():
                 if not self._writing.acquire(timeout=self._patience(asked)):
-                    raise self._locked()
+                    raise self._locked_error()
         try:
-            with self._telling(asked):
+            with self._translate_errors(asked):
                 self._begin_writing(self._patience(asked))
-                with self._ended(self._writer):
+                with self._end_transaction(self._writer):
                     self._found_locked = None
                     self._file.require_present()
                     yield self._writer
@@ -283,7 +283,7 @@ class SqliteDatabase:
             if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY:
                 raise
             self._writer.execute(f"pragma busy_timeout = {round(seconds * 1000)}")
-            with waiting():
+            with mark_waiting():
                 self._writer.execute("begin immediate")
 
     def _patience(self, asked: float) -> float:
@@ -296,11 +296,11 @@ class SqliteDatabase:
     @contextmanager
     def _begun(self, connection: sqlite3.Connection, kind: str) -> Iterator[None]:
         connection.execute(f"begin {kind}")
-        with self._ended(connection):
+        with self._end_transaction(connection):
             yield
 
     @contextmanager
-    def _ended(self, connection: sqlite3.Connection) -> Iterator[None]:
+    def _end_transaction(self, connection: sqlite3.Connection) -> Iterator[None]:
         """End a transaction that has begun."""
         try:
             yield
@@ -311,25 +311,25 @@ class SqliteDatabase:
             raise
 
     @contextmanager
-    def _telling(self, asked: float | None = None) -> Iterator[None]:
+    def _translate_errors(self, asked: float | None = None) -> Iterator[None]:
         """Raise what SQLite says as an error of ours. asked: when what wants to write was asked for."""
         try:
             yield
         except msgspec.MsgspecError as error:
-            raise _corrupted(self._path, f"a row cannot be read: {error}") from error
+            raise _corruption_error(self._path, f"a row cannot be read: {error}") from error
         except (sqlite3.Error, OSError) as error:
             # The lowest byte is the kind, the others which of it.
             code = getattr(error, "sqlite_errorcode", 0) & 0xFF
             if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
                 if asked is not None:
                     self._found_locked = time.monotonic()
-                raise self._locked() from error
+                raise self._locked_error() from error
             if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
-                raise _corrupted(self._path, str(error)) from error
+                raise _corruption_error(self._path, str(error)) from error
             kind = DiskFull if code == sqlite3.SQLITE_FULL else IoError
             raise kind(f"the catalog in {self._path} cannot be used: {error}") from error
 
-    def _locked(self) -> SqlError:
+    def _locked_error(self) -> SqlError:
         return IoError(
             f"the catalog in {self._path} cannot be used: another process has held its lock for {_BUSY_SECONDS:g} s",
             hint="End that process's transaction; fuser or lsof tell who has the file open.",
@@ -350,13 +350,13 @@ def _new_row(table: str, columns: Sequence[str]) -> str:
     return exp.insert(places, table, columns=list(columns)).sql("sqlite")
 
 
-def _corrupted(path: Path, said: str) -> DataCorrupted:
+def _corruption_error(path: Path, said: str) -> DataCorrupted:
     return DataCorrupted(
         f"the catalog in {path} is damaged: {said}",
         hint="Keep the file and its -wal for who may repair it, and restore a backup (sluice restore).",
     )
 
 
-def _counted(connection: sqlite3.Connection, counter: int) -> Count | None:
+def _read_counter(connection: sqlite3.Connection, counter: int) -> Count | None:
     row = connection.execute("select value, called from counters where oid = ?", (counter,)).fetchone()
     return Count(row[0], bool(row[1])) if row is not None else None

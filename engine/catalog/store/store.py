@@ -36,7 +36,7 @@ from engine.catalog.model.objects import Sequence as NumberSequence
 from engine.catalog.model.objects import Table
 from engine.catalog.snapshot import TEMPORARY, AnyChange, DataChange, Guard, Snapshot
 from engine.catalog.store.contents import Contents
-from engine.catalog.store.publication import pending, remove_dropped
+from engine.catalog.store.publication import pending_publications, remove_dropped
 from engine.catalog.store.publisher import Publisher
 from engine.catalog.store.rows import Decision
 from engine.catalog.store.sweep import Strays, Swept, Vacuum, folders_with_rows
@@ -84,7 +84,7 @@ class CatalogDatabase(Protocol):
         ...
 
     def decisions(self) -> Sequence[Decision]:
-        """What commits decided about tables' files and Delta's logs may not say yet, in the order of the commits."""
+        """Return commits' decisions about tables' files that Delta's logs may not have yet, in the order of the commits."""
         ...
 
     def settle(self, location: str, published: Published) -> None:
@@ -253,7 +253,7 @@ class CatalogStore:
         committed = self._database.commit(self.snapshot, lasting)
         self._show(committed)
         data = [change for change in lasting if isinstance(change, DataChange)]
-        IN_FLIGHT_FILES.named(
+        IN_FLIGHT_FILES.forget(
             self.tables / change.location / file.path for change in data for file in change.files.added
         )
         self._publisher.wake()
@@ -279,7 +279,7 @@ class CatalogStore:
             raise failed[0]
 
     def _publish(self, decisions: Sequence[Decision], failed: list[Exception]) -> None:
-        for publication in pending(self._database, self.tables, decisions, self._database.load()):
+        for publication in pending_publications(self._database, self.tables, decisions, self._database.load()):
             try:
                 for _ in publication:
                     pass

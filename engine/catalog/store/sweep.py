@@ -66,7 +66,7 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Swept:
-    """What was removed of a table. left: files that the table has."""
+    """The result of sweeping a table: what was removed. left: files that the table has."""
 
     location: str
     files: int
@@ -128,7 +128,7 @@ class Vacuum:
     def _sweep(self, table: Table, found: Sequence[Found], number: int, decisions: Sequence[Decision]) -> Swept:
         assert table.storage is not None, "a stored table"
         location, folder = table.storage.location, Path(table.path)
-        named = self._named(table, number)
+        named = self._named_paths(table, number)
         left = len(named)
         named |= {file.path for made in decisions if made.location == location for file in made.files.added}
         named |= set(_taken_away(folder, self._before))
@@ -138,7 +138,7 @@ class Vacuum:
             _unlink(folder / file.path)
         return Swept(location, len(dead), sum(file.size for file in dead), left)
 
-    def _named(self, table: Table, number: int) -> set[str]:
+    def _named_paths(self, table: Table, number: int) -> set[str]:
         """The paths that the catalog and Delta's log name. number: of the catalog's last commit. Raises DataCorrupted where the
         log has a later one: a catalog of yesterday does not know what is dead."""
         assert table.storage is not None, "a stored table"
@@ -148,7 +148,7 @@ class Vacuum:
                 f'the log of the table in "{table.path}" is newer than the catalog',
                 hint="Where the catalog was restored from a copy, restore the tables' folder from one of the same time.",
             )
-        pinned = delta.opened(table.path, table.storage.version)
+        pinned = delta.open_version(table.path, table.storage.version)
         return {*pinned.paths, *newest.files.paths, *(file.path for file in table.storage.added)}
 
 
@@ -234,11 +234,11 @@ def _remove_empty(folders: Iterable[Path]) -> None:
     for path in folders:
         # What is in it still is young.
         with contextlib.suppress(OSError):
-            disk.current().remove_folder(path)
+            disk.current_disk().remove_folder(path)
 
 
 def _unlink(path: Path) -> None:
     try:
-        disk.current().remove(path)
+        disk.current_disk().remove(path)
     except OSError as error:
         raise IoError(f'could not remove "{path}": {error.strerror or error}') from error

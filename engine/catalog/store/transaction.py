@@ -28,7 +28,7 @@ from engine.catalog.model.objects import DataFile, Schema, Sequence, StoredRelat
 from engine.catalog.model.rights import DefaultKey, ObjectRights
 from engine.catalog.model.roles import FIRST_ROLE, Role
 from engine.catalog.model.statistics import TableStatistics
-from engine.catalog.model.user_types import UserType, retyped
+from engine.catalog.model.user_types import UserType, with_current_types
 from engine.catalog.snapshot import (
     TEMPORARY,
     Analysis,
@@ -39,8 +39,8 @@ from engine.catalog.snapshot import (
     Key,
     RightsChange,
     Snapshot,
-    analysed,
     net_changes,
+    with_statistics,
 )
 from engine.catalog.store.store import CatalogStore
 from engine.sql.parser.nodes.statements import OnCommit
@@ -107,27 +107,27 @@ class SessionCatalog:
         return bool(self._changes or self._claims)
 
     def current(self) -> Snapshot:
-        """What a statement that begins now sees. Raises SerializationFailure when another transaction has committed a
-        change to what this one changed."""
+        """Return the snapshot that a statement sees which begins now. Raises SerializationFailure when another transaction has
+        committed a change to what this one changed."""
         committed, count = self._base(), len(self._changes)
         if self._seen is None or self._seen[0] is not committed or self._seen[1] != count:
-            self._seen = (committed, count, self._replayed(committed, count))
+            self._seen = (committed, count, self._replay(committed, count))
         base, temporary = self._seen[2], self._temporary
         if not temporary:
             return base
         if self._shown is None or self._shown[0] is not base or self._shown[1] is not temporary:
-            own = {key: retyped(relation, base.types) for key, relation in temporary.items()}
+            own = {key: with_current_types(relation, base.types) for key, relation in temporary.items()}
             self._shown = (base, temporary, replace(base, relations={**base.relations, **own}))
         return self._shown[2]
 
-    def _replayed(self, committed: Snapshot, count: int) -> Snapshot:
+    def _replay(self, committed: Snapshot, count: int) -> Snapshot:
         """The committed state with the changes of this transaction. Rows that were added since are added to the state that was
         seen last, so that what a statement costs does not grow with the statements before it."""
         if self._seen is not None and self._seen[0] is committed and self._seen[1] < count:
-            latest = _recorded(self._changes[self._seen[1] :])
+            latest = _catalog_changes(self._changes[self._seen[1] :])
             if all(isinstance(change, DataChange | Guard) for change in latest):
                 return replace(self._seen[2].replay(latest), version=committed.version + 1)
-        return committed.replay(_recorded(self._changes)) if count else committed
+        return committed.replay(_catalog_changes(self._changes)) if count else committed
 
     def _base(self) -> Snapshot:
         """The committed state that this session sees now."""
@@ -204,7 +204,7 @@ class SessionCatalog:
     def put(self, relation: StoredRelation, *, replacing: bool = False) -> None:
         snapshot = self.current()
         _, change = snapshot.put(relation, replacing=replacing)
-        self._record(change, *self._owned(snapshot, relation), *_lost(snapshot, relation))
+        self._record(change, *self._own_new_object(snapshot, relation), *_lost(snapshot, relation))
 
     def remove(self, relation: StoredRelation) -> None:
         _, change = self.current().remove(relation)
@@ -213,7 +213,7 @@ class SessionCatalog:
     def put_schema(self, schema: Schema, *, replacing: bool = False) -> None:
         snapshot = self.current()
         _, change = snapshot.put_schema(schema, replacing=replacing)
-        self._record(change, *self._owned(snapshot, schema))
+        self._record(change, *self._own_new_object(snapshot, schema))
 
     def remove_schema(self, name: str) -> None:
         _, change = self.current().remove_schema(name)
@@ -222,7 +222,7 @@ class SessionCatalog:
     def put_type(self, made: UserType, before: UserType | None = None) -> None:
         snapshot = self.current()
         _, change = snapshot.put_type(made, before)
-        self._record(change, *self._owned(snapshot, made))
+        self._record(change, *self._own_new_object(snapshot, made))
 
     def remove_type(self, gone: UserType) -> None:
         _, change = self.current().remove_type(gone)
@@ -244,8 +244,8 @@ class SessionCatalog:
         _, change = self.current().put_defaults(of, said)
         self._record(change)
 
-    def _owned(self, snapshot: Snapshot, made: StoredRelation | Schema | UserType) -> list[RightsChange]:
-        """What is new is its creator's, with the privileges that he wants of such things. What is temporary is the session's."""
+    def _own_new_object(self, snapshot: Snapshot, made: StoredRelation | Schema | UserType) -> list[RightsChange]:
+        """Give a new object to its creator, with his default privileges. A temporary one is the session's."""
         if made.oid not in self._unused:
             return []
         self._unused.discard(made.oid)
@@ -274,7 +274,7 @@ class SessionCatalog:
         columns by the names that files call them. Returns the table as the catalog has it now.
         Raises DuplicateTable, FeatureNotSupported for a type that files cannot hold.
         """
-        stored = self._stored(table, partition_by, sort_by)
+        stored = self._create_storage(table, partition_by, sort_by)
         self._put_stored(stored, replacing=False)
         return stored
 
@@ -285,11 +285,11 @@ class SessionCatalog:
         It conflicts with whatever else changes the table's files meanwhile. Raises FeatureNotSupported.
         """
         assert before.storage is not None, "a stored table"
-        stored = self._stored(table, before.storage.partition_by, before.storage.sort_by)
+        stored = self._create_storage(table, before.storage.partition_by, before.storage.sort_by)
         self._put_stored(stored, replacing=True)
         return stored
 
-    def _stored(self, table: Table, partition_by: Sequential[str], sort_by: Sequential[str]) -> Table:
+    def _create_storage(self, table: Table, partition_by: Sequential[str], sort_by: Sequential[str]) -> Table:
         storage = tables.create(self._store.tables, table.columns, partition_by=partition_by, sort_by=sort_by)
         folder = str(tables.folder(self._store.tables, storage))
         placed = replace(
@@ -304,7 +304,7 @@ class SessionCatalog:
         try:
             self.put(table, replacing=replacing)
         except BaseException as error:
-            if _failed(error):
+            if _has_surely_failed(error):
                 tables.discard(self._store.tables, location)
             raise
         finally:
@@ -335,7 +335,7 @@ class SessionCatalog:
         if not change.files:
             return
         assert not (appends_only and change.files.removed), "what only appends removes nothing"
-        strangers = tables.missing(table, change.files.removed)
+        strangers = tables.missing_paths(table, change.files.removed)
         if strangers:
             self._take_back([change], ())
             raise InternalError(f'file "{strangers[0]}" is to be removed from "{table.name}", which does not have it')
@@ -353,27 +353,27 @@ class SessionCatalog:
         ):
             return
         self.claim(table)
-        self._changes.append(Guard(table, tuple(tables.described(table)), whole))
+        self._changes.append(Guard(table, tuple(tables.data_files(table)), whole))
 
     def forget_guards(self) -> None:
-        """What was read need not be as it was."""
+        """Drop the guards: what was read may have changed."""
         self._changes = [change for change in self._changes if not isinstance(change, Guard)]
         self._seen = None
 
     def keep_statistics(self, table: Table, statistics: TableStatistics) -> None:
-        """What ANALYZE found about a table, as the statement saw it; seen by others at the commit."""
+        """Record ANALYZE's statistics of a table, as the statement saw it; seen by others at the commit."""
         self._record(Analysis(table, statistics))
 
     def files(self, table: Table) -> Sequential[DataFile]:
         """A stored table's files. May block."""
-        return tuple(tables.described(table).values())
+        return tuple(tables.data_files(table).values())
 
     def own_files(self, table: Table) -> Sequential[str]:
         """The files of a table that are the transaction's own: paths below its folder. All of a temporary table's. May block."""
         if table.schema == TEMPORARY:
             return [file.path for file in self.files(table)]
         location = _location(table)
-        whole = net_changes(_recorded(self._changes))
+        whole = net_changes(_catalog_changes(self._changes))
         return [file.path for file in whole[location].added] if location in whole else []
 
     def appended(self, table: Table) -> Sequential[DataFile]:
@@ -461,11 +461,11 @@ class SessionCatalog:
             case DataChange():
                 present = self._temporary[change.key]
                 assert isinstance(present, Table)
-                self._temporary[change.key] = tables.changed(present, change.files)
+                self._temporary[change.key] = tables.with_changed_files(present, change.files)
             case Analysis():
                 present = self._temporary[change.key]
                 assert isinstance(present, Table)
-                self._temporary[change.key] = analysed(present, change.statistics)
+                self._temporary[change.key] = with_statistics(present, change.statistics)
             case Change(after=None):
                 del self._temporary[change.key]
             case Change(after=relation) if relation is not None:
@@ -477,7 +477,7 @@ class SessionCatalog:
         try:
             committed = self._store.commit(changes)
         except BaseException as error:
-            if _failed(error):
+            if _has_surely_failed(error):
                 self._take_back(changes, made)
             raise
         self._remove_unused(changes, made, committed)
@@ -541,7 +541,7 @@ class SessionCatalog:
         """Raises SerializationFailure; the transaction is then over, with nothing changed. Rows that were kept are written."""
         assert not self.keeps_rows, "written before"
         begun, self._begun = self._begun, None
-        changes, made = self._taken()
+        changes, made = self._take_changes()
         try:
             self._commit(changes, made)
         except BaseException:
@@ -554,14 +554,14 @@ class SessionCatalog:
         """May block where files were written."""
         if self._begun is not None:
             self._temporary, self._begun = self._begun, None
-        self._take_back(*self._taken())
+        self._take_back(*self._take_changes())
         self._release()
 
-    def _taken(self) -> tuple[list[AnyChange], list[str]]:
-        """What the transaction has changed and made, given to one caller: a session that ends may roll back while its
+    def _take_changes(self) -> tuple[list[AnyChange], list[str]]:
+        """Take the transaction's changes and new objects, for one caller: a session that ends may roll back while its
         commit still runs on a thread, and must not take back what that commits."""
         with self._ending:
-            changes, self._changes = _recorded(self._changes), []
+            changes, self._changes = _catalog_changes(self._changes), []
             made, self._made = self._made, []
         self._frozen = self._seen = None
         self._forget_kept()
@@ -610,7 +610,7 @@ def _lost(snapshot: Snapshot, relation: StoredRelation) -> list[RightsChange]:
     )
 
 
-def _recorded(changes: Iterable[AnyChange | KeptRows]) -> list[AnyChange]:
+def _catalog_changes(changes: Iterable[AnyChange | KeptRows]) -> list[AnyChange]:
     """The changes that the catalog can have: without rows that are in no file yet."""
     return [change for change in changes if not isinstance(change, KeptRows)]
 
@@ -623,6 +623,6 @@ def _location(relation: StoredRelation | Schema | None) -> str | None:
     return relation.storage.location if isinstance(relation, Table) and relation.storage is not None else None
 
 
-def _failed(error: BaseException) -> bool:
+def _has_surely_failed(error: BaseException) -> bool:
     """Whether a commit that ended so has surely not taken place."""
     return isinstance(error, SqlError) and not isinstance(error, (StatementCompletionUnknown, IoError))

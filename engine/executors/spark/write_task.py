@@ -28,7 +28,7 @@ from engine.storage.infinities import with_infinities
 from engine.writers.parts import writer_of
 from engine.writers.returned_rows import ReturnedFile
 from engine.writers.sink import RowSink
-from engine.writers.write_result import Written, told
+from engine.writers.write_result import Written, encode_result
 from wire.dataclass import dataclass
 from wire.errors import InternalError, SqlError
 from wire.types import pg_types as t
@@ -75,7 +75,7 @@ class WritePartition:
             written = self._written(batches)
         except SqlError as error:
             raise TaskError(error) from None
-        yield from told(written)
+        yield from encode_result(written)
 
     def _written(self, batches: Iterable[pa.RecordBatch]) -> Written:
         schema = pa.ipc.read_schema(pa.py_buffer(self.schema))

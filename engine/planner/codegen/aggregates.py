@@ -22,7 +22,7 @@ from engine.planner.codegen.aggregate_names import AGGREGATES
 from engine.planner.codegen.calls import apply, is_argument, settle
 from engine.planner.codegen.expressions import filter_condition, render
 from engine.planner.codegen.scope import Scope
-from engine.sql.trees.build import call, case, cast, conjunction, equals, integer, is_null, label, negated, ordered
+from engine.sql.trees.build import call, case, cast, conjunction, equals, integer, is_null, label, negated, ordered_term
 from engine.sql.trees.keys import equality_key, needs_key, order_keys, sorts_as_stored
 from engine.sql.trees.literals import struct
 from engine.sql.trees.storage_types import storage_type
@@ -42,7 +42,7 @@ def render_aggregate(aggregate: AggregateCall, scope: Scope, input_order: Sequen
 
     input_order: the order of those rows, for an aggregate that tells it and has none of its own.
     """
-    aggregate = guarded(aggregate, scope)
+    aggregate = guard_arguments(aggregate, scope)
     if aggregate.function.kind == "ordered_set":
         tree = _ordered_set(aggregate, scope)
     else:
@@ -64,7 +64,7 @@ def _sorted_to_be_distinct(aggregate: AggregateCall, scope: Scope) -> AggregateC
     return replace(aggregate, order_by=(OrderItem(aggregate.args[0]),))
 
 
-def guarded(aggregate: AggregateCall, scope: Scope) -> AggregateCall:
+def guard_arguments(aggregate: AggregateCall, scope: Scope) -> AggregateCall:
     """With what it computes only for the rows that its FILTER takes: DuckDB computes the arguments of all of them first, such as
     the division in `sum(a / b) FILTER (WHERE b <> 0)`."""
     test = aggregate.filter
@@ -83,7 +83,7 @@ def order_items(items: Sequence[OrderItem], scope: Scope) -> list[exp.Ordered]:
     """ORDER BY's items, each with its direction and the place of its nulls. A constant orders nothing, and DuckDB refuses it,
     also one that the compilation makes of a call (`version()`)."""
     return [
-        ordered(key, item.descending, item.nulls_first)
+        ordered_term(key, item.descending, item.nulls_first)
         for item in items
         if not isinstance(item.expr, Const)
         for key in order_keys(render(item.expr, scope), item.expr.type, scope.engine)
@@ -107,7 +107,7 @@ def on_aggregates(
     return tree
 
 
-def filtered(tree: exp.Expression, test: exp.Expression) -> exp.Expression:
+def with_filter_clause(tree: exp.Expression, test: exp.Expression) -> exp.Expression:
     return exp.Filter(this=tree, expression=exp.Where(this=test))
 
 
@@ -146,7 +146,7 @@ def _decorate(
         arguments = [exp.Distinct(expressions=arguments)]
     if arguments:
         node.set("expressions", arguments)
-    return filtered(node, conjunction(tests)) if tests else node
+    return with_filter_clause(node, conjunction(tests)) if tests else node
 
 
 def _is_extreme_of_floats(aggregate: AggregateCall) -> bool:
@@ -158,19 +158,19 @@ def _is_extreme_of_floats(aggregate: AggregateCall) -> bool:
 def _ordered_set(aggregate: AggregateCall, scope: Scope) -> exp.Expression:
     """WITHIN GROUP: its expressions follow the direct arguments; its directions go where the template orders."""
     items = aggregate.order_by
-    aggregate = replace(aggregate, args=tuple(_known(arg, scope) for arg in aggregate.args))
+    aggregate = replace(aggregate, args=tuple(_bind_parameter(arg, scope) for arg in aggregate.args))
     args = [render(arg, scope) for arg in (*aggregate.args, *(item.expr for item in items))]
     tree = apply(aggregate, args, scope.engine)
 
     def decorate(node: exp.Expression) -> exp.Expression:
         if isinstance(node, exp.WithinGroup):
             _direct(node, items)
-        return node if aggregate.filter is None else filtered(node, filter_condition(aggregate.filter, scope))
+        return node if aggregate.filter is None else with_filter_clause(node, filter_condition(aggregate.filter, scope))
 
     return on_aggregates(tree, scope.engine, decorate)
 
 
-def _known(arg: Expr, scope: Scope) -> Expr:
+def _bind_parameter(arg: Expr, scope: Scope) -> Expr:
     """A parameter as the constant that it is by now, be it one that becomes a float8."""
     match arg:
         case ParamRef():
@@ -200,7 +200,7 @@ def _in_spark(aggregate: AggregateCall, keys: Sequence[exp.Ordered], scope: Scop
     if aggregate.function.name == "string_agg":
         tests.append(exp.Not(this=is_null(value.copy())))
     if tests:
-        collected = filtered(collected, conjunction(tests))
+        collected = with_filter_clause(collected, conjunction(tests))
     in_order = call("ARRAY_SORT", collected, _comparator(keys))
     values: exp.Expression = call("TRANSFORM", in_order, _lambda(["s"], _member("s", "v")))
     if aggregate.distinct:

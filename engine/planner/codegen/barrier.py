@@ -17,9 +17,9 @@ from engine.planner.codegen.block import Block
 from engine.sql.trees.build import integer
 
 
-def barred(block: Block) -> Block:
+def add_barrier(block: Block) -> Block:
     """The rows of `block`, none of them seen by a condition that stands above."""
-    table = block.derived(keep_order=True)
+    table = block.as_derived_table(keep_order=True)
     assert table.source is not None
     bernoulli = exp.Var(this="BERNOULLI") if block.compilation.engine == "local" else None
     table.source.set("sample", exp.TableSample(method=bernoulli, percent=integer(100)))

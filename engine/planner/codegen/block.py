@@ -23,7 +23,7 @@ from sqlglot import exp
 from engine.plan_ir.expr import Column, ColumnRef, Expr, Subquery
 from engine.plan_ir.free_columns import references
 from engine.planner.codegen.scope import Compilation, Scope
-from engine.sql.trees.build import QueryTree, aliased, column, conjunction, integer, label, ordered, table_alias
+from engine.sql.trees.build import QueryTree, aliased, column, conjunction, integer, label, ordered_term, table_alias
 
 
 class Stage(enum.IntEnum):
@@ -85,7 +85,7 @@ class Block:
         if self.whole is not None:
             if list(self.scope.columns) == [c.id for c in columns] and names == [c.label for c in columns]:
                 return self.whole
-            return self.derived().close(columns, labels)
+            return self.as_derived_table().close(columns, labels)
         return self.close_trees([self._own(c) for c in columns], names)
 
     def _own(self, column: Column) -> exp.Expression:
@@ -113,7 +113,7 @@ class Block:
             select.set("offset", exp.Offset(expression=self.offset))
         return select
 
-    def derived(
+    def as_derived_table(
         self,
         extra: Mapping[str, exp.Expression] | None = None,
         *,
@@ -150,7 +150,7 @@ class Block:
         for index, item in enumerate(self.order):
             name = next((name for name, tree in trees.items() if tree == item.this), f"k{index}")
             trees.setdefault(name, item.this.copy())
-            order.append(ordered(column(name, alias), bool(item.args["desc"]), bool(item.args["nulls_first"])))
+            order.append(ordered_term(column(name, alias), bool(item.args["desc"]), bool(item.args["nulls_first"])))
         return order
 
     def passes_on(self) -> bool:
@@ -161,11 +161,11 @@ class Block:
 
     def flat(self) -> Block:
         """A block that is a SELECT of its own: this one, or one that reads its whole query."""
-        return self if self.whole is None else self.derived()
+        return self if self.whole is None else self.as_derived_table()
 
     def at_most(self, stage: Stage) -> Block:
         """A block to which something that comes after `stage` may be added: this one, or one that reads it."""
-        return self if self.stage <= stage and self.whole is None else self.derived(keep_order=True)
+        return self if self.stage <= stage and self.whole is None else self.as_derived_table(keep_order=True)
 
     def ready_for(self, exprs: Iterable[Expr]) -> Block:
         """A block in which these expressions may be written: this one, or one that reads it; see the module's rules."""
@@ -180,11 +180,11 @@ class Block:
         for id_, tree in self.scope.columns.items():
             uses = direct[id_]
             if id_ in nested and not is_plain(tree):
-                return self.derived(keep_order=True)
+                return self.as_derived_table(keep_order=True)
             if uses and (id_ in self.volatile or (uses > 1 and not is_cheap(tree))):
-                return self.derived(keep_order=True)
+                return self.as_derived_table(keep_order=True)
         if self.stage >= Stage.GROUPED and nested & self.scope.columns.keys():
-            return self.derived(keep_order=True)
+            return self.as_derived_table(keep_order=True)
         return self
 
     def _order_by(self, trees: Sequence[exp.Expression], labels: Sequence[str]) -> list[exp.Ordered]:
@@ -194,5 +194,5 @@ class Block:
         for item in self.order:
             name = by_tree.get(item.this)
             key = item.this if name is None else exp.Column(this=label(name))
-            items.append(ordered(key, bool(item.args["desc"]), bool(item.args["nulls_first"])))
+            items.append(ordered_term(key, bool(item.args["desc"]), bool(item.args["nulls_first"])))
         return items

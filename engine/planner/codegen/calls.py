@@ -41,7 +41,7 @@ def apply(call: Call | AggregateCall, args: Sequence[exp.Expression], engine: En
         raise Unsupported(engine, describe(function))
     for arg in args:
         arg.meta[_ARGUMENT] = True
-    build = _written(template, engine) if isinstance(template, str) else template
+    build = _template_builder(template, engine) if isinstance(template, str) else template
     if engine == "spark":
         build = finite_only(call, build)
     try:
@@ -62,7 +62,7 @@ def settle(tree: exp.Expression, typ: SqlType, engine: EngineName) -> exp.Expres
     return cast(tree, storage_type(typ, engine)) if typ.pg is t.NUMERIC else tree
 
 
-def _written(template: str, engine: EngineName) -> Builder:
+def _template_builder(template: str, engine: EngineName) -> Builder:
     return lambda args, _call: _instantiate(template, args, engine)
 
 

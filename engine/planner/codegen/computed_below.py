@@ -21,12 +21,12 @@ def computed_below(
 
     label: the beginning of the columns' names. computed: different expressions, each with its tree in `block`.
     """
-    block = block.derived({f"{label}{n}": tree for n, (_, tree) in enumerate(computed)}, keep_order=True)
+    block = block.as_derived_table({f"{label}{n}": tree for n, (_, tree) in enumerate(computed)}, keep_order=True)
     # Of no node of the plan, whose columns count upwards.
     columns = [(expr, Column(-1 - n, "", expr.type)) for n, (expr, _) in enumerate(computed)]
     block.scope.columns |= {column.id: block.extra_column(f"{label}{n}") for n, (_, column) in enumerate(columns)}
 
-    def moved(expr: Expr) -> Expr:
+    def replace_computed(expr: Expr) -> Expr:
         return next((ColumnRef(expr.type, column) for known, column in columns if known == expr), expr)
 
-    return block, moved
+    return block, replace_computed

@@ -56,7 +56,7 @@ class Splits:
 def file_reader(
     table: Table, names: Sequence[str], alias: str, splits: Splits | None = None
 ) -> tuple[exp.Expression, list[exp.Expression]]:
-    """What is read of the table's files, or of those that an instance is told, called `alias`, and its columns of these names."""
+    """Return a FROM item `alias` for the table's files, or for those of an instance, and its columns of these names."""
     lowered = [c.name.lower() for c in table.columns]
     folders = [n for n in names if n in table.partition_by]
     if len(set(lowered)) < len(lowered):
@@ -82,7 +82,7 @@ def file_reader(
         return _of_lake(table, names, reader, alias, trees)
     if table.storage is None:
         columns = {c.name: c for c in table.columns if c.name in names}
-        trees = [_document(columns.get(n), tree, table) for n, tree in zip(names, trees, strict=True)]
+        trees = [_as_json(columns.get(n), tree, table) for n, tree in zip(names, trees, strict=True)]
         types = {n: type_in_files(c.nested) for n, c in columns.items() if c.nested is not None}
         inside = [c for n, c in columns.items() if n not in table.partition_by]
         if not types and table.format == "parquet" and _lacks_some(table, inside):
@@ -129,7 +129,7 @@ def _pairs(values: Mapping[str, exp.Expression]) -> list[exp.Expression]:
     return [exp.PropertyEQ(this=string(key), expression=value) for key, value in values.items()]
 
 
-def _document(column: TableColumn | None, tree: exp.Expression, table: Table, *, old: bool = False) -> exp.Expression:
+def _as_json(column: TableColumn | None, tree: exp.Expression, table: Table, *, old: bool = False) -> exp.Expression:
     """A column of somebody else's files, whose text need not be in the normal form of a jsonb, nor a document at all; one that says
     where a row is has no column. old: as in `as_jsonb`."""
     if column is None:
@@ -145,7 +145,8 @@ def _has_rows(pg: t.PgType) -> bool:
 
 
 def _folder_value(table: Table, file: exp.Expression, key: str) -> exp.Expression:
-    """What a file's folders say for a key, as text. DuckDB computes it once a file, and opens none that a filter on it excludes."""
+    """Return a key's value in a file's folders, as text. DuckDB computes it once a file, and opens no file that a filter on
+    it excludes."""
     found = call("REGEXP_EXTRACT", file.copy(), string(f"(?s)^.*/{re.escape(key)}=([^/]*)/"), exp.Literal.number(1))
     value = call("NULLIF", call("URL_DECODE", found), string(NULL))
     return call("NULLIF", value, string("")) if table.lake else value
@@ -162,7 +163,7 @@ def _of_lake(
         raise Unsupported("local", f'instants in both of Parquet\'s ways in column "{min(mixed)}" of "{table.name}"')
     old = files.old_instants & instants
     found = [_instant(inside[n], tree) if n in old else tree for n, tree in zip(names, trees, strict=True)]
-    found = [_document(inside.get(n), tree, table, old=n in old) for n, tree in zip(names, found, strict=True)]
+    found = [_as_json(inside.get(n), tree, table, old=n in old) for n, tree in zip(names, found, strict=True)]
     wanted = {n: column for n, column in inside.items() if n in files.lacking or column.nested is not None}
     types = {n: _type_in_file(column, old=n in old) for n, column in wanted.items()}
     return _with_types(reader, types, alias), found

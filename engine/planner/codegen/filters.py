@@ -9,11 +9,11 @@ from engine.planner.codegen.block import Block, Stage
 from engine.planner.codegen.expressions import conjunct
 
 
-def filtered(block: Block, test: Expr) -> Block:
+def add_filter(block: Block, test: Expr) -> Block:
     """The rows for which `test` is true."""
     grouped = block.stage is Stage.GROUPED and block.whole is None
     if (grouped and any(isinstance(part, Subquery) for part in test.walk())) or block.stage > Stage.GROUPED:
-        block = block.derived(keep_order=True)
+        block = block.as_derived_table(keep_order=True)
     block = block.flat().ready_for([test])
     tree = conjunct(test, block.scope)
     if block.stage is Stage.GROUPED:
@@ -21,7 +21,7 @@ def filtered(block: Block, test: Expr) -> Block:
             block.having.append(tree)
             return block
         # DuckDB takes the parameter of a lambda in HAVING for a column that is not grouped by.
-        block = block.derived(keep_order=True)
+        block = block.as_derived_table(keep_order=True)
         tree = conjunct(test, block.scope)
     block.where.append(tree)
     block.stage = Stage.FILTERED

@@ -67,7 +67,7 @@ def is_small(node: Node, bindings: Bindings) -> bool:
         case Aggregator():
             return (not node.group and node.grouping_sets is None) or is_small(node.input, bindings)
         case Limit():
-            count = _bound(node.count, bindings)
+            count = _row_limit(node.count, bindings)
             return (count is not None and count <= SMALL_ROWS and not node.with_ties) or is_small(node.input, bindings)
         case Values():
             return len(node.rows) <= SMALL_ROWS
@@ -79,7 +79,7 @@ def is_small(node: Node, bindings: Bindings) -> bool:
             return False
 
 
-def _bound(count: Expr | None, bindings: Bindings) -> int | None:
+def _row_limit(count: Expr | None, bindings: Bindings) -> int | None:
     if isinstance(count, ParamRef):
         value = bindings.parameters[count.index]
     elif isinstance(count, Const):

@@ -28,7 +28,7 @@ def with_grand_totals(plan: Node) -> Node:
     if not any(_needs(node) for node in walk_all(plan)):
         return plan
     fresh = count(1 + max(column.id for node in walk_all(plan) for column in node.columns))
-    return rewrite_plan(plan, lambda node: _totalled(node, fresh) if isinstance(node, Aggregator) else node)
+    return rewrite_plan(plan, lambda node: _add_totals(node, fresh) if isinstance(node, Aggregator) else node)
 
 
 def _needs(node: Node) -> bool:
@@ -37,7 +37,7 @@ def _needs(node: Node) -> bool:
     return sets is not None and sets != ((),) and () in sets
 
 
-def _totalled(node: Aggregator, fresh: Iterator[int]) -> Node:
+def _add_totals(node: Aggregator, fresh: Iterator[int]) -> Node:
     if not _needs(node):
         return node
     assert node.grouping_sets is not None, "it needs a total"
@@ -50,7 +50,7 @@ def _totalled(node: Aggregator, fresh: Iterator[int]) -> Node:
         (*node.columns[:keys], *((key,) if grouped else ()), *node.columns[keys:]),
         _with_row(node.input, (mark, other), fresh),
         (*node.group, other) if grouped else node.group,
-        tuple(_marked(aggregate, mark) for aggregate in node.aggregates),
+        tuple(_filter_by_mark(aggregate, mark) for aggregate in node.aggregates),
         tuple((*indexes, place) if indexes else () for indexes in node.grouping_sets),
         node.groupings,
         kept if grouped else None,
@@ -75,7 +75,7 @@ def _with_row(node: Node, marks: tuple[Column, ...], fresh: Iterator[int]) -> No
     return SetOperation(columns, "union", True, rows, Values(copies(), (row,)))
 
 
-def _marked(aggregate: AggregateCall, mark: Column) -> AggregateCall:
+def _filter_by_mark(aggregate: AggregateCall, mark: Column) -> AggregateCall:
     tests = (_ref(mark),) if aggregate.filter is None else (_ref(mark), aggregate.filter)
     return replace(aggregate, filter=conjunction(tests))
 

@@ -13,7 +13,7 @@ from engine.common.sql_type import of
 from engine.plan_ir.expr import AggregateCall, Column, ColumnRef, Const, Expr, ParamRef, Subquery
 from engine.plan_ir.logical import Aggregator
 from engine.plan_ir.volatility import is_volatile, volatile_ids
-from engine.planner.codegen.aggregates import ORDER_SENSITIVE, guarded, render_aggregate
+from engine.planner.codegen.aggregates import ORDER_SENSITIVE, guard_arguments, render_aggregate
 from engine.planner.codegen.block import Block, Stage
 from engine.planner.codegen.computed_below import computed_below
 from engine.planner.codegen.expressions import render
@@ -29,11 +29,11 @@ _ALL_ROWS: Final = 2**63 - 1
 def aggregate(node: Aggregator, block: Block) -> Block:
     """The groups of a block's rows, without the output filter."""
     if block.stage > Stage.FILTERED or block.whole is not None:
-        block = block.derived(keep_order=True)
+        block = block.as_derived_table(keep_order=True)
     block = block.ready_for([*node.aggregates, *(ColumnRef(c.type, c) for c in node.group)])
     # An aggregate of what is an outer query's alone would be the outer query's.
     if block.passes_on() or not all(_may_be_key(block.scope.column(c), node) for c in node.group):
-        block = block.derived(keep_order=True)
+        block = block.as_derived_table(keep_order=True)
     if any(map(_listens, node.aggregates)) and not block.order:
         block = _one_after_another(block)
     block, aggregates = _with_plain_arguments(node.aggregates, block)
@@ -66,7 +66,7 @@ def _one_after_another(block: Block) -> Block:
     if block.scope.engine != "local" or block.scope.is_inside or block.source is None or block.joins:
         return block
     block.limit, block.stage = integer(_ALL_ROWS), Stage.LIMITED
-    return block.derived()
+    return block.as_derived_table()
 
 
 def _with_plain_arguments(calls: Sequence[AggregateCall], block: Block) -> tuple[Block, Sequence[AggregateCall]]:
@@ -75,7 +75,9 @@ def _with_plain_arguments(calls: Sequence[AggregateCall], block: Block) -> tuple
     hard = [_has_hard_arguments(call_) for call_ in calls]
     if block.scope.engine == "spark" or not any(hard):
         return block, calls
-    calls = [guarded(call_, block.scope) if is_hard else call_ for call_, is_hard in zip(calls, hard, strict=True)]
+    calls = [
+        guard_arguments(call_, block.scope) if is_hard else call_ for call_, is_hard in zip(calls, hard, strict=True)
+    ]
     args = (arg for call_ in compress(calls, hard) for arg in call_.args if _is_computed(arg))
     block, plain = computed_below(block, "arg", [(arg, render(arg, block.scope)) for arg in dict.fromkeys(args)])
 

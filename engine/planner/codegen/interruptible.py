@@ -30,7 +30,7 @@ _INNER = ("inner", "cross")
 
 def watched_inputs(plan: Node) -> list[Node]:
     """The nodes of `plan` whose rows must each be a chance to stop."""
-    return list(_watched(plan, ()))
+    return list(_nodes_to_watch(plan, ()))
 
 
 def interruptible(block: Block) -> Block:
@@ -44,11 +44,11 @@ def interruptible(block: Block) -> Block:
     # Thread.sleep gives nothing, which Spark may show as a word or as null; it is neither than the test allows.
     block.where.append(exp.NEQ(this=call("COALESCE", slept, string("")), expression=string("interrupted")))
     block.stage = Stage.FILTERED
-    return block.derived()
+    return block.as_derived_table()
 
 
-def _watched(node: Node, above: Sequence[Expr]) -> Iterator[Node]:
-    """Those of `node` and below. `above`: conditions that the node's rows must meet."""
+def _nodes_to_watch(node: Node, above: Sequence[Expr]) -> Iterator[Node]:
+    """Yield the nodes to watch among `node` and below. `above`: conditions that the node's rows must meet."""
     if any(not _has_key(part) for expr in expressions(node) for part in expr.walk() if isinstance(part, Subquery)):
         yield from node.inputs()
     if isinstance(node, Join) and not node.lateral:
@@ -56,33 +56,33 @@ def _watched(node: Node, above: Sequence[Expr]) -> Iterator[Node]:
         return
     below = conjuncts(node.filter) if isinstance(node, Evaluator) else ()
     for part in (*subplans(node), *node.inputs()):
-        yield from _watched(part, below)
+        yield from _nodes_to_watch(part, below)
 
 
 def _of_join(node: Join, above: Sequence[Expr]) -> Iterator[Node]:
     if node.kind in _INNER:
-        inputs, conditions = _flattened(node)
+        inputs, conditions = _flatten_joins(node)
     else:
         inputs, conditions, above = [node.left, node.right], list(conjuncts(node.condition)), ()
-    if not _connected(inputs, [*conditions, *above]):
+    if not _is_connected(inputs, [*conditions, *above]):
         yield from inputs
     for part in inputs:
-        yield from _watched(part, ())
+        yield from _nodes_to_watch(part, ())
     for condition in conditions:
         for expr in condition.walk():
             if isinstance(expr, Subquery):
-                yield from _watched(expr.plan, ())
+                yield from _nodes_to_watch(expr.plan, ())
 
 
-def _flattened(node: Node) -> tuple[list[Node], list[Expr]]:
+def _flatten_joins(node: Node) -> tuple[list[Node], list[Expr]]:
     """The inputs of inner joins next to each other, and their conditions."""
     if not isinstance(node, Join) or node.kind not in _INNER or node.lateral:
         return [node], []
-    (left, left_conditions), (right, right_conditions) = _flattened(node.left), _flattened(node.right)
+    (left, left_conditions), (right, right_conditions) = _flatten_joins(node.left), _flatten_joins(node.right)
     return left + right, left_conditions + right_conditions + list(conjuncts(node.condition))
 
 
-def _connected(inputs: Sequence[Node], conditions: Iterable[Expr]) -> bool:
+def _is_connected(inputs: Sequence[Node], conditions: Iterable[Expr]) -> bool:
     """Whether equalities lead from every input to every other."""
     owner = {column.id: index for index, node in enumerate(inputs) for column in node.columns}
     group = list(range(len(inputs)))

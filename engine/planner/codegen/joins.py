@@ -16,7 +16,7 @@ from engine.plan_ir.free_columns import free_columns, references
 from engine.plan_ir.logical import Join, Node
 from engine.planner.codegen.block import Block, Stage, is_plain
 from engine.planner.codegen.expressions import condition, conjunct
-from engine.planner.codegen.filters import filtered
+from engine.planner.codegen.filters import add_filter
 from engine.planner.codegen.scope import Scope
 from engine.sql.trees.build import conjunction
 
@@ -48,7 +48,7 @@ def _lateral(node: Join, left: Block, relation: Relation) -> Block:
     """A lateral join. Its condition goes inside the right side, which sees the left's columns: DuckDB wants ON TRUE."""
     right = relation(node.right, Scope(left.compilation, {}, left.scope))
     if node.condition is not None and node.condition != Const(node.condition.type, True):
-        right = filtered(right.at_most(Stage.FILTERED), node.condition)
+        right = add_filter(right.at_most(Stage.FILTERED), node.condition)
     right = _lateral_side(right)
     assert right.source is not None
     left.scope.columns = {**left.scope.columns, **right.scope.columns}
@@ -87,7 +87,7 @@ def _left_side(block: Block, node: Join) -> Block:
         tested = () if node.condition is None else references(node.condition)
         outer = {c.id for c in (*free_columns(node.right), *tested)}
         fits = all(is_plain(tree) for id_, tree in block.scope.columns.items() if id_ in outer)
-    return block if fits else block.derived()
+    return block if fits else block.as_derived_table()
 
 
 def _right_side(block: Block, node: Join) -> Block:
@@ -99,13 +99,13 @@ def _right_side(block: Block, node: Join) -> Block:
     if not inner:
         fits = fits and _gives_its_own(block)
         fits = fits and (not block.where or (node.kind == "left" and not any(w.find(exp.Query) for w in block.where)))
-    return block if fits else block.derived()
+    return block if fits else block.as_derived_table()
 
 
 def _lateral_side(block: Block) -> Block:
     """The right input of a lateral join: a table function or a derived table, under LATERAL."""
     if not (_is_bare(block) and block.whole is None and not block.joins and _may_be_lateral(block)):
-        block = block.derived()
+        block = block.as_derived_table()
     source = block.source
     assert isinstance(source, (exp.Subquery, exp.Table))
     alias = source.args["alias"]

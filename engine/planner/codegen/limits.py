@@ -16,7 +16,7 @@ from engine.planner.codegen.ordering import in_order, order_by
 from engine.planner.codegen.scope import Scope
 from engine.planner.codegen.window_keys import may_raise
 from engine.sql.functions.trees import raises
-from engine.sql.trees.build import call, case, cast, equals, integer, operand, ordered
+from engine.sql.trees.build import call, case, cast, equals, integer, operand, ordered_term
 from engine.sql.trees.keys import equality_key
 from engine.sql.trees.storage_types import storage_type
 from wire.errors import InvalidRowCountInLimit, InvalidRowCountInOffset, SqlError
@@ -37,7 +37,7 @@ def limit(node: Limit, block: Block) -> Block:
         return block
     block = block.flat()
     if block.stage is Stage.LIMITED:
-        block = block.derived(keep_order=True)
+        block = block.as_derived_table(keep_order=True)
     block.limit, block.offset, block.stage = count, offset, Stage.LIMITED
     return block
 
@@ -80,9 +80,9 @@ def _by_number(node: Limit, block: Block, count: exp.Expression | None, offset: 
     """The rows whose number is among the first `count` after `offset`: no engine has a LIMIT that is computed in a correlated
     subquery, and Spark has none at all. A bound that is null is none."""
     block = _with_plain_keys(in_order(node, block).at_most(Stage.FILTERED), [key.column for key in node.requirement])
-    order = [item.copy() for item in block.order] or [ordered(integer(1), descending=False, nulls_first=False)]
+    order = [item.copy() for item in block.order] or [ordered_term(integer(1), descending=False, nulls_first=False)]
     number = exp.Window(this=call("ROW_NUMBER"), order=exp.Order(expressions=order))
-    block = block.derived({"number_": number}, move_order=True)
+    block = block.as_derived_table({"number_": number}, move_order=True)
     skipped = integer(0) if offset is None else call("COALESCE", offset, integer(0))
     if offset is not None:
         block.where.append(exp.GT(this=block.extra_column("number_"), expression=skipped))
@@ -102,7 +102,7 @@ def _with_ties(node: Limit, block: Block, count: exp.Expression, offset: exp.Exp
         "rank_": exp.Window(this=call("RANK"), order=order),
         "number_": exp.Window(this=call("ROW_NUMBER"), order=exp.Order(expressions=[i.copy() for i in block.order])),
     }
-    block = block.derived(extra, move_order=True)
+    block = block.as_derived_table(extra, move_order=True)
     last = count if offset is None else exp.Add(this=operand(count), expression=operand(offset.copy()))
     block.where.append(exp.LTE(this=block.extra_column("rank_"), expression=last))
     if offset is not None:
@@ -115,9 +115,9 @@ def distinct_on(node: DistinctOn, block: Block) -> Block:
     """The first row of each group, by its number within the group."""
     block = _with_plain_keys(block.at_most(Stage.FILTERED), (*node.keys, *(key.column for key in node.order)))
     keys = [equality_key(block.scope.column(key), key.type, block.scope.engine) for key in node.keys]
-    order = order_by(block, node.order) or [ordered(integer(1), descending=False, nulls_first=False)]
+    order = order_by(block, node.order) or [ordered_term(integer(1), descending=False, nulls_first=False)]
     number = exp.Window(this=call("ROW_NUMBER"), partition_by=keys, order=exp.Order(expressions=order))
-    block = block.derived({"number_": number})
+    block = block.as_derived_table({"number_": number})
     block.where.append(equals(block.extra_column("number_"), integer(1)))
     block.stage = Stage.FILTERED
     return block
@@ -126,4 +126,4 @@ def distinct_on(node: DistinctOn, block: Block) -> Block:
 def _with_plain_keys(block: Block, keys: Iterable[Column]) -> Block:
     """A block in which windows may be by these columns (`window_keys`)."""
     refused = (key.id in block.volatile or may_raise(block.scope.column(key)) for key in keys)
-    return block.derived(keep_order=True) if block.scope.engine == "local" and any(refused) else block
+    return block.as_derived_table(keep_order=True) if block.scope.engine == "local" and any(refused) else block

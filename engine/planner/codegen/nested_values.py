@@ -44,10 +44,10 @@ def _name(typ: FileType, old: bool) -> str:
             return f"MAP({_name(key, old)}, {_name(value, old)})"
         case "struct":
             fields = zip(typ.stored, typ.parts, strict=True)
-            return f"STRUCT({', '.join(f'{_quoted(name)} {_name(part, old)}' for name, part in fields)})"
+            return f"STRUCT({', '.join(f'{_quote(name)} {_name(part, old)}' for name, part in fields)})"
 
 
-def _quoted(name: str) -> str:
+def _quote(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 

@@ -7,7 +7,7 @@ from sqlglot import exp
 from engine.plan_ir.logical import Limit, Ordering, Root
 from engine.planner.codegen.block import Block, Stage, is_cheap
 from engine.planner.optimizer.ordering import is_read_in_order, ordering_of, satisfies
-from engine.sql.trees.build import ordered
+from engine.sql.trees.build import ordered_term
 from engine.sql.trees.keys import order_keys
 
 
@@ -24,7 +24,7 @@ def sorted_block(block: Block, keys: Ordering) -> Block:
         item.this.find(exp.Window) not in (None, item.this) for item in order
     )
     if block.stage is Stage.LIMITED or windowed:
-        block = block.derived()
+        block = block.as_derived_table()
         order = order_by(block, keys)
     block.order = order
     return block
@@ -43,7 +43,7 @@ def in_order(node: Root | Limit, block: Block) -> Block:
 def order_by(block: Block, keys: Ordering) -> list[exp.Ordered]:
     """ORDER BY's items; a constant sorts nothing, and as a literal it would be taken for a column's number."""
     return [
-        ordered(tree, key.descending, key.nulls_first)
+        ordered_term(tree, key.descending, key.nulls_first)
         for key in keys
         for tree in order_keys(block.scope.column(key.column), key.column.type, block.scope.engine)
         if not is_cheap(tree) or tree.find(exp.Column)

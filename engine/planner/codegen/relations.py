@@ -32,10 +32,10 @@ from engine.plan_ir.logical import (
 from engine.plan_ir.physical import Receive
 from engine.plan_ir.volatility import volatile_ids
 from engine.planner.codegen import grouping, joins, limits, sets, sources, window_keys
-from engine.planner.codegen.barrier import barred
+from engine.planner.codegen.barrier import add_barrier
 from engine.planner.codegen.block import Block, Stage
 from engine.planner.codegen.expressions import render
-from engine.planner.codegen.filters import filtered
+from engine.planner.codegen.filters import add_filter
 from engine.planner.codegen.interruptible import interruptible
 from engine.planner.codegen.ordering import in_order, sorted_block
 from engine.planner.codegen.scope import Scope
@@ -75,7 +75,7 @@ def _relation(node: Node, scope: Scope) -> Block:
             return joins.join(node, scope, relation)
         case Aggregator():
             block = grouping.aggregate(node, relation(node.input, scope))
-            return block if node.filter is None else filtered(block, node.filter)
+            return block if node.filter is None else add_filter(block, node.filter)
         case DistinctOn():
             return limits.distinct_on(node, relation(node.input, scope))
         case Window():
@@ -102,20 +102,20 @@ def _only(block: Block, columns: Sequence[Column]) -> Block:
 
 def _table_reader(node: TableReader, scope: Scope) -> Block:
     block = sources.table_reader(node, scope)
-    return block if node.filter is None else filtered(block, node.filter)
+    return block if node.filter is None else add_filter(block, node.filter)
 
 
 def _evaluator(node: Evaluator, scope: Scope) -> Block:
     block = relation(node.input, scope).flat()
     if node.filter is not None:
-        block = filtered(block, node.filter)
+        block = add_filter(block, node.filter)
     if block.stage is Stage.LIMITED and not all(isinstance(e, (ColumnRef, Const, ParamRef)) for e in node.emit):
-        block = block.derived(keep_order=True)
+        block = block.as_derived_table(keep_order=True)
     block = block.ready_for(node.emit)
     computed = {c.id: render(expr, block.scope) for c, expr in zip(node.columns, node.emit, strict=True)}
     block.volatile = _volatile(node, block)
     block.scope.columns = computed
-    return barred(block) if node.barrier else block
+    return add_barrier(block) if node.barrier else block
 
 
 def _volatile(node: Evaluator, block: Block) -> set[int]:
@@ -131,7 +131,7 @@ def _volatile(node: Evaluator, block: Block) -> set[int]:
 def _window(node: Window, scope: Scope) -> Block:
     block = relation(node.input, scope)
     if block.stage > Stage.FILTERED or block.whole is not None:
-        block = block.derived(keep_order=True)
+        block = block.as_derived_table(keep_order=True)
     block = block.ready_for(node.calls)
     block, calls = window_keys.below(block, node.calls)
     kept = len(node.columns) - len(node.calls)

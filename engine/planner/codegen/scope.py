@@ -1,4 +1,4 @@
-"""What the parts of one compilation share: the engine, the bindings, fresh names; and how columns are written where.
+"""The state that the parts of one compilation share: the engine, the bindings, fresh names; and the SQL of columns.
 
 A `Scope` says how each column of a SELECT's FROM clause is written there. Scopes nest as the SELECTs do: a column that is
 not found here is an outer query's, and since every alias is unique in the statement it can be named from inside as it is.
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Bindings:
-    """What a statement is executed with, in canonical values (`engine.plan_ir.expr`).
+    """The values that a statement is executed with, in canonical form (`engine.plan_ir.expr`).
 
     parameters: by number, from 1. context: by the name of a `ContextRef`. time_zone: the session's.
     """

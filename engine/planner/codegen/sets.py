@@ -39,7 +39,7 @@ def set_operation(node: SetOperation, scope: Scope, relation: Relation) -> Block
     left, right = (_operand(side, node.columns, scope, relation) for side in (node.left, node.right))
     kind = _CLASSES[node.kind]
     chains = type(left) is kind and bool(left.args.get("distinct")) == distinct and not left.args.get("with_")
-    query = kind(this=left if chains else _enclosed(left), expression=_enclosed(right), distinct=distinct)
+    query = kind(this=left if chains else _parenthesize(left), expression=_parenthesize(right), distinct=distinct)
     return _whole(query, node.columns, scope)
 
 
@@ -74,7 +74,7 @@ def _relabel(query: QueryTree, labels: Sequence[str]) -> bool:
     return True
 
 
-def _enclosed(query: QueryTree) -> exp.Expression:
+def _parenthesize(query: QueryTree) -> exp.Expression:
     """An operand in parentheses where it has clauses, or an operation, of its own."""
     clauses = ("order", "limit", "offset", "with_")
     if isinstance(query, exp.SetOperation) or any(query.args.get(clause) for clause in clauses):
@@ -147,4 +147,4 @@ def _recursion(cte: Cte, base: QueryTree, step: Node, scope: Scope, relation: Re
     scope.compilation.recursing.add(cte.id)
     recursive = _operand(step, cte.plan.columns, scope, relation)
     scope.compilation.recursing.discard(cte.id)
-    return exp.Union(this=_enclosed(base), expression=_enclosed(recursive), distinct=not cte.union_all)
+    return exp.Union(this=_parenthesize(base), expression=_parenthesize(recursive), distinct=not cte.union_all)

@@ -29,7 +29,7 @@ from engine.sql.trees.build import (
     integer,
     label,
     name,
-    ordered,
+    ordered_term,
     string,
     table_alias,
 )
@@ -54,16 +54,16 @@ def table_reader(node: TableReader, scope: Scope) -> Block:
         raise Unsupported("local", f'a table of Spark\'s catalogs ("{node.table.name}")')
     if scope.engine == "spark":
         if is_scanned(node):
-            return _scanned(node, scope, alias)
+            return _build_scan(node, scope, alias)
         source: exp.Expression = exp.Table(this=label(relation_name(node.table)), alias=table_alias(alias))
         scope.columns = {
-            c.id: _padded(_spark_column(n, alias), c.type) for c, n in zip(node.columns, node.names, strict=True)
+            c.id: _pad_bpchar(_spark_column(n, alias), c.type) for c, n in zip(node.columns, node.names, strict=True)
         }
         return Block(scope, source)
     splits = Splits(node.reader, node.ranged) if node.reader else None
     source, columns = file_reader(node.table, node.names, alias, splits)
     scope.columns = {
-        c.id: _padded(_from_file(tree, c.type, node.table), c.type)
+        c.id: _pad_bpchar(_from_file(tree, c.type, node.table), c.type)
         for c, tree in zip(node.columns, columns, strict=True)
     }
     block = Block(scope, source)
@@ -76,10 +76,10 @@ def table_reader(node: TableReader, scope: Scope) -> Block:
     return block
 
 
-def _scanned(node: TableReader, scope: Scope, alias: str) -> Block:
+def _build_scan(node: TableReader, scope: Scope, alias: str) -> Block:
     found = scan(node, scope)
     scope.compilation.scans[found.name] = found
-    scope.columns = {c.id: _padded(column(c.label, alias), c.type) for c in node.columns}
+    scope.columns = {c.id: _pad_bpchar(column(c.label, alias), c.type) for c in node.columns}
     return Block(scope, exp.Table(this=label(found.name), alias=table_alias(alias)))
 
 
@@ -117,7 +117,7 @@ def _system_table(node: TableReader, table: SystemTable, scope: Scope) -> Block:
     return Block(scope, exp.Table(this=label(relation_name(table)), alias=table_alias(alias)))
 
 
-def _padded(tree: exp.Expression, typ: SqlType) -> exp.Expression:
+def _pad_bpchar(tree: exp.Expression, typ: SqlType) -> exp.Expression:
     """character(n) is stored padded, whatever the file holds."""
     if typ.pg is not t.BPCHAR or typ.typmod == -1:
         return tree
@@ -128,7 +128,7 @@ def _padded(tree: exp.Expression, typ: SqlType) -> exp.Expression:
 def _no_rows(node: TableReader, scope: Scope) -> Block:
     nulls = [cast(exp.Null(), storage_type(c.type, scope.engine)) for c in node.columns]
     scope.columns = {c.id: tree for c, tree in zip(node.columns, nulls, strict=True)}
-    return Block(scope, where=[exp.false()], stage=Stage.FILTERED).derived()
+    return Block(scope, where=[exp.false()], stage=Stage.FILTERED).as_derived_table()
 
 
 def values(node: Values, scope: Scope) -> Block:
@@ -172,7 +172,7 @@ def function_scan(node: FunctionScan, scope: Scope) -> Block:
         only = node.calls[0]
         if not only.function.returns_set and not _inside(only):
             scope.columns = {node.columns[0].id: render(only, scope)}
-            return Block(scope).derived()
+            return Block(scope).as_derived_table()
         series = _series(only, scope)
         if series is not None:
             return _series_scan(node, series, scope)
@@ -296,7 +296,7 @@ def project_set(node: ProjectSet, block: Block) -> Block:
     engine = block.scope.engine
     block = block.at_most(Stage.FILTERED)
     if engine == "spark":
-        block = block.derived(move_order=True)
+        block = block.as_derived_table(move_order=True)
     block = block.ready_for(node.emit)
     sets = {c.id: e for c, e in zip(node.columns, node.emit, strict=True) if _is_set(e)}
     if engine == "local":
@@ -307,7 +307,7 @@ def project_set(node: ProjectSet, block: Block) -> Block:
     block.scope.columns = {c.id: unnested[c.id] if c.id in sets else render(e, block.scope) for c, e in columns}
     if engine == "local":
         # A SELECT of its own: whoever reads it may leave the calls' columns out, but not the rows that they make.
-        block = block.derived(move_order=True)
+        block = block.as_derived_table(move_order=True)
     return _in_turn(block) if block.order else block
 
 
@@ -319,8 +319,8 @@ def _in_turn(block: Block) -> Block:
     number: exp.Expression = exp.Window(this=call("ROW_NUMBER"))
     if block.scope.engine == "spark":
         number = call("MONOTONICALLY_INCREASING_ID")
-    block = block.derived({"place_": number}, move_order=True)
-    block.order.append(ordered(block.extra_column("place_"), descending=False, nulls_first=False))
+    block = block.as_derived_table({"place_": number}, move_order=True)
+    block.order.append(ordered_term(block.extra_column("place_"), descending=False, nulls_first=False))
     return block
 
 

@@ -44,7 +44,7 @@ def rows(items: Sequence[Expr]) -> exp.Expression:
     typ = items.type
     column = _column(items.values, typ)
     assert column is not None, "types whose values all have a text"
-    return exp.Subquery(this=exp.Select(expressions=[_typed(call("UNNEST", column), typ)]))
+    return exp.Subquery(this=exp.Select(expressions=[_cast_text(call("UNNEST", column), typ)]))
 
 
 def table(node: Values, alias: str, engine: EngineName) -> exp.Expression | None:
@@ -58,7 +58,7 @@ def table(node: Values, alias: str, engine: EngineName) -> exp.Expression | None
         return None
     lists = [aliased(call("UNNEST", text), c.label) for text, c in zip(known, node.columns, strict=True)]
     zipped = exp.Subquery(this=exp.Select(expressions=lists), alias=table_alias(alias))
-    typed = [aliased(_typed(column(c.label, alias), c.type), c.label) for c in node.columns]
+    typed = [aliased(_cast_text(column(c.label, alias), c.type), c.label) for c in node.columns]
     return exp.Subquery(this=exp.Select(expressions=typed, from_=exp.From(this=zipped)), alias=table_alias(alias))
 
 
@@ -81,7 +81,7 @@ def _column(values: Sequence[Any], typ: SqlType) -> exp.Expression | None:
     )
 
 
-def _typed(text: exp.Expression, typ: SqlType) -> exp.Expression:
+def _cast_text(text: exp.Expression, typ: SqlType) -> exp.Expression:
     return text if typ.pg in _TEXTS else cast(text, storage_type(typ, "local"))
 
 

@@ -1,4 +1,4 @@
-"""What windows part and order by, where DuckDB has no windows by it.
+"""Keys of windows (PARTITION BY, ORDER BY) by which DuckDB has no windows.
 
 DuckDB takes every expression that may raise an error for one that differs each time, as it does `random()`, and refuses such keys.
 They are computed in a derived table, whose columns are keys like others.

@@ -16,12 +16,12 @@ from typing import Any, Final
 from sqlglot import exp
 
 from engine.plan_ir.expr import AggregateCall, Const, Expr, Frame, FrameBound, FrameUnit, ParamRef, WindowCall
-from engine.planner.codegen.aggregates import guarded, on_aggregates, order_items
+from engine.planner.codegen.aggregates import guard_arguments, on_aggregates, order_items
 from engine.planner.codegen.calls import apply, settle
 from engine.planner.codegen.expressions import filter_condition, render
 from engine.planner.codegen.scope import Scope
 from engine.sql.functions.trees import raises
-from engine.sql.trees.build import call, case, cast, integer, is_null, operand, ordered
+from engine.sql.trees.build import call, case, cast, integer, is_null, operand, ordered_term
 from engine.sql.trees.keys import equality_key
 from engine.sql.trees.storage_types import storage_type
 from wire.errors import SqlError
@@ -43,7 +43,7 @@ def render_window(window: WindowCall, scope: Scope, input_order: Sequence[exp.Or
     """The window call, in the storage type of its result. `input_order`: how the SELECT's rows were ordered below."""
     inner = window.call
     if isinstance(inner, AggregateCall):
-        tree = _aggregate(guarded(inner, scope), scope)
+        tree = _aggregate(guard_arguments(inner, scope), scope)
     else:
         tree = apply(inner, [render(arg, scope) for arg in inner.args], scope.engine)
     tree = on_aggregates(tree, scope.engine, lambda node: _over(node, window, scope, input_order))
@@ -74,7 +74,7 @@ def _over(node: exp.Expression, window: WindowCall, scope: Scope, input_order: S
         order = [item.copy() for item in input_order]
         spec = spec or _whole_partition()
     if not order and scope.engine == "spark" and inner.function.kind == "window":
-        order = [ordered(integer(1), descending=False, nulls_first=False)]
+        order = [ordered_term(integer(1), descending=False, nulls_first=False)]
     return exp.Window(
         this=node,
         partition_by=[equality_key(render(e, scope), e.type, scope.engine) for e in window.partition_by],
@@ -92,8 +92,8 @@ def _spec(frame: Frame, window: WindowCall, scope: Scope) -> exp.WindowSpec:
         raise scope.compilation.unsupported("window frames by GROUPS")
     if scope.engine == "spark" and frame.exclude:
         raise scope.compilation.unsupported("window frames with EXCLUDE")
-    start, start_side = _bound(frame.start, "starting", frame, window, scope)
-    end, end_side = _bound(frame.end, "ending", frame, window, scope)
+    start, start_side = _frame_bound(frame.start, "starting", frame, window, scope)
+    end, end_side = _frame_bound(frame.end, "ending", frame, window, scope)
     return exp.WindowSpec(
         kind=frame.unit.value.upper(),
         start=start,
@@ -104,7 +104,7 @@ def _spec(frame: Frame, window: WindowCall, scope: Scope) -> exp.WindowSpec:
     )
 
 
-def _bound(
+def _frame_bound(
     bound: FrameBound, which: str, frame: Frame, window: WindowCall, scope: Scope
 ) -> tuple[exp.Expression | str, str | None]:
     """sqlglot's (value, side) of a frame's bound."""
@@ -116,7 +116,7 @@ def _bound(
         # The same rows, which DuckDB 2.0 does not always find as `0 PRECEDING`: it begins at a place of another row's frame.
         return "CURRENT ROW", None
     if scope.engine == "local":
-        offset = _checked(bound.offset, which, frame.unit, scope)
+        offset = _check_offset(bound.offset, which, frame.unit, scope)
         return (offset if frame.unit is FrameUnit.RANGE else exp.Paren(this=offset)), bound.kind.upper()
     return _spark_offset(bound.offset, frame, scope), bound.kind.upper()
 
@@ -157,7 +157,7 @@ def _negative_offset(which: str, unit: FrameUnit) -> SqlError:
     return SqlError(f"frame {which} offset must not be negative", sqlstate="22013")
 
 
-def _checked(offset: Expr, which: str, unit: FrameUnit, scope: Scope) -> exp.Expression:
+def _check_offset(offset: Expr, which: str, unit: FrameUnit, scope: Scope) -> exp.Expression:
     """The offset as DuckDB computes it. One that is computed, as by a subquery, raises the error of its value there."""
     tree = render(offset, scope)
     if isinstance(offset, (Const, ParamRef)):

@@ -28,7 +28,7 @@ from engine.plan_ir.expr import AggregateCall, Column, ColumnRef, Const, Expr
 from engine.plan_ir.logical import Aggregator, Evaluator, Node
 from engine.planner.distribute.assembly import Assembly, references_to
 from engine.planner.distribute.flow import Equals, Flow
-from engine.planner.distribute.hashing import hash_class, hashed
+from engine.planner.distribute.hashing import hash_class, hash_partition
 from engine.planner.distribute.partials import Stages, stages
 from engine.planner.distribute.repartition import meet, met
 from engine.planner.optimizer.ordering import asks_for_order
@@ -60,12 +60,12 @@ def aggregator(node: Aggregator, assembly: Assembly) -> Flow:
 
 def _whole(node: Aggregator, below: Flow) -> Flow:
     size = below.size if node.group else _ONE_ROW
-    parted = _renamed(below.parted, node)
+    parted = _rename_partitioning(below.parted, node)
     return replace(below, node=replace(node, input=below.node), parted=parted, order=(), size=size)
 
 
-def _renamed(parted: tuple[Equals, ...] | None, node: Aggregator) -> tuple[Equals, ...] | None:
-    """What the group's columns are parted by, in terms of the output's."""
+def _rename_partitioning(parted: tuple[Equals, ...] | None, node: Aggregator) -> tuple[Equals, ...] | None:
+    """Translate the partitioning by the group's columns into the output's columns."""
     if parted is None or node.grouping_sets is not None:
         return None
     pairs = list(zip(node.group, node.columns, strict=False))
@@ -152,7 +152,7 @@ def _dealt(flow: Flow, keys: tuple[Column, ...], members: Sequence[str], assembl
     if flow.size <= assembly.setting.gather_limit:
         return assembly.gather(flow)
     usable = tuple(key for key in keys if hash_class(key.type.pg) is not None)
-    return hashed(flow, usable, members, assembly) if usable else assembly.gather(flow)
+    return hash_partition(flow, usable, members, assembly) if usable else assembly.gather(flow)
 
 
 def _second_stage(
@@ -180,7 +180,7 @@ def _second_stage(
     parted = moved.parted and tuple(frozenset(out.id for key, out in pairs if key.id in e) for e in moved.parted)
     shaped = Evaluator(node.columns, second, emit)
     flow = replace(moved, node=shaped, parted=parted if parted and all(parted) else None)
-    return _having(node, flow)
+    return _add_having(node, flow)
 
 
 def _grouping(column: Column | None) -> Expr:
@@ -188,7 +188,7 @@ def _grouping(column: Column | None) -> Expr:
     return ColumnRef(column.type, column) if column is not None else Const(st.of(t.INT4), 0)
 
 
-def _having(node: Aggregator, flow: Flow) -> Flow:
+def _add_having(node: Aggregator, flow: Flow) -> Flow:
     if node.filter is None:
         return flow
     return replace(flow, node=Evaluator(node.columns, flow.node, references_to(node.columns), node.filter))
@@ -207,10 +207,10 @@ def _distinct(node: Aggregator, below: Flow, assembly: Assembly) -> Flow | None:
     [args] = arguments
     if not all(hash_class(arg.type.pg) for arg in args):
         return None
-    return _deduplicated(node, args, [s for s in taken_apart if s is not None], below, assembly)
+    return _deduplicate(node, args, [s for s in taken_apart if s is not None], below, assembly)
 
 
-def _deduplicated(
+def _deduplicate(
     node: Aggregator, args: tuple[Expr, ...], taken_apart: Sequence[Stages], below: Flow, assembly: Assembly
 ) -> Flow:
     below_node, columns = _with_columns(below.node, args, assembly)

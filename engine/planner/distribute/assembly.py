@@ -178,7 +178,7 @@ class Assembly:
         return "it reads pinned tables" if self.is_pinned(node) else "it reads and writes files of its own"
 
     def engine(self, flow: Flow) -> EngineName:
-        """Which engine runs the fragment that the flow would be now: Spark reads tables, and nothing else."""
+        """Return the engine of the fragment that the flow would be now: Spark reads tables, and nothing else."""
         return "local" if flow.inputs else self.setting.engine
 
     def _some_column(self, node: Node) -> Node:

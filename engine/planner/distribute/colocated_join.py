@@ -37,7 +37,10 @@ def joined_side_by_side(node: Join, left: Flow, right: Flow, assembly: Assembly)
     for pair in equalities(node):
         if not isinstance(pair.left, ColumnRef) or not isinstance(pair.right, ColumnRef):
             continue
-        at_left, at_right = _keyed(left, pair.left.column, assembly), _keyed(right, pair.right.column, assembly)
+        at_left, at_right = (
+            _keyed_readers(left, pair.left.column, assembly),
+            _keyed_readers(right, pair.right.column, assembly),
+        )
         if at_left is None or at_right is None:
             continue
         readings = readings_of([*at_left, *at_right], assembly)
@@ -53,7 +56,7 @@ def joined_side_by_side(node: Join, left: Flow, right: Flow, assembly: Assembly)
 def grouped_side_by_side(flow: Flow, keys: Sequence[Column], assembly: Assembly) -> Flow | None:
     """The flow such that rows that agree in `keys` are in one instance, on as many members as before."""
     for key in keys:
-        tables = _keyed(flow, key, assembly)
+        tables = _keyed_readers(flow, key, assembly)
         readings = None if tables is None else readings_of(tables, assembly)
         if tables is not None and readings is not None:
             dealt = _dealt(flow, key, tables, readings)
@@ -62,30 +65,32 @@ def grouped_side_by_side(flow: Flow, keys: Sequence[Column], assembly: Assembly)
     return None
 
 
-def keyed(node: Node, column: Column, *, grouped: bool = False) -> Keyed | None:
+def find_keyed_reader(node: Node, column: Column, *, grouped: bool = False) -> Keyed | None:
     """The reader that a column comes from, through what takes each row by itself. grouped: aggregators may be on the way."""
     match node:
         case TableReader(table=Table() as table) if column in node.columns:
             return Keyed(node, table, column)
         case Evaluator() if column in node.columns and not any(map(is_volatile, expressions(node))):
             passed = node.emit[node.columns.index(column)]
-            return keyed(node.input, passed.column, grouped=grouped) if isinstance(passed, ColumnRef) else None
+            return (
+                find_keyed_reader(node.input, passed.column, grouped=grouped) if isinstance(passed, ColumnRef) else None
+            )
         case Join(lateral=False):
             if node.kind in _PASS_LEFT and column in node.left.columns:
-                return keyed(node.left, column, grouped=grouped)
+                return find_keyed_reader(node.left, column, grouped=grouped)
             if node.kind in _PASS_RIGHT and column in node.right.columns:
-                return keyed(node.right, column, grouped=grouped)
+                return find_keyed_reader(node.right, column, grouped=grouped)
         case Aggregator(grouping_sets=None, group=group) if grouped and column in node.columns[: len(group)]:
-            return keyed(node.input, group[node.columns.index(column)], grouped=grouped)
+            return find_keyed_reader(node.input, group[node.columns.index(column)], grouped=grouped)
     return None
 
 
-def _keyed(flow: Flow, column: Column, assembly: Assembly) -> tuple[Keyed, ...] | None:
+def _keyed_readers(flow: Flow, column: Column, assembly: Assembly) -> tuple[Keyed, ...] | None:
     """The readers of the flow that read splits, each with what corresponds to a column of the flow; None where these cannot
     be dealt out by it."""
     if flow.is_single or flow.order or flow.limit is not None or not all(map(assembly.is_mirrored, flow.inputs)):
         return None
-    found = keyed(flow.node, column, grouped=bool(flow.by_range))
+    found = find_keyed_reader(flow.node, column, grouped=bool(flow.by_range))
     if found is None or not found.reader.reader:
         return None
     readers = [part for part in walk_all(flow.node) if isinstance(part, TableReader) and part.reader]
@@ -116,12 +121,12 @@ def _dealt(flow: Flow, key: Column, tables: Sequence[Keyed], readings: Sequence[
             if reading.within:
                 within.setdefault(member, {})[table.reader.reader] = reading.within[member]
 
-    def told(node: Node) -> Node:
+    def set_range_key(node: Node) -> Node:
         if not (isinstance(node, TableReader) and node.reader in keys):
             return node
         return replace(node, ranged=False, key=keys[node.reader])
 
     instances = tuple(Instance(member, splits[member], within.get(member, {})) for member in sorted(splits))
     by_range = tuple(table.column for table in tables)
-    node = rewrite_plan(flow.node, told)
+    node = rewrite_plan(flow.node, set_range_key)
     return replace(flow, node=node, instances=instances, parted=(frozenset({key.id}),), by_range=by_range)

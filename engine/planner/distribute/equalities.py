@@ -25,7 +25,7 @@ class Equality:
 
 
 def equalities(node: Join) -> Iterator[Equality]:
-    """Those between the sides, whichever way round, over types that are hashed alike."""
+    """Yield the equalities between the sides, whichever way round, over types that are hashed alike."""
     for part in conjuncts(node.condition):
         found = _equality(part, node)
         if found is not None:

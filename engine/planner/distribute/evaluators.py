@@ -24,10 +24,12 @@ def evaluator(node: Evaluator | ProjectSet, assembly: Assembly) -> Flow:
     before_sets = below.before_sets
     if isinstance(node, ProjectSet) and order and before_sets is None:
         before_sets = below
-    return replace(below, node=spread, parted=_renamed(below.parted, node), order=order, before_sets=before_sets)
+    return replace(
+        below, node=spread, parted=_rename_partitioning(below.parted, node), order=order, before_sets=before_sets
+    )
 
 
-def _renamed(parted: tuple[Equals, ...] | None, node: Evaluator | ProjectSet) -> tuple[Equals, ...] | None:
+def _rename_partitioning(parted: tuple[Equals, ...] | None, node: Evaluator | ProjectSet) -> tuple[Equals, ...] | None:
     """The keys in terms of the columns that pass them on; None when one is lost."""
     if parted is None:
         return None

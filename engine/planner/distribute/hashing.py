@@ -22,7 +22,7 @@ _TEXT: Final = (t.TEXT, t.VARCHAR, t.NAME, t.CHAR, t.UNKNOWN)
 
 
 def hash_class(pg: t.PgType) -> str | None:
-    """What values are hashed as: those of one class that are equal have one hash. None: not at all."""
+    """Return the class that values are hashed as: equal values of one class have one hash. None: they are not hashed."""
     if pg in _EXACT:
         return "exact"
     if pg in (t.FLOAT4, t.FLOAT8):
@@ -34,7 +34,7 @@ def hash_class(pg: t.PgType) -> str | None:
     return pg.name
 
 
-def hashed(
+def hash_partition(
     flow: Flow,
     keys: tuple[Column, ...],
     members: Sequence[str],

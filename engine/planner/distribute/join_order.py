@@ -33,12 +33,12 @@ from engine.plan_ir.logical import Evaluator, Join, JoinKind, Node, TableReader
 from engine.plan_ir.rewrite import map_inputs
 from engine.plan_ir.volatility import is_volatile
 from engine.planner.distribute.assembly import Assembly, references_to
-from engine.planner.distribute.colocated_join import keyed, readings_of
+from engine.planner.distribute.colocated_join import find_keyed_reader, readings_of
 from engine.planner.distribute.narrow import narrow
 from engine.planner.distribute.replicated import is_read_whole
 from engine.planner.distribute.splits_by_key import Keyed
-from engine.planner.optimizer.cardinality import Estimate, filtered
-from engine.planner.optimizer.cardinality import joined as estimated_join
+from engine.planner.optimizer.cardinality import Estimate, estimate_filter
+from engine.planner.optimizer.cardinality import estimate_join as estimated_join
 from wire.dataclass import dataclass
 from wire.types import pg_types as t
 
@@ -46,10 +46,10 @@ from wire.types import pg_types as t
 def order_joins(node: Node, assembly: Assembly) -> Node:
     """The plan with its groups of inner joins in order, of no more columns than are used above them; those inside of
     expressions are left to the engine."""
-    return narrow(_ordered(node, assembly))
+    return narrow(_order_joins(node, assembly))
 
 
-def _ordered(node: Node, assembly: Assembly) -> Node:
+def _order_joins(node: Node, assembly: Assembly) -> Node:
     if isinstance(node, Evaluator) and _is_group(node.input):
         relations, conditions = _taken_apart(node.input)
         joined, rest = _rebuilt(relations, [*conditions, *conjuncts(node.filter)], assembly)
@@ -57,7 +57,7 @@ def _ordered(node: Node, assembly: Assembly) -> Node:
     if _is_group(node):
         joined, rest = _rebuilt(*_taken_apart(node), assembly)
         return Evaluator(node.columns, joined, references_to(node.columns), conjunction(rest))
-    return map_inputs(node, lambda child: _ordered(child, assembly))
+    return map_inputs(node, lambda child: _order_joins(child, assembly))
 
 
 def _is_group(node: Node) -> bool:
@@ -74,9 +74,9 @@ def _taken_apart(node: Node) -> tuple[list[Node], list[Expr]]:
 
 def _rebuilt(nodes: list[Node], parts: list[Expr], assembly: Assembly) -> tuple[Node, tuple[Expr, ...]]:
     """(the relations joined, the conditions that stay above them)."""
-    nodes = [_ordered(node, assembly) for node in nodes]
-    movable, rest = _parted(parts)
-    nodes = [_with_filter(node, _implied(movable, node)) for node in nodes]
+    nodes = [_order_joins(node, assembly) for node in nodes]
+    movable, rest = _split_conjuncts(parts)
+    nodes = [_with_filter(node, _derive_conditions(movable, node)) for node in nodes]
     nodes, rest = _with_own_filters(nodes, rest)
     return _Group(nodes, movable, rest, assembly).joined()
 
@@ -84,7 +84,7 @@ def _rebuilt(nodes: list[Node], parts: list[Expr], assembly: Assembly) -> tuple[
 # -- conditions ------------------------------------------------------------------------------------------------------
 
 
-def _parted(parts: Iterable[Expr]) -> tuple[list[Expr], list[Expr]]:
+def _split_conjuncts(parts: Iterable[Expr]) -> tuple[list[Expr], list[Expr]]:
     """Conjuncts that may stand in a join's condition, and those that stay above."""
     movable: list[Expr] = []
     rest: list[Expr] = []
@@ -104,8 +104,8 @@ def _common(part: Or) -> Iterator[Expr]:
             yield candidate
 
 
-def _implied(parts: Iterable[Expr], relation: Node) -> tuple[Expr, ...]:
-    """What follows for a relation from ORs that concern others too: of each branch, what it says of this one."""
+def _derive_conditions(parts: Iterable[Expr], relation: Node) -> tuple[Expr, ...]:
+    """Derive a relation's conditions from ORs that concern others too: the OR of each branch's conjuncts about this one."""
     implied: list[Expr] = []
     for part in parts:
         if isinstance(part, Or) and not _concerns(part, relation):
@@ -197,7 +197,7 @@ class _Group:
             step = min((self._step(joined, relation) for relation in self._left), key=lambda step: step.cost)
             self._left.remove(step.relation)
             if step.moves:
-                joined, relation = self._filtered(joined), self._filtered(step.relation)
+                joined, relation = self._push_conditions(joined), self._push_conditions(step.relation)
                 step = self._step(joined, relation)
             joined = step.joined
             self._conditions = [part for part in self._conditions if not _is_within(part, joined.node.columns)]
@@ -230,8 +230,14 @@ class _Group:
         if not (_is_equality(part) and isinstance(part, Call)):
             return ()
         ends = [arg.column for arg in part.args if isinstance(arg, ColumnRef)]
-        own = [found for c in ends if c in relation.node.columns and (found := keyed(relation.node, c)) is not None]
-        others = [found for c in ends if c in joined.node.columns and (found := keyed(joined.node, c)) is not None]
+        own = [
+            found
+            for c in ends
+            if c in relation.node.columns and (found := find_keyed_reader(relation.node, c)) is not None
+        ]
+        others = [
+            found for c in ends if c in joined.node.columns and (found := find_keyed_reader(joined.node, c)) is not None
+        ]
         if not own or not others or (beside and others[0] not in beside):
             return ()
         tables = (*(beside or others[:1]), own[0])
@@ -240,13 +246,15 @@ class _Group:
             self._alike[key] = readings_of(tables, self._assembly) is not None
         return tables if self._alike[key] else ()
 
-    def _filtered(self, relation: _Relation) -> _Relation:
+    def _push_conditions(self, relation: _Relation) -> _Relation:
         """The relation with the conditions that concern it and would be dearer afterwards."""
         own = tuple(part for part in self._rest if _concerns(part, relation.node))
         if not own:
             return relation
         self._rest = [part for part in self._rest if part not in own]
-        return replace(relation, node=_with_filter(relation.node, own), estimate=filtered(relation.estimate, own))
+        return replace(
+            relation, node=_with_filter(relation.node, own), estimate=estimate_filter(relation.estimate, own)
+        )
 
 
 def _is_within(part: Expr, columns: Sequence[Column]) -> bool:

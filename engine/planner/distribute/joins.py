@@ -28,7 +28,7 @@ from engine.planner.distribute.assembly import Assembly
 from engine.planner.distribute.colocated_join import joined_side_by_side
 from engine.planner.distribute.equalities import Equality, equalities, with_keys
 from engine.planner.distribute.flow import Equals, Flow, together
-from engine.planner.distribute.hashing import hashed
+from engine.planner.distribute.hashing import hash_partition
 from engine.planner.distribute.lookups import by_lookup
 from engine.planner.distribute.replicated import is_read_whole
 
@@ -45,24 +45,24 @@ def join(node: Join, assembly: Assembly) -> Flow:
         return replace(left, node=replace(node, left=left.node), order=())
     left, right = assembly.flow(node.left), assembly.flow(node.right)
     if left.is_single and left.members == right.members:
-        return _joined(node, left, right)
+        return _join_fragments(node, left, right)
     return (
         _with_one_read_whole(node, left, right, assembly)
         or _side_by_side(node, left, right, assembly)
         or _with_lookups(node, left, right, assembly)
         or _with_one_mirrored(node, left, right, assembly)
-        or _hashed(node, left, right, assembly)
+        or _hash_join(node, left, right, assembly)
         or _with_one_mirrored(node, left, right, assembly, limited=False)
-        or _joined(node, assembly.gather(left), assembly.gather(right))
+        or _join_fragments(node, assembly.gather(left), assembly.gather(right))
     )
 
 
 def _with_one_read_whole(node: Join, left: Flow, right: Flow, assembly: Assembly) -> Flow | None:
     sides = []
     if node.kind in _RIGHT_EVERYWHERE and is_read_whole(node.right, assembly):
-        sides.append((right.size, _joined(node, left, replace(right, node=node.right), onto=left)))
+        sides.append((right.size, _join_fragments(node, left, replace(right, node=node.right), onto=left)))
     if node.kind in _LEFT_EVERYWHERE and is_read_whole(node.left, assembly):
-        sides.append((left.size, _joined(node, replace(left, node=node.left), right, onto=right)))
+        sides.append((left.size, _join_fragments(node, replace(left, node=node.left), right, onto=right)))
     return min(sides, key=lambda side: side[0])[1] if sides else None
 
 
@@ -71,7 +71,7 @@ def _side_by_side(node: Join, left: Flow, right: Flow, assembly: Assembly) -> Fl
     if sides is None:
         return None
     left, right = sides
-    joined = _joined(node, left, right)
+    joined = _join_fragments(node, left, right)
     [[at_left], [at_right]] = left.parted or (), right.parted or ()
     kept = {"inner": at_left | at_right, "left": at_left, "right": at_right}.get(node.kind)
     return joined if kept is None else replace(joined, parted=(kept,), by_range=(*left.by_range, *right.by_range))
@@ -79,7 +79,7 @@ def _side_by_side(node: Join, left: Flow, right: Flow, assembly: Assembly) -> Fl
 
 def _with_lookups(node: Join, left: Flow, right: Flow, assembly: Assembly) -> Flow | None:
     sides = by_lookup(node, left, right, assembly)
-    return None if sides is None else _joined(node, *sides)
+    return None if sides is None else _join_fragments(node, *sides)
 
 
 def _with_one_mirrored(node: Join, left: Flow, right: Flow, assembly: Assembly, *, limited: bool = True) -> Flow | None:
@@ -89,9 +89,9 @@ def _with_one_mirrored(node: Join, left: Flow, right: Flow, assembly: Assembly, 
     may_left = node.kind in _LEFT_EVERYWHERE and at_left <= most
     may_right = node.kind in _RIGHT_EVERYWHERE and at_right <= most
     if may_right and not (may_left and at_left < at_right):
-        return _joined(node, left, assembly.mirror(right, left.instances), onto=left, also=True)
+        return _join_fragments(node, left, assembly.mirror(right, left.instances), onto=left, also=True)
     if may_left:
-        return _joined(node, assembly.mirror(left, right.instances), right, onto=right, also=True)
+        return _join_fragments(node, assembly.mirror(left, right.instances), right, onto=right, also=True)
     return None
 
 
@@ -104,7 +104,7 @@ def _sent(node: Node, flow: Flow, assembly: Assembly) -> int:
     return min(flow.size, int(assembly.rows(node).rows) * len(node.columns) * _VALUE_BYTES)
 
 
-def _hashed(node: Join, left: Flow, right: Flow, assembly: Assembly) -> Flow | None:
+def _hash_join(node: Join, left: Flow, right: Flow, assembly: Assembly) -> Flow | None:
     pairs = list(equalities(node))
     if not pairs:
         return None
@@ -112,18 +112,18 @@ def _hashed(node: Join, left: Flow, right: Flow, assembly: Assembly) -> Flow | N
     used = [pairs[i] for i in at_left or at_right or range(len(pairs))]
     if at_left is None and at_right is None:
         members = _members(left, right, assembly)
-        left = _moved(left, [pair.left for pair in used], members, assembly)
-        right = _moved(right, [pair.right for pair in used], members, assembly)
+        left = _hash_by_keys(left, [pair.left for pair in used], members, assembly)
+        right = _hash_by_keys(right, [pair.right for pair in used], members, assembly)
     elif at_left is None or (at_right is not None and at_left != at_right and left.size < right.size):
         used = [pairs[i] for i in at_right or ()]
-        left = _moved(left, [pair.left for pair in used], right.members, assembly)
+        left = _hash_by_keys(left, [pair.left for pair in used], right.members, assembly)
     elif at_left != at_right or left.members != right.members:
-        right = _moved(right, [pair.right for pair in used], left.members, assembly)
-    return replace(_joined(node, left, right), parted=_parted(node, used))
+        right = _hash_by_keys(right, [pair.right for pair in used], left.members, assembly)
+    return replace(_join_fragments(node, left, right), parted=_join_partitioning(node, used))
 
 
 def _places(flow: Flow, keys: Sequence[Expr]) -> tuple[int, ...] | None:
-    """Which of the keys the flow is hashed by already, in that order; None where it is not."""
+    """Return the places of the keys that the flow is hashed by already, in that order; None where it is not."""
     if flow.parted is None or flow.by_range or flow.is_single:
         return None
     places = []
@@ -143,13 +143,13 @@ def _members(left: Flow, right: Flow, assembly: Assembly) -> tuple[str, ...]:
     return (*known, *sorted(spread - set(known)))
 
 
-def _moved(flow: Flow, keys: Sequence[Expr], members: Sequence[str], assembly: Assembly) -> Flow:
+def _hash_by_keys(flow: Flow, keys: Sequence[Expr], members: Sequence[str], assembly: Assembly) -> Flow:
     """The flow hashed by these keys."""
     keyed, columns = with_keys(flow, keys, assembly)
-    return hashed(keyed, columns, members, assembly, carried=flow.node.columns)
+    return hash_partition(keyed, columns, members, assembly, carried=flow.node.columns)
 
 
-def _joined(node: Join, left: Flow, right: Flow, *, onto: Flow | None = None, also: bool = False) -> Flow:
+def _join_fragments(node: Join, left: Flow, right: Flow, *, onto: Flow | None = None, also: bool = False) -> Flow:
     """Both sides in one fragment; `onto`: where one of them is, if the other comes to it (`also`: over an edge)."""
     instances, inputs = together([left, right])
     if onto is not None:
@@ -162,7 +162,7 @@ def _joined(node: Join, left: Flow, right: Flow, *, onto: Flow | None = None, al
     return Flow(joined, instances, inputs, onto.parted, onto.by_range, size=size)
 
 
-def _parted(node: Join, pairs: Sequence[Equality]) -> tuple[Equals, ...] | None:
+def _join_partitioning(node: Join, pairs: Sequence[Equality]) -> tuple[Equals, ...] | None:
     """By which columns the rows of a hashed join are parted: those that an outer join does not fill with nulls."""
     sides = {"inner": (True, True), "left": (True, False), "right": (False, True)}.get(node.kind)
     if sides is None:

@@ -30,7 +30,7 @@ def may_mutate(flow: Flow, change: StagedChange, assembly: Assembly) -> bool:
     return assembly.engine(flow) == "local" or change.tasks
 
 
-def collected(flow: Flow, change: StagedChange, assembly: Assembly) -> Flow:
+def collect_intents(flow: Flow, change: StagedChange, assembly: Assembly) -> Flow:
     """The root's flow: the intents of all instances."""
     rows = change.rules.input.columns
     node = flow.node if flow.node.columns == rows else Evaluator(rows, flow.node, references_to(rows))

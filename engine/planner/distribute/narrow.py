@@ -22,9 +22,9 @@ def narrow(node: Node) -> Node:
     if isinstance(node, Aggregator) and _is_of_joins(node.input):
         return replace(node, input=_side(node.input, {*node.group, *_used_by(node)}))
     if isinstance(node, Evaluator) and _is_join(node.input):
-        return replace(node, input=_joined(node.input, _used_by(node)))
+        return replace(node, input=_narrow_join(node.input, _used_by(node)))
     if _is_join(node):
-        return _joined(node, set(node.columns))
+        return _narrow_join(node, set(node.columns))
     return map_inputs(node, narrow)
 
 
@@ -40,7 +40,7 @@ def _is_join(node: Node) -> bool:
     return isinstance(node, Join) and not node.lateral
 
 
-def _joined(node: Node, used: set[Column]) -> Node:
+def _narrow_join(node: Node, used: set[Column]) -> Node:
     """A join, of which these columns are used above, and maybe others that it needs itself."""
     assert isinstance(node, Join)
     here = used | set(references(node.condition)) if node.condition is not None else used
@@ -53,6 +53,6 @@ def _side(node: Node, used: set[Column]) -> Node:
     if isinstance(node, Evaluator) and not any(map(is_volatile, node.emit)):
         pairs = [(column, expr) for column, expr in zip(node.columns, node.emit, strict=True) if column in used]
         return narrow(replace(node, columns=tuple(c for c, _ in pairs), emit=tuple(e for _, e in pairs)))
-    inner = _joined(node, used) if _is_join(node) else narrow(node)
+    inner = _narrow_join(node, used) if _is_join(node) else narrow(node)
     kept = tuple(column for column in inner.columns if column in used)
     return inner if len(kept) == len(inner.columns) else Evaluator(kept, inner, references_to(kept))

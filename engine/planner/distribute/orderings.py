@@ -34,7 +34,10 @@ def limit(node: Limit, assembly: Assembly) -> Flow:
     if node.count is None and node.offset is None:
         return _same_order(node, assembly.flow(node.input), assembly)
     below = (_in_turn(node, assembly) if node.count is not None else None) or assembly.flow(node.input)
-    first = bound(node.count, assembly), bound(node.offset, assembly) if node.offset is not None else 0
+    first = (
+        constant_count(node.count, assembly),
+        constant_count(node.offset, assembly) if node.offset is not None else 0,
+    )
     if below.is_single or (node.requirement and below.order[: len(node.requirement)] != node.requirement):
         below = assembly.gather(below)
         return replace(below, node=replace(node, input=below.node), order=())
@@ -66,7 +69,7 @@ def _same_order(node: Limit, below: Flow, assembly: Assembly) -> Flow:
     return replace(below, node=replace(node, input=below.node))
 
 
-def bound(count: Expr | None, assembly: Assembly) -> int | None:
+def constant_count(count: Expr | None, assembly: Assembly) -> int | None:
     """LIMIT's or OFFSET's number as far as it is known and lawful; None otherwise."""
     value: Any = None
     if isinstance(count, ParamRef):

@@ -150,7 +150,7 @@ def _exact(name: str, build: Callable[..., exp.Expression]) -> Function:
     return Function(name, "aggregate", (t.ANY,), t.NUMERIC, local, spark, strict=False)
 
 
-def _counted(call: AggregateCall) -> AggregateCall:
+def _count_rows(call: AggregateCall) -> AggregateCall:
     return _first(call, _row("count", t.ANY), _INT8)
 
 
@@ -173,12 +173,12 @@ def _average(call: AggregateCall, kind: t.PgType | None) -> Stages | None:
     def quotient(args: Sequence[exp.Expression], _call: Call | AggregateCall) -> exp.Expression:
         return divide("local", args[0], args[1], (total.type, COUNT_TYPE), call.type)
 
-    return Stages((total, _counted(call)), second, lambda columns: _of_parts(call.type, quotient, columns))
+    return Stages((total, _count_rows(call)), second, lambda columns: _of_parts(call.type, quotient, columns))
 
 
 def _float_average(call: AggregateCall) -> Stages:
     total = _row("sum", t.FLOAT8)
-    first = (_first(call, total, _FLOAT8, [_as_float8(call.args[0])]), _counted(call))
+    first = (_first(call, total, _FLOAT8, [_as_float8(call.args[0])]), _count_rows(call))
 
     def second(columns: Sequence[Column]) -> tuple[AggregateCall, ...]:
         return _over(total, columns[0], _FLOAT8), _over(_TOTAL_COUNT, columns[1], _INT8)
@@ -189,7 +189,7 @@ def _float_average(call: AggregateCall) -> Stages:
 def _interval_average(call: AggregateCall) -> Stages:
     total = _row("sum", t.INTERVAL)
     division = next(r for r in registry().operators("/", 2) if r.args == (t.INTERVAL, t.FLOAT8))
-    first = (_first(call, total, call.type), _counted(call))
+    first = (_first(call, total, call.type), _count_rows(call))
 
     def second(columns: Sequence[Column]) -> tuple[AggregateCall, ...]:
         return _over(total, columns[0], call.type), _over(_TOTAL_COUNT, columns[1], _INT8)
@@ -229,7 +229,7 @@ def _variance(call: AggregateCall, kind: t.PgType | None) -> Stages | None:
     def value(args: Sequence[exp.Expression], _call: Call | AggregateCall) -> exp.Expression:
         return spread(args, (given, call.type), sample=sample, root=root)
 
-    first = (*products, total, _counted(call))
+    first = (*products, total, _count_rows(call))
     return Stages(first, second, lambda columns: _of_parts(call.type, value, columns))
 
 
@@ -275,7 +275,7 @@ def _float_variance(call: AggregateCall, *, sample: bool, root: bool) -> Stages:
         "sxx", "aggregate", (t.FLOAT8,), t.FLOAT8, "var_pop($1) * count($1)", "var_pop($1) * count($1)", strict=False
     )
     first = (
-        _counted(call),
+        _count_rows(call),
         _first(call, _row("avg", t.FLOAT8), _FLOAT8, arg),
         _first(call, deviations, _FLOAT8, arg),
     )

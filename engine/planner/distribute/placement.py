@@ -73,7 +73,7 @@ def place(operators: Sequence[Operator], topology: Topology, chance: Random | No
 
 
 def _consumers(operators: Sequence[Operator]) -> Mapping[str, str]:
-    """Who reads each operator; checks the tree's shape."""
+    """Return the consumer of each operator; check the tree's shape."""
     consumers: dict[str, str] = {}
     known: set[str] = set()
     for operator in operators:
@@ -159,7 +159,7 @@ def _until(way: tuple[str, ...], member: str) -> tuple[str, ...]:
 
 
 def _common(ways: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
-    """What all ways have in common: it begins at the lowest common ancestor and ends at the goal."""
+    """Return the common end of all ways: it begins at the lowest common ancestor and ends at the goal."""
     first, *others = ways
     at = next(i for i, member in enumerate(first) if all(member in other for other in others))
     return first[at:]

@@ -18,7 +18,7 @@ from engine.plan_ir.physical import Instance
 from engine.plan_ir.rewrite import map_inputs
 from engine.planner.distribute.assembly import Assembly, is_carriable
 from engine.planner.distribute.flow import Flow
-from engine.planner.distribute.splits import Reading, reading, reading_in_order
+from engine.planner.distribute.splits import Reading, plan_reading, reading_in_order
 from engine.planner.distribute.undistributable import may_be_spread
 from wire.dataclass import dataclass
 
@@ -29,7 +29,7 @@ def table_reader(node: TableReader, assembly: Assembly) -> Flow:
     if isinstance(table, SystemTable):
         return Flow(node, assembly.here())
     ranges = setting.engine == "local"
-    found = reading(node, table, setting.members, setting.pinned, setting.parameters, ranges=ranges)
+    found = plan_reading(node, table, setting.members, setting.pinned, setting.parameters, ranges=ranges)
     if not found.splits:
         return Flow(replace(node, table=replace(table, files=())), assembly.here())
     if len(found.splits) == 1 and setting.initiator in setting.members and not assembly.is_pinned(node):

@@ -120,12 +120,12 @@ class _Apart:
         self._fresh = fresh
 
     def without_readers(self) -> Fragment:
-        root = rewrite_plan(self._fragment.root, self._received)
+        root = rewrite_plan(self._fragment.root, self._receive_from_reader)
         instances = tuple(Instance(instance.member) for instance in self._fragment.instances)
         inputs = (*self._fragment.inputs, *(edge.id for edge in self.edges))
         return replace(self._fragment, root=root, instances=instances, inputs=inputs)
 
-    def _received(self, node: Node) -> Node:
+    def _receive_from_reader(self, node: Node) -> Node:
         if not isinstance(node, TableReader) or not node.reader:
             return node
         sent: Node = node if node.columns else Evaluator((self._fresh.column(),), node, (Const(st.of(t.INT4), 1),))
@@ -176,13 +176,13 @@ class _Move:
             edge = self._plan.edge(number)
             senders = _names(self._plan.fragment(edge.source))
             ways = [(name, self._placed.routes[name]) for name in senders]
-            received[number], arriving = self._deliver(edge, at, ways, self._wanted(edge, ways))
+            received[number], arriving = self._deliver(edge, at, ways, self._choose_synchronizer(edge, ways))
             inputs += arriving
         instances = tuple(replace(self._instances[name], member=self._placed.nodes[name]) for name in names)
         root = _with_received(fragment.root, received)
         return self._add(replace(fragment, root=root, instances=instances, inputs=tuple(inputs), output=output))
 
-    def _wanted(self, edge: Edge, arrivals: Sequence[_Arrival]) -> Synchronizer:
+    def _choose_synchronizer(self, edge: Edge, arrivals: Sequence[_Arrival]) -> Synchronizer:
         """How the rows are to arrive. Streams that are read one after another are each in order: where some are passed on,
         they are merged by it."""
         if not isinstance(edge.synchronizer, Sequential) or all(len(way) <= 2 for _, way in arrivals):
@@ -202,7 +202,7 @@ class _Move:
     def _deliver(
         self, edge: Edge, member: str, arrivals: Sequence[_Arrival], wanted: Synchronizer
     ) -> tuple[Node, list[int]]:
-        """What takes the place of an edge's RECEIVE at `member`, where the arrivals end, and the edges that it reads."""
+        """Return the node in place of an edge's RECEIVE at `member`, where the arrivals end, and the edges that it reads."""
         direct = [name for name, way in arrivals if len(way) <= 2]
         between: dict[str, list[_Arrival]] = {}
         for name, way in arrivals:
@@ -214,7 +214,7 @@ class _Move:
         source = self._plan.fragment(edge.source)
         edges = [self._edge(edge, wanted, partial(self._append, source, direct))] if direct else []
         edges += [self._edge(edge, wanted, partial(self._pass_on, edge, wanted, *at)) for at in between.items()]
-        return _united(edge, edges), edges
+        return _union_edges(edge, edges), edges
 
     def _edge(self, like: Edge, synchronizer: Synchronizer, produce: Callable[[int], int]) -> int:
         """A new edge; `produce` appends the fragment that feeds it."""
@@ -253,8 +253,8 @@ def _with_received(root: Node, received: Mapping[int, Node]) -> Node:
     return rewrite_plan(root, lambda node: received[node.edge] if isinstance(node, Receive) else node)
 
 
-def _united(edge: Edge, numbers: Sequence[int]) -> Node:
-    """What several edges bring, as one."""
+def _union_edges(edge: Edge, numbers: Sequence[int]) -> Node:
+    """Combine what several edges bring with UNION ALL."""
     first, *others = (Receive(edge.columns, number) for number in numbers)
     node: Node = first
     for receive in others:

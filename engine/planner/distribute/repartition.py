@@ -8,7 +8,7 @@ from engine.plan_ir.expr import Column
 from engine.planner.distribute.assembly import Assembly
 from engine.planner.distribute.colocated_join import grouped_side_by_side
 from engine.planner.distribute.flow import Flow
-from engine.planner.distribute.hashing import hash_class, hashed
+from engine.planner.distribute.hashing import hash_class, hash_partition
 
 
 def meet(flow: Flow, keys: Sequence[Column], assembly: Assembly) -> Flow:
@@ -20,7 +20,7 @@ def meet(flow: Flow, keys: Sequence[Column], assembly: Assembly) -> Flow:
     usable = tuple(key for key in keys if hash_class(key.type.pg) is not None)
     if not usable:
         return assembly.gather(flow)
-    return hashed(flow, usable, flow.members, assembly)
+    return hash_partition(flow, usable, flow.members, assembly)
 
 
 def met(flow: Flow, keys: Sequence[Column], assembly: Assembly) -> Flow | None:

@@ -1,4 +1,4 @@
-"""What every member finds alike: plans that each instance may read for itself, instead of being sent what one has read.
+"""Plans with the same result on every member: each instance may read for itself, instead of being sent what one has read.
 
 All that such a plan reads can be read everywhere, and its rows do not depend on chance.
 """

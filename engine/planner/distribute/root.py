@@ -13,15 +13,15 @@ from engine.plan_ir.logical import Limit, Root
 from engine.plan_ir.physical import Ordered, Sequential, SingleRouter, StagedChange, Synchronizer, Unsynchronized
 from engine.planner.distribute.assembly import Assembly
 from engine.planner.distribute.flow import Flow
-from engine.planner.distribute.mutations import collected, may_mutate
-from engine.planner.distribute.orderings import bound
+from engine.planner.distribute.mutations import collect_intents, may_mutate
+from engine.planner.distribute.orderings import constant_count
 
 
 def root(node: Root, assembly: Assembly, change: StagedChange | None = None) -> Flow:
     """The root's flow. change: what becomes of the rows, if those who make them may write them."""
     below = assembly.unfinished_flow(node.input)
     if change is not None and may_mutate(below, change, assembly):
-        return collected(below, change, assembly)
+        return collect_intents(below, change, assembly)
     if assembly.is_here(below) or not _may_pass_on(below, assembly):
         below = assembly.gather(below)
         return replace(below, node=replace(node, input=below.node))
@@ -42,5 +42,5 @@ def _may_pass_on(flow: Flow, assembly: Assembly) -> bool:
         return False
     if flow.limit is None:
         return True
-    known = all(e is None or bound(e, assembly) is not None for e in (flow.limit.count, flow.limit.offset))
+    known = all(e is None or constant_count(e, assembly) is not None for e in (flow.limit.count, flow.limit.offset))
     return known and not flow.limit.with_ties

@@ -13,37 +13,37 @@ from engine.plan_ir.expr import Column
 from engine.plan_ir.logical import SetOperation
 from engine.planner.distribute.assembly import Assembly
 from engine.planner.distribute.flow import Flow, same_places, together
-from engine.planner.distribute.hashing import hash_class, hashed
+from engine.planner.distribute.hashing import hash_class, hash_partition
 
 
 def set_operation(node: SetOperation, assembly: Assembly) -> Flow:
     left, right = assembly.flow(node.left), assembly.flow(node.right)
     if left.is_single and same_places((left, right)):
-        return _combined(node, left, right)
+        return _combine_in_place(node, left, right)
     if node.kind == "union" and node.all:
         return _union_all(node, left, right, assembly)
     members = _members(left, right, assembly)
     if len(members) == 1 or not all(hash_class(c.type.pg) for c in node.columns):
-        return _combined(node, assembly.gather(left), assembly.gather(right))
-    left = hashed(left, node.left.columns, members, assembly)
-    right = hashed(right, node.right.columns, members, assembly)
-    return replace(_combined(node, left, right), parted=tuple(frozenset({c.id}) for c in node.columns))
+        return _combine_in_place(node, assembly.gather(left), assembly.gather(right))
+    left = hash_partition(left, node.left.columns, members, assembly)
+    right = hash_partition(right, node.right.columns, members, assembly)
+    return replace(_combine_in_place(node, left, right), parted=tuple(frozenset({c.id}) for c in node.columns))
 
 
 def _union_all(node: SetOperation, left: Flow, right: Flow, assembly: Assembly) -> Flow:
     spread = [flow for flow in (left, right) if not flow.is_single]
     if not spread:
-        return _combined(node, assembly.gather(left), assembly.gather(right))
+        return _combine_in_place(node, assembly.gather(left), assembly.gather(right))
     dealt = [flow if not flow.is_single else _dealt(flow, spread[0].members, assembly) for flow in (left, right)]
     if any(flow.is_single for flow in dealt):
-        return _combined(node, assembly.gather(left), assembly.gather(right))
-    return _combined(node, *dealt)
+        return _combine_in_place(node, assembly.gather(left), assembly.gather(right))
+    return _combine_in_place(node, *dealt)
 
 
 def _dealt(flow: Flow, members: tuple[str, ...], assembly: Assembly) -> Flow:
     """A flow that is in one place, on several members; as it is when it has no column to deal by."""
     keys: tuple[Column, ...] = tuple(c for c in flow.node.columns if hash_class(c.type.pg) is not None)
-    return hashed(flow, keys, members, assembly) if keys else flow
+    return hash_partition(flow, keys, members, assembly) if keys else flow
 
 
 def _members(left: Flow, right: Flow, assembly: Assembly) -> tuple[str, ...]:
@@ -52,6 +52,6 @@ def _members(left: Flow, right: Flow, assembly: Assembly) -> tuple[str, ...]:
     return (*known, *sorted(there - set(known)))
 
 
-def _combined(node: SetOperation, left: Flow, right: Flow) -> Flow:
+def _combine_in_place(node: SetOperation, left: Flow, right: Flow) -> Flow:
     instances, inputs = together([left, right])
     return Flow(replace(node, left=left.node, right=right.node), instances, inputs, size=left.size + right.size)

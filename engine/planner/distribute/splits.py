@@ -1,4 +1,4 @@
-"""What each instance of a table reader reads: a table's files, or row ranges of them, dealt out to members.
+"""Splits, which the instances of a table reader read: a table's files, or row ranges of them, dealt out to members.
 
 A split is a file, or whole row groups of one where a table has fewer files than there are members. Row groups that the
 reader's filter excludes by their statistics are in no split, and a member without a split has no instance.
@@ -76,7 +76,7 @@ class ReadFile(NamedTuple):
     sizes: tuple[int, ...] = ()
 
 
-def reading(
+def plan_reading(
     reader: TableReader,
     table: Table,
     members: Sequence[str],
@@ -150,7 +150,7 @@ def _choose(splits: Sequence[Split], members: Sequence[str]) -> list[int]:
 
 
 def _within(choice: NDArray[np.int64], sizes: NDArray[np.float64], room: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Which splits their members take: the first in any case, then one after the other while there is room for half of it."""
+    """Mark the splits that their members take: the first in any case, then others while there is room for half of each."""
     order = np.argsort(choice, kind="stable")
     sorted_choice, sorted_sizes = choice[order], sizes[order]
     before = np.cumsum(sorted_sizes) - sorted_sizes
@@ -162,10 +162,10 @@ def _within(choice: NDArray[np.int64], sizes: NDArray[np.float64], room: NDArray
 
 
 def _hashes(texts: Iterable[str]) -> Hashes:
-    return _mixed(np.array([zlib.crc32(text.encode()) for text in texts], np.uint32))
+    return _mix(np.array([zlib.crc32(text.encode()) for text in texts], np.uint32))
 
 
-def _mixed(values: Hashes) -> Hashes:
+def _mix(values: Hashes) -> Hashes:
     """MurmurHash3's finisher."""
     values = values ^ (values >> np.uint32(16))
     values *= np.uint32(0x85EBCA6B)
@@ -250,7 +250,7 @@ def reading_in_order(
     pinned: Mapping[str, str],
     parameters: Mapping[int, Any],
 ) -> Reading | None:
-    """As `reading`, of whole files, such that each instance's values of a column precede the next one's; None where the
+    """Deal out whole files as `plan_reading`, each instance's values of a column before the next one's; None where the
     files do not allow it. key: the column, and whether its greatest value comes first."""
     column, descending = key
     name = reader.names[reader.columns.index(column)]
@@ -272,7 +272,7 @@ def reading_in_order(
 
 
 def ordered_values(column: Column, table: Table) -> type | None:
-    """What a column's values are in statistics, if their order is that of its values."""
+    """Return the Python type of a column's values in statistics, if their order is that of its values."""
     return _ORDERED.get(column.type.pg) if column.type.typmod == -1 and table.format == "parquet" else None
 
 

@@ -60,7 +60,7 @@ class Keyed(NamedTuple):
 
 
 class KeyedReading(NamedTuple):
-    """What of a table is read: splits by member, and the keys of each where files are not read whole."""
+    """The parts of a table that are read: splits by member, and the keys of each where files are not read whole."""
 
     splits: Mapping[str, tuple[Split, ...]]
     within: Mapping[str, KeyRange]
@@ -114,7 +114,7 @@ def readings_by_key(
 
 
 class _Parts(NamedTuple):
-    """What tables have of a key: files and row groups, each with its range, and files whose folder says that it is null."""
+    """The ranges of a key in tables: those of files and of row groups, and files whose folder says that it is null."""
 
     files: list[_Part]
     row_groups: list[_Part]
@@ -130,7 +130,7 @@ def _is_partition(keyed: Keyed) -> bool:
 
 
 def _values(keyed: Keyed) -> type | None:
-    """What the key's values are where files or folders tell them; None where values that are equal may look different."""
+    """Return the type of the key's values in files or folders; None where values that are equal may look different."""
     return _FOLDERS.get(keyed.column.type.pg) if _is_partition(keyed) else ordered_values(keyed.column, keyed.table)
 
 

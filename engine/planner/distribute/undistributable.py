@@ -1,4 +1,4 @@
-"""What is not taken apart: nodes whose expressions must be evaluated in one place, and plans inside of expressions.
+"""Nodes that are not distributed: their expressions must be evaluated in one place. And plans inside of expressions.
 
 A subquery in an expression that stands for itself (no column of an enclosing query in it) and reads more than a little is
 distributed like a query of its own, and its rows are mirrored to every instance of the node that asks. Any other, and a lateral
@@ -68,7 +68,7 @@ def on_initiator(node: Node, assembly: Assembly) -> Flow:
     if isinstance(node, With):
         return local.flow(local.node(node))
     right = node.right if isinstance(node, Join) and node.lateral else None
-    rebuilt = map_inputs(node, lambda child: local.node(child) if child is right else local.gathered(child))
+    rebuilt = map_inputs(node, lambda child: local.node(child) if child is right else local.gather(child))
     rebuilt = map_expressions(rebuilt, local.expression)
     return local.flow(rebuilt)
 
@@ -86,7 +86,7 @@ class _Localised:
         instances, inputs = together([here, *self._flows])
         return Flow(node, instances, inputs, size=sum(flow.size for flow in self._flows))
 
-    def gathered(self, node: Node) -> Node:
+    def gather(self, node: Node) -> Node:
         """A node that stands for itself, distributed, its rows sent here."""
         flow = self._assembly.gather(self._assembly.flow(node))
         self._flows.append(flow)
@@ -95,7 +95,7 @@ class _Localised:
     def node(self, node: Node) -> Node:
         """A node that is evaluated here, with what must or should be sent instead of read."""
         if self._should_be_sent(node):
-            return self.gathered(node)
+            return self.gather(node)
         return map_expressions(map_inputs(node, self.node), self.expression)
 
     def expression(self, expr: Expr) -> Expr:

@@ -1,4 +1,4 @@
-"""Which of a plan's operators an engine means when it says how many rows its own gave.
+"""Matches an engine's operators, and the rows that it counted for them, with a plan's operators.
 
 An engine optimises: it pushes filters down, changes the order of joins, fuses LIMIT with SORT. So its tree is not ours, and there
 is no name that both have. But what an operator *is* can be told from what it does (groups, joins, sorts, limits, reads) and from
@@ -78,7 +78,7 @@ def actual_rows(root: Node, counted: Operator) -> dict[int, int]:
     for segment in _Segments(_our_kind, _our_source, _our_parts).of(root):
         ours.setdefault((segment.kind, segment.sources), []).append(segment)
     theirs: dict[tuple[str, _Sources], list[_Segment[Operator]]] = {}
-    for found in _Segments(_their_kind, lambda operator: operator.source, _their_parts).of(_unfused(counted)):
+    for found in _Segments(_their_kind, lambda operator: operator.source, _their_parts).of(_split_top_n(counted)):
         theirs.setdefault((found.kind, found.sources), []).append(found)
     rows: dict[int, int] = {}
     for key, mine in ours.items():
@@ -192,9 +192,9 @@ def _their_kind(operator: Operator) -> str:
     return "read" if operator.source else _KINDS.get(operator.kind, "")
 
 
-def _unfused(operator: Operator) -> Operator:
+def _split_top_n(operator: Operator) -> Operator:
     """The tree with a LIMIT above a SORT where both were one."""
-    below = tuple(map(_unfused, operator.below))
+    below = tuple(map(_split_top_n, operator.below))
     if operator.kind != "TOP_N":
         return replace(operator, below=below)
     return Operator("LIMIT", operator.rows, "", (Operator("ORDER_BY", operator.rows, "", below),))

@@ -47,9 +47,9 @@ def expression(expr: e.Expr) -> str:
         case e.Relabel():
             return f"({expression(expr.arg)})::{expr.type}"
         case e.And():
-            return _joined(" AND ", expr.args)
+            return _join_items(" AND ", expr.args)
         case e.Or():
-            return _joined(" OR ", expr.args)
+            return _join_items(" OR ", expr.args)
         case e.Not():
             return f"(NOT {expression(expr.arg)})"
         case e.IsNull():
@@ -83,7 +83,7 @@ def _list(items: Sequence[e.Expr]) -> str:
     return ", ".join(expression(item) for item in items)
 
 
-def _joined(word: str, items: tuple[e.Expr, ...]) -> str:
+def _join_items(word: str, items: tuple[e.Expr, ...]) -> str:
     return f"({word.join(expression(item) for item in items)})"
 
 

@@ -16,7 +16,7 @@ _SPACE: Final = "http://www.postgresql.org/2009/explain"
 _NO_TAG: Final = re.compile(r"[^A-Za-z0-9_.-]")
 
 
-def formatted(document: str, form: Format) -> str:
+def format_document(document: str, form: Format) -> str:
     """document: in JSON, a list of one object."""
     if form == "json":
         return document

@@ -24,36 +24,36 @@ from engine.planner.optimizer.cardinality import Estimator
 def rows_of_plan(
     plan: Node, parameters: Mapping[int, Any], counted: int | None, operators: Operator | None = None, *, costs: bool
 ) -> Annotate:
-    """Of a logical plan. parameters: canonical values by number. counted: rows of its result, or that were changed. operators: what
-    its engine counted. costs: EXPLAIN's option of that name: whether estimates are told."""
+    """Annotate a logical plan with rows. parameters: canonical values by number. counted: rows of its result, or that were
+    changed. operators: what its engine counted. costs: EXPLAIN's option of that name: whether estimates are told."""
     estimator = Estimator(parameters, root=plan)
     known = {} if operators is None else actual_rows(plan, operators)
 
-    def told(node: Node, described: Described) -> Described:
+    def annotate(node: Node, described: Described) -> Described:
         actual = counted if isinstance(node, (Root, Mutate)) else known.get(id(node))
         return _with_rows(node, described, estimator if costs else None, actual)
 
-    return told
+    return annotate
 
 
 def rows_of_physical(
     plan: PhysicalPlan, parameters: Mapping[int, Any], analysis: PhysicalAnalysis, *, costs: bool
 ) -> Annotate:
-    """Of a physical plan: a node's rows are those of all its instances together."""
+    """Annotate a physical plan with rows: a node's rows are those of all its instances together."""
     estimator = Estimator(parameters, lambda node: plan.fragment(plan.edge(node.edge).source).root)
-    counted = _counted(plan, analysis)
+    counted = _rows_by_node(plan, analysis)
 
-    def told(node: Node, described: Described) -> Described:
+    def annotate(node: Node, described: Described) -> Described:
         actual = counted.get(id(node))
         if isinstance(node, Receive) and node.edge in analysis.edges:
             actual = analysis.edges[node.edge].rows
         return _with_rows(node, described, estimator if costs else None, actual)
 
-    return told
+    return annotate
 
 
-def _counted(plan: PhysicalPlan, analysis: PhysicalAnalysis) -> dict[int, int]:
-    """What each fragment gave out, by the `id()` of its uppermost node, and what is known of the others."""
+def _rows_by_node(plan: PhysicalPlan, analysis: PhysicalAnalysis) -> dict[int, int]:
+    """Return the rows that each fragment gave out, by the `id()` of its uppermost node, and those known of other nodes."""
     inner: dict[int, int] = {}
     for fragment in plan.fragments:
         inner |= _inside(fragment, analysis)
@@ -66,7 +66,7 @@ def _counted(plan: PhysicalPlan, analysis: PhysicalAnalysis) -> dict[int, int]:
 
 
 def _inside(fragment: Fragment, analysis: PhysicalAnalysis) -> dict[int, int]:
-    """What the operators of a fragment gave, summed over its instances; only of nodes of which all that ran can tell."""
+    """Sum the rows of a fragment's operators over its instances, for the nodes whose rows all that ran have counted."""
     ran = [key for key, instance in analysis.instances.items() if key[0] == fragment.id and instance.executed]
     trees = [analysis.operators.get(key) for key in ran or ([(fragment.id, 0)] if fragment.output is None else [])]
     readers = {n.reader: n.table.oid for n in walk_all(fragment.root) if isinstance(n, TableReader) and n.reader}

@@ -1,4 +1,4 @@
-"""Which aggregators of a physical plan are two stages of one, for people who read plans.
+"""Pairs of aggregators in a physical plan that are two stages of one, for people who read plans.
 
 The RFC calls them `summer-stage1` and `summer-stage2`. A plan does not say so, since nothing that runs it needs to know:
 both are aggregators. It can be seen from what lies between them: nothing but edges, and what only passes rows on. Both have
@@ -68,18 +68,18 @@ def _origins(
     match node:
         case Evaluator():
             passed = {c: e.column for c, e in zip(node.columns, node.emit, strict=True) if isinstance(e, ColumnRef)}
-            yield from _origins(plan, node.input, _called(columns, passed), apart)
+            yield from _origins(plan, node.input, _rename_columns(columns, passed), apart)
         case Sort():
             yield from _origins(plan, node.input, columns, apart)
         case SetOperation(kind="union", all=True):
             for side in node.inputs():
                 renamed = dict(zip(node.columns, side.columns, strict=True))
-                yield from _origins(plan, side, _called(columns, renamed), apart)
+                yield from _origins(plan, side, _rename_columns(columns, renamed), apart)
         case Receive():
             yield from _origins(plan, plan.fragment(plan.edge(node.edge).source).root, columns, True)
         case _:
             yield _Origin(node, columns, apart)
 
 
-def _called(columns: tuple[Column | None, ...], names: Mapping[Column, Column]) -> tuple[Column | None, ...]:
+def _rename_columns(columns: tuple[Column | None, ...], names: Mapping[Column, Column]) -> tuple[Column | None, ...]:
     return tuple(column and names.get(column) for column in columns)

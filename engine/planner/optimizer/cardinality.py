@@ -48,9 +48,9 @@ from engine.plan_ir.logical import (
 from engine.plan_ir.physical import Receive
 from engine.plan_ir.rewrite import walk_all
 from engine.planner.optimizer.column_bounds import Range, reader_test
-from engine.planner.optimizer.column_statistics import analysed, known
+from engine.planner.optimizer.column_statistics import known, statistics_by_column
 from engine.planner.optimizer.input_size import RowGroup, groups_to_read, input_bytes
-from engine.planner.optimizer.selectivity import VALUES_UNKNOWN, Known, bits_as_values, kept
+from engine.planner.optimizer.selectivity import VALUES_UNKNOWN, Known, bits_as_values, selectivity
 from wire.dataclass import dataclass
 
 _ROW_BYTES: Final = 32
@@ -75,7 +75,9 @@ def estimate(node: Node, parameters: Mapping[int, Any]) -> Estimate:
     return Estimator(parameters).of(node)
 
 
-def joined(left: Estimate, right: Estimate, condition: tuple[Expr, ...], parameters: Mapping[int, Any]) -> Estimate:
+def estimate_join(
+    left: Estimate, right: Estimate, condition: tuple[Expr, ...], parameters: Mapping[int, Any]
+) -> Estimate:
     """The rows of an inner join with these conjuncts."""
     distinct = {**left.distinct, **right.distinct}
     keys = [sides for part in condition if (sides := _equal_columns(part)) is not None]
@@ -85,13 +87,13 @@ def joined(left: Estimate, right: Estimate, condition: tuple[Expr, ...], paramet
     rows = left.rows * right.rows / max(values, 1)
     for part in condition:
         if _equal_columns(part) is None:
-            rows *= kept(part, _known(distinct), parameters)
+            rows *= selectivity(part, _known_distinct(distinct), parameters)
     return Estimate(max(rows, 1), distinct, max(left.unfiltered, right.unfiltered))
 
 
-def filtered(below: Estimate, condition: tuple[Expr, ...]) -> Estimate:
-    """What conditions leave of which nothing else is known."""
-    part = kept(conjunction(condition), _known(below.distinct), {})
+def estimate_filter(below: Estimate, condition: tuple[Expr, ...]) -> Estimate:
+    """Estimate the rows that conditions leave, by the distinct values alone."""
+    part = selectivity(conjunction(condition), _known_distinct(below.distinct), {})
     return Estimate(max(below.rows * part, 1), below.distinct, below.unfiltered)
 
 
@@ -141,18 +143,18 @@ class Estimator:
     def _source(self, node: Node) -> Estimate:
         match node:
             case Values():
-                return _unknown(node, len(node.rows))
+                return _without_statistics(node, len(node.rows))
             case With():
                 return self._with(node)
             case CteReader() if node.cte in self._ctes:
-                return self._renamed(node, self._ctes[node.cte])
+                return self._rename_estimate(node, self._ctes[node.cte])
             case Receive() if self._below is not None:
                 return self.of(self._below(node))
             case _:
                 inputs = node.inputs()
                 return self._by_size(node) if len(inputs) != 1 else _of_rows(node, self.of(inputs[0]).rows, None)
 
-    def _renamed(self, node: Node, plan: Node) -> Estimate:
+    def _rename_estimate(self, node: Node, plan: Node) -> Estimate:
         """The rows of a plan, its columns under the node's names."""
         made = self.of(plan)
         pairs = zip(node.columns, plan.columns, strict=True)
@@ -160,7 +162,7 @@ class Estimator:
         return Estimate(made.rows, distinct, made.unfiltered)
 
     def _by_size(self, node: Node) -> Estimate:
-        return _unknown(node, input_bytes(node, self._parameters) / _ROW_BYTES)
+        return _without_statistics(node, input_bytes(node, self._parameters) / _ROW_BYTES)
 
     # -- tables --------------------------------------------------------------------------------------------------
 
@@ -195,7 +197,7 @@ class Estimator:
     ) -> Estimate:
         """rows: those that are read; whole: those of which the filter keeps its part."""
         rows, whole = max(rows, 1.0), max(whole, 1.0)
-        found = analysed(table) if table is not None else {}
+        found = statistics_by_column(table) if table is not None else {}
         distinct: dict[int, float] = {}
         columns: dict[int, Known] = {}
         for column, name in zip(node.columns, node.names, strict=True):
@@ -204,7 +206,7 @@ class Estimator:
                 distinct[column.id] = min(rows, columns[column.id].values)
             else:
                 distinct[column.id], columns[column.id] = _by_footers(groups, name, rows)
-        left = max(min(whole * kept(node.filter, columns, self._parameters), rows), 1)
+        left = max(min(whole * selectivity(node.filter, columns, self._parameters), rows), 1)
         return Estimate(left, {column: min(values, left) for column, values in distinct.items()}, rows)
 
     # -- operators -----------------------------------------------------------------------------------------------
@@ -214,18 +216,18 @@ class Estimator:
         if isinstance(join, Join) and join.kind in ("inner", "cross"):
             # FROM a, b WHERE ...: what joins them stands above the product.
             condition = (*conjuncts(join.condition), *conjuncts(node.filter))
-            below = joined(self.of(join.left), self.of(join.right), condition, self._parameters)
+            below = estimate_join(self.of(join.left), self.of(join.right), condition, self._parameters)
             rows = below.rows
         else:
             below = self.of(join)
-            rows = max(below.rows * kept(node.filter, _known(below.distinct), self._parameters), 1)
+            rows = max(below.rows * selectivity(node.filter, _known_distinct(below.distinct), self._parameters), 1)
         pairs = zip(node.columns, node.emit, strict=True)
         distinct = {c.id: below.distinct.get(e.column.id, rows) if isinstance(e, ColumnRef) else rows for c, e in pairs}
         return Estimate(rows, {column: min(values, rows) for column, values in distinct.items()}, below.unfiltered)
 
     def _join(self, node: Join) -> Estimate:
         left, right = self.of(node.left), self.of(node.right)
-        inner = joined(left, right, conjuncts(node.condition), self._parameters)
+        inner = estimate_join(left, right, conjuncts(node.condition), self._parameters)
         at_least = {"left": left.rows, "right": right.rows, "full": max(left.rows, right.rows)}.get(node.kind, 1.0)
         rows = max(inner.rows, at_least)
         return Estimate(rows, {column: min(n, rows) for column, n in inner.distinct.items()}, inner.unfiltered)
@@ -239,7 +241,7 @@ class Estimator:
             column.id: min(below.distinct.get(names[column.id].id, rows), rows) if column.id in names else rows
             for column in node.columns
         }
-        kept_part = kept(node.filter, _known(distinct), self._parameters)
+        kept_part = selectivity(node.filter, _known_distinct(distinct), self._parameters)
         return Estimate(max(rows * kept_part, 1), distinct, max(rows, 1))
 
     @staticmethod
@@ -273,7 +275,7 @@ class Estimator:
         return self.of(node.body)
 
 
-def _unknown(node: Node, rows: float) -> Estimate:
+def _without_statistics(node: Node, rows: float) -> Estimate:
     rows = max(rows, 1)
     return Estimate(rows, {column.id: rows for column in node.columns}, rows)
 
@@ -286,7 +288,7 @@ def _of_rows(node: Node, rows: float, below: Estimate | None) -> Estimate:
     return Estimate(rows, distinct, rows if below is None else below.unfiltered)
 
 
-def _known(distinct: Mapping[int, float]) -> dict[int, Known]:
+def _known_distinct(distinct: Mapping[int, float]) -> dict[int, Known]:
     return {column: Known(min(values, VALUES_UNKNOWN)) for column, values in distinct.items()}
 
 

@@ -1,4 +1,4 @@
-"""What a condition and statistics say together: may it be true for one of these rows?
+"""Tests whether a condition may be true for one of some rows, by statistics of their columns.
 
 The one place that judges. Who asks has facts of columns for a set of rows, whichever: a Parquet file's row group, a whole file by
 what Delta's log says of it, a folder by its partition's value. A condition becomes a test of such facts once, and each set is put
@@ -42,7 +42,7 @@ Range = tuple[Any, Any]
 
 @dataclass(frozen=True, slots=True)
 class ColumnBounds:
-    """What is known of a column in some rows. range: its least and greatest value or something beyond them, as `native` has
+    """The known bounds of a column in some rows. range: its least and greatest value or something beyond them, as `native` has
     values; None: not known. nulls: how many rows have none; None: not known."""
 
     rows: int

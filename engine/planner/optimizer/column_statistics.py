@@ -1,4 +1,4 @@
-"""What ANALYZE found out about a column, as the estimates of conditions use it: its values as statistics have them."""
+"""ANALYZE's statistics of a column in the form that estimates of conditions use: its values as statistics have them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _SETTINGS: Final = InputSettings()
 _NOT_COMPARED: Final = (t.BPCHAR, t.CHAR)
 
 
-def analysed(table: Table) -> dict[str, ColumnStatistics]:
+def statistics_by_column(table: Table) -> dict[str, ColumnStatistics]:
     """The statistics of a table's columns, by the names that its files give them."""
     found = table.statistics
     if found is None:

@@ -46,7 +46,7 @@ def _evaluated_in(node: Node) -> Iterator[Expr]:
 
 
 def _divides(expr: Expr) -> bool:
-    if any(_divides(part) for part in _evaluated(expr)):
+    if any(_divides(part) for part in _evaluated_operands(expr)):
         return True
     if not (isinstance(expr, Call) and expr.function.name in _DIVISIONS and len(expr.args) == 2):
         return False
@@ -54,7 +54,7 @@ def _divides(expr: Expr) -> bool:
     return divisor == 0 and dividend is not None and not (isinstance(dividend, float) and math.isnan(dividend))
 
 
-def _evaluated(expr: Expr) -> Iterator[Expr]:
+def _evaluated_operands(expr: Expr) -> Iterator[Expr]:
     """The operands that are evaluated, as far as constants say."""
     match expr:
         case And(args=args):

@@ -58,7 +58,7 @@ def _in_split_order(fragment: Fragment) -> Fragment:
         return fragment
     ordered: dict[int, Sequence[tuple[Split, ...]]] = {}
 
-    def guaranteed(node: TableReader) -> TableReader | None:
+    def add_guarantee(node: TableReader) -> TableReader | None:
         if not node.reader:
             return _of_whole_table(node)
         found = _of_splits(node, fragment.instances)
@@ -67,14 +67,18 @@ def _in_split_order(fragment: Fragment) -> Fragment:
         reader, ordered[node.reader] = found
         return reader
 
-    root = _without_sort(fragment.root, guaranteed)
+    root = _without_sort(fragment.root, add_guarantee)
     if root == fragment.root:
         return fragment
-    instances = tuple(_reading(instance, number, ordered) for number, instance in enumerate(fragment.instances))
+    instances = tuple(
+        _with_ordered_splits(instance, number, ordered) for number, instance in enumerate(fragment.instances)
+    )
     return replace(fragment, root=root, instances=instances)
 
 
-def _reading(instance: Instance, number: int, ordered: Mapping[int, Sequence[tuple[Split, ...]]]) -> Instance:
+def _with_ordered_splits(
+    instance: Instance, number: int, ordered: Mapping[int, Sequence[tuple[Split, ...]]]
+) -> Instance:
     mine = {reader: splits[number] for reader, splits in ordered.items() if reader in instance.splits}
     return replace(instance, splits={**instance.splits, **mine})
 
@@ -84,17 +88,17 @@ def _without_sort(node: Node, guarantee: _Guarantee) -> Node:
         case logical.Root() | Limit(with_ties=False) | Evaluator():
             return map_inputs(node, lambda child: _without_sort(child, guarantee))
         case Sort():
-            below = _guaranteed(node.input, guarantee)
+            below = _guarantee_reader(node.input, guarantee)
             return below if below is not None and satisfies(ordering_of(below), node.keys) else node
         case _:
             return node
 
 
-def _guaranteed(node: Node, guarantee: _Guarantee) -> Node | None:
+def _guarantee_reader(node: Node, guarantee: _Guarantee) -> Node | None:
     """The node with its reader's guarantee; None where there is none."""
     match node:
         case Evaluator():
-            below = _guaranteed(node.input, guarantee)
+            below = _guarantee_reader(node.input, guarantee)
             return None if below is None else replace(node, input=below)
         case TableReader(table=Table() as table) if table.storage is not None and table.storage.sort_by:
             return guarantee(node)

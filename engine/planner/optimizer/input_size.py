@@ -53,7 +53,7 @@ class RowGroup:
     sorted_by: tuple[str, ...] = ()
 
     def facts(self, name: str) -> ColumnBounds | None:
-        """What the footer says of a column."""
+        """Return the footer's bounds of a column."""
         known = self.columns.get(name)
         return None if known is None else ColumnBounds(self.end - self.first, self.nulls.get(name), known[1])
 
@@ -74,7 +74,7 @@ def input_bytes(plan: Node, parameters: Mapping[int, Any]) -> int:
 
 
 def reader_bytes(reader: TableReader, parameters: Mapping[int, Any]) -> int:
-    """As `input_bytes`, of one reader."""
+    """Estimate the bytes that one reader reads, as `input_bytes` does."""
     table = reader.table
     if isinstance(table, SystemTable):
         return 0
@@ -124,14 +124,14 @@ def may_pass(file: str, table: Table, test: Test | None) -> bool:
 
 
 def folder_facts(file: str, table: Table) -> Told:
-    """What the names of a file's folders say of columns: one value, or null, for all of its rows."""
+    """Return the bounds of columns by the names of a file's folders: one value, or null, for all of its rows."""
     types = partitions.types(table) if table.partition_by else {}
 
-    def told(name: str) -> ColumnBounds | None:
+    def folder_bounds(name: str) -> ColumnBounds | None:
         typ = types.get(name)
         return None if typ is None else _folder_facts(partitions.raw_value(file, name), typ, bool(table.lake))
 
-    return told
+    return folder_bounds
 
 
 def _folder_facts(raw: str | None, typ: SqlType, empty_is_null: bool) -> ColumnBounds | None:
@@ -152,7 +152,7 @@ def _row_groups(file: str, version: int) -> tuple[RowGroup, ...]:
 
 
 def _read_row_groups(file: str) -> tuple[RowGroup, ...]:
-    where, system = stores.located(file)
+    where, system = stores.resolve_path(file)
     try:
         metadata = pq.read_metadata(where, filesystem=system)
     except pa.ArrowInvalid as error:

@@ -31,7 +31,7 @@ def ordering_of(node: Node) -> Ordering:
         case Limit() | Root():
             return ordering_of(node.input)
         case Evaluator() | ProjectSet():
-            return _renamed(ordering_of(node.input), node.columns, node.emit)
+            return _rename_ordering(ordering_of(node.input), node.columns, node.emit)
         case With():
             return ordering_of(node.body)
         case _:
@@ -78,7 +78,7 @@ def _without_repeats(ordering: Ordering) -> Ordering:
     return tuple(kept)
 
 
-def _renamed(ordering: Ordering, columns: tuple[Column, ...], emit: tuple[Expr, ...]) -> Ordering:
+def _rename_ordering(ordering: Ordering, columns: tuple[Column, ...], emit: tuple[Expr, ...]) -> Ordering:
     """An input's ordering in terms of the columns that pass it on; it ends at the first key that none does."""
     names: dict[int, Column] = {}
     for column, expr in zip(columns, emit, strict=True):

@@ -31,13 +31,13 @@ from wire.types import pg_types as t
 _CUT: Final = dt.timedelta(milliseconds=1)
 
 
-def narrowed(table: Table, files: Sequence[str]) -> Table:
+def with_files(table: Table, files: Sequence[str]) -> Table:
     """The table with these files only: another version of it to whoever caches."""
     digest = zlib.crc32("\0".join((str(table.version), *files)).encode())
     return replace(table, files=tuple(files), version=table.version ^ (digest << 16 | 1))
 
 
-def pruned(plan: logical.Root, parameters: Mapping[int, Any]) -> logical.Root:
+def prune_files(plan: logical.Root, parameters: Mapping[int, Any]) -> logical.Root:
     """The plan without those files. parameters: canonical values by number. May block on footers that were never read."""
 
     def prune(node: Node) -> Node:
@@ -50,7 +50,7 @@ def pruned(plan: logical.Root, parameters: Mapping[int, Any]) -> logical.Root:
         count = len(node.table.files)
         if len(files) == count:
             return node
-        return replace(node, table=narrowed(node.table, files), of_files=node.of_files or count)
+        return replace(node, table=with_files(node.table, files), of_files=node.of_files or count)
 
     rebuilt = rewrite_plan(plan, prune)
     assert isinstance(rebuilt, logical.Root), "FINAL stays on top"
@@ -76,32 +76,34 @@ def _by_log(table: Table, test: Test) -> Sequence[str]:
     if table.storage is None:
         return table.files
     try:
-        version = delta.opened(table.path, table.storage.version)
+        version = delta.open_version(table.path, table.storage.version)
     except SqlError:
         return table.files
     start = len(table.path.rstrip("/")) + 1
     log = _Log(version, table)
-    return [file for file in table.files if (at := version.numbers.get(file[start:])) is None or test(log.told(at))]
+    return [
+        file for file in table.files if (at := version.numbers.get(file[start:])) is None or test(log.bounds_of(at))
+    ]
 
 
 class _Log:
-    """What a version of a stored table says of its files."""
+    """The statistics of files in a version of a stored table."""
 
     def __init__(self, version: Version, table: Table) -> None:
         self._version = version
         types = {column.file_column: column.type.pg for column in table.columns}
         self._partition_by = {name: (at, types.get(name)) for at, name in enumerate(version.partitioned_by)}
 
-    def told(self, file: int) -> Told:
-        """Of the file with this number."""
+    def bounds_of(self, file: int) -> Told:
+        """Return the column bounds of the file with this number."""
 
-        def told(name: str) -> ColumnBounds | None:
+        def bounds(name: str) -> ColumnBounds | None:
             if name in self._partition_by:
                 return self._of_partition(file, *self._partition_by[name])
             column = self._version.column(name)
             return None if column is None else _facts(column, file)
 
-        return told
+        return bounds
 
     def _of_partition(self, file: int, at: int, pg: t.PgType | None) -> ColumnBounds | None:
         """All rows of a file have one value of a column that the table is partitioned by."""

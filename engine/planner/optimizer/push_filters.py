@@ -36,11 +36,11 @@ def _from_evaluator_or_join(node: Node) -> Node:
         if node.kind in ("inner", "left"):
             right_side, rest = _push(right_side, rest)
         if left_side is not node.left or right_side is not node.right:
-            return _rejoined(replace(node, left=left_side, right=right_side), rest)
+            return _with_condition(replace(node, left=left_side, right=right_side), rest)
     return node
 
 
-def _rejoined(join: Join, condition: tuple[Expr, ...]) -> Join:
+def _with_condition(join: Join, condition: tuple[Expr, ...]) -> Join:
     """A join whose whole condition has gone elsewhere: an inner one is a cross join, an outer one keeps a condition."""
     if join.kind != "inner":
         return replace(join, condition=conjunction(condition) or Const(st.of(t.BOOL), value=True))

@@ -1,5 +1,5 @@
-"""Which part of its rows a condition keeps: by what ANALYZE found, else guessed from what Parquet footers say of columns, else
-from nothing at all.
+"""Estimates the part of the rows that a condition keeps: by ANALYZE's statistics, else by Parquet's footers of columns, else
+by constants alone.
 
 **Analysed columns** are estimated as PostgreSQL does (selfuncs.c). An equality with a common value keeps what that value has of the
 rows, with any other one its part of what the common values leave (var_eq_const). Inequalities keep the common values for which they
@@ -63,7 +63,7 @@ _NEGATED: Final = {"<>": "=", "!~~": "~~", "!~~*": "~~*", "!~": "~", "!~*": "~*"
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What is known of a column, values as `engine.planner.optimizer.column_bounds.native` has them.
+    """The known statistics of a column, values as `engine.planner.optimizer.column_bounds.native` has them.
 
     values: how many there are, of those that are not rare. range: its least and greatest. nulls: the part of the rows that have
     none; None: not known. common: what part of the rows each common value has; bounds: of the other values, those that part
@@ -92,7 +92,7 @@ def bits_as_values(size: int, rows: float) -> float:
     return math.exp2(min(8 * size / max(rows, 1), 60))
 
 
-def kept(condition: Expr | None, known: Mapping[int, Known], parameters: Mapping[int, Any]) -> float:
+def selectivity(condition: Expr | None, known: Mapping[int, Known], parameters: Mapping[int, Any]) -> float:
     """The part of the rows for which a condition is true. known: by column. parameters: canonical values by number."""
     parts = conjuncts(condition)
     inequalities: dict[int, list[tuple[str, Any]]] = {}
@@ -111,11 +111,11 @@ def kept(condition: Expr | None, known: Mapping[int, Known], parameters: Mapping
 def _of_one(expr: Expr, known: Mapping[int, Known], parameters: Mapping[int, Any]) -> float:
     match expr:
         case Or(args=args):
-            return 1 - math.prod(1 - kept(arg, known, parameters) for arg in args)
+            return 1 - math.prod(1 - selectivity(arg, known, parameters) for arg in args)
         case And():
-            return kept(expr, known, parameters)
+            return selectivity(expr, known, parameters)
         case Not(arg=arg):
-            return 1 - kept(arg, known, parameters)
+            return 1 - selectivity(arg, known, parameters)
         case IsNull(arg=arg, negated=negated):
             nulls = _nulls(arg, known)
             return 1 - nulls if negated else nulls
@@ -192,7 +192,7 @@ def _of_pattern(args: Sequence[Expr], known: Mapping[int, Known], parameters: Ma
 
 
 def like_matches(pattern: str, values: Sequence[str]) -> list[bool] | None:
-    """Which values a LIKE pattern matches; None where nobody should try.
+    """Tell which values a LIKE pattern matches; None where nobody should try.
 
     Pattern and values are users'. Arrow's kernel (RE2) takes time that is linear in a value's length and gives up the
     interpreter's lock meanwhile. Rejected: `re`, which tries `%a%a%a%b` on a run of `a` in as many ways as there are to place the
@@ -208,7 +208,7 @@ def like_matches(pattern: str, values: Sequence[str]) -> list[bool] | None:
 
 
 def _of_range(column: Known | None, tests: Sequence[tuple[str, Any]]) -> float:
-    """What several inequalities leave of a column's values, or of its range."""
+    """Estimate the part of a column's values, or of its range, that several inequalities leave."""
     if column is not None and column.analysed and (part := _of_interval(column, tests)) is not None:
         return part
     if column is None or column.range is None:
@@ -248,10 +248,10 @@ def _below(bounds: Sequence[Any], value: Any) -> float:
     if at == len(bounds):
         return 1.0
     low, high = bounds[at - 1], bounds[at]
-    return (at - 1 + _between(low, high, value)) / (len(bounds) - 1)
+    return (at - 1 + _interpolate(low, high, value)) / (len(bounds) - 1)
 
 
-def _between(low: Any, high: Any, value: Any) -> float:
+def _interpolate(low: Any, high: Any, value: Any) -> float:
     """Where a value lies in a part of the histogram; of texts nobody knows."""
     if isinstance(low, str):
         return 0.5

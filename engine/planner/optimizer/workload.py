@@ -43,17 +43,17 @@ class Workload:
 
 
 def workload(plan: Node, parameters: Mapping[int, Any], enough: int) -> Workload:
-    """What the plan has to do. parameters: canonical values by number. enough: bytes below which nobody asks further: where
+    """Estimate the work of a plan. parameters: canonical values by number. enough: bytes below which nobody asks further: where
     nothing joins, what is read is the most that it can be."""
     read = input_bytes(plan, parameters)
     by_size = Workload(read, f"it reads {size_text(read)} of column data")
     nodes = list(walk_all(plan))
-    if not _analysed(nodes) or (read <= enough and not any(isinstance(node, Join) for node in nodes)):
+    if not _is_analysed(nodes) or (read <= enough and not any(isinstance(node, Join) for node in nodes)):
         return by_size
     return max(_by_statistics(plan, nodes, parameters, read), key=lambda found: found.size)
 
 
-def _analysed(nodes: list[Node]) -> bool:
+def _is_analysed(nodes: list[Node]) -> bool:
     tables = [node.table for node in nodes if isinstance(node, TableReader) and isinstance(node.table, Table)]
     return bool(tables) and all(table.statistics is not None for table in tables)
 
@@ -76,7 +76,7 @@ def _by_statistics(plan: Node, nodes: list[Node], parameters: Mapping[int, Any],
 
 
 def _joins(nodes: list[Node]) -> Iterator[Node]:
-    """Those of the plan, each with the condition that makes it one: FROM a, b WHERE ... has it above the product."""
+    """Yield the joins of the plan, each with the condition that makes it one: FROM a, b WHERE ... has it above the product."""
     conditioned = [node for node in nodes if isinstance(node, Evaluator) and isinstance(node.input, Join)]
     products = {id(node.input) for node in conditioned}
     yield from conditioned

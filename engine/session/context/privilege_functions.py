@@ -112,13 +112,13 @@ def _of_relation(session: SessionState, role: int, found: StoredRelation | Syste
 
 def _has_table(session: SessionState, arguments: Arguments) -> bool | None:
     role, (said, text) = _asking(session, arguments, 2)
-    asked, found = words.asked("table", text), _relation(session, said)
+    asked, found = words.parse_privileges("table", text), _relation(session, said)
     return None if found is None else _of_relation(session, role, found, asked)
 
 
 def _has_sequence(session: SessionState, arguments: Arguments) -> bool | None:
     role, (said, text) = _asking(session, arguments, 2)
-    asked, found = words.asked("sequence", text), _relation(session, said)
+    asked, found = words.parse_privileges("sequence", text), _relation(session, said)
     if found is None:
         return None
     if not isinstance(found, NumberSequence):
@@ -128,7 +128,7 @@ def _has_sequence(session: SessionState, arguments: Arguments) -> bool | None:
 
 def _has_any_column(session: SessionState, arguments: Arguments) -> bool | None:
     role, (said, text) = _asking(session, arguments, 2)
-    asked, found = words.asked("any_column", text), _relation(session, said)
+    asked, found = words.parse_privileges("any_column", text), _relation(session, said)
     if found is None:
         return None
     if _of_relation(session, role, found, asked):
@@ -141,7 +141,7 @@ def _has_any_column(session: SessionState, arguments: Arguments) -> bool | None:
 
 def _has_column(session: SessionState, arguments: Arguments) -> bool | None:
     role, (said, column, text) = _asking(session, arguments, 3)
-    asked, found = words.asked("column", text), _relation(session, said)
+    asked, found = words.parse_privileges("column", text), _relation(session, said)
     if found is None:
         return None
     number = _column(found, column)
@@ -175,7 +175,7 @@ def _by_column(session: SessionState, role: int, oid: int, number: int, asked: w
 
 def _has_schema(session: SessionState, arguments: Arguments) -> bool | None:
     role, (said, text) = _asking(session, arguments, 2)
-    asked, snapshot = words.asked("schema", text), session.catalog.current()
+    asked, snapshot = words.parse_privileges("schema", text), session.catalog.current()
     oid = schema_oid(snapshot, said) if isinstance(said, str) else said
     if oid is None:
         raise InvalidSchemaName(f'schema "{said}" does not exist')
@@ -188,7 +188,7 @@ def _has_schema(session: SessionState, arguments: Arguments) -> bool | None:
 
 def _has_database(session: SessionState, arguments: Arguments) -> bool | None:
     role, (said, text) = _asking(session, arguments, 2)
-    asked = words.asked("database", text)
+    asked = words.parse_privileges("database", text)
     if isinstance(said, int):
         return _any(session, role, DATABASE_OID, "d", asked) if said == DATABASE_OID else None
     if said != DATABASE:
@@ -198,7 +198,7 @@ def _has_database(session: SessionState, arguments: Arguments) -> bool | None:
 
 def _has_function(session: SessionState, arguments: Arguments) -> bool | None:
     role, (said, text) = _asking(session, arguments, 2)
-    asked = words.asked("function", text)
+    asked = words.parse_privileges("function", text)
     if isinstance(said, str) and not functions_named(dotted(said.partition("(")[0])[-1]):
         raise UndefinedFunction(f'function "{said}" does not exist')
     if not isinstance(said, str) and said not in _oids("pg_proc"):
@@ -208,7 +208,7 @@ def _has_function(session: SessionState, arguments: Arguments) -> bool | None:
 
 def _has_type(session: SessionState, arguments: Arguments) -> bool | None:
     role, (said, text) = _asking(session, arguments, 2)
-    asked = words.asked("type", text)
+    asked = words.parse_privileges("type", text)
     snapshot = session.catalog.current()
     users = partial(pg_type_named, snapshot, search_path=session.search_path())
     oid = type_oid(said, users) if isinstance(said, str) else said
@@ -235,7 +235,7 @@ _SYSTEM_KINDS: Final = {
 def _has_of_system(kind: str, session: SessionState, arguments: Arguments) -> bool | None:
     """Languages are everybody's to use, the rest a superuser's."""
     role, (said, text) = _asking(session, arguments, 2)
-    asked, where = words.asked(kind, text), _SYSTEM_KINDS[kind]
+    asked, where = words.parse_privileges(kind, text), _SYSTEM_KINDS[kind]
     if isinstance(said, str) and (where is None or said not in rows(where[0])[where[1]].to_pylist()):
         name = "foreign-data wrapper" if kind == "foreign_data_wrapper" else kind
         raise UndefinedObject(f'{name} "{said}" does not exist')

@@ -1,4 +1,4 @@
-"""What binding a query gives before it is put somewhere, and the small plan builders that all parts use."""
+"""A bound query before it is put somewhere, and the small plan builders that all parts use."""
 
 from __future__ import annotations
 
@@ -46,20 +46,20 @@ def passed(columns: Sequence[Column]) -> tuple[Expr, ...]:
     return tuple(refer(c) for c in columns)
 
 
-def filtered(node: Node, condition: Expr) -> Node:
+def filter_rows(node: Node, condition: Expr) -> Node:
     """The rows for which `condition` holds."""
     return Evaluator(node.columns, node, passed(node.columns), condition)
 
 
 def project(context: BindContext, node: Node, emit: Sequence[Expr], names: Sequence[str]) -> Evaluator:
     """New columns of `emit` over `node`, their origins kept; a filter just below is taken in."""
-    columns = tuple(emitted(context, name, expr) for name, expr in zip(names, emit, strict=True))
+    columns = tuple(emit_column(context, name, expr) for name, expr in zip(names, emit, strict=True))
     if isinstance(node, Evaluator) and node.filter is not None and node.emit == passed(node.columns):
         return Evaluator(columns, node.input, tuple(emit), node.filter)
     return Evaluator(columns, node, tuple(emit))
 
 
-def emitted(context: BindContext, name: str, expr: Expr) -> Column:
+def emit_column(context: BindContext, name: str, expr: Expr) -> Column:
     """A new column that holds `expr`, with the origin of a column that is passed on as it is, and without a `name` its name."""
     if not name and isinstance(expr, ColumnRef):
         name = expr.column.name
@@ -69,7 +69,9 @@ def emitted(context: BindContext, name: str, expr: Expr) -> Column:
     return column
 
 
-def extended(context: BindContext, node: Node, emit: Sequence[Expr], name: str) -> tuple[Node, tuple[Column, ...]]:
+def extend_columns(
+    context: BindContext, node: Node, emit: Sequence[Expr], name: str
+) -> tuple[Node, tuple[Column, ...]]:
     """`node` with further columns that hold `emit`; plain columns of it are taken as they are."""
     here = {c.id for c in node.columns}
     found: list[Column] = []
@@ -78,7 +80,7 @@ def extended(context: BindContext, node: Node, emit: Sequence[Expr], name: str) 
         if isinstance(expr, ColumnRef) and expr.column.id in here:
             found.append(expr.column)
             continue
-        column = emitted(context, name, expr)
+        column = emit_column(context, name, expr)
         found.append(column)
         added.append((column, expr))
     if not added:

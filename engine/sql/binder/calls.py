@@ -138,7 +138,7 @@ def _text(name: str | exp.Expression) -> str:
     return name if isinstance(name, str) else name.name
 
 
-def _unwrapped(node: exp.Expression) -> Written:
+def _unwrap_call(node: exp.Expression) -> Written:
     over = filter_ = within = None
     if isinstance(node, exp.Window):
         over, node = node, node.this
@@ -151,7 +151,7 @@ def _unwrapped(node: exp.Expression) -> Written:
 
 
 def bind_call(binder: ExpressionBinder, node: exp.Expression, scope: Scope) -> Expr:
-    written = _unwrapped(node)
+    written = _unwrap_call(node)
     schema = written.node.args.get("schema")
     if schema is not None and _text(schema) != (
         "information_schema" if written.name in INFORMATION_SCHEMA else "pg_catalog"
@@ -168,7 +168,7 @@ def bind_call(binder: ExpressionBinder, node: exp.Expression, scope: Scope) -> E
         name, typ = _CONTEXT[written.name]
         return ContextRef(st.of(typ), name, position=written.at)
     if schema is None and written.name in INFORMATION_SCHEMA:
-        raise _undefined(binder, written, _plain_arguments(binder, written, scope))
+        raise _undefined_function(binder, written, _plain_arguments(binder, written, scope))
     if (
         written.name == "format_type"
         and node.expressions
@@ -224,7 +224,7 @@ def _plain_arguments(binder: ExpressionBinder, written: Written, scope: Scope) -
         if isinstance(node, exp.Star):
             continue
         if isinstance(node, exp.Variadic):
-            args += _spread(binder, written, node, scope)
+            args += _spread_variadic(binder, written, node, scope)
         else:
             arg = binder.bind(node.expression if isinstance(node, exp.Kwarg) else node, scope)
             if not (isinstance(arg, ParamRef) and arg.type.pg is t.VOID):
@@ -232,7 +232,7 @@ def _plain_arguments(binder: ExpressionBinder, written: Written, scope: Scope) -
     return args
 
 
-def _spread(binder: ExpressionBinder, written: Written, node: exp.Variadic, scope: Scope) -> tuple[Expr, ...]:
+def _spread_variadic(binder: ExpressionBinder, written: Written, node: exp.Variadic, scope: Scope) -> tuple[Expr, ...]:
     array = binder.bind(node.this, scope)
     items = array_items(array)
     if items is None:
@@ -252,7 +252,7 @@ def _positional(binder: ExpressionBinder, written: Written, args: list[Expr]) ->
     named = [r for r in rows if _takes(r, names)]
     if not named:
         raise _no_such_names(written, rows, names, args)
-    return named[:1], _filled(named[0], names, args)
+    return named[:1], _fill_defaults(named[0], names, args)
 
 
 def _takes(row: Function, names: Sequence[str | None]) -> bool:
@@ -279,7 +279,7 @@ def _no_such_names(
     )
 
 
-def _filled(row: Function, names: Sequence[str | None], args: Sequence[Expr]) -> list[Expr]:
+def _fill_defaults(row: Function, names: Sequence[str | None], args: Sequence[Expr]) -> list[Expr]:
     """The arguments by position, the ones left out filled with the row's defaults."""
     given = {row.names.index(n) if n is not None else i: a for i, (n, a) in enumerate(zip(names, args, strict=True))}
     required = len(row.args) - row.optional
@@ -307,9 +307,9 @@ def _choose(binder: ExpressionBinder, written: Written, rows: Sequence[Function]
         converted = _as_cast(binder, written, args)
         if converted is not None:
             return converted
-    choice = _chosen(written, rows, inputs)
+    choice = _choose_function(written, rows, inputs)
     if choice is None:
-        raise _undefined(binder, written, args)
+        raise _undefined_function(binder, written, args)
     if binder.functions.is_absent(choice.function):
         named = resolution.signature(written.name, choice.function.args)
         raise FeatureNotSupported(f"not supported: function {named}", position=cursor(written.at))
@@ -332,20 +332,20 @@ def _as_cast(binder: ExpressionBinder, written: Written, args: Sequence[Expr]) -
     if direct:
         return binder.coerce(arg, st.of(target), "explicit", written.at)
     # A parameter, or a type that becomes another one first: chosen like any function.
-    choice = _chosen(written, cast_functions(target), (source,))
+    choice = _choose_function(written, cast_functions(target), (source,))
     if choice is None:
         return None
     return binder.coerce(binder.coercer.coerce_type(arg, choice.args[0], "implicit"), st.of(target), "explicit")
 
 
-def _chosen(written: Written, rows: Sequence[Function], inputs: resolution.Types) -> Choice | None:
+def _choose_function(written: Written, rows: Sequence[Function], inputs: resolution.Types) -> Choice | None:
     try:
         return resolution.choose_function(tuple(rows), inputs)
     except AmbiguousFunction:
         raise resolution.ambiguous_function(written.label, inputs, cursor(written.at)) from None
 
 
-def _undefined(
+def _undefined_function(
     binder: ExpressionBinder, written: Written, args: Sequence[Expr]
 ) -> FeatureNotSupported | UndefinedFunction:
     """42883, or 0A000 for a function of PostgreSQL's that Sluice lacks altogether."""
@@ -363,7 +363,7 @@ def _function(binder: ExpressionBinder, written: Written, scope: Scope) -> Expr:
     rows, args = _positional(binder, written, args)
     ordered = _within_group(binder, written.within, scope) if written.within is not None else []
     if written.within is not None and written.name in hypothetical.NAMES:
-        return _hypothetical(binder, written, args, _settled(binder, ordered), scope)
+        return _hypothetical(binder, written, args, _settle_order(binder, ordered), scope)
     if written.within is not None:
         rows = [r for r in rows if r.kind == "ordered_set"] or rows
     chosen = _choose(binder, written, rows, [*args, *(o.expr for o in ordered)])
@@ -533,7 +533,7 @@ def _over_aggregate(binder: ExpressionBinder, written: Written, call: AggregateC
         raise FeatureNotSupported("DISTINCT is not implemented for window functions", position=at)
     if call.order_by:
         raise FeatureNotSupported("aggregate ORDER BY is not implemented for window functions", position=at)
-    return _windowed(binder, written, call, scope)
+    return _window_call(binder, written, call, scope)
 
 
 def _window_function(
@@ -550,10 +550,10 @@ def _window_function(
         raise FeatureNotSupported("aggregate ORDER BY is not implemented for window functions", position=at)
     if written.filter is not None:
         raise FeatureNotSupported("FILTER is not implemented for non-aggregate window functions", position=at)
-    return _windowed(binder, written, binder.apply(choice, args, written.at), scope)
+    return _window_call(binder, written, binder.apply(choice, args, written.at), scope)
 
 
-def _windowed(binder: ExpressionBinder, written: Written, call: Call | AggregateCall, scope: Scope) -> WindowCall:
+def _window_call(binder: ExpressionBinder, written: Written, call: Call | AggregateCall, scope: Scope) -> WindowCall:
     assert written.over is not None
     window = scope.resolve_window(written.over)
     for child in call.children():
@@ -568,7 +568,7 @@ def _windowed(binder: ExpressionBinder, written: Written, call: Call | Aggregate
 
 
 def _order_items(binder: ExpressionBinder, order: exp.Expression | None, scope: Scope) -> list[OrderItem]:
-    return _settled(binder, _within_group(binder, order, scope))
+    return _settle_order(binder, _within_group(binder, order, scope))
 
 
 def _within_group(binder: ExpressionBinder, order: exp.Expression | None, scope: Scope) -> list[OrderItem]:
@@ -579,7 +579,7 @@ def _within_group(binder: ExpressionBinder, order: exp.Expression | None, scope:
     ]
 
 
-def _settled(binder: ExpressionBinder, items: Sequence[OrderItem]) -> list[OrderItem]:
+def _settle_order(binder: ExpressionBinder, items: Sequence[OrderItem]) -> list[OrderItem]:
     settled = [replace(item, expr=binder.settle(item.expr)) for item in items]
     for item in settled:
         binder.require_ordering(item.expr)
@@ -597,17 +597,17 @@ class _FrameBinder:
 
     def frame(self, spec: exp.Expression) -> Frame:
         unit = FrameUnit(str(spec.args["kind"]).lower())
-        start = self._bound(unit, spec.args["start"], spec.args.get("start_side"))
+        start = self._frame_bound(unit, spec.args["start"], spec.args.get("start_side"))
         end = FrameBound("current row")
         if spec.args.get("end"):
-            end = self._bound(unit, spec.args["end"], spec.args.get("end_side"))
+            end = self._frame_bound(unit, spec.args["end"], spec.args.get("end_side"))
         if unit is FrameUnit.GROUPS and not self.order:
             raise WindowingError("GROUPS mode requires an ORDER BY clause", position=cursor(self.at))
         excluded = str(spec.args.get("exclude") or "").lower()
         assert excluded in ("", "current row", "group", "ties")
         return Frame(unit, start, end, cast(Literal["", "current row", "group", "ties"], excluded))
 
-    def _bound(self, unit: FrameUnit, given: str | exp.Expression, side: str | None) -> FrameBound:
+    def _frame_bound(self, unit: FrameUnit, given: str | exp.Expression, side: str | None) -> FrameBound:
         if given == "CURRENT ROW":
             return FrameBound("current row")
         following = side == "FOLLOWING"
@@ -618,13 +618,17 @@ class _FrameBinder:
 
     def _offset(self, unit: FrameUnit, offset: Expr) -> Expr:
         """transformFrameOffset."""
-        bound = self._ranged(offset) if unit is FrameUnit.RANGE else self.binder.as_type(offset, t.INT8, unit.name)
+        bound = (
+            self._coerce_range_offset(offset)
+            if unit is FrameUnit.RANGE
+            else self.binder.as_type(offset, t.INT8, unit.name)
+        )
         for column, _ in own_columns(bound, self.scope):
             message = f"argument of {unit.name} must not contain variables"
             raise InvalidColumnReference(message, position=cursor(column.position))
         return bound
 
-    def _ranged(self, offset: Expr) -> Expr:
+    def _coerce_range_offset(self, offset: Expr) -> Expr:
         """An offset from the one ORDER BY column, in the type that such columns are moved by."""
         prefix = "RANGE with offset PRECEDING/FOLLOWING"
         if len(self.order) != 1:

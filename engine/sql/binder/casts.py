@@ -1,4 +1,4 @@
-"""Which type may become which, how far by itself, and by what means: PostgreSQL's pg_cast and its I/O casts.
+"""Casts between types, in which contexts and by what means: PostgreSQL's pg_cast and its I/O casts.
 
 Coercion (`engine.sql.binder.coercion`) and the choice among functions (`engine.sql.binder.resolution`) both ask here.
 The table is PostgreSQL's, not the function table's: a cast that no engine can compute must still take part in the choice

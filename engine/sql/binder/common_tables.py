@@ -156,13 +156,13 @@ def _bind_recursive(binder: QueryBinder, item: exp.CTE, table: CommonTable, scop
         _check_step(step.plan, table)
         if paths is not None:
             step = paths.handed_on(step, table.id)
-        operation = set_operations.combined(binder, tree, Bound(plan, (*first.names, *table.added)), step)
+        operation = set_operations.combine(binder, tree, Bound(plan, (*first.names, *table.added)), step)
         own = operation.columns[: len(types)]
         _check_types(table, [c.type for c in plan.columns[: len(types)]], [c.type for c in own], item)
-        wider = [_settled(before, c.type) for before, c in zip(types, own, strict=True)]
+        wider = [_next_digits(before, c.type) for before, c in zip(types, own, strict=True)]
         if wider == types:
             table.names, table.added = (*names, *table.added), ()
-            right = operation.right if paths is None else paths.extended(operation.right)
+            right = operation.right if paths is None else paths.extend_step(operation.right)
             return Cte(table.id, table.name, operation.left, right, not tree.args["distinct"])
         types = wider
     message = f'not supported: recursive query "{table.name}" whose numerics grow digits in each step'
@@ -179,7 +179,7 @@ def _with_types(binder: QueryBinder, first: Bound, types: Sequence[SqlType]) -> 
     return project(binder.context, plan, coerced, first.names)
 
 
-def _settled(before: SqlType, after: SqlType) -> SqlType:
+def _next_digits(before: SqlType, after: SqlType) -> SqlType:
     """The digits to try next: a longer integer part goes to the limit at once, as it would grow with each step."""
     if before == after or before.precision == 0:
         return before
@@ -238,7 +238,7 @@ def _check_references(term: exp.Expression, name: str) -> None:
 
 
 def _place(reference: exp.Expression, term: exp.Expression) -> str | None:
-    """What stands around a recursive reference that it may not stand in, the outermost."""
+    """Name the outermost construct around a recursive reference that it may not stand in."""
     found: str | None = None
     node: exp.Expr | None = reference
     while node is not None and node is not term:
@@ -286,7 +286,7 @@ def with_ctes(items: Sequence[Item], body: Node) -> Node:
         if count == 0:
             continue
         if count == 1 and item.materialized is not True and item.cte.step is None:
-            body = _inlined(body, item.cte)
+            body = _inline(body, item.cte)
             kept = [_inlined_cte(c, item.cte) for c in kept]
         else:
             kept.insert(0, item.cte)
@@ -297,7 +297,7 @@ def _readers(plan: Node, cte: int) -> int:
     return sum(isinstance(node, CteReader) and node.cte == cte for node in walk_all(plan))
 
 
-def _inlined(plan: Node, cte: Cte) -> Node:
+def _inline(plan: Node, cte: Cte) -> Node:
     def put(node: Node) -> Node:
         if isinstance(node, CteReader) and node.cte == cte.id:
             return Evaluator(node.columns, cte.plan, passed(cte.plan.columns))
@@ -307,5 +307,5 @@ def _inlined(plan: Node, cte: Cte) -> Node:
 
 
 def _inlined_cte(kept: Cte, cte: Cte) -> Cte:
-    step = None if kept.step is None else _inlined(kept.step, cte)
-    return replace(kept, plan=_inlined(kept.plan, cte), step=step)
+    step = None if kept.step is None else _inline(kept.step, cte)
+    return replace(kept, plan=_inline(kept.plan, cte), step=step)

@@ -57,7 +57,7 @@ def bind_default(tree: exp.Expression, column: str, typ: SqlType, context: BindC
     own. Raises DatatypeMismatch and what binding and converting it raise."""
     _refuse_columns(tree)
     _refuse_subqueries(tree, "DEFAULT expression")
-    expr = _bound(tree, None, context, _DEFAULTS)
+    expr = _bind_definition(tree, None, context, _DEFAULTS)
     if not can_coerce(expr.type.pg, typ.pg, "assignment"):
         raise DatatypeMismatch(
             f'column "{column}" is of type {typ.pg.sql_name} but default expression is of type {expr.type.pg.sql_name}',
@@ -70,7 +70,7 @@ def bind_default(tree: exp.Expression, column: str, typ: SqlType, context: BindC
 def bind_check(tree: exp.Expression, row: RowOfTable, context: BindContext) -> Expr:
     """A check's condition over the columns of `row`."""
     _refuse_subqueries(tree, "check constraint")
-    expr = _bound(tree, row, context, _CHECKS)
+    expr = _bind_definition(tree, row, context, _CHECKS)
     return QueryBinder(context).expressions.as_boolean(expr, "CHECK")
 
 
@@ -85,7 +85,7 @@ def bind_generated(
 ) -> None:
     """Judge a generated column's expression over a row of its table. Raises as PostgreSQL's cookDefault."""
     _refuse_subqueries(tree, "column generation expression")
-    expr = _bound(tree, row, context, _GENERATED)
+    expr = _bind_definition(tree, row, context, _GENERATED)
     generated = {c.name: c for c in table.columns if c.generated}
     for read in tree.find_all(exp.Column, bfs=False):
         if read.name in generated or read.name == column.name:
@@ -108,16 +108,16 @@ def bind_generated(
 def bind_index_expression(tree: exp.Expression, row: RowOfTable, context: BindContext) -> Expr:
     """A part of an index's key over a row of its table. Raises InvalidObjectDefinition for one that the same row may change."""
     _refuse_subqueries(tree, "index expression")
-    expr = QueryBinder(context).expressions.settle(_bound(tree, row, context, _INDEXED))
+    expr = QueryBinder(context).expressions.settle(_bind_definition(tree, row, context, _INDEXED))
     if any(_may_change(part) for part in expr.walk()):
         raise InvalidObjectDefinition("functions in index expression must be marked IMMUTABLE")
     return expr
 
 
 def bind_index_predicate(tree: exp.Expression, row: RowOfTable, context: BindContext) -> Expr:
-    """Which rows an index is about. Raises as `bind_index_expression`."""
+    """Bind an index's predicate. Raises as `bind_index_expression`."""
     _refuse_subqueries(tree, "index predicate")
-    expr = QueryBinder(context).expressions.as_boolean(_bound(tree, row, context, _PREDICATES), "WHERE")
+    expr = QueryBinder(context).expressions.as_boolean(_bind_definition(tree, row, context, _PREDICATES), "WHERE")
     if any(_may_change(part) for part in expr.walk()):
         raise InvalidObjectDefinition("functions in index predicate must be marked IMMUTABLE")
     return expr
@@ -128,7 +128,7 @@ def _may_change(part: Expr) -> bool:
     return isinstance(part, ContextRef) or (isinstance(part, Call) and part.function.volatility != "immutable")
 
 
-def _bound(tree: exp.Expression, row: RowOfTable | None, context: BindContext, clause: str) -> Expr:
+def _bind_definition(tree: exp.Expression, row: RowOfTable | None, context: BindContext, clause: str) -> Expr:
     for parameter in tree.find_all(exp.Parameter):
         raise UndefinedParameter(f"there is no parameter ${parameter.name}", position=cursor(position(parameter)))
     with bounded():

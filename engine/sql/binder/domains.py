@@ -39,7 +39,7 @@ def levels(domain: t.PgType) -> list[t.Domain]:
 
 
 def default_of(domain: t.PgType) -> str | None:
-    """What a column of the domain gets that has no default: the domain's, or that of what it is made of."""
+    """Return the default of a column of the domain that has none itself: the domain's, or that of what it is made of."""
     return next((level.default for level in reversed(levels(domain)) if level.default is not None), None)
 
 
@@ -64,7 +64,7 @@ def checked(binder: ExpressionBinder, value: Expr, domain: t.PgType, queries: Qu
     whens = [*_null(value, domain)]
     for level in levels(domain):
         for name, text in sorted(level.checks):
-            whens.append((_broken(binder, value, text, queries), _failure(_violated(domain, name), value)))
+            whens.append((_broken(binder, value, text, queries), _failure(_check_violation(domain, name), value)))
     return Case(value.type, tuple(whens), value, position=value.position)
 
 
@@ -75,7 +75,7 @@ def _null(value: Expr, domain: t.PgType) -> Iterator[tuple[Expr, Expr]]:
         yield IsNull(st.of(t.BOOL), value), _failure(error, value)
 
 
-def _violated(domain: t.PgType, constraint: str) -> SqlError:
+def _check_violation(domain: t.PgType, constraint: str) -> SqlError:
     about = About(schema=_schema(domain), data_type=domain.name, constraint=constraint)
     message = f'value for domain {domain.sql_name} violates check constraint "{constraint}"'
     return CheckViolation(message, about=about)
@@ -95,13 +95,13 @@ def _broken(binder: ExpressionBinder, value: Expr, text: str, queries: QueryBind
     scope = Scope(binder.context, queries)
     # Whose the value's own columns are has been settled where it was bound, so the scope only offers it (`Scope.add`).
     scope.sources.append(Source("", (SourceColumn("value", value),)))
-    with _unplaced():
+    with _drop_position():
         condition = binder.as_boolean(binder.bind(read_formula(text), scope), "CHECK")
     return Not(condition.type, Coalesce(condition.type, (condition, Const(condition.type, True))))
 
 
 @contextmanager
-def _unplaced() -> Iterator[None]:
+def _drop_position() -> Iterator[None]:
     """Errors in a definition have no position in the statement."""
     try:
         yield

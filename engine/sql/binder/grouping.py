@@ -18,7 +18,7 @@ from engine.plan_ir.expr import AggregateCall, Call, Column, ColumnRef, Const, E
 from engine.plan_ir.logical import Aggregator, Node
 from engine.plan_ir.rewrite import map_operands
 from engine.sql.binder import set_returning
-from engine.sql.binder.blocks import emitted, extended, refer
+from engine.sql.binder.blocks import emit_column, extend_columns, refer
 from engine.sql.binder.known_exprs import KnownExprs
 from engine.sql.binder.levels import (
     belongs_to,
@@ -57,7 +57,7 @@ def bind_group_by(binder: QueryBinder, group: exp.Group, targets: list[Target], 
     lists = [clause.sets_of(item) for item in group.expressions]
     sets: Sets = [()]
     for one in lists:
-        sets = [_merged(a, b) for a, b in itertools.product(sets, one)]
+        sets = [_merge_indexes(a, b) for a, b in itertools.product(sets, one)]
         if len(sets) > _SETS_MAX:
             raise ProgramLimitExceeded(f"too many grouping sets present (maximum {_SETS_MAX})")
     if group.args.get("distinct"):
@@ -70,7 +70,7 @@ def bind_group_by(binder: QueryBinder, group: exp.Group, targets: list[Target], 
     return GroupBy(clause.keys, None if plain else tuple(sets))
 
 
-def _merged(left: tuple[int, ...], right: tuple[int, ...]) -> tuple[int, ...]:
+def _merge_indexes(left: tuple[int, ...], right: tuple[int, ...]) -> tuple[int, ...]:
     return (*left, *(i for i in right if i not in left))
 
 
@@ -100,7 +100,7 @@ class _Clause:
                 return [self._unit(item)]
             case exp.Rollup():
                 units = [self._unit(e) for e in item.expressions]
-                return [_concatenated(units[:n]) for n in range(len(units), -1, -1)]
+                return [_concatenate(units[:n]) for n in range(len(units), -1, -1)]
             case exp.Cube():
                 return self._cube([self._unit(e) for e in item.expressions])
             case exp.GroupingSets():
@@ -114,11 +114,11 @@ class _Clause:
             raise ProgramLimitExceeded("CUBE is limited to 12 elements")
         every = range(len(units))
         chosen = (c for n in range(len(units), -1, -1) for c in itertools.combinations(every, n))
-        return [_concatenated([units[i] for i in c]) for c in chosen]
+        return [_concatenate([units[i] for i in c]) for c in chosen]
 
     def _unit(self, item: exp.Expression) -> tuple[int, ...]:
         if isinstance(item, exp.Tuple) and not item.meta.get("row"):
-            return _concatenated([self._unit(e) for e in item.expressions])
+            return _concatenate([self._unit(e) for e in item.expressions])
         return (self._key(item),)
 
     def _key(self, item: exp.Expression) -> int:
@@ -141,10 +141,10 @@ class _Clause:
         return len(self.keys) - 1
 
 
-def _concatenated(units: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
+def _concatenate(units: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
     found: tuple[int, ...] = ()
     for unit in units:
-        found = _merged(found, unit)
+        found = _merge_indexes(found, unit)
     return found
 
 
@@ -152,14 +152,14 @@ def is_grouped(exprs: Sequence[Expr], scope: Scope) -> bool:
     return any(True for expr in exprs for _ in own_aggregates(expr, scope))
 
 
-def aggregated(
+def add_aggregator(
     binder: QueryBinder, node: Node, group: GroupBy, exprs: Sequence[Expr], having: Expr | None, scope: Scope
 ) -> tuple[Node, list[Expr]]:
     """The AGGREGATOR over `node`, and `exprs` as they are above it. Raises GroupingError (42803)."""
     node, keys_in = _with_keys(binder, node, group.keys)
     collected = _Collected(binder, group, keys_in, scope)
-    above = [collected.rewritten(expr) for expr in exprs]
-    test = collected.rewritten(having) if having is not None else None
+    above = [collected.rewrite(expr) for expr in exprs]
+    test = collected.rewrite(having) if having is not None else None
     keys = (*collected.keys, *collected.told.values())
     told = range(len(collected.keys), len(keys))
     sets = None if group.sets is None else tuple((*s, *told) for s in group.sets)
@@ -172,8 +172,8 @@ def _with_keys(binder: QueryBinder, node: Node, keys: list[Expr]) -> tuple[Node,
     """`node` with a column for each key; sets in keys run before grouping."""
     exprs = keys
     if any(set_returning.has_sets(key) for key in keys):
-        node, exprs = set_returning.expanded(binder.context, node, keys)
-    return extended(binder.context, node, exprs, "key")
+        node, exprs = set_returning.expand_sets(binder.context, node, keys)
+    return extend_columns(binder.context, node, exprs, "key")
 
 
 class _Collected:
@@ -184,7 +184,7 @@ class _Collected:
         self._scope = scope
         self._exprs = group.keys
         self._primary_keys = _primary_keys(group, scope)
-        self.keys = [emitted(binder.context, c.name, key) for key, c in zip(group.keys, keys_in, strict=True)]
+        self.keys = [emit_column(binder.context, c.name, key) for key, c in zip(group.keys, keys_in, strict=True)]
         self.calls: list[AggregateCall] = []
         self._known = KnownExprs()
         self.columns: list[Column] = []
@@ -193,7 +193,7 @@ class _Collected:
         #: What primary keys among the keys tell, by the columns below.
         self.told: dict[Column, Column] = {}
 
-    def rewritten(self, expr: Expr) -> Expr:
+    def rewrite(self, expr: Expr) -> Expr:
         found = replace_parts(expr, self._change)
         self._check(found)
         return found
@@ -205,7 +205,7 @@ class _Collected:
                     return ColumnRef(part.type, key)
         match part:
             case ColumnRef():
-                return self._told(part)
+                return self._dependent_column(part)
             case AggregateCall() if belongs_to(part, self._scope, depth):
                 return self._aggregate(part)
             case GroupingCall() if belongs_to(part, self._scope, depth):
@@ -215,13 +215,13 @@ class _Collected:
             case _:
                 return None
 
-    def _told(self, part: ColumnRef) -> Expr | None:
+    def _dependent_column(self, part: ColumnRef) -> Expr | None:
         """A column of a table by whose primary key is grouped."""
         for key in self._primary_keys:
             if part.column.id in key.of:
                 self._context.primary_keys.add(key.constraint)
                 if part.column not in self.told:
-                    self.told[part.column] = emitted(self._context, part.column.name, part)
+                    self.told[part.column] = emit_column(self._context, part.column.name, part)
                 return ColumnRef(part.type, self.told[part.column])
         return None
 
@@ -272,7 +272,7 @@ class _Collected:
 
 
 def _primary_keys(group: GroupBy, scope: Scope) -> list[PrimaryKey]:
-    """Those that are in every grouping set."""
+    """Return the primary keys that are in every grouping set."""
     common = list(range(len(group.keys)))
     for one in group.sets or ():
         common = [index for index in common if index in one]

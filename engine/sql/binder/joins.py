@@ -44,15 +44,15 @@ def bind(binder: QueryBinder, item: exp.Join, scope: Scope) -> Item:
     if kind != "cross" and condition is None:
         condition = Const(st.of(t.BOOL), True)
     if kind in ("right", "full"):
-        left, left_sources = _marked(scope, item, left, left_sources)
+        left, left_sources = _with_presence_mark(scope, item, left, left_sources)
     if kind in ("left", "full"):
-        right, right_sources = _marked(scope, item, right, right_sources)
+        right, right_sources = _with_presence_mark(scope, item, right, right_sources)
     joining.sources = (left_sources, right_sources)
     node = Join((*left.columns, *right.columns), kind, left, right, condition, from_clause.refers(right, left))
     return node, _sources(scope, joining, item.args.get("alias"))
 
 
-def _marked(scope: Scope, item: exp.Join, node: Node, sources: list[Source]) -> Item:
+def _with_presence_mark(scope: Scope, item: exp.Join, node: Node, sources: list[Source]) -> Item:
     """The side of an outer join that may have no row; where a statement names the whole row of a source, with a mark of those that
     there are: a row of nulls is a row."""
     names = names_in(scope.context, item.root())

@@ -67,7 +67,7 @@ def bind(binder: QueryBinder, item: exp.Table, scope: Scope) -> Item:
     return node, [from_clause.offered(scope, source)]
 
 
-def populated(binder: QueryBinder, item: exp.Table, scope: Scope) -> Item | None:
+def bind_populate(binder: QueryBinder, item: exp.Table, scope: Scope) -> Item | None:
     """A function item that fills a null record's fields; None for any other item."""
     (call, *more) = item.args["rows_from"]
     name = label(call)

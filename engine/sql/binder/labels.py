@@ -1,4 +1,4 @@
-"""What an output column is called when its query does not say (parse_target.c: FigureColname)."""
+"""Names of output columns that their query does not name (parse_target.c: FigureColname)."""
 
 from __future__ import annotations
 
@@ -23,24 +23,24 @@ def label(node: exp.Expression) -> str:
     """The output column's name for a select list's item."""
     if isinstance(node, exp.Alias):
         return str(node.args["alias"].name)
-    strength, name = _named(node)
+    strength, name = _find_name(node)
     return name if strength else UNNAMED
 
 
-def _named(node: exp.Expression) -> tuple[int, str]:
+def _find_name(node: exp.Expression) -> tuple[int, str]:
     match node:
         case exp.Column() if not isinstance(node.this, exp.Star):
             return _STRONG, node.name
         case exp.Dot() if isinstance(node.expression, exp.Identifier):
             return _STRONG, node.expression.name
         case exp.Bracket() | exp.Collate() | exp.Filter() | exp.WithinGroup() | exp.Window():
-            return _named(node.this)
+            return _find_name(node.this)
         case exp.Anonymous():
             return _STRONG, str(node.this)
         case exp.Cast():
             return _cast(node)
         case exp.Case():
-            found = _named(node.args["default"]) if node.args.get("default") else (_NONE, "")
+            found = _find_name(node.args["default"]) if node.args.get("default") else (_NONE, "")
             return found if found[0] > _WEAK else (_WEAK, "case")
         case exp.Tuple():
             return (_STRONG, "row")
@@ -52,7 +52,7 @@ def _named(node: exp.Expression) -> tuple[int, str]:
 
 
 def _cast(node: exp.Cast) -> tuple[int, str]:
-    found = _named(node.this)
+    found = _find_name(node.this)
     if found[0] > _WEAK:
         return found
     name = str(node.args["to"].args["kind"].name)

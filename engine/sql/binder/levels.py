@@ -126,7 +126,7 @@ def check_no_sets(expr: Expr, clause: str) -> None:
 
 
 def check_aggregate(call: AggregateCall, scope: Scope) -> None:
-    """What an aggregate's arguments may not hold (parse_agg.c: check_agg_arguments_walker)."""
+    """Refuse what an aggregate's arguments may not hold (parse_agg.c: check_agg_arguments_walker)."""
     for part, depth in (found for child in call.children() for found in walk_deep(child)):
         if isinstance(part, AggregateCall | GroupingCall) and belongs_to(part, scope, depth):
             raise GroupingError("aggregate function calls cannot be nested", position=cursor(part.position))

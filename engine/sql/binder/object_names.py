@@ -140,8 +140,8 @@ def is_unnamed(expr: Expr) -> bool:
 def name_of(binder: ExpressionBinder, expr: Expr, scope: Scope) -> Expr:
     """The name, as text, of the object that `expr` means, or the names that an array does; see `is_unnamed`."""
     if expr.type.pg.is_array:
-        return _looked_up(binder, expr, scope, _ARRAY)
-    return _looked_up(binder, expr, scope, _QUERY.format(value=_VALUE, names=_NAMES[expr.type.pg]))
+        return _look_up(binder, expr, scope, _ARRAY)
+    return _look_up(binder, expr, scope, _QUERY.format(value=_VALUE, names=_NAMES[expr.type.pg]))
 
 
 def written(binder: ExpressionBinder, expr: Expr, scope: Scope) -> Expr:
@@ -176,11 +176,11 @@ def object_of(binder: ExpressionBinder, expr: Expr, pg: t.PgType, scope: Scope) 
             f"not supported: cast from {expr.type} to {pg.sql_name}", position=cursor(expr.position)
         )
     text = binder.coerce(expr, st.of(t.TEXT), "explicit")
-    return _looked_up(binder, text, scope, _SOUGHT[pg].replace("{value}", _VALUE))
+    return _look_up(binder, text, scope, _SOUGHT[pg].replace("{value}", _VALUE))
 
 
-def _looked_up(binder: ExpressionBinder, expr: Expr, scope: Scope, text: str) -> Expr:
-    """What the query says of the value, which it calls `_VALUE`."""
+def _look_up(binder: ExpressionBinder, expr: Expr, scope: Scope, text: str) -> Expr:
+    """Look up the value, which the query calls `_VALUE`."""
     if any(isinstance(part, AggregateCall | WindowCall) for part in expr.walk()):
         message = f"not supported: the name of a {expr.type} that an aggregate or window function gives"
         raise FeatureNotSupported(message, position=cursor(expr.position))

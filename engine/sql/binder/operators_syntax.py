@@ -34,7 +34,7 @@ from engine.plan_ir.expr import (
     IsNull,
     Not,
     Or,
-    gathered,
+    gather_constants,
 )
 from engine.sql.binder import literals, object_names, patterns
 from engine.sql.binder.levels import is_set_returning
@@ -138,7 +138,7 @@ def comparison(binder: ExpressionBinder, symbol: str, left: Expr, right: Expr, a
     if symbol != "||":  # it makes a text of a row
         left, right = _row_typed(binder, left, right), _row_typed(binder, right, left)
     if left.type.pg.is_row and right.type.pg.is_row and symbol in _COMPARISONS:
-        return _row_values(binder, at).compared(symbol, left, right, at)
+        return _row_values(binder, at).compare(symbol, left, right, at)
     return binder.operator(symbol, [left, right], at)
 
 
@@ -226,14 +226,14 @@ def negate(expr: Expr, at: int = -1) -> Expr:
 
 
 def bind_and(binder: ExpressionBinder, node: exp.Expression, scope: Scope) -> Expr:
-    return _and(_connected(binder, node, scope, exp.And, "AND"), position(node))
+    return _and(_flatten_operands(binder, node, scope, exp.And, "AND"), position(node))
 
 
 def bind_or(binder: ExpressionBinder, node: exp.Expression, scope: Scope) -> Expr:
-    return _or(_connected(binder, node, scope, exp.Or, "OR"), position(node))
+    return _or(_flatten_operands(binder, node, scope, exp.Or, "OR"), position(node))
 
 
-def _connected(
+def _flatten_operands(
     binder: ExpressionBinder, node: exp.Expression, scope: Scope, kind: type[exp.Connector], word: str
 ) -> list[Expr]:
     """The operands of a chain of one connective, flat: a thousand of them are no depth."""
@@ -378,7 +378,7 @@ def _in_common(binder: ExpressionBinder, left: Expr, items: Sequence[Expr], pg: 
     sides = comparable(binder, [left, *typed])
     if sides is None:
         return _or([binder.operator("=", [left, i], at) for i in typed], at)
-    return InList(st.of(t.BOOL), sides[0], gathered(tuple(sides[1:]), _MANY), position=at)
+    return InList(st.of(t.BOOL), sides[0], gather_constants(tuple(sides[1:]), _MANY), position=at)
 
 
 # -- ANY and ALL -----------------------------------------------------------------------------------------------------
@@ -410,11 +410,11 @@ def over_array(binder: ExpressionBinder, symbol: str, left: Expr, array: Expr, e
     listed = _as_list(binder, symbol, left, array, every, at)
     if listed is not None:
         return listed
-    return Call(st.of(t.BOOL), _quantified(choice.function, every), (left, array), position=at)
+    return Call(st.of(t.BOOL), _quantify(choice.function, every), (left, array), position=at)
 
 
 @cache
-def _quantified(operator: Function, every: bool) -> Function:
+def _quantify(operator: Function, every: bool) -> Function:
     """One row for each operator and quantifier, so that equal expressions are equal."""
     return quantified(operator, every)
 
@@ -427,7 +427,7 @@ def _as_list(binder: ExpressionBinder, symbol: str, left: Expr, array: Expr, eve
     sides = comparable(binder, [left, *items])
     if sides is None:
         return None
-    found = InList(st.of(t.BOOL), sides[0], gathered(tuple(sides[1:]), _MANY), position=at)
+    found = InList(st.of(t.BOOL), sides[0], gather_constants(tuple(sides[1:]), _MANY), position=at)
     return negate(found, at) if every else found
 
 
@@ -465,9 +465,9 @@ def _pattern(
         return bind_quantified(binder, f"!{symbol}" if negated else symbol, node.this, node.expression, scope, at)
     pattern = binder.bind(node.expression, scope)
     if symbol == "~":
-        pattern = _rewritten(binder, "similar_to_escape", patterns.similar_to_escape, pattern, escape, at)
+        pattern = _rewrite_pattern(binder, "similar_to_escape", patterns.similar_to_escape, pattern, escape, at)
     elif escape is not None:
-        pattern = _rewritten(binder, "like_escape", patterns.like_escape, pattern, escape, at)
+        pattern = _rewrite_pattern(binder, "like_escape", patterns.like_escape, pattern, escape, at)
     operands = [binder.bind(node.this, scope), pattern]
     if not negated:
         return binder.operator(symbol, operands, at)
@@ -478,7 +478,7 @@ def _pattern(
     return negate(binder.as_boolean(found, "NOT"), at)
 
 
-def _rewritten(
+def _rewrite_pattern(
     binder: ExpressionBinder, name: str, rewrite: Callable[..., str], pattern: Expr, escape: Expr | None, at: int
 ) -> Expr:
     given = [pattern] if escape is None else [pattern, escape]

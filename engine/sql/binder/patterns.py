@@ -13,7 +13,7 @@ from wire.errors import SqlError
 _SPECIAL = frozenset("\\.^$")
 
 
-def _checked(escape: str) -> str:
+def _check_escape(escape: str) -> str:
     if len(escape) > 1:
         raise SqlError("invalid escape string", hint="Escape string must be empty or one character.", sqlstate="22025")
     return escape
@@ -21,7 +21,7 @@ def _checked(escape: str) -> str:
 
 def like_escape(pattern: str, escape: str) -> str:
     """The LIKE pattern with backslash as its escape character. Raises 22025 for an escape of several characters."""
-    escape = _checked(escape)
+    escape = _check_escape(escape)
     if escape == "\\":
         return pattern
     out: list[str] = []
@@ -38,7 +38,7 @@ def like_escape(pattern: str, escape: str) -> str:
 
 def similar_to_escape(pattern: str, escape: str = "\\") -> str:
     """The SQL regular expression as a POSIX one, anchored. Raises 22025, or 2200C for a third separator."""
-    escape = _checked(escape)
+    escape = _check_escape(escape)
     out, quotes, escaped, bracket = ["^(?:"], 0, False, False
     for char in pattern:
         if escaped:

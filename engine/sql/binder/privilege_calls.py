@@ -81,7 +81,7 @@ def query_text(name: str, arguments: list[exp.Expression], role_oid: RoleOid) ->
 def _text(kind: str, asked: str, at: int) -> str:
     if kind == "role":
         return _ROLE.format(rights=words.asked_of_role(asked), at=at)
-    wanted = words.asked(kind, asked)
+    wanted = words.parse_privileges(kind, asked)
     return _QUERIES[kind].format(rights=wanted.rights, options=wanted.options, at=at, column=at + 1)
 
 

@@ -1,4 +1,4 @@
-"""Which function or operator a call means, from its name and its arguments' types alone.
+"""Resolution of a call's function or operator, from its name and its arguments' types alone.
 
 Pure: types in, a `Choice` out. The expression binder coerces the arguments to the choice's types afterwards. Literals of
 unknown type take part as PostgreSQL has it: they match anything, prefer the string category, and follow their neighbours.
@@ -75,7 +75,7 @@ def _accepts(inputs: Types, declared: Types) -> bool:
     """can_coerce_type over a list, implicit casts only."""
     if not all(can_coerce(i, d, "implicit") for i, d in zip(inputs, declared, strict=True)):
         return False
-    return not any(d in POLYMORPHIC for d in declared) or _consistent(inputs, declared)
+    return not any(d in POLYMORPHIC for d in declared) or _is_consistent(inputs, declared)
 
 
 def select_candidate(inputs: Types, candidates: list[_Candidate]) -> _Candidate | None:
@@ -137,14 +137,14 @@ def _by_known_types(inputs: Types, candidates: list[_Candidate]) -> _Candidate |
 # -- polymorphic types -----------------------------------------------------------------------------------------------
 
 
-def _consistent(inputs: Types, declared: Types) -> bool:
+def _is_consistent(inputs: Types, declared: Types) -> bool:
     """check_generic_type_consistency: whether the actual types can stand for the polymorphic ones together."""
     element = _element(inputs, declared)
     return element is not None and _compatible(inputs, declared) is not None
 
 
 def _element(inputs: Types, declared: Types) -> t.PgType | None:
-    """What ANYELEMENT is: unknown where nothing says it, None for a contradiction."""
+    """Infer the type for ANYELEMENT: unknown where nothing says it, None for a contradiction."""
     found: t.PgType = t.UNKNOWN
     for given, want in zip(inputs, declared, strict=True):
         if given is t.UNKNOWN or want not in (*_ELEMENTS, *_CONTAINERS):
@@ -166,7 +166,7 @@ def _element(inputs: Types, declared: Types) -> t.PgType | None:
 
 
 def _inside(given: t.PgType, want: t.PgType) -> t.PgType | None:
-    """What `given` holds where a container is wanted; itself where none is; None where it is no such container."""
+    """Return the element type of `given` where a container is wanted; itself where none is; None if it is no such container."""
     if want is t.ANYARRAY:
         return t.element_of(given) if given.is_array else None
     if want is t.ANYRANGE:
@@ -177,7 +177,7 @@ def _inside(given: t.PgType, want: t.PgType) -> t.PgType | None:
 
 
 def _compatible(inputs: Types, declared: Types) -> t.PgType | None:
-    """What ANYCOMPATIBLE is: the common type, text where nothing says it, None for a contradiction."""
+    """Infer the type for ANYCOMPATIBLE: the common type, text where nothing says it, None for a contradiction."""
     given: list[t.PgType] = []
     for actual, want in zip(inputs, declared, strict=True):
         if actual is t.UNKNOWN:
@@ -257,14 +257,14 @@ def choose_function(rows: tuple[Function, ...], inputs: Types) -> Choice | None:
 def choose_operator(rows: tuple[Function, ...], inputs: Types) -> Choice | None:
     """oper() and left_oper(): the row for an operator's operands, or None. Raises AmbiguousFunction."""
     candidates = _candidates(rows, len(inputs))
-    for types in (inputs, _assumed(inputs)):
+    for types in (inputs, _assume_same_type(inputs)):
         exact = [c for c in candidates if c.args == types]
         if exact:
             return _concrete(exact[0].function, types, exact[0].args)
     return _choose([c for c in candidates if _accepts(inputs, c.args)], inputs)
 
 
-def _assumed(inputs: Types) -> Types:
+def _assume_same_type(inputs: Types) -> Types:
     """An unknown operand beside a known one is first taken to be of the same type."""
     if len(inputs) == 2 and t.UNKNOWN in inputs:
         known = inputs[0] if inputs[1] is t.UNKNOWN else inputs[1]

@@ -36,7 +36,7 @@ def refuse(tree: exp.Expression, why: str) -> None:
 
 
 def rows_of(tree: exp.Select, plan: Node, base: Node, scope: Scope) -> Rows:
-    """Whose rows a SELECT gives. plan: it, without DISTINCT; base: its FROM clause in it."""
+    """Return the relations whose rows a SELECT gives. plan: it, without DISTINCT; base: its FROM clause in it."""
     relations = tuple(relation for source in scope.known for relation in source.rows.relations)
     refused = _own_refusal(tree, plan, base)
     return Rows(relations, refused or next((s.rows.refused for s in scope.known if s.rows.refused), ""))
@@ -77,7 +77,7 @@ def lock(context: BindContext, tree: exp.Select, rows: Rows, scope: Scope) -> No
 
 
 def _own(rows: Rows, scope: Scope) -> str:
-    """What refuses a SELECT's rows, unless it is inside of one of its FROM items."""
+    """Return the reason why a SELECT's rows cannot be locked, unless it is inside of one of its FROM items."""
     return "" if any(source.rows.refused == rows.refused for source in scope.known) else rows.refused
 
 

@@ -30,7 +30,7 @@ class RowValues:
     less: Callable[[Expr, Expr], Expr]
     same: Callable[[Expr, Expr], Expr]
 
-    def compared(self, symbol: str, left: Expr, right: Expr, at: int) -> Expr:
+    def compare(self, symbol: str, left: Expr, right: Expr, at: int) -> Expr:
         """`left symbol right`. Raises DatatypeMismatch."""
         if any(_is_nothing(side) for side in (left, right)):
             return literals.null(_BOOL, at)

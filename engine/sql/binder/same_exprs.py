@@ -26,7 +26,7 @@ def comparable(expr: Expr) -> Expr:
     for node in (node for plan in plans for node in walk_all(plan)):
         for column in node.columns:
             numbers.setdefault(column.id, -1 - len(numbers))
-    numbered: Expr = _numbered(expr, numbers, {})
+    numbered: Expr = _renumber(expr, numbers, {})
     return numbered
 
 
@@ -34,16 +34,16 @@ def is_same(one: Expr, other: Expr) -> bool:
     return one == other or (one.__class__ is other.__class__ and comparable(one) == comparable(other))
 
 
-def _numbered(thing: Any, columns: dict[int, int], ctes: dict[int, int]) -> Any:
+def _renumber(thing: Any, columns: dict[int, int], ctes: dict[int, int]) -> Any:
     if isinstance(thing, Column):
         return replace(thing, id=columns.get(thing.id, thing.id))
     if isinstance(thing, tuple):
-        return tuple(_numbered(item, columns, ctes) for item in thing)
+        return tuple(_renumber(item, columns, ctes) for item in thing)
     if not isinstance(thing, _PARTS):
         return thing
     kind: Any = thing.__class__
     number = ctes.setdefault(thing.id, -1 - len(ctes)) if isinstance(thing, Cte) else 0
-    changed = {name: _numbered(getattr(thing, name), columns, ctes) for name in _names(kind)}
+    changed = {name: _renumber(getattr(thing, name), columns, ctes) for name in _names(kind)}
     if isinstance(thing, Cte):
         changed["id"] = number
     elif isinstance(thing, CteReader):

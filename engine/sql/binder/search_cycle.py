@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class _Marks:
-    """What CYCLE's mark is for a row that closes a cycle, and for any other."""
+    """The values of CYCLE's mark for a row that closes a cycle, and for any other."""
 
     value: Expr
     default: Expr
@@ -77,12 +77,12 @@ class Paths:
 
     def _first(self, row: Sequence[Expr]) -> Iterator[Expr]:
         if self._search and self._search.depth_first:
-            yield _listed(_record(row, self._columns_of_search))
+            yield _wrap_in_list(_record(row, self._columns_of_search))
         elif self._search:
             yield _record(row, self._columns_of_search, literals.constant(t.INT8, 0, -1))
         if self._marks:
             yield self._marks.default
-            yield _listed(_record(row, self._columns_of_cycle))
+            yield _wrap_in_list(_record(row, self._columns_of_cycle))
 
     def handed_on(self, step: Bound, cte: int) -> Bound:
         """The recursive term with the added columns of the row that it has read. Raises FeatureNotSupported where it does not have
@@ -104,7 +104,7 @@ class Paths:
             " query in a subquery"
         )
 
-    def extended(self, step: Node) -> Node:
+    def extend_step(self, step: Node) -> Node:
         """The recursive term, which hands on the added columns, with new ones in their place."""
         row, added = passed(step.columns[: self.own]), list(step.columns[self.own :])
         emit, condition = list(row), None
@@ -126,7 +126,9 @@ class Paths:
         return with_type(_record(row, self._columns_of_search, deeper), before.type)
 
     def _longer(self, path: Column, row: Row) -> Expr:
-        return with_type(self.binder.expressions.function("array_cat", [refer(path), _listed(row)], -1), path.type)
+        return with_type(
+            self.binder.expressions.function("array_cat", [refer(path), _wrap_in_list(row)], -1), path.type
+        )
 
     def _mark(self, row: Row, path: Column, typ: SqlType) -> Expr:
         assert self._marks
@@ -181,7 +183,7 @@ def _record(row: Sequence[Expr], columns: Sequence[int], *before: Expr) -> Row:
     return Row(SqlType(t.RECORD, fields=tuple((f"f{i}", item.type) for i, item in enumerate(items, 1))), items)
 
 
-def _listed(row: Row) -> ArrayOf:
+def _wrap_in_list(row: Row) -> ArrayOf:
     return ArrayOf(replace(row.type, pg=t.RECORDS), (row,))
 
 

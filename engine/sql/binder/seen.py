@@ -57,9 +57,9 @@ class SeenCatalog:
 
 def _with_columns(relation: RelationT, seen: Seen) -> RelationT:
     there = {column.number: column for column in relation.columns}
-    columns = tuple(_renamed(there[number], name) for number, name in seen.columns if number in there)
+    columns = tuple(_rename_column(there[number], name) for number, name in seen.columns if number in there)
     return relation if columns == relation.columns else replace(relation, columns=columns)
 
 
-def _renamed(column: TableColumn, name: str) -> TableColumn:
+def _rename_column(column: TableColumn, name: str) -> TableColumn:
     return column if column.name == name else replace(column, name=name, stored=column.file_column)

@@ -15,8 +15,8 @@ from sqlglot import exp
 from engine.plan_ir.expr import Column, Expr
 from engine.plan_ir.logical import Aggregator, DistinctOn, Limit, Node, Ordering, OrderKey
 from engine.sql.binder import from_clause, row_locks, set_returning, sorting, windows
-from engine.sql.binder.blocks import Bound, extended, filtered, project, refer
-from engine.sql.binder.grouping import GroupBy, aggregated, bind_group_by, is_grouped
+from engine.sql.binder.blocks import Bound, extend_columns, filter_rows, project, refer
+from engine.sql.binder.grouping import GroupBy, add_aggregator, bind_group_by, is_grouped
 from engine.sql.binder.labels import label
 from engine.sql.binder.levels import check_no_sets, check_no_windows, check_plain
 from engine.sql.binder.scope import Scope, SourceColumn
@@ -39,7 +39,7 @@ def bind(binder: QueryBinder, tree: exp.Select, scope: Scope, settle: bool) -> B
     targets = select_list(binder, tree, scope)
     where = _condition(binder, tree, "where", scope)
     if where is not None:
-        node = filtered(node, where)
+        node = filter_rows(node, where)
     having = _condition(binder, tree, "having", scope)
     order = sorting.sort_items(binder, tree, targets, scope)
     group = _group_by(binder, tree, targets, scope)
@@ -47,11 +47,11 @@ def bind(binder: QueryBinder, tree: exp.Select, scope: Scope, settle: bool) -> B
     if settle or distinct is not None:
         for target in targets:
             target.expr = binder.expressions.settle(target.expr)
-    node, exprs = _computed(binder, node, targets, group, having, scope)
+    node, exprs = _compute_targets(binder, node, targets, group, having, scope)
     sets_last = _has_sets_last(exprs, distinct, order)
     if sets_last:
         node, exprs = _in_order(binder, node, exprs, distinct, order)
-    node, exprs = set_returning.expanded(binder.context, node, exprs)
+    node, exprs = set_returning.expand_sets(binder.context, node, exprs)
     plan: Node = project(binder.context, node, exprs, [x.name for x in targets])
     names = tuple(x.name for x in targets if not x.hidden)
     requirement = sorting.ordering(plan, order)
@@ -59,7 +59,7 @@ def bind(binder: QueryBinder, tree: exp.Select, scope: Scope, settle: bool) -> B
     row_locks.lock(binder.context, tree, rows, scope)
     if distinct is not None and not sets_last:
         plan = _distinct(plan, distinct, order)
-    return sorting.limited(binder, tree, scope, Bound(plan, names, requirement, rows))
+    return sorting.add_limit(binder, tree, scope, Bound(plan, names, requirement, rows))
 
 
 # -- clauses -----------------------------------------------------------------------------------------------------
@@ -91,10 +91,10 @@ def _item(binder: QueryBinder, item: exp.Expression, scope: Scope) -> list[Targe
         if not scope.sources:
             message = "SELECT * with no tables specified is not valid"
             raise SqlSyntaxError(message, position=cursor(position(item)))
-        return [_passed(c, item) for c in scope.star((), position(item))]
+        return [_star_target(c, item) for c in scope.star((), position(item))]
     if isinstance(item, exp.Column) and isinstance(item.this, exp.Star):
         parts = [p for p in item.parts if isinstance(p, exp.Identifier)]
-        return [_passed(c, item) for c in scope.star(parts, position(item))]
+        return [_star_target(c, item) for c in scope.star(parts, position(item))]
     if isinstance(item, exp.Dot) and isinstance(item.expression, exp.Star):
         return _fields(binder, item, scope)
     value = item.this if isinstance(item, exp.Alias) else item
@@ -107,7 +107,7 @@ def _is_star_of_row(item: exp.Expression) -> bool:
     return isinstance(star, exp.Star)
 
 
-def _passed(column: SourceColumn, star: exp.Expression) -> Target:
+def _star_target(column: SourceColumn, star: exp.Expression) -> Target:
     return Target(column.name, replace(column.expr, position=position(star)))
 
 
@@ -191,7 +191,7 @@ def _all_distinct(binder: QueryBinder, targets: list[Target], order: Sequence[So
 # -- the plan ----------------------------------------------------------------------------------------------------
 
 
-def _computed(
+def _compute_targets(
     binder: QueryBinder,
     node: Node,
     targets: list[Target],
@@ -202,8 +202,8 @@ def _computed(
     """The node below the select list, and the select list's expressions over it, sets not yet run."""
     exprs = [target.expr for target in targets]
     if group is not None or having is not None or is_grouped(exprs, scope):
-        node, exprs = aggregated(binder, node, group or GroupBy(), exprs, having, scope)
-    return windows.computed(binder.context, node, exprs, scope)
+        node, exprs = add_aggregator(binder, node, group or GroupBy(), exprs, having, scope)
+    return windows.add_windows(binder.context, node, exprs, scope)
 
 
 def _has_sets_last(exprs: Sequence[Expr], distinct: _Distinct | None, order: Sequence[SortItem]) -> bool:
@@ -220,7 +220,7 @@ def _in_order(
     """The rows in ORDER BY's order, of each of DISTINCT ON's groups the first; and the select list's expressions over these."""
     keys = () if distinct is None else distinct.keys
     known = sorted({*keys, *(item.target for item in order)})
-    node, columns = extended(binder.context, node, [exprs[target] for target in known], "key")
+    node, columns = extend_columns(binder.context, node, [exprs[target] for target in known], "key")
     found = dict(zip(known, columns, strict=True))
     requirement = tuple(OrderKey(found[i.target], i.descending, i.nulls_first) for i in order)
     if distinct is not None:

@@ -36,13 +36,13 @@ def bind(binder: QueryBinder, tree: exp.SetOperation, scope: Scope) -> Bound:
     """A set operation with the ORDER BY and LIMIT of the whole, which may name output columns only."""
     left = binder.bind(tree.this, scope, settle=False)
     right = binder.bind(tree.expression, scope, settle=False)
-    plan = combined(binder, tree, left, right)
+    plan = combine(binder, tree, left, right)
     source = Source("", tuple(SourceColumn(n, e) for n, e in zip(left.names, passed(plan.columns), strict=True)))
-    bound = sorting.ordered_set_operation(binder, tree, scope, plan, left.names, source, _merged(plan))
+    bound = sorting.ordered_set_operation(binder, tree, scope, plan, left.names, source, _union_order(plan))
     return replace(bound, rows=Rows(refused="UNION/INTERSECT/EXCEPT"))
 
 
-def combined(binder: QueryBinder, tree: exp.SetOperation, left: Bound, right: Bound) -> SetOperation:
+def combine(binder: QueryBinder, tree: exp.SetOperation, left: Bound, right: Bound) -> SetOperation:
     """The operation over two bound branches."""
     for part in (tree, tree.this, tree.expression):
         row_locks.refuse(part, "is not allowed with UNION/INTERSECT/EXCEPT")
@@ -56,8 +56,8 @@ def combined(binder: QueryBinder, tree: exp.SetOperation, left: Bound, right: Bo
         )
     unified = [binder.expressions.unify(list(pair), kind.upper()) for pair in zip(*sides, strict=True)]
     types = [typ for typ, _ in unified]
-    left_node = retyped(binder, left, [exprs[0] for _, exprs in unified])
-    right_node = retyped(binder, right, [exprs[1] for _, exprs in unified])
+    left_node = cast_branch(binder, left, [exprs[0] for _, exprs in unified])
+    right_node = cast_branch(binder, right, [exprs[1] for _, exprs in unified])
     if not every:
         for expr, before in zip(passed(left_node.columns), sides[0], strict=True):
             binder.expressions.require_equality(replace(expr, position=before.position))
@@ -65,7 +65,7 @@ def combined(binder: QueryBinder, tree: exp.SetOperation, left: Bound, right: Bo
     return SetOperation(columns, kind, every, left_node, right_node)
 
 
-def _merged(plan: SetOperation) -> Ordering:
+def _union_order(plan: SetOperation) -> Ordering:
     """The order in which PostgreSQL gives the rows of SELECT 2 UNION SELECT 1: it sorts a few to find those that are alike.
 
     Nobody has a right to it, and clients expect it. Types that not every engine sorts go without."""
@@ -94,15 +94,15 @@ def outputs(branch: Bound) -> tuple[Expr, ...]:
     return passed(branch.columns)
 
 
-def retyped(binder: QueryBinder, branch: Bound, exprs: Sequence[Expr]) -> Node:
+def cast_branch(binder: QueryBinder, branch: Bound, exprs: Sequence[Expr]) -> Node:
     """The branch with `exprs` (its outputs, coerced) as its columns."""
     if all(after is before for after, before in zip(exprs, outputs(branch), strict=True)):
         return branch.closed()
     if isinstance(branch.plan, Evaluator) and not branch.requirement:
-        columns = tuple(_typed(binder, c.name, e.type) for c, e in zip(branch.columns, exprs, strict=True))
+        columns = tuple(_new_column(binder, c.name, e.type) for c, e in zip(branch.columns, exprs, strict=True))
         return replace(branch.plan, columns=columns, emit=tuple(exprs))
     return project(binder.context, branch.closed(), exprs, branch.names)
 
 
-def _typed(binder: QueryBinder, name: str, typ: SqlType) -> Column:
+def _new_column(binder: QueryBinder, name: str, typ: SqlType) -> Column:
     return binder.context.new_column(name, typ)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from engine.plan_ir.expr import Call, Case, Coalesce, Column, Expr
 from engine.plan_ir.logical import Node, ProjectSet
-from engine.sql.binder.blocks import emitted, passed, refer
+from engine.sql.binder.blocks import emit_column, passed, refer
 from engine.sql.binder.levels import is_set_returning, replace_parts
 from engine.sql.parser.positions import cursor
 from wire.errors import FeatureNotSupported
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from engine.sql.binder.scope import BindContext
 
 
-def expanded(context: BindContext, node: Node, exprs: Sequence[Expr]) -> tuple[Node, list[Expr]]:
+def expand_sets(context: BindContext, node: Node, exprs: Sequence[Expr]) -> tuple[Node, list[Expr]]:
     """`node` with the sets of `exprs` run over it, and the expressions with columns in the calls' places."""
     current = list(exprs)
     while calls := [call for expr in current for call in _innermost(expr)]:
@@ -60,7 +60,7 @@ def _one_step(context: BindContext, node: Node, exprs: list[Expr], calls: list[C
     """One PROJECT SET. Calls are told apart by identity: two that look alike may give different rows, and one whose fields
     are asked for with `.*` stands in several places."""
     calls = list({id(call): call for call in calls}.values())
-    columns: dict[int, Column] = {id(call): emitted(context, call.function.name, call) for call in calls}
+    columns: dict[int, Column] = {id(call): emit_column(context, call.function.name, call) for call in calls}
     plan = ProjectSet((*node.columns, *columns.values()), node, (*passed(node.columns), *calls))
 
     def put(part: Expr, _depth: int) -> Expr | None:

@@ -15,7 +15,7 @@ from sqlglot import exp
 
 from engine.plan_ir.expr import Expr
 from engine.plan_ir.logical import Limit, Node, Ordering, OrderKey
-from engine.sql.binder.blocks import Bound, extended, refer
+from engine.sql.binder.blocks import Bound, extend_columns, refer
 from engine.sql.binder.levels import check_plain, own_columns
 from engine.sql.binder.same_exprs import is_same
 from engine.sql.binder.scope import Scope, Source
@@ -124,7 +124,7 @@ def ordering(node: Node, items: Sequence[SortItem]) -> Ordering:
     return tuple(OrderKey(node.columns[i.target], i.descending, i.nulls_first) for i in items)
 
 
-def limited(binder: QueryBinder, tree: exp.Expression, scope: Scope, bound: Bound) -> Bound:
+def add_limit(binder: QueryBinder, tree: exp.Expression, scope: Scope, bound: Bound) -> Bound:
     """LIMIT, OFFSET and FETCH put on a bound query."""
     limit, offset = tree.args.get("limit"), tree.args.get("offset")
     skipped = _row_count(binder, offset.expression, scope, "OFFSET") if offset is not None else None
@@ -159,9 +159,9 @@ def ordered_and_limited(
     items = sort_items(binder, tree, targets, scope)
     for target in targets:
         check_plain(target.expr, "ORDER BY", scope)
-    node, columns = extended(binder.context, plan, [x.expr for x in targets], "")
+    node, columns = extend_columns(binder.context, plan, [x.expr for x in targets], "")
     requirement = tuple(OrderKey(columns[i.target], i.descending, i.nulls_first) for i in items)
-    return limited(binder, tree, scope, Bound(node, names, requirement))
+    return add_limit(binder, tree, scope, Bound(node, names, requirement))
 
 
 def ordered_set_operation(
@@ -180,7 +180,7 @@ def ordered_set_operation(
         index = _output(binder, item.this, names, scope, source)
         binder.expressions.require_ordering(refer(plan.columns[index]))
         keys.append(OrderKey(plan.columns[index], bool(item.args["desc"]), bool(item.args["nulls_first"])))
-    return limited(binder, tree, scope, Bound(plan, names, tuple(keys)))
+    return add_limit(binder, tree, scope, Bound(plan, names, tuple(keys)))
 
 
 def _output(binder: QueryBinder, node: exp.Expression, names: Sequence[str], scope: Scope, source: Source) -> int:

@@ -31,8 +31,8 @@ _BOOTSTRAP: Final = 1
 def added(
     context: BindContext, item: exp.Table, relation: Table | SystemTable, node: Node
 ) -> tuple[Node, tuple[SourceColumn, ...]]:
-    """What reads a relation, with the system columns that the statement names anywhere; and these."""
-    named = _named(context, item, relation)
+    """Add to a relation's reader the system columns that the statement names anywhere; return it and these."""
+    named = _named_columns(context, item, relation)
     if not named:
         return node, ()
     consts = {name: Const(st.of(_TYPES[name]), _value(relation, name)) for name in named}
@@ -41,7 +41,7 @@ def added(
     return read, tuple(SourceColumn(c.name, e) for c, e in zip(columns, passed(columns), strict=True))
 
 
-def _named(context: BindContext, item: exp.Table, relation: Table | SystemTable) -> list[str]:
+def _named_columns(context: BindContext, item: exp.Table, relation: Table | SystemTable) -> list[str]:
     """The system columns among the statement's names that the relation has."""
     own = {column.name for column in relation.columns}
     foreign = isinstance(relation, Table) and relation.storage is None
@@ -50,7 +50,7 @@ def _named(context: BindContext, item: exp.Table, relation: Table | SystemTable)
 
 
 def names_in(context: BindContext, root: exp.Expr) -> frozenset[str]:
-    """What columns are called anywhere in a statement, and of which relations it says the whole row, as in `count(t.*)`."""
+    """Return the names of columns anywhere in a statement, and of relations whose whole row it names, as in `count(t.*)`."""
     known = context.column_names.get(id(root))
     if known is None:
         known = root, frozenset(_name(column) for column in root.find_all(exp.Column))

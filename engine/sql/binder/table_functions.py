@@ -32,14 +32,14 @@ def bind(binder: QueryBinder, item: exp.Table, scope: Scope) -> Item:
     """A function item; it may refer to what stands to its left."""
     if item.args.get("definitions"):
         return json_records.bind(binder, item, scope)
-    if (filled := json_records.populated(binder, item, scope)) is not None:
+    if (filled := json_records.bind_populate(binder, item, scope)) is not None:
         return filled
-    written = [call for one in item.args["rows_from"] for call in _unnested(one)]
+    written = [call for one in item.args["rows_from"] for call in _split_unnest(one)]
     alias = item.args.get("alias")
     ordinality = bool(item.args.get("ordinality"))
     query = inlined.table_of(written[0], scope) if len(written) == 1 and not ordinality else None
     if query is not None:
-        return _derived(binder, query, alias, label(written[0]), scope)
+        return _bind_query_function(binder, query, alias, label(written[0]), scope)
     exprs = [_call(binder, call, scope) for call in written]
     shown = alias.this.name if alias is not None else label(written[0])
     columns = [_columns(binder.context, e, label(w), shown, len(exprs)) for e, w in zip(exprs, written, strict=True)]
@@ -59,7 +59,9 @@ def _row_type(expr: Expr) -> t.PgType:
     return expr.type.pg
 
 
-def _derived(binder: QueryBinder, query: exp.Expression, alias: exp.Expression | None, name: str, scope: Scope) -> Item:
+def _bind_query_function(
+    binder: QueryBinder, query: exp.Expression, alias: exp.Expression | None, name: str, scope: Scope
+) -> Item:
     """A function that is a query over the system catalog."""
     bound = binder.bind(query, scope)
     shown = alias.this.name if alias is not None else name
@@ -70,7 +72,7 @@ def _derived(binder: QueryBinder, query: exp.Expression, alias: exp.Expression |
     return node, [from_clause.offered(scope, source)]
 
 
-def _unnested(call: exp.Expression) -> Sequence[exp.Expression]:
+def _split_unnest(call: exp.Expression) -> Sequence[exp.Expression]:
     """unnest(a, b) is ROWS FROM (unnest(a), unnest(b))."""
     if not isinstance(call, exp.Anonymous) or call.this != "unnest" or len(call.expressions) < 2:
         return (call,)

@@ -33,8 +33,8 @@ def refuse(item: exp.Table, what: str) -> None:
 
 
 def read(binder: QueryBinder, item: exp.Table, table: Table | SystemTable) -> Table | SystemTable:
-    """What a FROM item reads: the table, or the version of it that was asked for. May block. Raises InvalidParameterValue for
-    one that is not there."""
+    """Return the table that a FROM item reads, or the version of it that was asked for. May block. Raises InvalidParameterValue
+    for one that is not there."""
     version = item.args.get("version")
     if version is None:
         return table

@@ -15,7 +15,7 @@ from engine.sql.parser.positions import cursor
 from wire.errors import FeatureNotSupported
 
 
-def computed(context: BindContext, node: Node, exprs: Sequence[Expr], _scope: Scope) -> tuple[Node, list[Expr]]:
+def add_windows(context: BindContext, node: Node, exprs: Sequence[Expr], _scope: Scope) -> tuple[Node, list[Expr]]:
     """`node` with a column for each window call of `exprs`, and the expressions over it."""
     calls: list[WindowCall] = []
     known = KnownExprs()

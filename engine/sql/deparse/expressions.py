@@ -36,7 +36,7 @@ class Unprintable(Exception):
     """Nobody has said how such an expression is printed."""
 
 
-def printed(expr: e.Expr, *, pretty: bool = False) -> str:
+def print_expression(expr: e.Expr, *, pretty: bool = False) -> str:
     """Raises Unprintable."""
     # A line that begins with CASE ends the one before, which then has no blanks at its end.
     return _Printer(pretty).text(expr).replace(" \nCASE", "\nCASE")
@@ -65,16 +65,16 @@ class _Printer:
                 return self._call(expr)
             case e.And() | e.Or():
                 word = " AND " if isinstance(expr, e.And) else " OR "
-                return self._enclosed(word.join(self._operand(arg, expr) for arg in expr.args))
+                return self._parenthesize(word.join(self._operand(arg, expr) for arg in expr.args))
             case e.Not(arg=e.InList() as within):
                 return self._in_list(within, negated=True)
             case e.Not():
-                return self._enclosed(f"NOT {self._operand(expr.arg, expr)}")
+                return self._parenthesize(f"NOT {self._operand(expr.arg, expr)}")
             case e.IsNull():
-                return self._enclosed(f"{self._operand(expr.arg, expr)} IS {'NOT ' if expr.negated else ''}NULL")
+                return self._parenthesize(f"{self._operand(expr.arg, expr)} IS {'NOT ' if expr.negated else ''}NULL")
             case e.IsDistinct():
                 sides = f"{self._operand(expr.left, expr)} IS DISTINCT FROM {self._operand(expr.right, expr)}"
-                return self._enclosed(f"NOT ({sides})" if expr.negated else sides)
+                return self._parenthesize(f"NOT ({sides})" if expr.negated else sides)
             case e.InList():
                 return self._in_list(expr, negated=False)
             case e.Case():
@@ -86,7 +86,7 @@ class _Printer:
             case _:
                 raise Unprintable
 
-    def _enclosed(self, text: str) -> str:
+    def _parenthesize(self, text: str) -> str:
         return text if self._pretty else f"({text})"
 
     def _list(self, items: Sequence[e.Expr]) -> str:
@@ -110,9 +110,9 @@ class _Printer:
         if kind == "cast":
             return self._cast(self.text(args[0]), call.type, simple=_is_simple(args[0], call))
         if kind == "operator" and len(args) == 2:
-            return self._enclosed(f"{self._side(args[0], call)} {name} {self._side(args[1], call)}")
+            return self._parenthesize(f"{self._side(args[0], call)} {name} {self._side(args[1], call)}")
         if kind == "operator":
-            return self._enclosed(f"{name} {self._operand(args[0], call)}")
+            return self._parenthesize(f"{name} {self._operand(args[0], call)}")
         if kind != "function" or call.function.variadic:
             raise Unprintable
         if name in _WORDS:
@@ -131,7 +131,7 @@ class _Printer:
             own = expr.arg.column.type.pg
             typed = tuple(e.with_type(item, SqlType(own)) for item in expr.items)
             items = self._cast(f"ARRAY[{self._list(typed)}]", SqlType(t.array_of(expr.arg.type.pg)), simple=True)
-        return self._enclosed(f"{self._operand(expr.arg, expr)} {said} ({items})")
+        return self._parenthesize(f"{self._operand(expr.arg, expr)} {said} ({items})")
 
     def _case(self, expr: e.Case) -> str:
         outer = "\n" + " " * self._indent
@@ -164,7 +164,7 @@ class _Printer:
 
 
 def value_text(value: object, typ: SqlType) -> str:
-    """As a client sees it."""
+    """Return a value's text as a client sees it."""
     column = EncodedColumn(typ.pg, typ.typmod, typ.display, typ.minimum)
     text: bytes = text_column(column, pa.array([value], carrier_of(typ)), OutputSettings()).join()[0].as_py()
     return text.decode()

@@ -2,8 +2,8 @@
 
 A text is bound by whoever uses it, whatever his search path is, so that types are stored with their schemas
 (`with_types_qualified`).
-Who looks at a text wants each name as his own path spells it: there names are OIDs between marks (`marked`), and the functions that
-show definitions put names in their places (`engine.pg_catalog.system_function_sql`).
+Who looks at a text wants each name as his own path spells it: there names are OIDs between marks (`mark_names`), and the
+functions that show definitions put names in their places (`engine.pg_catalog.system_function_sql`).
 
 Rejected: to show one spelling to everybody. Who dumps a database has an empty path and needs every schema, psql shows none of
 those that one need not write.
@@ -57,10 +57,10 @@ def with_types_qualified(text: str, schema_of: Callable[[str], str | None]) -> s
         if found is not None:
             start = int(node.meta["start"])
             edits.append(_Edit(start, start, f"{quoted(found)}."))
-    return _edited(text, edits)
+    return _apply_edits(text, edits)
 
 
-def marked(
+def mark_names(
     text: str, type_oid: TypeOid, relation: RelationNamed = lambda _schema, _name: None, *, sequences: bool = False
 ) -> str:
     """The text with its names marked. sequences: whether it names sequences by OID, as stored expressions do."""
@@ -72,7 +72,7 @@ def marked(
             for literal, _ in sequence_literals(read.tree)
             if literal.name.isdecimal()
         ]
-    return _edited(text, edits)
+    return _apply_edits(text, edits)
 
 
 def names_type(text: str, name: str, *, array: bool | None = None) -> bool:
@@ -127,11 +127,11 @@ class _Read:
             if only:
                 mark = f"(SELECT {', '.join(map(quoted, only))} FROM {mark})"  # noqa: S608 -- shown, never run
             if alias is None and (found.name != node.name or found.columns or only):
-                mark += f" {quoted(node.name)}{_listed(found.columns)}"
+                mark += f" {quoted(node.name)}{_column_list(found.columns)}"
             yield _Edit(start, self.end(start, 2 * (len(node.parts) - 1)), mark)
             if alias is not None and found.columns and not alias.args.get("columns"):
                 behind = self.end(int(alias.this.meta["start"]))
-                yield _Edit(behind, behind, _listed(found.columns))
+                yield _Edit(behind, behind, _column_list(found.columns))
 
 
 def _is_common(node: exp.Table) -> bool:
@@ -151,7 +151,7 @@ def _is_common(node: exp.Table) -> bool:
     return False
 
 
-def _listed(columns: Sequence[str]) -> str:
+def _column_list(columns: Sequence[str]) -> str:
     return f"({', '.join(map(quoted, columns))})" if columns else ""
 
 
@@ -164,7 +164,7 @@ def _query_or_expression(reader: StatementReader) -> exp.Expression:
     return reader.expression()
 
 
-def _edited(text: str, edits: Sequence[_Edit]) -> str:
+def _apply_edits(text: str, edits: Sequence[_Edit]) -> str:
     for edit in sorted(edits, key=lambda edit: edit.start, reverse=True):
         text = text[: edit.start] + edit.new + text[edit.end :]
     return text

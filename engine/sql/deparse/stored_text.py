@@ -45,20 +45,20 @@ def with_column_renamed(text: str, old: str, new: str) -> str:
     tree = read_formula(text)
     named = [node.this for node in tree.find_all(exp.Column) if node.name == old]
     starts = {identifier.meta["start"] for identifier in named}
-    return _edited(text, [(t.start, t.end, quoted(new)) for t in tokenize(text) if t.start in starts])
+    return _apply_edits(text, [(t.start, t.end, quoted(new)) for t in tokenize(text) if t.start in starts])
 
 
 def with_value(text: str) -> str:
     """A domain's condition as PostgreSQL shows it: with VALUE in capital letters."""
     starts = {node.this.meta["start"] for node in read_formula(text).find_all(exp.Column) if node.name == "value"}
-    return _edited(text, [(t.start, t.end, "VALUE") for t in tokenize(text) if t.start in starts])
+    return _apply_edits(text, [(t.start, t.end, "VALUE") for t in tokenize(text) if t.start in starts])
 
 
 def with_table_renamed(text: str, old: str, new: str) -> str:
     """The text with its table called otherwise, where a column is written `table.column`."""
     tables = [node.args["table"] for node in read_formula(text).find_all(exp.Column) if node.args.get("table")]
     starts = {identifier.meta["start"] for identifier in tables if identifier.name == old}
-    return _edited(text, [(t.start, t.end, quoted(new)) for t in tokenize(text) if t.start in starts])
+    return _apply_edits(text, [(t.start, t.end, quoted(new)) for t in tokenize(text) if t.start in starts])
 
 
 def quoted(name: str) -> str:
@@ -122,7 +122,7 @@ def sequence_literals(tree: exp.Expression) -> Iterator[tuple[exp.Literal, bool]
             yield inner, inner is not argument
 
 
-def enclosed(text: str) -> str:
+def parenthesize(text: str) -> str:
     """An expression as PostgreSQL prints it where it stands alone: in parentheses if it is an operator's."""
     tree = read_formula(text)
     if isinstance(tree, _PLAIN_FORMS) or (isinstance(tree, exp.Neg) and isinstance(tree.this, exp.Literal)):
@@ -149,10 +149,10 @@ def _is_in_parentheses(text: str) -> bool:
 
 def _at_tokens(text: str, edits: Sequence[tuple[int, str]]) -> str:
     ends = {token.start: token.end for token in tokenize(text)}
-    return _edited(text, [(start, ends[start], new) for start, new in edits])
+    return _apply_edits(text, [(start, ends[start], new) for start, new in edits])
 
 
-def _edited(text: str, edits: Sequence[_Edit]) -> str:
+def _apply_edits(text: str, edits: Sequence[_Edit]) -> str:
     for start, end, new in sorted(edits, reverse=True):
         text = text[:start] + new + text[end:]
     return text

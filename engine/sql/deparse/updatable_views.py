@@ -1,4 +1,4 @@
-"""Which views are automatically updatable, and which of their columns take values: what their definitions' text says of it.
+"""Automatically updatable views, and those of their columns that take values, by the text of their definitions.
 
 Source: PostgreSQL 15, rewriteHandler.c (view_query_is_auto_updatable, view_cols_are_auto_updatable, relation_is_updatable).
 """
@@ -37,7 +37,8 @@ def definition_of(view: View) -> exp.Expression:
 
 
 def why_not(query: exp.Expression) -> str | None:
-    """What keeps a view of the query from being updatable; None: nothing, if what it reads can be changed."""
+    """Return the reason why a view of the query is not updatable; None: there is none, if the relation it reads can be
+    changed."""
     if isinstance(query, exp.SetOperation):
         return "Views containing UNION, INTERSECT, or EXCEPT are not automatically updatable."
     for key, clause in _CLAUSES:
@@ -65,14 +66,16 @@ def updatable_columns(view: View, by_oid: Callable[[int], StoredRelation | None]
         return None
     (item,) = query.args["from_"].expressions
     seen = next((s for s in view.sees if (s.schema, s.name) == (item.text("db") or None, item.name)), None)
-    below = None if seen is None else _taking(by_oid(seen.oid), by_oid)
+    below = None if seen is None else _updatable_numbers(by_oid(seen.oid), by_oid)
     if seen is None or below is None:
         return None
     meant = _meant(query.expressions, item, seen)
     return frozenset(own.number for own, base in zip(view.columns, meant, strict=False) if base in below)
 
 
-def _taking(relation: StoredRelation | None, by_oid: Callable[[int], StoredRelation | None]) -> frozenset[int] | None:
+def _updatable_numbers(
+    relation: StoredRelation | None, by_oid: Callable[[int], StoredRelation | None]
+) -> frozenset[int] | None:
     if isinstance(relation, View):
         return updatable_columns(relation, by_oid)
     if not isinstance(relation, Table) or relation.storage is None or relation.query is not None:
@@ -96,7 +99,7 @@ def _meant(items: Sequence[exp.Expression], from_: exp.Table, seen: Seen) -> Ite
 
 
 def _computed_of_rows(items: Sequence[exp.Expression]) -> str | None:
-    """What the select list has that is of several rows, or makes some; None: nothing."""
+    """Name the functions of the select list that are of several rows, or make some; None: it has none."""
     nodes = [node for item in items for node in item.walk(prune=lambda node: isinstance(node, exp.Query))]
     windows = [node for node in nodes if isinstance(node, exp.Window)]
     over = {id(window.this.find(exp.Anonymous)) for window in windows}

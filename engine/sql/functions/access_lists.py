@@ -40,7 +40,7 @@ _ITEM: Final = (
 )
 
 
-def _exploded(_types: Sequence[SqlType]) -> SqlType:
+def _exploded_type(_types: Sequence[SqlType]) -> SqlType:
     fields = (("grantor", t.OID), ("grantee", t.OID), ("privilege_type", t.TEXT), ("is_grantable", t.BOOL))
     return SqlType(t.RECORD, fields=tuple((name, of(pg)) for name, pg in fields))
 
@@ -49,6 +49,6 @@ ROWS: Final[tuple[Function, ...]] = (
     op("=", (t.ACLITEM, t.ACLITEM), t.BOOL, "$1 = $2"),
     fn(
         "=aclexplode", (t.array_of(t.ACLITEM), t.array_of(t.TEXT), t.array_of(t.OID)), t.RECORD, returns_set=True,
-        rule=_exploded, local=f"flatten(list_transform($1, lambda e__: {_ITEM}))", volatility="stable",
+        rule=_exploded_type, local=f"flatten(list_transform($1, lambda e__: {_ITEM}))", volatility="stable",
     ),
 )  # fmt: skip

@@ -49,7 +49,7 @@ _NUMBER: Final[dict[EngineName, str]] = {
 }
 
 
-def _fitted(engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
+def _fit_length(engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
     """A bit string cut, or filled with zeros, to the modifier of an explicit cast."""
     size, pg = call.type.typmod, call.type.pg
     if size < 0:
@@ -143,7 +143,7 @@ def _folds() -> Iterator[Function]:
 
 def _casts() -> Iterator[Function]:
     for kind in (t.BIT, t.VARBIT):
-        yield cast(kind, kind, **both(_fitted))
+        yield cast(kind, kind, **both(_fit_length))
 
 
 ROWS: tuple[Function, ...] = (*_bitwise(), *_parts(), *_single(), *_folds(), *_integers(), *_casts())

@@ -60,11 +60,11 @@ NOTHING: Final = ""
 
 def parse(engine: EngineName, text: str) -> exp.Expression:
     """A snippet in the engine's dialect, function calls verbatim, `$n` as a column `argument__n`; cached, not to be changed."""
-    return _parsed(engine, _raising(engine, _PLACEHOLDER.sub(rf"{_MARK}\1", text)))
+    return _parse_snippet(engine, _with_engine_errors(engine, _PLACEHOLDER.sub(rf"{_MARK}\1", text)))
 
 
 @cache
-def _parsed(engine: EngineName, text: str) -> exp.Expression:
+def _parse_snippet(engine: EngineName, text: str) -> exp.Expression:
     tree = DIALECTS[engine]().parse(text)[0]
     assert isinstance(tree, exp.Expression)
     for node in tree.walk():
@@ -73,7 +73,7 @@ def _parsed(engine: EngineName, text: str) -> exp.Expression:
     return tree
 
 
-def _raising(engine: EngineName, text: str) -> str:
+def _with_engine_errors(engine: EngineName, text: str) -> str:
     function = "error" if engine == "local" else "raise_error"
     return re.sub(r"RAISE\('(\w{5})', '", rf"{function}('SQLSTATE:\1:", text)
 
@@ -141,7 +141,7 @@ def _scalar(engine: EngineName, template: Template | None) -> Template | None:
 
 
 class Options(TypedDict, total=False):
-    """What a row may say beside its signature and templates; see `Function`."""
+    """The fields of a row beside its signature and templates; see `Function`."""
 
     rule: TypeRule | None
     by_value: ValueRule | None

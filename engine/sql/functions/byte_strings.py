@@ -33,7 +33,7 @@ def byte_text(engine: EngineName, value: exp.Expression) -> exp.Expression:
     return sql(engine, _AS_TEXT[engine], value)
 
 
-def _trimmed(local: str, spark: str) -> EngineBuilder:
+def _trim(local: str, spark: str) -> EngineBuilder:
     def build(engine: EngineName, args: Sequence[exp.Expression], _call: Call | AggregateCall) -> exp.Expression:
         texts = [byte_text(engine, arg) for arg in args]
         return sql(engine, _AS_BYTES[engine], sql(engine, local if engine == "local" else spark, *texts))
@@ -90,7 +90,7 @@ def _bit_count() -> Iterator[Function]:
 
 ROWS: tuple[Function, ...] = (
     *(
-        fn(name, (t.BYTEA, t.BYTEA), t.BYTEA, **both(_trimmed(local, spark)))
+        fn(name, (t.BYTEA, t.BYTEA), t.BYTEA, **both(_trim(local, spark)))
         for name, local, spark in (
             ("btrim", "trim($1, $2)", "btrim($1, $2)"),
             ("ltrim", "ltrim($1, $2)", "ltrim($2, $1)"),

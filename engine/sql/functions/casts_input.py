@@ -38,7 +38,7 @@ _INTS: Final = {t.INT2: ("SMALLINT", 15), t.INT4: ("INTEGER", 31), t.INT8: ("BIG
 # --- what the readers share -------------------------------------------------------------------------------------------
 
 
-def _trimmed(engine: EngineName, text: str = "$1") -> str:
+def _trim(engine: EngineName, text: str = "$1") -> str:
     return f"{'trim' if engine == 'local' else 'btrim'}({text}, '{_SPACE[engine]}')"
 
 
@@ -53,7 +53,7 @@ def _part(engine: EngineName, text: str, pattern: str, group: int) -> str:
     return f"regexp_extract({text}, '{pattern}', {group})"
 
 
-def _told(engine: EngineName, sqlstate: str, before: str, after: str) -> str:
+def _quoting_error(engine: EngineName, sqlstate: str, before: str, after: str) -> str:
     """An error whose message quotes the text: `before"text"after`."""
     head, tail = f"'SQLSTATE:{sqlstate}:{before}\"'", f"'\"{after}'"
     if engine == "local":
@@ -62,21 +62,21 @@ def _told(engine: EngineName, sqlstate: str, before: str, after: str) -> str:
 
 
 def _invalid(engine: EngineName, name: str, sqlstate: str = "22P02") -> str:
-    return _told(engine, sqlstate, f"invalid input syntax for type {name}: ", "")
+    return _quoting_error(engine, sqlstate, f"invalid input syntax for type {name}: ", "")
 
 
 def _out_of_range(engine: EngineName, name: str) -> str:
-    return _told(engine, "22003", "value ", f" is out of range for type {name}")
+    return _quoting_error(engine, "22003", "value ", f" is out of range for type {name}")
 
 
 def _unusual(engine: EngineName, what: str) -> str:
-    return _told(engine, "0A000", f"not supported: {what} in a column of text that is written like ", "")
+    return _quoting_error(engine, "0A000", f"not supported: {what} in a column of text that is written like ", "")
 
 
 _WORDS: Final = "now|today|tomorrow|yesterday|epoch|infinity|allballs|none|utc|gmt|z"
 
 
-def _unread(engine: EngineName, typ: t.PgType, what: str) -> str:
+def _refuse_text(engine: EngineName, typ: t.PgType, what: str) -> str:
     """For a date or time that is not spelled as expected: without a digit it is one of a few words, or none at all."""
     perhaps = (
         f"regexp_matches(lower($1), '[0-9]|{_WORDS}')" if engine == "local" else f"lower($1) RLIKE '[0-9]|{_WORDS}'"
@@ -87,7 +87,7 @@ def _unread(engine: EngineName, typ: t.PgType, what: str) -> str:
 
 def _reader(engine: EngineName, body: str) -> str:
     """`body` of `t__.t`, the trimmed text; null for null. It is repeated: a lambda in a lambda is dear to plan."""
-    return f"CASE WHEN $1 IS NOT NULL THEN {body.replace('t__.t', _trimmed(engine))} END"
+    return f"CASE WHEN $1 IS NOT NULL THEN {body.replace('t__.t', _trim(engine))} END"
 
 
 def _per_engine(source: t.PgType, target: t.PgType, text: dict[EngineName, str]) -> Function:
@@ -140,7 +140,7 @@ def _float(engine: EngineName, target: t.PgType, storage: str) -> str:
     short = "[+-]?([0-9]{1,15}[.]?[0-9]{0,15}|[.][0-9]{1,15})"
     far = (
         f"CASE WHEN f__.f IS NULL OR abs(f__.f) = {infinity} OR (f__.f = 0 AND NOT {zero})"
-        f" THEN {_told(engine, '22003', '', f' is out of range for type {name}')} ELSE f__.f END"
+        f" THEN {_quoting_error(engine, '22003', '', f' is out of range for type {name}')} ELSE f__.f END"
     )
     tried = f"TRY_CAST(t__.t AS {storage})"
     signed = f"CASE WHEN t__.t LIKE '-%' THEN CAST('-Infinity' AS {storage}) ELSE {infinity} END"
@@ -171,7 +171,7 @@ def _numeric_body(engine: EngineName, typ: SqlType) -> str:
     exponent = f"coalesce(TRY_CAST({_part(engine, 't__.t', '[eE]([+-]?[0-9]{1,6})$', 1)} AS INTEGER), 0)"
     after = f"length(regexp_replace({_part(engine, 't__.t', '[.]([0-9]*)', 1)}, '0+$', ''))"
     before = f"length({_part(engine, 't__.t', '^[+-]?0*([0-9]*)', 1)})"
-    long = _told(engine, "22003", "value out of range: more digits than numeric can hold here: ", "")
+    long = _quoting_error(engine, "22003", "value out of range: more digits than numeric can hold here: ", "")
     stored = f"TRY_CAST(t__.t AS {storage_name(typ, engine)})"
     return (
         f"CASE WHEN {_matches(engine, 't__.t', _DECIMAL)} THEN"
@@ -271,7 +271,7 @@ def _iso_day(engine: EngineName, text: str) -> str:
     last = (
         f"CASE WHEN d__.m = 2 THEN CASE WHEN {leap} THEN 29 ELSE 28 END WHEN d__.m IN (4, 6, 9, 11) THEN 30 ELSE 31 END"
     )
-    wrong = _told(engine, "22008", "date/time field value out of range: ", "")
+    wrong = _quoting_error(engine, "22008", "date/time field value out of range: ", "")
     bad = f"d__.y < 1 OR d__.m < 1 OR d__.m > 12 OR d__.d < 1 OR d__.d > {last}"
     return let(engine, "d__", parts, f"CASE WHEN {bad} THEN {wrong} ELSE make_date(d__.y, d__.m, d__.d) END")
 
@@ -280,7 +280,7 @@ def _date(engine: EngineName) -> str:
     return _reader(
         engine,
         f"CASE WHEN {_matches(engine, 't__.t', f'{_DATE}|{_COMPACT_DATE}')} THEN {_iso_day(engine, 't__.t')}"
-        f" ELSE {_unread(engine, t.DATE, 'a date')} END",
+        f" ELSE {_refuse_text(engine, t.DATE, 'a date')} END",
     )
 
 
@@ -291,7 +291,7 @@ def _clock_micros(engine: EngineName, text: str) -> str:
     digits = {"h": hour, "m": minute, "s": f"lpad({second}, 2, '0')", "f": f"rpad({fraction}, 6, '0')"}
     parts = {name: f"TRY_CAST({part} AS BIGINT)" for name, part in digits.items()}
     total = f"k__.h * {HOUR} + k__.m * {MINUTE} + k__.s * {SECOND} + k__.f"
-    wrong = _told(engine, "22008", "date/time field value out of range: ", "")
+    wrong = _quoting_error(engine, "22008", "date/time field value out of range: ", "")
     bad = f"k__.h > 24 OR k__.m > 59 OR k__.s > 60 OR {total} > {DAY}"
     return let(engine, "k__", parts, f"CASE WHEN {bad} THEN {wrong} ELSE {total} END")
 
@@ -304,7 +304,7 @@ def _time(engine: EngineName) -> str:
         value = f"CASE WHEN {midnight} THEN CAST('24:00:00' AS TIME) ELSE {value} END"
     return _reader(
         engine,
-        f"CASE WHEN {_matches(engine, 't__.t', _CLOCK)} THEN {value} ELSE {_unread(engine, t.TIME, 'a time')} END",
+        f"CASE WHEN {_matches(engine, 't__.t', _CLOCK)} THEN {value} ELSE {_refuse_text(engine, t.TIME, 'a time')} END",
     )
 
 
@@ -334,16 +334,16 @@ def _read(
 
     def build(text: exp.Expression) -> exp.Expression:
         fits = place(parse(engine, _matches(engine, "$1", spelled)), [text])
-        refused = place(parse(engine, _unread(engine, *unread)), [text])
+        refused = place(parse(engine, _refuse_text(engine, *unread)), [text])
         return sql(
             engine, "CASE WHEN $1 IS NULL THEN NULL WHEN $2 THEN $3 ELSE $4 END", text, fits, value(text), refused
         )
 
-    return build(sql(engine, _trimmed(engine), given))
+    return build(sql(engine, _trim(engine), given))
 
 
 def _timestamptz(engine: EngineName, args: Sequence[exp.Expression], _call: Call | AggregateCall) -> exp.Expression:
-    """As a timestamp, with an offset or on the session's clock."""
+    """Read a timestamptz: a timestamp, with an offset or on the session's clock."""
     spelled = f"({_DATE}|{_COMPACT_DATE})([ T]{_CLOCK} ?{_ZONE}?)?"
 
     def value(text: exp.Expression) -> exp.Expression:

@@ -31,7 +31,7 @@ from engine.sql.functions.moments import (
     moment,
     quotient,
     rint,
-    shifted,
+    shift_moment,
     unless_null,
 )
 from engine.sql.functions.textual import apply
@@ -58,7 +58,7 @@ _LAST_DAY: Final = 2_145_042_905
 _FIRST: Final = "4714-11-24 (BC)"
 
 
-def timestamped(engine: EngineName, date: exp.Expression) -> exp.Expression:
+def date_to_timestamp(engine: EngineName, date: exp.Expression) -> exp.Expression:
     """A date's first moment, as a timestamp."""
     return sql(engine, f"CAST($1 AS {_STORED[engine, t.TIMESTAMP]})", date)
 
@@ -66,7 +66,7 @@ def timestamped(engine: EngineName, date: exp.Expression) -> exp.Expression:
 # --- moments and intervals --------------------------------------------------------------------------------------------
 
 
-def _negated(engine: EngineName, by: Fields) -> Fields:
+def _negate(engine: EngineName, by: Fields) -> Fields:
     return Fields(*(sql(engine, "(- $1)", field) for field in (by.months, by.days, by.micros)))
 
 
@@ -74,9 +74,9 @@ def _move(engine: EngineName, value: exp.Expression, by: exp.Expression, typ: t.
     """A date, timestamp or timestamptz plus or minus an interval."""
     if engine == "local" and typ is not t.TIMESTAMPTZ:
         return _in_calendar(sql("local", f"$1 {sign} $2", value, by), t.TIMESTAMP)
-    start = timestamped("spark", value) if typ is t.DATE else value
+    start = date_to_timestamp("spark", value) if typ is t.DATE else value
     parts = fields(engine, by)
-    moved = shifted(engine, start, parts if sign == "+" else _negated(engine, parts), typ)
+    moved = shift_moment(engine, start, parts if sign == "+" else _negate(engine, parts), typ)
     if engine == "local":
         moved = _in_calendar(moved, typ)
     return sql(engine, "CASE WHEN $2 IS NOT NULL THEN $1 END", moved, by)
@@ -131,7 +131,7 @@ def _on_day(date_first: bool = True) -> EngineBuilder:
 
     def build(engine: EngineName, args: Sequence[exp.Expression], _call: Call | AggregateCall) -> exp.Expression:
         day, time = args if date_first else reversed(args)
-        start = micros_of(engine, timestamped(engine, day), t.TIMESTAMP)
+        start = micros_of(engine, date_to_timestamp(engine, day), t.TIMESTAMP)
         micros = sql(engine, f"($1 + ($2).micros + ($2).zone * CAST({SECOND} AS BIGINT))", start, time)
         made = moment(engine, micros, t.TIMESTAMPTZ)
         if engine == "spark":
@@ -146,7 +146,7 @@ def _operator(symbol: str, args: Sequence[t.PgType], returns: t.PgType, build: E
     return op(symbol, args, returns, local=on("local", build), spark=on("spark", build))
 
 
-def _moving() -> Iterator[Function]:
+def _interval_operators() -> Iterator[Function]:
     for typ in (t.DATE, *MOMENTS):
         result = t.TIMESTAMP if typ is t.DATE else typ
         yield _operator("+", (typ, t.INTERVAL), result, _mover(typ, "+"))
@@ -165,7 +165,7 @@ def _moving() -> Iterator[Function]:
 # --- differences ------------------------------------------------------------------------------------------------------
 
 
-def _elapsed(typ: t.PgType) -> EngineBuilder:
+def _subtract_moments(typ: t.PgType) -> EngineBuilder:
     """Days of 24 hours and the rest: a difference of moments has no months. (DuckDB's own, of instants, counts days on the
     session's clock.)"""
 
@@ -202,7 +202,7 @@ _DIFFERENCES = (
         f"THEN {_INFINITE_DATES} END",
         spark="datediff($1, $2)",
     ),
-    *(_operator("-", (typ, typ), t.INTERVAL, _elapsed(typ)) for typ in MOMENTS),
+    *(_operator("-", (typ, typ), t.INTERVAL, _subtract_moments(typ)) for typ in MOMENTS),
     _operator("-", (t.TIME, t.TIME), t.INTERVAL, _between_times),
 )  # fmt: skip
 
@@ -215,7 +215,7 @@ def _date_time(date: int) -> EngineBuilder:
         day, time = args[date], args[1 - date]
         if engine == "local":
             return sql("local", "$1 + $2", day, time)
-        return sql("spark", "timestampadd(MICROSECOND, $2, $1)", timestamped("spark", day), time)
+        return sql("spark", "timestampadd(MICROSECOND, $2, $1)", date_to_timestamp("spark", day), time)
 
     return build
 
@@ -278,7 +278,7 @@ def _span(engine: EngineName, pair: exp.Expression) -> exp.Expression:
     sign = sql(engine, "CASE WHEN ($1).minus THEN -1 ELSE 1 END", pair)
     packed = sql(engine, pack, months, days, micros, length, sign)
 
-    def carried(found: exp.Expression) -> exp.Expression:
+    def apply_sign(found: exp.Expression) -> exp.Expression:
         return interval(
             engine,
             sql(engine, "(($1).sign * (($1).months - CASE WHEN ($1).days < 0 THEN 1 ELSE 0 END))", found),
@@ -286,7 +286,7 @@ def _span(engine: EngineName, pair: exp.Expression) -> exp.Expression:
             sql(engine, f"(($1).sign * (($1).micros + CASE WHEN ($1).micros < 0 THEN {DAY} ELSE 0 END))", found),
         )
 
-    return bound(engine, "found__", packed, carried)
+    return bound(engine, "found__", packed, apply_sign)
 
 
 def _local_time(engine: EngineName, value: exp.Expression, typ: t.PgType) -> exp.Expression:
@@ -296,7 +296,7 @@ def _local_time(engine: EngineName, value: exp.Expression, typ: t.PgType) -> exp
 
 def _age_row(typ: t.PgType, arity: int) -> Function:
     def build(engine: EngineName, args: Sequence[exp.Expression], _call: Call | AggregateCall) -> exp.Expression:
-        today = timestamped(engine, sql(engine, "current_date()" if engine == "spark" else "today()"))
+        today = date_to_timestamp(engine, sql(engine, "current_date()" if engine == "spark" else "today()"))
         both = [_local_time(engine, arg, typ) for arg in args]
         span = _age(engine, *(both if arity == 2 else (today, both[0])))
         if engine == "spark":
@@ -319,7 +319,7 @@ _AGE = tuple(_age_row(typ, arity) for typ in MOMENTS for arity in (1, 2))
 # --- making -----------------------------------------------------------------------------------------------------------
 
 
-def _padded(engine: EngineName, number: exp.Expression, width: int) -> exp.Expression:
+def _pad_zeros(engine: EngineName, number: exp.Expression, width: int) -> exp.Expression:
     """A number with leading zeros, and a longer one in full."""
     shown = sql(engine, f"CAST($1 AS {'VARCHAR' if engine == 'local' else 'STRING'})", number)
     return sql(
@@ -338,9 +338,9 @@ def date_of(engine: EngineName, parts: Sequence[exp.Expression]) -> exp.Expressi
         [
             sql(engine, f"CAST($1 AS {'VARCHAR' if engine == 'local' else 'STRING'})", year),
             text("-"),
-            _padded(engine, month, 2),
+            _pad_zeros(engine, month, 2),
             text("-"),
-            _padded(engine, day, 2),
+            _pad_zeros(engine, day, 2),
         ],
     )
     wrong = raises(engine, "22008", concat(engine, [text("date field value out of range: "), shown]))
@@ -359,11 +359,11 @@ def _clock_of(engine: EngineName, parts: Sequence[exp.Expression]) -> exp.Expres
     shown = concat(
         engine,
         [
-            _padded(engine, hour, 2),
+            _pad_zeros(engine, hour, 2),
             text(":"),
-            _padded(engine, minute, 2),
+            _pad_zeros(engine, minute, 2),
             text(":"),
-            _padded(engine, sql(engine, "CAST(floor($1) AS BIGINT)", second), 2),
+            _pad_zeros(engine, sql(engine, "CAST(floor($1) AS BIGINT)", second), 2),
         ],
     )
     wrong = raises(engine, "22008", concat(engine, [text("time field value out of range: "), shown]))
@@ -403,7 +403,7 @@ def _make_time(engine: EngineName, args: Sequence[exp.Expression], _call: Call |
 
 
 def _make_timestamp(engine: EngineName, args: Sequence[exp.Expression], _call: Call | AggregateCall) -> exp.Expression:
-    day = timestamped(engine, date_of(engine, args[:3]))
+    day = date_to_timestamp(engine, date_of(engine, args[:3]))
     clock = _clock_of(engine, args[3:])
     moved = "$1 + to_microseconds($2)" if engine == "local" else "timestampadd(MICROSECOND, $2, $1)"
     missing = " OR ".join(f"${n} IS NULL" for n in range(1, 7))
@@ -544,4 +544,4 @@ _OVERLAPS = (
     *(_overlaps_row(t.TIME, (a, b)) for a in (False, True) for b in (False, True)),
 )
 
-ROWS: tuple[Function, ...] = (*_moving(), *_DIFFERENCES, *_DATES, *_AGE, *_MAKING, *_OVERLAPS)
+ROWS: tuple[Function, ...] = (*_interval_operators(), *_DIFFERENCES, *_DATES, *_AGE, *_MAKING, *_OVERLAPS)

@@ -83,14 +83,14 @@ def _circular(name: str) -> EngineBuilder:
     def build(engine: EngineName, args: Sequence[exp.Expression], _call: Call | AggregateCall) -> exp.Expression:
         angle = args[0]
 
-        def turned(turn: exp.Expression) -> exp.Expression:
+        def answer_for_turn(turn: exp.Expression) -> exp.Expression:
             signed = sql(engine, sign, turn, angle)
             return bound(
                 engine, "first__", sql(engine, _FIRST, turn), lambda first: sql(engine, answer, turn, signed, first)
             )
 
         within = sql(engine, "abs($1) % 360e0", angle)
-        found = bound(engine, "turn__", within, turned)
+        found = bound(engine, "turn__", within, answer_for_turn)
         return sql(
             engine, f"CASE WHEN abs($1) = {_INFINITY} THEN {_OUTSIDE} WHEN isnan($1) THEN $1 ELSE $2 END", angle, found
         )
@@ -99,7 +99,7 @@ def _circular(name: str) -> EngineBuilder:
 
 
 def _arc_sine(value: str) -> str:
-    """Of 0 to 1."""
+    """Return the arc sine, in degrees, of a value from 0 to 1."""
     return (
         f"(CASE WHEN {value} <= 0.5e0 THEN (asin({value}) / asin(0.5e0)) * 30e0"
         f" ELSE 90e0 - (acos({value}) / acos(0.5e0)) * 60e0 END)"

@@ -46,7 +46,7 @@ def integer_digits(typ: SqlType) -> int:
     return typ.precision - typ.scale
 
 
-def shown(typ: SqlType) -> int:
+def shown_digits(typ: SqlType) -> int:
     """How many fractional digits PostgreSQL prints of such a value, or the best estimate where that is the value's.
 
     A later quotient has at least as many; so an estimate follows the digits through sums and products, as `minimum`.
@@ -66,7 +66,9 @@ def sum_of_two(args: Sequence[SqlType]) -> SqlType:
     """+ and -: the larger scale, one more integer digit."""
     a, b = args
     scale = max(a.scale, b.scale)
-    return _result(max(integer_digits(a), integer_digits(b)) + 1 + scale, scale, max(shown(a), shown(b)), args)
+    return _result(
+        max(integer_digits(a), integer_digits(b)) + 1 + scale, scale, max(shown_digits(a), shown_digits(b)), args
+    )
 
 
 def product(args: Sequence[SqlType]) -> SqlType:
@@ -78,33 +80,35 @@ def product(args: Sequence[SqlType]) -> SqlType:
             f"not supported: a product of numerics with {scale} fractional digits",
             hint="Round the factors, as in round(x, 12), or multiply as double precision.",
         )
-    return _result(a.precision + b.precision + 1, scale, shown(a) + shown(b), args)
+    return _result(a.precision + b.precision + 1, scale, shown_digits(a) + shown_digits(b), args)
 
 
 def remainder(args: Sequence[SqlType]) -> SqlType:
     """%: the larger scale; below the divisor."""
     a, b = args
     scale = max(a.scale, b.scale)
-    return _result(min(integer_digits(a), integer_digits(b)) + scale, scale, max(shown(a), shown(b)), args)
+    return _result(
+        min(integer_digits(a), integer_digits(b)) + scale, scale, max(shown_digits(a), shown_digits(b)), args
+    )
 
 
 def divisor(args: Sequence[SqlType]) -> SqlType:
     """gcd: the larger scale; as large as the larger argument, where the other is 0."""
     scale = max(a.scale for a in args)
-    return _result(max(integer_digits(a) for a in args) + scale, scale, max(shown(a) for a in args), args)
+    return _result(max(integer_digits(a) for a in args) + scale, scale, max(shown_digits(a) for a in args), args)
 
 
 def multiple(args: Sequence[SqlType]) -> SqlType:
     """lcm: the larger scale, all integer digits there are."""
     scale = max(a.scale for a in args)
-    return _result(MAX_PRECISION, scale, max(shown(a) for a in args), args)
+    return _result(MAX_PRECISION, scale, max(shown_digits(a) for a in args), args)
 
 
 def quotient(args: Sequence[SqlType]) -> SqlType:
     """/: enough fractional digits for every quotient there can be, or as many as 38 digits leave room for."""
     a, b = args
     smallest = a.scale + integer_digits(b)
-    minimum = max(x.minimum if x.display is NumericScale.QUOTIENT else shown(x) for x in args)
+    minimum = max(x.minimum if x.display is NumericScale.QUOTIENT else shown_digits(x) for x in args)
     needed = max(minimum, 20 + 4 * -(-smallest // 4))
     return quotient_type(integer_digits(a) + b.scale, needed, minimum, QUOTIENT_ROOM)
 
@@ -112,7 +116,7 @@ def quotient(args: Sequence[SqlType]) -> SqlType:
 def average(args: Sequence[SqlType]) -> SqlType:
     """avg: a quotient whose integer digits are the argument's."""
     a = as_numeric(args[0])
-    return quotient_type(integer_digits(a), MAX_PRECISION, shown(a), AVERAGE_ROOM)
+    return quotient_type(integer_digits(a), MAX_PRECISION, shown_digits(a), AVERAGE_ROOM)
 
 
 def quotient_type(integers: int, needed: int, minimum: int, room: int) -> SqlType:
@@ -128,7 +132,7 @@ def quotient_type(integers: int, needed: int, minimum: int, room: int) -> SqlTyp
 def total(args: Sequence[SqlType]) -> SqlType:
     """sum: the argument's scale, all integer digits there are."""
     a = as_numeric(args[0])
-    return _result(MAX_PRECISION, a.scale, shown(a), (a,))
+    return _result(MAX_PRECISION, a.scale, shown_digits(a), (a,))
 
 
 def same(args: Sequence[SqlType]) -> SqlType:
@@ -162,7 +166,7 @@ def common(args: Sequence[SqlType]) -> SqlType:
     precision = max(integer_digits(a) for a in args) + scale
     if all(a.display is NumericScale.FIXED and a.scale == scale for a in args):
         return numeric(precision, scale)
-    return numeric(precision, scale, NumericScale.TRIMMED, minimum=min(shown(a) for a in args))
+    return numeric(precision, scale, NumericScale.TRIMMED, minimum=min(shown_digits(a) for a in args))
 
 
 def value_or_default(args: Sequence[SqlType]) -> SqlType:

@@ -69,7 +69,7 @@ def _spark(types: tuple[SqlType, SqlType], result: SqlType) -> str:
     method of Spark's generated code may hold."""
     a, b = types
     quotient = f"CAST(x__.a / CAST(x__.b AS DECIMAL(38, {b.scale})) AS DECIMAL(38, {result.scale}))"
-    rounded = let("spark", "v__", {"q": _settled(types, result)}, _rounded(result))
+    rounded = let("spark", "v__", {"q": _settle_tie(types, result)}, _round_digits(result))
     chosen = let("spark", "z__", {"q": quotient, "d": f"CAST({_digits(types, result)} AS INT)"}, rounded)
     return _over({"a": f"CAST($1 AS DECIMAL({_numerator(a, b, result)}, {a.scale}))", "b": "$2"}, chosen)
 
@@ -84,7 +84,7 @@ def _long(types: tuple[SqlType, SqlType], result: SqlType) -> str:
         f"WHEN z__.d = {result.scale} AND 2 * f__.s.r >= n__.b "
         f"THEN CAST({kept} + {power('spark', -result.scale)} AS DECIMAL(38, {result.scale})) ELSE {kept} END"
     )
-    rounded = _rounded(result)
+    rounded = _round_digits(result)
     signed = f"CASE WHEN (x__.a < 0) <> (x__.b < 0) THEN - ({rounded}) ELSE {rounded} END"
     divided = let("spark", "f__", {"s": _steps(result.scale)}, let("spark", "v__", {"q": quotient}, signed))
     zeros = [f"(length(y__.{name}) - length(z__.{name}) - {typ.scale})" for name, typ in zip("ab", types, strict=True)]
@@ -132,14 +132,14 @@ def _weight(name: str, scale: int) -> str:
     return f"(CASE WHEN y__.{name} = '0' THEN 0 ELSE CAST(floor({_place(name, scale)} / {GROUP}.0) AS INT) END)"
 
 
-def _leading(name: str, scale: int) -> str:
+def _leading_group(name: str, scale: int) -> str:
     return f"CAST(left(rpad(y__.{name}, {GROUP}, '0'), pmod({_place(name, scale)}, {GROUP}) + 1) AS INT)"
 
 
 def _digits(types: tuple[SqlType, SqlType], result: SqlType) -> str:
     """select_div_scale over the digits `y__` of the operands."""
     a, b = (typ.scale for typ in types)
-    lower = f"CASE WHEN {_leading('a', a)} <= {_leading('b', b)} THEN 1 ELSE 0 END"
+    lower = f"CASE WHEN {_leading_group('a', a)} <= {_leading_group('b', b)} THEN 1 ELSE 0 END"
     wanted = [f"{SIGNIFICANT} - {GROUP} * ({_weight('a', a)} - {_weight('b', b)} - {lower})", str(result.minimum)]
     wanted += [
         f"{SIGNIFICANT} - {GROUP} * {_weight(name, typ.scale)}"
@@ -163,7 +163,7 @@ def _division(types: tuple[SqlType, SqlType], result: SqlType) -> tuple[str, str
     return f"({times('spark', f'({fraction} % {divisor})', second)})", divisor
 
 
-def _settled(types: tuple[SqlType, SqlType], result: SqlType) -> str:
+def _settle_tie(types: tuple[SqlType, SqlType], result: SqlType) -> str:
     """`z__.q`, a unit less where rounding it up made it a tie; an error where it is cut short."""
     dividend, divisor = _division(types, result)
     text = "CAST(abs(z__.q) AS STRING)"
@@ -177,7 +177,7 @@ def _settled(types: tuple[SqlType, SqlType], result: SqlType) -> str:
     )
 
 
-def _rounded(result: SqlType) -> str:
+def _round_digits(result: SqlType) -> str:
     """`v__.q` rounded to `z__.d` digits, of which there is one for each group, and the least."""
     kept = [result.minimum, *(d for d in range(0, result.scale, GROUP) if d > result.minimum)]
     whens = " ".join(

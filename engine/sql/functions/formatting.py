@@ -45,22 +45,24 @@ SESSION_ZONE: Final = "current_setting('TimeZone')"
 # --- to_char ----------------------------------------------------------------------------------------------------------
 
 
-def _shown(engine: EngineName, number: exp.Expression) -> exp.Expression:
+def _number_text(engine: EngineName, number: exp.Expression) -> exp.Expression:
     return sql(engine, "CAST($1 AS VARCHAR)" if engine == "local" else "CAST($1 AS STRING)", number)
 
 
-def padded(engine: EngineName, number: exp.Expression, width: int) -> exp.Expression:
+def pad_zeros(engine: EngineName, number: exp.Expression, width: int) -> exp.Expression:
     """A number with zeros up to a width (its sign beyond it), a longer one in full: printf's %0*d."""
-    text_ = _shown(engine, number)
+    text_ = _number_text(engine, number)
     if width <= 1:
         return text_
     most = 10 ** (width - 1) - 1
     plain = f"CASE WHEN $1 BETWEEN 0 AND {most} THEN lpad($2, {width}, '0')"
     negative = f"WHEN $1 BETWEEN {-most} AND -1 THEN concat('-', lpad($3, {width}, '0'))"
-    return sql(engine, f"{plain} {negative} ELSE $2 END", number, text_, _shown(engine, sql(engine, "(- $1)", number)))
+    return sql(
+        engine, f"{plain} {negative} ELSE $2 END", number, text_, _number_text(engine, sql(engine, "(- $1)", number))
+    )
 
 
-def _chosen(engine: EngineName, index: exp.Expression, texts: Sequence[str]) -> exp.Expression:
+def _choose_text(engine: EngineName, index: exp.Expression, texts: Sequence[str]) -> exp.Expression:
     """The text at a 1-based index."""
     listed = ", ".join(f"${n + 2}" for n in range(len(texts)))
     at = (
@@ -71,13 +73,15 @@ def _chosen(engine: EngineName, index: exp.Expression, texts: Sequence[str]) -> 
     return sql(engine, at, index, *(text(item) for item in texts))
 
 
-def _named(engine: EngineName, piece: Item, index: exp.Expression, names: Sequence[str], width: int) -> exp.Expression:
+def _name_text(
+    engine: EngineName, piece: Item, index: exp.Expression, names: Sequence[str], width: int
+) -> exp.Expression:
     """A name in the keyword's letter case; full names are padded to the longest one."""
     keyword = piece.keyword
     cut = [name[:3] for name in names] if len(keyword) == (3 if names is MONTHS else 2) else list(names)
     cased = [name.upper() if keyword.isupper() else name.lower() if keyword.islower() else name for name in cut]
     fits = piece.fill and not piece.translated and cut == list(names)
-    return _chosen(engine, index, [name.ljust(width) if fits else name for name in cased])
+    return _choose_text(engine, index, [name.ljust(width) if fits else name for name in cased])
 
 
 def _ordinal(engine: EngineName, piece: Item, number: exp.Expression, shown: exp.Expression) -> exp.Expression:
@@ -96,7 +100,7 @@ def _ordinal(engine: EngineName, piece: Item, number: exp.Expression, shown: exp
 
 @dataclass(frozen=True, slots=True)
 class _Moment:
-    """What the keywords are asked of: a field by its unit, and whether it is an interval's."""
+    """The moment or interval that keywords format: a field by its unit, and whether it is an interval's."""
 
     engine: EngineName
     field: Callable[[str], exp.Expression]
@@ -169,9 +173,9 @@ def _fraction(moment: _Moment, digits: int) -> exp.Expression:
     engine = moment.engine
     rest = quotient(engine, sql(engine, f"($1 % {SECOND})", moment.micros), 10 ** (6 - digits))
     if not moment.interval:
-        return padded(engine, rest, digits)
-    least = padded(engine, rest, digits - 1)
-    return sql(engine, "CASE WHEN $1 < 0 THEN $2 ELSE $3 END", rest, least, padded(engine, rest, digits))
+        return pad_zeros(engine, rest, digits)
+    least = pad_zeros(engine, rest, digits - 1)
+    return sql(engine, "CASE WHEN $1 < 0 THEN $2 ELSE $3 END", rest, least, pad_zeros(engine, rest, digits))
 
 
 def _half(moment: _Moment, keyword: str) -> exp.Expression:
@@ -196,14 +200,14 @@ def _offset(moment: _Moment, piece: Item) -> exp.Expression:
     seconds = moment.field("timezone") if moment.zoned is not None else integer(0)
     minutes = sql(engine, "($1 % 60)", quotient(engine, sql(engine, "abs($1)", seconds), 60))
     if keyword == "TZM":
-        return padded(engine, minutes, 2)
+        return pad_zeros(engine, minutes, 2)
     # FM counts for OF alone.
     width = 2 if piece.fill or keyword == "TZH" else 1
-    hours = padded(engine, quotient(engine, sql(engine, "abs($1)", seconds), 3600), width)
+    hours = pad_zeros(engine, quotient(engine, sql(engine, "abs($1)", seconds), 3600), width)
     signed = concat(engine, [sql(engine, "CASE WHEN $1 < 0 THEN '-' ELSE '+' END", seconds), hours])
     if keyword == "TZH":
         return signed
-    rest = concat(engine, [text(":"), padded(engine, minutes, 2)])
+    rest = concat(engine, [text(":"), pad_zeros(engine, minutes, 2)])
     return concat(engine, [signed, sql(engine, "CASE WHEN $1 = 0 THEN '' ELSE $2 END", minutes, rest)])
 
 
@@ -221,12 +225,12 @@ def _piece(moment: _Moment, piece: Item) -> exp.Expression:
     if upper in ("AD", "BC", "A.D.", "B.C."):
         return _era(moment, keyword)
     if upper in ("MONTH", "MON"):
-        return _named(engine, piece, moment.field("month"), MONTHS, 9)
+        return _name_text(engine, piece, moment.field("month"), MONTHS, 9)
     if upper in ("DAY", "DY"):
-        return _named(engine, piece, sql(engine, "($1 + 1)", moment.field("dow")), DAYS, 9)
+        return _name_text(engine, piece, sql(engine, "($1 + 1)", moment.field("dow")), DAYS, 9)
     if upper == "RM":
         names = [name.upper() if keyword.isupper() else name.lower() for name in ROMAN_MONTHS]
-        return _chosen(engine, moment.field("month"), [name.ljust(4) if piece.fill else name for name in names])
+        return _choose_text(engine, moment.field("month"), [name.ljust(4) if piece.fill else name for name in names])
     if upper == "TZ":
         if moment.zoned is not None:
             raise FeatureNotSupported(f'not supported: to_char of a timestamp with time zone with "{keyword}"')
@@ -241,29 +245,29 @@ def _piece(moment: _Moment, piece: Item) -> exp.Expression:
         year = moment.year()
         thousands = quotient(engine, year, 1000)
         shown = concat(
-            engine, [_shown(engine, thousands), text(","), padded(engine, sql(engine, "($1 % 1000)", year), 3)]
+            engine, [_number_text(engine, thousands), text(","), pad_zeros(engine, sql(engine, "($1 % 1000)", year), 3)]
         )
         return _ordinal(engine, piece, year, shown)
     number = _number(moment, keyword)
     if moment.interval and keyword in ("HH12", "HH") and piece.fill:
         # The sign's place is the hour's, also where twelve of them are shown for none.
         negative = sql(engine, "$1 < 0", quotient(engine, moment.micros, HOUR))
-        wide = sql(engine, "CASE WHEN $1 = 12 THEN '012' ELSE $2 END", number, padded(engine, number, 2))
-        shown = sql(engine, "CASE WHEN $1 THEN $2 ELSE $3 END", negative, wide, padded(engine, number, 2))
+        wide = sql(engine, "CASE WHEN $1 = 12 THEN '012' ELSE $2 END", number, pad_zeros(engine, number, 2))
+        shown = sql(engine, "CASE WHEN $1 THEN $2 ELSE $3 END", negative, wide, pad_zeros(engine, number, 2))
         return _ordinal(engine, piece, number, shown)
     if moment.interval and keyword == "DD":
         # Two places with its sign, where other fields have the sign beside them.
-        few = padded(engine, number, 2 if piece.fill else 1)
+        few = pad_zeros(engine, number, 2 if piece.fill else 1)
         return _ordinal(
             engine,
             piece,
             number,
-            sql(engine, "CASE WHEN $1 < 0 THEN $2 ELSE $3 END", number, _shown(engine, number), few),
+            sql(engine, "CASE WHEN $1 < 0 THEN $2 ELSE $3 END", number, _number_text(engine, number), few),
         )
-    return _ordinal(engine, piece, number, padded(engine, number, _WIDTHS.get(keyword, 1) if piece.fill else 1))
+    return _ordinal(engine, piece, number, pad_zeros(engine, number, _WIDTHS.get(keyword, 1) if piece.fill else 1))
 
 
-def _joined(engine: EngineName, moment: _Moment, items: Sequence[Item]) -> exp.Expression:
+def _join_items(engine: EngineName, moment: _Moment, items: Sequence[Item]) -> exp.Expression:
     """All items one after another; characters that stand together are one text."""
     pieces: list[exp.Expression] = []
     for literal, group in groupby(items, key=lambda item: not item.keyword):
@@ -302,7 +306,7 @@ def _to_char_moment(engine: EngineName, args: Sequence[exp.Expression], call: Ca
     typ = call.args[0].type.pg
     finite = "isfinite($1)" if engine == "local" else "$1 IS NOT NULL"
 
-    def compiled(value: exp.Expression, items: tuple[Item, ...]) -> exp.Expression:
+    def compile_template(value: exp.Expression, items: tuple[Item, ...]) -> exp.Expression:
         local = to_local(engine, value) if typ is t.TIMESTAMPTZ else value
 
         def field(unit: str) -> exp.Expression:
@@ -321,25 +325,27 @@ def _to_char_moment(engine: EngineName, args: Sequence[exp.Expression], call: Ca
             return null_text(engine)
         clock = modulo(engine, micros_of(engine, local, t.TIMESTAMP), DAY)
         moment = _Moment(engine, field, clock, False, value if typ is t.TIMESTAMPTZ else None)
-        return sql(engine, f"CASE WHEN {finite} THEN $2 END", value, _joined(engine, moment, items))
+        return sql(engine, f"CASE WHEN {finite} THEN $2 END", value, _join_items(engine, moment, items))
 
-    def computed(value: exp.Expression) -> exp.Expression:
+    def compute_by_function(value: exp.Expression) -> exp.Expression:
         zone = f", {SESSION_ZONE}" if typ is t.TIMESTAMPTZ else ""
         return sql(
             "local", f"CASE WHEN {finite} THEN sluice_{typ.name}_to_char($2, nullif($3, ''){zone}) END",
             value, micros_of("local", value, typ), args[1],
         )  # fmt: skip
 
-    def made(value: exp.Expression) -> exp.Expression:
-        return _by_template(engine, args[1], lambda items: compiled(value, items), lambda: computed(value))
+    def format_value(value: exp.Expression) -> exp.Expression:
+        return _by_template(
+            engine, args[1], lambda items: compile_template(value, items), lambda: compute_by_function(value)
+        )
 
-    return bound(engine, "moment__", args[0], made)
+    return bound(engine, "moment__", args[0], format_value)
 
 
 def _to_char_interval(
     engine: EngineName, args: Sequence[exp.Expression], _call: Call | AggregateCall
 ) -> exp.Expression:
-    def compiled(value: exp.Expression, items: tuple[Item, ...]) -> exp.Expression:
+    def compile_template(value: exp.Expression, items: tuple[Item, ...]) -> exp.Expression:
         parts: Fields = fields(engine, value)
         units = {
             "year": quotient(engine, parts.months, 12),
@@ -349,19 +355,21 @@ def _to_char_interval(
         if not items:
             return null_text(engine)
         moment = _Moment(engine, lambda unit: units[unit].copy(), parts.micros, True)
-        return sql(engine, "CASE WHEN $1 IS NOT NULL THEN $2 END", value, _joined(engine, moment, items))
+        return sql(engine, "CASE WHEN $1 IS NOT NULL THEN $2 END", value, _join_items(engine, moment, items))
 
-    def computed(value: exp.Expression) -> exp.Expression:
+    def compute_by_function(value: exp.Expression) -> exp.Expression:
         parts = fields(engine, value)
         return sql(
             "local", "sluice_interval_to_char(CAST($1 AS BIGINT), CAST($2 AS BIGINT), CAST($3 AS BIGINT), nullif($4, ''))",
             parts.months, parts.days, parts.micros, args[1],
         )  # fmt: skip
 
-    def made(value: exp.Expression) -> exp.Expression:
-        return _by_template(engine, args[1], lambda items: compiled(value, items), lambda: computed(value))
+    def format_value(value: exp.Expression) -> exp.Expression:
+        return _by_template(
+            engine, args[1], lambda items: compile_template(value, items), lambda: compute_by_function(value)
+        )
 
-    return bound(engine, "span__", args[0], made)
+    return bound(engine, "span__", args[0], format_value)
 
 
 ROWS: tuple[Function, ...] = (

@@ -80,7 +80,7 @@ def _double(engine: EngineName, value: exp.Expression) -> exp.Expression:
     return sql(engine, "CAST($1 AS DOUBLE)", value)
 
 
-def _scaled(engine: EngineName, span: exp.Expression, factor: exp.Expression, operator: str) -> exp.Expression:
+def _scale(engine: EngineName, span: exp.Expression, factor: exp.Expression, operator: str) -> exp.Expression:
     """interval * or / float8."""
     parts = fields(engine, span)
     months, days, micros = (
@@ -128,13 +128,13 @@ def _scaled(engine: EngineName, span: exp.Expression, factor: exp.Expression, op
 
 def _times(span: int) -> EngineBuilder:
     def build(engine: EngineName, args: Sequence[exp.Expression], _call: Call | AggregateCall) -> exp.Expression:
-        return _scaled(engine, args[span], args[1 - span], "*")
+        return _scale(engine, args[span], args[1 - span], "*")
 
     return build
 
 
-def _divided(engine: EngineName, args: Sequence[exp.Expression], _call: Call | AggregateCall) -> exp.Expression:
-    quotient = _scaled(engine, args[0], args[1], "/")
+def _divide(engine: EngineName, args: Sequence[exp.Expression], _call: Call | AggregateCall) -> exp.Expression:
+    quotient = _scale(engine, args[0], args[1], "/")
     zero = raises(engine, "22012", "division by zero")
     return sql(engine, "CASE WHEN $2 = 0 AND $1 IS NOT NULL THEN $3 ELSE $4 END", args[0], args[1], zero, quotient)
 
@@ -148,7 +148,7 @@ def between(engine: EngineName, low: exp.Expression, high: exp.Expression, share
             (span[0].months, span[0].days, span[0].micros), (span[1].months, span[1].days, span[1].micros), strict=True
         )
     )
-    part = bound(engine, "distance__", interval(engine, *distance), lambda whole: _scaled(engine, whole, share, "*"))
+    part = bound(engine, "distance__", interval(engine, *distance), lambda whole: _scale(engine, whole, share, "*"))
 
     def added(part: exp.Expression) -> exp.Expression:
         a, b = fields(engine, low), fields(engine, part)
@@ -257,7 +257,7 @@ ROWS: tuple[Function, ...] = (
     _row("op", "-", (t.INTERVAL,), _negate),
     _row("op", "*", (t.INTERVAL, t.FLOAT8), _times(0)),
     _row("op", "*", (t.FLOAT8, t.INTERVAL), _times(1)),
-    _row("op", "/", (t.INTERVAL, t.FLOAT8), _divided),
+    _row("op", "/", (t.INTERVAL, t.FLOAT8), _divide),
     _row("fn", "justify_hours", (t.INTERVAL,), _justify("hours")),
     _row("fn", "justify_days", (t.INTERVAL,), _justify("days")),
     _row("fn", "justify_interval", (t.INTERVAL,), _justify_interval),

@@ -28,7 +28,9 @@ if TYPE_CHECKING:
 _ITEM: Final = "item__"
 
 
-def _composed(engine: EngineName, values: exp.Expression, one: exp.Expression, marks: Sequence[str]) -> exp.Expression:
+def _compose_document(
+    engine: EngineName, values: exp.Expression, one: exp.Expression, marks: Sequence[str]
+) -> exp.Expression:
     """The document of a list: `one` of each item between the first mark and the last, with the middle one between; null of null."""
     begin, between, end = marks
     each = "array_to_string(list_transform($1, lambda item__: $2), $3)"
@@ -40,7 +42,7 @@ def _array(engine: EngineName, args: Sequence[exp.Expression], call: Call | Aggr
     nested = value.type.pg.is_array or value.type.pg.is_row
     one = as_json(engine, exp.column(_ITEM), value.type, value)
     # PostgreSQL begins a line before each array and each record but the first.
-    written = _composed(engine, listed(engine, args, call), one, ("[", ", \n " if nested else ", ", "]"))
+    written = _compose_document(engine, listed(engine, args, call), one, ("[", ", \n " if nested else ", ", "]"))
     return normal(engine, written) if call.function.name == "jsonb_agg" else written
 
 
@@ -50,7 +52,7 @@ def _object(binary: bool) -> EngineBuilder:
         pairs = listed(engine, [pack(engine, {"f0": args[0], "f1": args[1]})], call)
         named = _key(engine, key)
         one = concat(engine, [named, text(" : "), as_json(engine, _part("f1"), value.type, value)])
-        written = _composed(engine, pairs, one, ("{ ", ", ", " }"))
+        written = _compose_document(engine, pairs, one, ("{ ", ", ", " }"))
         return normal(engine, written) if binary else written
 
     return build

@@ -1,4 +1,4 @@
-"""What asks a jsonb with a jsonpath: PostgreSQL 15, sections 9.16.1 (`@?`, `@@`) and 9.16.2.
+"""Functions and operators that query a jsonb with a jsonpath: PostgreSQL 15, sections 9.16.1 (`@?`, `@@`) and 9.16.2.
 
 In the local engine alone (`engine.executors.local.json_path_functions`). The functions whose names end in _tz may ask for the
 session's time zone; to the operators all variables are null, and they keep errors to themselves.
@@ -26,7 +26,7 @@ _RETURNS: Final = {
 _DEFAULTS: Final = ("'{}'", "FALSE")
 
 
-def _asked(name: str, zone: str) -> Builder:
+def _query_builder(name: str, zone: str) -> Builder:
     def build(args: Sequence[exp.Expression], _call: Call | AggregateCall) -> exp.Expression:
         given = (*(f"${n}" for n in range(1, len(args) + 1)), *_DEFAULTS[len(args) - 2 :])
         return sql("local", f"sluice_{name}({', '.join(given)}, {zone})", *args)
@@ -41,7 +41,7 @@ def _functions() -> Iterator[Function]:
                 f"jsonb_path_{kind}{suffix}",
                 (t.JSONB, t.JSONPATH, t.JSONB, t.BOOL),
                 returns,
-                local=_asked(f"jsonb_path_{kind}", zone),
+                local=_query_builder(f"jsonb_path_{kind}", zone),
                 optional=2,
                 names=("target", "path", "vars", "silent"),
                 defaults=("{}", False),

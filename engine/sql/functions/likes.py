@@ -18,7 +18,7 @@ from engine.contracts.executor import EngineName
 from engine.sql.functions import Function
 from engine.sql.functions.building import fn, op
 from engine.sql.functions.byte_strings import byte_text
-from engine.sql.functions.strings import lowered
+from engine.sql.functions.strings import lower_text
 from engine.sql.functions.trees import EngineBuilder, both, constant_text, on, raises, sql, text
 from wire.errors import SqlError
 from wire.types import pg_types as t
@@ -30,7 +30,7 @@ ESCAPE_AT_END = "LIKE pattern must not end with escape character"
 _INVALID_ESCAPE = "22025"
 
 
-def normalized(pattern: str) -> str:
+def normalize_pattern(pattern: str) -> str:
     """A pattern with escapes only where they matter. Raises 22025 for one that ends in an escape."""
     out: list[str] = []
     chars = iter(pattern)
@@ -48,16 +48,16 @@ def normalized(pattern: str) -> str:
 def _match(engine: EngineName, value: exp.Expression, pattern: exp.Expression) -> exp.Expression:
     known = constant_text(pattern)
     if known is not None:
-        plain = normalized(known)
+        plain = normalize_pattern(known)
         like = "$1 LIKE $2" if engine == "spark" or "\\" not in plain else r"$1 LIKE $2 ESCAPE '\'"
         return sql(engine, like, value, text(plain))
     if engine == "local":
-        return sql("local", "like_escape($1, $2, $3)", value, _checked("local", pattern), text("\\"))
+        return sql("local", "like_escape($1, $2, $3)", value, _check_escape("local", pattern), text("\\"))
     needless = sql("spark", "regexp_replace($1, $2, $3)", pattern, text(r"(\\[\\%_])|\\([^\\%_])"), text("$1$2"))
-    return sql("spark", "$1 LIKE $2", value, _checked("spark", needless))
+    return sql("spark", "$1 LIKE $2", value, _check_escape("spark", needless))
 
 
-def _checked(engine: EngineName, pattern: exp.Expression) -> exp.Expression:
+def _check_escape(engine: EngineName, pattern: exp.Expression) -> exp.Expression:
     """A computed pattern, or the error that it ends in an escape: an odd number of backslashes."""
     matches = "regexp_matches($1, $2)" if engine == "local" else "regexp_like($1, $2)"
     odd = text(r"(^|[^\\])(\\\\)*\\$")
@@ -79,7 +79,7 @@ def _lower(engine: EngineName, tree: exp.Expression) -> exp.Expression:
     known = constant_text(tree)
     if known is not None:
         return text("".join(char.lower() if len(char.lower()) == 1 else char for char in known))
-    return lowered(engine, tree)
+    return lower_text(engine, tree)
 
 
 def _builder(fold: bool, negated: bool) -> EngineBuilder:

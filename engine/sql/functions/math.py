@@ -190,7 +190,7 @@ def _least(call: Call | AggregateCall) -> int:
 
 
 def _quotients(call: Call | AggregateCall) -> int:
-    """Which arguments show as many digits as their values ask for: 1 the first, 2 the second."""
+    """Return bits for the arguments that show as many digits as their values ask for: 1 the first, 2 the second."""
     return sum(bit for bit, arg in zip((1, 2), call.args, strict=False) if arg.type.display is not NumericScale.FIXED)
 
 
@@ -219,7 +219,7 @@ def _power_type(args: Sequence[SqlType]) -> SqlType:
     """An integer exponent gives sixteen fractional digits, or as many as the arguments show."""
     base, exponent = args
     if exponent.display is NumericScale.FIXED and exponent.scale == 0:
-        return numeric(38, max(16, min(digits.shown(base), 30)))
+        return numeric(38, max(16, min(digits.shown_digits(base), 30)))
     return _by_value(24)(args)
 
 
@@ -322,7 +322,7 @@ def _divisors() -> Iterator[Function]:
     yield fn("div", (t.NUMERIC, t.NUMERIC), t.NUMERIC, rule=lambda _args: numeric(38, 0), **both(_whole_quotient))
 
 
-def _aligned(engine: EngineName, types: Sequence[SqlType]) -> list[str]:
+def _align(engine: EngineName, types: Sequence[SqlType]) -> list[str]:
     """The texts of `$1`, `$2` ... as integers of one unit."""
     scale = max(typ.scale for typ in types)
     return [
@@ -335,7 +335,7 @@ def _whole_quotient(engine: EngineName, args: Sequence[exp.Expression], call: Ca
     if engine == "spark":
         # Spark's integer division gives a BIGINT; the exact quotient of a multiple is one of its decimals.
         return _piece(engine, "CAST(($1 - $1 % $2) / $2 AS DECIMAL(38, 0))", *args)
-    a, b = _aligned(engine, [arg.type for arg in call.args])
+    a, b = _align(engine, [arg.type for arg in call.args])
     return _piece(engine, f"({a}) // ({b})", *args)
 
 
@@ -357,7 +357,7 @@ _ANY_NULL: Final = "WHEN $1 IS NULL OR $2 IS NULL OR $3 IS NULL OR $4 IS NULL TH
 
 
 def _numeric_bucket(engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
-    x, low, high = _aligned(engine, [arg.type for arg in call.args[:3]])
+    x, low, high = _align(engine, [arg.type for arg in call.args[:3]])
     sign = "//" if engine == "local" else "DIV"
     inside = f"CAST((({x}) - ({low})) * $4 {sign} (({high}) - ({low})) AS INTEGER) + 1"
     return _piece(engine, f"CASE {_ANY_NULL} {_bucket_checks('$2', '$3', '$4')} {_OUTER} ELSE {inside} END", *args)

@@ -142,7 +142,7 @@ def rint(engine: EngineName, value: exp.Expression) -> exp.Expression:
     return sql(engine, "rint($1)" if engine == "spark" else "round_even($1, 0)", value)
 
 
-def shifted(engine: EngineName, value: exp.Expression, by: Fields, typ: t.PgType) -> exp.Expression:
+def shift_moment(engine: EngineName, value: exp.Expression, by: Fields, typ: t.PgType) -> exp.Expression:
     """A timestamp moved by months (the day clipped to the month's end), then days, then microseconds.
 
     An instant is moved by months and days on the session's clock.
@@ -151,15 +151,15 @@ def shifted(engine: EngineName, value: exp.Expression, by: Fields, typ: t.PgType
         moved = "$1 + to_months($2) + to_days($3) + to_microseconds($4)"
         if engine == "spark":
             moved = "timestampadd(MICROSECOND, $4, timestampadd(DAY, $3, timestampadd(MONTH, $2, $1)))"
-        return sql(engine, moved, value, *_typed(engine, by))
-    months, days, micros = _typed(engine, by)
+        return sql(engine, moved, value, *_cast_fields(engine, by))
+    months, days, micros = _cast_fields(engine, by)
     in_months = bound(engine, "start__", value, lambda start: _on_clock(engine, start, "MONTH", months))
     in_days = bound(engine, "after__", in_months, lambda after: _on_clock(engine, after, "DAY", days))
     later = "$1 + to_microseconds($2)" if engine == "local" else "timestamp_micros(unix_micros($1) + $2)"
     return sql(engine, later, in_days, micros)
 
 
-def _typed(engine: EngineName, by: Fields) -> tuple[exp.Expression, exp.Expression, exp.Expression]:
+def _cast_fields(engine: EngineName, by: Fields) -> tuple[exp.Expression, exp.Expression, exp.Expression]:
     if engine == "spark":
         return by.months, by.days, by.micros
     months, days = (sql("local", "CAST($1 AS INTEGER)", count) for count in (by.months, by.days))

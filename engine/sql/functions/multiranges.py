@@ -18,7 +18,7 @@ from engine.common import sql_type as st
 from engine.contracts.executor import EngineName
 from engine.sql.functions import Builder, Function
 from engine.sql.functions.building import agg, cast, fn, op
-from engine.sql.functions.ranges import bound_text, compared
+from engine.sql.functions.ranges import bound_text, comparison_builder
 from engine.sql.functions.trees import EngineBuilder, both, sql, text
 from engine.sql.trees.storage_types import storage_name
 from wire.types import pg_types as t
@@ -37,7 +37,7 @@ _SIDES: Final = ((_MANY, _MANY), (_MANY, _ONE), (_ONE, _MANY))
 _MADE_OF_ONE: Final = "CASE WHEN $1 = 'empty' THEN '{}' ELSE '{' || $1 || '}' END"
 
 
-def _bound(bound: str) -> EngineBuilder:
+def _bound_builder(bound: str) -> EngineBuilder:
     def build(engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
         return sql(engine, _BOUND.format(bound=bound, typ=storage_name(st.of(call.type.pg), engine)), *args)
 
@@ -47,7 +47,7 @@ def _bound(bound: str) -> EngineBuilder:
 def _bounds() -> Iterator[Function]:
     for name, bound, sign, place in (("lower", _LOWER, "[", "2"), ("upper", _UPPER, "]", "length($1) - 1")):
         rule = lambda given: st.of(subtype_of(given[0].pg))  # noqa: E731
-        yield fn(name, (_MANY,), t.ANYELEMENT, rule=rule, **both(_bound(bound)))
+        yield fn(name, (_MANY,), t.ANYELEMENT, rule=rule, **both(_bound_builder(bound)))
         yield fn(f"{name}_inf", (_MANY,), t.BOOL, f"$1 <> '{{}}' AND {bound} = ''")
         yield fn(f"{name}_inc", (_MANY,), t.BOOL, f"substr($1, {place}, 1) = '{sign}'")
     yield fn("isempty", (_MANY,), t.BOOL, "$1 = '{}'")
@@ -81,7 +81,7 @@ def _element(*, turned: bool = False) -> Builder:
 
 def _operators() -> Iterator[Function]:
     for symbol in ("=", "<>", "<", "<=", ">", ">="):
-        yield op(symbol, (_MANY, _MANY), t.BOOL, **both(compared(symbol)))
+        yield op(symbol, (_MANY, _MANY), t.BOOL, **both(comparison_builder(symbol)))
     for symbol, function in (("+", "union"), ("*", "intersect"), ("-", "minus")):
         yield op(symbol, (_MANY, _MANY), _MANY, local=_local(function))
     yield op("@>", (_MANY, t.ANYELEMENT), t.BOOL, local=_element())
@@ -95,7 +95,7 @@ def _operators() -> Iterator[Function]:
             yield op(symbol, sides, t.BOOL, local=_local(function))
 
 
-def _made(args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
+def _make_multirange(args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
     ranges = exp.Array(expressions=[arg.copy() for arg in args])
     return sql("local", "sluice_multirange_made($1, CAST($2 AS VARCHAR[]))", text(call.type.pg.name), ranges)
 
@@ -105,11 +105,11 @@ def _constructors() -> Iterator[Function]:
     for made, range_ in RANGES.items():
         yield fn(made.name, (), made, "'{}'")
         yield fn(made.name, (range_,), made, _MADE_OF_ONE)
-        yield fn(made.name, (range_,), made, local=_made, variadic=True, strict=False)
+        yield fn(made.name, (range_,), made, local=_make_multirange, variadic=True, strict=False)
         yield cast(range_, made, _MADE_OF_ONE)
 
 
-def _aggregated(function: str) -> Builder:
+def _aggregate_builder(function: str) -> Builder:
     def build(args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
         return sql("local", f"sluice_multirange_{function}($1, array_agg($2))", text(call.type.pg.name), *args)
 
@@ -117,9 +117,9 @@ def _aggregated(function: str) -> Builder:
 
 
 def _aggregates() -> Iterator[Function]:
-    yield agg("range_agg", (_ONE,), _MANY, local=_aggregated("gathered"))
-    yield agg("range_agg", (_MANY,), _MANY, local=_aggregated("gathered"))
-    yield agg("range_intersect_agg", (_MANY,), _MANY, local=_aggregated("common"))
+    yield agg("range_agg", (_ONE,), _MANY, local=_aggregate_builder("gathered"))
+    yield agg("range_agg", (_MANY,), _MANY, local=_aggregate_builder("gathered"))
+    yield agg("range_intersect_agg", (_MANY,), _MANY, local=_aggregate_builder("common"))
 
 
 _UNNEST: Final = fn("unnest", (_MANY,), _ONE, local="sluice_multirange_ranges($1)", returns_set=True)

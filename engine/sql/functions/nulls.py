@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from engine.plan_ir.expr import AggregateCall, Call
 
 
-def _counted(test: str) -> EngineBuilder:
+def _count_builder(test: str) -> EngineBuilder:
     def build(engine: EngineName, args: Sequence[exp.Expression], _call: Call | AggregateCall) -> exp.Expression:
         each = (f"CASE WHEN ${n} {test} THEN 1 ELSE 0 END" for n in range(1, len(args) + 1))
         return sql(engine, f"CAST({' + '.join(each)} AS INT)", *args)
@@ -30,7 +30,7 @@ def _counted(test: str) -> EngineBuilder:
 
 def _rows() -> Iterator[Function]:
     for name, test in (("num_nulls", "IS NULL"), ("num_nonnulls", "IS NOT NULL")):
-        yield fn(name, (t.ANY,), t.INT4, **both(_counted(test)), variadic=True, strict=False)
+        yield fn(name, (t.ANY,), t.INT4, **both(_count_builder(test)), variadic=True, strict=False)
 
 
 ROWS: tuple[Function, ...] = tuple(_rows())

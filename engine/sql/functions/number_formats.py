@@ -107,7 +107,7 @@ def _substring(
     return sql(engine, f"substring($1, $2, {length})", value, begin)
 
 
-def _grouped(engine: EngineName, layout: Layout, digits: exp.Expression) -> exp.Expression:
+def _group_digits(engine: EngineName, layout: Layout, digits: exp.Expression) -> exp.Expression:
     """All integer places with the separators between them."""
     pieces: list[exp.Expression] = []
     at = 1
@@ -135,7 +135,7 @@ def _offsets(layout: Layout) -> list[int]:
     return found
 
 
-def _formatted(
+def _format_digits(
     engine: EngineName, layout: Layout, negative: exp.Expression, digits: exp.Expression, decimals: exp.Expression
 ) -> exp.Expression:
     """`digits`: the integer part without sign or leading zeros (`0` for none); `decimals`: all of the decimals."""
@@ -155,7 +155,7 @@ def _formatted(
         else f"get(array({listed}), CAST($1 AS INT))"
     )
     whole = (
-        _substring(engine, _grouped(engine, layout, full), sql(engine, picked, significant))
+        _substring(engine, _group_digits(engine, layout, full), sql(engine, picked, significant))
         if layout.places
         else text("")
     )
@@ -172,7 +172,7 @@ def _formatted(
         )
         body = sql(engine, "CASE WHEN $1 THEN '0' ELSE $2 END", nothing, body)
     tail = _decimal_part(engine, layout, decimals, over)
-    return _signed(engine, layout, negative, concat(engine, [body, tail]))
+    return _add_sign(engine, layout, negative, concat(engine, [body, tail]))
 
 
 def _decimal_part(engine: EngineName, layout: Layout, decimals: exp.Expression, over: exp.Expression) -> exp.Expression:
@@ -190,34 +190,34 @@ def _decimal_part(engine: EngineName, layout: Layout, decimals: exp.Expression, 
     )
 
 
-def _signed(engine: EngineName, layout: Layout, negative: exp.Expression, body: exp.Expression) -> exp.Expression:
+def _add_sign(engine: EngineName, layout: Layout, negative: exp.Expression, body: exp.Expression) -> exp.Expression:
     """The sign in its place, and blanks up to the template's width."""
     width = len(layout.whole) + layout.point + layout.decimals
 
     def choose(yes: str, no: str) -> exp.Expression:
         return sql(engine, "CASE WHEN $1 THEN $2 ELSE $3 END", negative, text(yes), text(no))
 
-    def filled(tree: exp.Expression, size: int) -> exp.Expression:
+    def fill_blanks(tree: exp.Expression, size: int) -> exp.Expression:
         return sql(engine, f"lpad($1, {size}, ' ')", tree) if layout.fill else tree
 
     blank = " " if layout.fill else ""
     match layout.sign:
         case "":
-            shown = filled(concat(engine, [choose("-", blank), body]), width + 1)
+            shown = fill_blanks(concat(engine, [choose("-", blank), body]), width + 1)
         case "S":
             sign = choose("-", "+")
             shown = (
-                filled(concat(engine, [sign, body]), width + 1)
+                fill_blanks(concat(engine, [sign, body]), width + 1)
                 if layout.lead
-                else concat(engine, [filled(body, width), sign])
+                else concat(engine, [fill_blanks(body, width), sign])
             )
         case "MI" | "SG":
             sign = choose("-", blank if layout.sign == "MI" else "+")
-            inside = filled(body, width)
+            inside = fill_blanks(body, width)
             shown = concat(engine, [sign, inside] if layout.lead else [inside, sign])
         case _:
             inside = concat(engine, [choose("<", blank), body])
-            shown = concat(engine, [filled(inside, width + 1), choose(">", blank)])
+            shown = concat(engine, [fill_blanks(inside, width + 1), choose(">", blank)])
     return concat(engine, [piece for piece in (text(layout.before), shown, text(layout.after)) if piece != text("")])
 
 
@@ -235,7 +235,7 @@ def _null(engine: EngineName) -> exp.Expression:
 
 
 def _layout(template: exp.Expression) -> Layout | None:
-    """What is compiled; None for what the local engine's function has to read."""
+    """Return a constant template's layout; None for one that the local engine's function has to read."""
     known = constant_text(template)
     return None if known is None else read_layout(known)
 
@@ -262,12 +262,12 @@ def _exact(engine: EngineName, args: Sequence[exp.Expression], call: Call | Aggr
     whole_digits = typ.precision - typ.scale if typ.pg is t.NUMERIC else 19
     precision = min(38, max(whole_digits + 1, 1) + layout.decimals)
 
-    def made(value: exp.Expression) -> exp.Expression:
+    def format_value(value: exp.Expression) -> exp.Expression:
         rounded = sql(engine, f"CAST(round($1, {layout.decimals}) AS DECIMAL({precision}, {layout.decimals}))", value)
         shown = sql(engine, "CAST(abs($1) AS VARCHAR)" if engine == "local" else "CAST(abs($1) AS STRING)", rounded)
         return _of_text(engine, layout, sql(engine, "($1 < 0)", rounded), shown, value)
 
-    return bound(engine, "number__", args[0], made)
+    return bound(engine, "number__", args[0], format_value)
 
 
 def _of_text(
@@ -275,7 +275,7 @@ def _of_text(
 ) -> exp.Expression:
     def split(packed: exp.Expression) -> exp.Expression:
         whole, decimals = _parts(engine, packed, layout.decimals)
-        joined = _formatted(engine, layout, negative, whole, decimals)
+        joined = _format_digits(engine, layout, negative, whole, decimals)
         return sql(engine, "CASE WHEN $1 IS NOT NULL THEN $2 END", value, joined)
 
     return bound(engine, "shown__", shown, split)
@@ -297,14 +297,14 @@ def _float(engine: EngineName, args: Sequence[exp.Expression], call: Call | Aggr
     layout = found
     most = 10 ** min(layout.places, _DIGITS[typ] - layout.decimals) - 1
 
-    def made(value: exp.Expression) -> exp.Expression:
+    def format_value(value: exp.Expression) -> exp.Expression:
         shown = sql("local", f"printf('%.{layout.decimals}f', abs(CAST($1 AS DOUBLE)))", value)
         written = _of_text("local", layout, sql("local", "($1 < 0)", value), shown, value)
         usual = sql("local", f"(abs($1) < {most} AND ($1 > 0 OR $1 <= -1))", value)
         other = _by_function("local", [value, args[1]], typ)
         return sql("local", "CASE WHEN $1 THEN $2 WHEN $3 IS NOT NULL THEN $4 END", usual, written, value, other)
 
-    return bound("local", "number__", args[0], made)
+    return bound("local", "number__", args[0], format_value)
 
 
 # --- to_number --------------------------------------------------------------------------------------------------------
@@ -316,7 +316,7 @@ def _to_number(args: Sequence[exp.Expression], call: Call | AggregateCall) -> ex
 
 
 def _number_digits(args: Sequence[Expr]) -> SqlType:
-    """As many digits as the template has; of a constant text, which says how many decimals it has, those that are printed."""
+    """Return the template's digits; of a constant text, whose decimals are known, those that are printed."""
     template = args[1].value if isinstance(args[1], Const) else None
     if not template:
         return st.of(t.NUMERIC)

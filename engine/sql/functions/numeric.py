@@ -53,7 +53,7 @@ def _pairs() -> Iterator[tuple[t.PgType, t.PgType, t.PgType]]:
             yield left, right, _INTS[max(_INTS.index(left), _INTS.index(right))]
 
 
-def _widened(left: t.PgType, right: t.PgType, result: t.PgType) -> tuple[str, str]:
+def _widen(left: t.PgType, right: t.PgType, result: t.PgType) -> tuple[str, str]:
     """Operands brought to the result's type, so that the engine computes in it."""
     name = _NAMES[result]
     return (
@@ -64,7 +64,7 @@ def _widened(left: t.PgType, right: t.PgType, result: t.PgType) -> tuple[str, st
 
 def _integer_rows() -> Iterator[Function]:
     for left, right, result in _pairs():
-        a, b = _widened(left, right, result)
+        a, b = _widen(left, right, result)
         for symbol in "+-*":
             # Spark computes SMALLINT * SMALLINT in SMALLINT, as DuckDB does: both overflow where PostgreSQL does.
             yield op(symbol, (left, right), result, f"{a} {symbol} {b}")

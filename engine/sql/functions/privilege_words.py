@@ -45,7 +45,7 @@ class Asked:
     options: int
 
 
-def asked(kind: str, text: str) -> Asked:
+def parse_privileges(kind: str, text: str) -> Asked:
     """Raises InvalidParameterValue."""
     rights = options = 0
     for part in text.split(","):
@@ -73,7 +73,7 @@ def asked_of_role(text: str) -> int:
 
 
 def of_role(judge: Judge, role: Role, of: int) -> int:
-    """What a role may by another one (pg_role_aclcheck)."""
+    """Return the rights that a role has by another one (pg_role_aclcheck)."""
     found = ROLE_USAGE if judge.has_rights_of(role.oid, of) else 0
     mine = judge.roles.all_of(role)
     found |= ROLE_MEMBER if of in mine or role.superuser else 0

@@ -72,10 +72,10 @@ def _rows(name: str, strict: bool) -> Iterator[Function]:
     def textual(engine: EngineName, args: Sequence[exp.Expression], _call: Call | AggregateCall) -> exp.Expression:
         return quote(engine, args[0])
 
-    def anything(engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
+    def quote_any(engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
         return quote(engine, as_text(engine, args[0], call.args[0], "cast"))
 
-    for arg, build in ((t.TEXT, textual), (t.ANYELEMENT, anything)):
+    for arg, build in ((t.TEXT, textual), (t.ANYELEMENT, quote_any)):
         yield fn(name, (arg,), t.TEXT, local=on("local", build), spark=on("spark", build), strict=strict)
 
 
@@ -138,7 +138,7 @@ def _directive(found: re.Match[str]) -> Directive:
     return Directive(kind, argument, wide, bool(found["flags"]))
 
 
-def _formatted(
+def _format_argument(
     engine: EngineName, directive: Directive, tree: exp.Expression, width: exp.Expression | None
 ) -> exp.Expression:
     """One argument, already text, as a directive prints it. width: the argument that says how wide, if one does."""
@@ -150,7 +150,7 @@ def _formatted(
     else:
         value = sql(engine, "coalesce($1, '')", tree)
     if width is not None:
-        return _padded(engine, value, width, left=directive.left)
+        return _pad(engine, value, width, left=directive.left)
     if not directive.width:
         return value
     pad = "rpad" if directive.left else "lpad"
@@ -160,7 +160,7 @@ def _formatted(
     )
 
 
-def _padded(engine: EngineName, value: exp.Expression, width: exp.Expression, *, left: bool) -> exp.Expression:
+def _pad(engine: EngineName, value: exp.Expression, width: exp.Expression, *, left: bool) -> exp.Expression:
     """A value in a field of a computed width; below 0 it stands left, null is none."""
     length = "length" if engine == "local" else "char_length"
     side = f"CASE WHEN {'TRUE' if left else '$2 < 0'} THEN rpad($1, abs($2), ' ') ELSE lpad($1, $2, ' ') END"
@@ -186,7 +186,7 @@ def _format(engine: EngineName, args: Sequence[exp.Expression], call: Call | Agg
             _require_width(call.args[following - 1])
         following, value = _argument(piece.position or following, args)
         shown = as_text(engine, value, call.args[following - 1])
-        pieces.append(_formatted(engine, piece, shown, width))
+        pieces.append(_format_argument(engine, piece, shown, width))
     return concat(engine, pieces)
 
 

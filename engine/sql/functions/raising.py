@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from engine.plan_ir.expr import AggregateCall, Call
 
 
-def _raised(engine: EngineName, args: Sequence[exp.Expression], _call: Call | AggregateCall) -> exp.Expression:
+def _raise(engine: EngineName, args: Sequence[exp.Expression], _call: Call | AggregateCall) -> exp.Expression:
     return raised(engine, args[0])
 
 
-RAISED: Final[Function] = cast(t.TEXT, t.ANY, **both(_raised))
+RAISED: Final[Function] = cast(t.TEXT, t.ANY, **both(_raise))

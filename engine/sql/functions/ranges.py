@@ -59,7 +59,7 @@ _IN_EITHER: Final = (t.INT4RANGE, t.INT8RANGE, t.DATERANGE)
 
 
 def _pieces(typ: str) -> dict[str, str]:
-    """What the templates above say: bounds of the first and second argument, and whether they are in it."""
+    """Return the names that the templates above use: bounds of the first and second argument, and whether they are in it."""
     found = {}
     for n in (1, 2):
         found[f"L{n}"] = _BOUND.format(n=n, place=1, typ=typ)
@@ -82,7 +82,7 @@ def _condition(template: str, *, turned: bool = False) -> EngineBuilder:
     return build
 
 
-def _bound(letter: str) -> EngineBuilder:
+def _bound_builder(letter: str) -> EngineBuilder:
     def build(engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
         return sql(engine, _pieces(storage_name(st.of(call.type.pg), engine))[letter], *args)
 
@@ -92,7 +92,7 @@ def _bound(letter: str) -> EngineBuilder:
 def _bounds() -> Iterator[Function]:
     for name, letter, place in (("lower", "L1", 1), ("upper", "U1", 2)):
         rule = lambda given: st.of(SUBTYPES[given[0].pg])  # noqa: E731
-        yield fn(name, (t.ANYRANGE,), t.ANYELEMENT, rule=rule, **both(_bound(letter)))
+        yield fn(name, (t.ANYRANGE,), t.ANYELEMENT, rule=rule, **both(_bound_builder(letter)))
         infinite = _BOUND.format(n=1, place=place, typ="{text}") + " IS NULL"
         texts = {"local": "VARCHAR", "spark": "STRING"}
         local, spark = (f"$1 <> 'empty' AND {infinite.format(text=text)}" for text in texts.values())
@@ -112,9 +112,9 @@ def _operators() -> Iterator[Function]:
         yield op(symbol, two, t.BOOL, **both(_condition(template)))
 
 
-def compared(symbol: str) -> EngineBuilder:
-    """Of ranges or multiranges: texts are equal when these are, but for those of numerics, whose digits may differ; they have no
-    order."""
+def comparison_builder(symbol: str) -> EngineBuilder:
+    """Compare ranges or multiranges: texts are equal when these are, but for those of numerics, whose digits may differ; they
+    have no order."""
 
     def build(engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
         typ = call.args[0].type.pg
@@ -141,7 +141,7 @@ def _local(function: str) -> Builder:
 def _combinations() -> Iterator[Function]:
     two = (t.ANYRANGE, t.ANYRANGE)
     for symbol in ("=", "<>", "<", "<=", ">", ">="):
-        yield op(symbol, two, t.BOOL, **both(compared(symbol)))
+        yield op(symbol, two, t.BOOL, **both(comparison_builder(symbol)))
     for symbol, function in (("+", "union"), ("*", "intersect"), ("-", "minus")):
         yield op(symbol, two, t.ANYRANGE, local=_local(function))
     for symbol, function in (("&<", "not_right"), ("&>", "not_left")):
@@ -154,7 +154,7 @@ def _intersection(args: Sequence[exp.Expression], call: Call | AggregateCall) ->
     return sql("local", "sluice_range_intersection($1, array_agg($2))", text(call.args[0].type.pg.name), *args)
 
 
-def _made(engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
+def _make_range(engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
     """A range of two bounds, by its function; bounds go there as texts."""
     bounds = [bound_text(tree, arg) for tree, arg in zip(args[:2], call.args, strict=False)]
     null = raises("local", "22000", "range constructor flags argument must not be null")
@@ -163,7 +163,7 @@ def _made(engine: EngineName, args: Sequence[exp.Expression], call: Call | Aggre
 
 
 def bound_text(tree: exp.Expression, value: Expr) -> exp.Expression:
-    """What the local engine's functions are told a bound, or a value to look for, as."""
+    """Return a bound, or a value to look for, as the text that the local engine's functions take."""
     if value.type.pg is t.NUMERIC:
         return as_text("local", tree, value)
     return sql("local", "CAST($1 AS VARCHAR)", tree)
@@ -171,9 +171,9 @@ def bound_text(tree: exp.Expression, value: Expr) -> exp.Expression:
 
 def _constructors() -> Iterator[Function]:
     for made, subtype in SUBTYPES.items():
-        yield fn(made.name, (subtype, subtype, t.TEXT), made, local=on("local", _made), strict=False)
+        yield fn(made.name, (subtype, subtype, t.TEXT), made, local=on("local", _make_range), strict=False)
         if made not in _IN_EITHER:
-            yield fn(made.name, (subtype, subtype), made, local=on("local", _made), strict=False)
+            yield fn(made.name, (subtype, subtype), made, local=on("local", _make_range), strict=False)
     for made in _IN_EITHER:
         wrong = "RAISE('22000', 'range lower bound must be less than or equal to range upper bound')"
         texts = {}

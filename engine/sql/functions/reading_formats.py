@@ -18,7 +18,7 @@ from sqlglot import exp
 from engine.contracts.executor import EngineName
 from engine.sql.functions import Function
 from engine.sql.functions.building import fn
-from engine.sql.functions.datetime import date_of, timestamped
+from engine.sql.functions.datetime import date_of, date_to_timestamp
 from engine.sql.functions.formatting import SESSION_ZONE
 from engine.sql.functions.moments import HOUR, MINUTE, SECOND, to_instant
 from engine.sql.functions.trees import (
@@ -186,7 +186,9 @@ def _read_micros(engine: EngineName, read: dict[str, exp.Expression]) -> exp.Exp
     return total
 
 
-def _parsed(as_date: bool) -> Callable[[EngineName, Sequence[exp.Expression], Call | AggregateCall], exp.Expression]:
+def _parse_builder(
+    as_date: bool,
+) -> Callable[[EngineName, Sequence[exp.Expression], Call | AggregateCall], exp.Expression]:
     def build(engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
         if is_null(args[1]):
             return sql(
@@ -194,23 +196,23 @@ def _parsed(as_date: bool) -> Callable[[EngineName, Sequence[exp.Expression], Ca
             )
         if engine == "spark":
             shape = read_shape(engine, required_text(args[1], "a template"))
-            return bound(engine, "read__", args[0], lambda value: _compiled(engine, as_date, value, shape, call))
+            return bound(engine, "read__", args[0], lambda value: _compile_read(engine, as_date, value, shape, call))
         template = constant_text(args[1])
         try:
             known = read_shape(engine, template) if template is not None else None
         except FeatureNotSupported:
             known = None
         if known is None:
-            return _computed(as_date, args[0], args[1])
+            return _compute_by_function(as_date, args[0], args[1])
         return bound(
             engine, "read__", args[0],
-            lambda value: _compiled(engine, as_date, value, known, call, _computed(as_date, value, args[1])),
+            lambda value: _compile_read(engine, as_date, value, known, call, _compute_by_function(as_date, value, args[1])),
         )  # fmt: skip
 
     return build
 
 
-def _compiled(
+def _compile_read(
     engine: EngineName,
     as_date: bool,
     value: exp.Expression,
@@ -223,7 +225,7 @@ def _compiled(
     found = _read_date(engine, read)
     if not as_date:
         moved = "$1 + to_microseconds($2)" if engine == "local" else "timestampadd(MICROSECOND, $2, $1)"
-        wall = sql(engine, moved, timestamped(engine, found), _read_micros(engine, read))
+        wall = sql(engine, moved, date_to_timestamp(engine, found), _read_micros(engine, read))
         found = sql("local", "CAST($1 AS TIMESTAMPTZ)", wall) if engine == "local" else to_instant(wall)
     matches = "regexp_matches($1, $2)" if engine == "local" else "regexp_like($1, $2)"
     said = concat(engine, [text(f'not supported: {call.function.name} of "'), value, text('" by this template')])
@@ -233,13 +235,13 @@ def _compiled(
     )  # fmt: skip
 
 
-def _computed(as_date: bool, value: exp.Expression, template: exp.Expression) -> exp.Expression:
+def _compute_by_function(as_date: bool, value: exp.Expression, template: exp.Expression) -> exp.Expression:
     if as_date:
         return sql("local", "(CAST('1970-01-01' AS DATE) + sluice_to_date($1, $2))", value, template)
     return sql("local", f"make_timestamptz(sluice_to_timestamp($1, $2, {SESSION_ZONE}))", value, template)
 
 
 ROWS: tuple[Function, ...] = (
-    fn("to_date", (t.TEXT, t.TEXT), t.DATE, **both(_parsed(True)), volatility="stable"),
-    fn("to_timestamp", (t.TEXT, t.TEXT), t.TIMESTAMPTZ, **both(_parsed(False)), volatility="stable"),
+    fn("to_date", (t.TEXT, t.TEXT), t.DATE, **both(_parse_builder(True)), volatility="stable"),
+    fn("to_timestamp", (t.TEXT, t.TEXT), t.TIMESTAMPTZ, **both(_parse_builder(False)), volatility="stable"),
 )

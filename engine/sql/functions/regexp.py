@@ -53,7 +53,7 @@ def _read(pattern: str, options: Options) -> Pattern:
 
 
 @lru_cache(maxsize=512)
-def _agreeing(pattern: Pattern, groups: bool) -> Pattern | None:
+def _agreeing_form(pattern: Pattern, groups: bool) -> Pattern | None:
     """The pattern in a form whose first match is PostgreSQL's match, with its groups; None if none is known."""
     for tree in (pattern.tree, longest_first(pattern.tree)):
         if same_span(tree) and (not groups or same_groups(tree)):
@@ -85,7 +85,7 @@ class ConstantPattern:
     def match(self, *, groups: bool = False) -> exp.Expression:
         """The engine's pattern for finding matches (and their groups). Raises FeatureNotSupported where the engine's
         would be another."""
-        agreeing = _agreeing(self.pattern, groups and self.pattern.groups > 0)
+        agreeing = _agreeing_form(self.pattern, groups and self.pattern.groups > 0)
         if agreeing is None:
             raise FeatureNotSupported(
                 f"not supported: {self.function} with a regular expression whose longest match is not the first one found"
@@ -101,7 +101,7 @@ class ConstantPattern:
                 )
 
 
-def _asked(
+def _constant_pattern(
     engine: EngineName, call: Call | AggregateCall, pattern: exp.Expression, letters: exp.Expression | None
 ) -> ConstantPattern:
     name = call.function.name
@@ -115,7 +115,7 @@ def _without_every(asked: ConstantPattern, hint: str | None = None) -> ConstantP
     return asked
 
 
-def _found(engine: EngineName, value: exp.Expression, pattern: exp.Expression) -> exp.Expression:
+def _test_match(engine: EngineName, value: exp.Expression, pattern: exp.Expression) -> exp.Expression:
     return sql(engine, "regexp_matches($1, $2)" if engine == "local" else "regexp_like($1, $2)", value, pattern)
 
 
@@ -127,12 +127,12 @@ def _null_in(args: Sequence[exp.Expression]) -> bool:
 def _strict(build: EngineBuilder, null_type: dict[str, str]) -> EngineBuilder:
     """`build`, but a typed null where an argument is the constant null."""
 
-    def checked(engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
+    def check_nulls(engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
         if _null_in(args):
             return sql(engine, f"CAST(NULL AS {null_type[engine]})")
         return build(engine, args, call)
 
-    return checked
+    return check_nulls
 
 
 _BOOLEAN: Final = {"local": "BOOLEAN", "spark": "BOOLEAN"}
@@ -150,15 +150,15 @@ def _matches(ignore_case: bool, negated: bool) -> EngineBuilder:
         asked = ConstantPattern(
             engine, call.function.name, _read(required_text(args[1], "a regular expression"), options)
         )
-        found = _found(engine, args[0], asked.test())
+        found = _test_match(engine, args[0], asked.test())
         return sql(engine, "NOT ($1)", found) if negated else found
 
     return build
 
 
 def _regexp_like(engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
-    asked = _without_every(_asked(engine, call, args[1], args[2] if len(args) == 3 else None))
-    return _found(engine, args[0], asked.test())
+    asked = _without_every(_constant_pattern(engine, call, args[1], args[2] if len(args) == 3 else None))
+    return _test_match(engine, args[0], asked.test())
 
 
 # --- extracting -------------------------------------------------------------------------------------------------------
@@ -179,12 +179,14 @@ def _distinguishable(asked: ConstantPattern, number: int, value: exp.Expression)
     return sql(asked.engine, "nullif($1, '')", value)
 
 
-def _extracted(asked: ConstantPattern, value: exp.Expression, pattern: exp.Expression, number: int) -> exp.Expression:
+def _extract_group(
+    asked: ConstantPattern, value: exp.Expression, pattern: exp.Expression, number: int
+) -> exp.Expression:
     return _distinguishable(asked, number, sql(asked.engine, f"regexp_extract($1, $2, {number})", value, pattern))
 
 
 def _numbers(asked: ConstantPattern) -> list[int]:
-    """What a match gives: its groups, or all of it where there are none."""
+    """Return the numbers of the groups that a match gives: all, or 0, the whole match, where there are none."""
     return list(range(1, asked.pattern.groups + 1)) or [0]
 
 
@@ -196,9 +198,9 @@ def _array(engine: EngineName, items: Sequence[exp.Expression]) -> exp.Expressio
 def _first_match(asked: ConstantPattern, value: exp.Expression) -> exp.Expression:
     """The first match as an array of its groups; null where there is none."""
     pattern = asked.match(groups=True)
-    items = [_extracted(asked, value, pattern, number) for number in _numbers(asked)]
+    items = [_extract_group(asked, value, pattern, number) for number in _numbers(asked)]
     return sql(
-        asked.engine, "CASE WHEN $1 THEN $2 END", _found(asked.engine, value, pattern), _array(asked.engine, items)
+        asked.engine, "CASE WHEN $1 THEN $2 END", _test_match(asked.engine, value, pattern), _array(asked.engine, items)
     )
 
 
@@ -223,30 +225,30 @@ def _all_matches(asked: ConstantPattern, value: exp.Expression) -> exp.Expressio
 
 
 def _regexp_match(engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
-    asked = _asked(engine, call, args[1], args[2] if len(args) == 3 else None)
+    asked = _constant_pattern(engine, call, args[1], args[2] if len(args) == 3 else None)
     return _first_match(_without_every(asked, "Use the regexp_matches function instead."), args[0])
 
 
 def _regexp_matches(engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
-    asked = _asked(engine, call, args[1], args[2] if len(args) == 3 else None)
+    asked = _constant_pattern(engine, call, args[1], args[2] if len(args) == 3 else None)
     if asked.options.every:
         return _all_matches(asked, args[0])
     first = _first_match(asked, args[0])
     one = "[$1]" if engine == "local" else "array($1)"
     made = sql(engine, one, first)
-    return sql(engine, "CASE WHEN $1 THEN $2 END", _found(engine, args[0], asked.match()), made)
+    return sql(engine, "CASE WHEN $1 THEN $2 END", _test_match(engine, args[0], asked.match()), made)
 
 
 def _substring(engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
     """substring(text from pattern): the first group, or all of the match where there is none."""
-    asked = _asked(engine, call, args[1], None)
+    asked = _constant_pattern(engine, call, args[1], None)
     number = 1 if asked.pattern.groups else 0
     pattern = asked.match(groups=True)
     return sql(
         engine,
         "CASE WHEN $1 THEN $2 END",
-        _found(engine, args[0], pattern),
-        _extracted(asked, args[0], pattern, number),
+        _test_match(engine, args[0], pattern),
+        _extract_group(asked, args[0], pattern, number),
     )
 
 
@@ -294,14 +296,14 @@ def _past_end(
 
 
 def _regexp_count(engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
-    asked = _without_every(_asked(engine, call, args[1], args[3] if len(args) == 4 else None))
+    asked = _without_every(_constant_pattern(engine, call, args[1], args[3] if len(args) == 4 else None))
     start = args[2] if len(args) > 2 else None
     every = sql(engine, "regexp_extract_all($1, $2, 0)", _start(asked, args[0], start), asked.match())
     return _past_end(asked, args[0], start, _size(engine, every), "0")
 
 
 def _regexp_substr(engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
-    asked = _without_every(_asked(engine, call, args[1], args[4] if len(args) > 4 else None))
+    asked = _without_every(_constant_pattern(engine, call, args[1], args[4] if len(args) > 4 else None))
     start = args[2] if len(args) > 2 else None
     nth = _positive("n", args[3] if len(args) > 3 else None)
     number = _positive("subexpr", args[5] if len(args) > 5 else None, 0, 0)
@@ -316,7 +318,7 @@ def _regexp_substr(engine: EngineName, args: Sequence[exp.Expression], call: Cal
 
 def _regexp_instr(engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
     """The place of the n-th match (or after it): the lengths of what is before it, and of the matches before."""
-    asked = _without_every(_asked(engine, call, args[1], args[5] if len(args) > 5 else None))
+    asked = _without_every(_constant_pattern(engine, call, args[1], args[5] if len(args) > 5 else None))
     start = args[2] if len(args) > 2 else None
     nth = _positive("n", args[3] if len(args) > 3 else None)
     after = _positive("endoption", args[4] if len(args) > 4 else None, 0, 0)
@@ -354,7 +356,7 @@ def _pieces(asked: ConstantPattern, value: exp.Expression, pattern: exp.Expressi
 
 
 def _regexp_split(engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
-    asked = _asked(engine, call, args[1], args[2] if len(args) == 3 else None)
+    asked = _constant_pattern(engine, call, args[1], args[2] if len(args) == 3 else None)
     if asked.options.every:
         name = call.function.name
         raise InvalidParameterValue(f'{name}() does not support the "global" option')
@@ -426,7 +428,7 @@ def _java_replacement(parts: _Replacement, groups: int) -> str:
     return said
 
 
-def _replaced(
+def _replace_matches(
     asked: ConstantPattern, value: exp.Expression, replacement: exp.Expression, every: bool
 ) -> exp.Expression:
     engine = asked.engine
@@ -458,11 +460,11 @@ def _first_replaced(
         if isinstance(part, str) or part <= asked.pattern.groups
     ]
 
-    def joined(halves: exp.Expression) -> exp.Expression:
+    def join_halves(halves: exp.Expression) -> exp.Expression:
         put = concat("spark", [sql("spark", "get($1, 0)", halves), *whole, sql("spark", "get($1, 1)", halves)])
         return sql("spark", "CASE WHEN size($1) < 2 THEN get($1, 0) ELSE $2 END", halves, put)
 
-    return bound("spark", "halves__", sql("spark", "split($1, $2, 2)", value, pattern), joined)
+    return bound("spark", "halves__", sql("spark", "split($1, $2, 2)", value, pattern), join_halves)
 
 
 def _nth_replaced(
@@ -513,22 +515,22 @@ def _regexp_replace(engine: EngineName, args: Sequence[exp.Expression], call: Ca
             hint="If you meant to use regexp_replace() with a start parameter, cast the fourth argument to integer "
             "explicitly.",
         )
-    asked = _asked(engine, call, args[1], letters)
-    return _replaced(asked, args[0], args[2], asked.options.every)
+    asked = _constant_pattern(engine, call, args[1], letters)
+    return _replace_matches(asked, args[0], args[2], asked.options.every)
 
 
 def _regexp_replace_from(
     engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall
 ) -> exp.Expression:
     """regexp_replace(text, pattern, replacement, start [, n [, flags]]): the n-th match from there on, 0 for all."""
-    asked = _asked(engine, call, args[1], args[5] if len(args) == 6 else None)
+    asked = _constant_pattern(engine, call, args[1], args[5] if len(args) == 6 else None)
     start = args[3]
     # Flag g counts only where no n is given.
     nth = _positive("n", args[4], 0) if len(args) > 4 else 1
     searched = _start(asked, args[0], start)
     if nth > 1:
         return _nth_replaced(asked, args[0], searched, args[2], nth)
-    replaced = _replaced(asked, searched, args[2], nth == 0)
+    replaced = _replace_matches(asked, searched, args[2], nth == 0)
     if searched is args[0]:
         return replaced
     before = sql(engine, "substring($1, 1, $2 - 1)", args[0], start)

@@ -62,7 +62,7 @@ class Registry:
 
     def find_cast(self, source: t.PgType, target: t.PgType) -> Function | None:
         """The cast row for exactly this pair, as pg_cast would have it; None when there is none."""
-        return self._casts.get((_declared(source), _declared(target)))
+        return self._casts.get((_declared_type(source), _declared_type(target)))
 
     def is_absent(self, row: Function) -> bool:
         """Whether a row is there for the choice only: PostgreSQL has it, Sluice does not."""
@@ -72,7 +72,7 @@ class Registry:
         return iter(self._casts.values())
 
 
-def _declared(typ: t.PgType) -> t.PgType:
+def _declared_type(typ: t.PgType) -> t.PgType:
     """The type as rows name it: all enums are one."""
     return t.ANYENUM if typ.category == "E" else typ
 

@@ -54,7 +54,7 @@ def _spark(value: SqlType, result: SqlType, of: RootOf) -> str:
         "spark",
         "v__",
         {"v": f"CAST(x__.v AS DECIMAL(38, {inner}))", "d": f"CAST({_digits(value, result, of)} AS INT)"},
-        _refined(inner, result),
+        _refine(inner, result),
     )
     return let(
         "spark",
@@ -76,7 +76,7 @@ def _digits(value: SqlType, result: SqlType, of: RootOf) -> str:
     return f"greatest({least} + CASE WHEN {given} > {least} THEN 4 ELSE 0 END, {result.minimum})"
 
 
-def _refined(scale: int, result: SqlType) -> str:
+def _refine(scale: int, result: SqlType) -> str:
     guess = f"CAST(sqrt(CAST(v__.v AS DOUBLE)) AS DECIMAL(38, {scale // 2}))"
     correction = "CAST(v__.v - e__.c * e__.c AS DOUBLE) / (2 * CAST(e__.c AS DOUBLE))"
     second = f"CAST(f__.d - f__.d * f__.d / (2 * CAST(e__.c AS DOUBLE)) AS DECIMAL(38, {_FINE}))"

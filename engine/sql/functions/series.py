@@ -15,7 +15,7 @@ from engine.common.sql_type import SqlType, numeric
 from engine.contracts.executor import EngineName
 from engine.sql.functions import Function
 from engine.sql.functions.building import fn
-from engine.sql.functions.moments import DAY, FINITE_ON_SPARK, Fields, fields, micros_of, moment, shifted
+from engine.sql.functions.moments import DAY, FINITE_ON_SPARK, Fields, fields, micros_of, moment, shift_moment
 from engine.sql.functions.trees import EngineBuilder, both, bound, integer, raises, sql
 from engine.sql.trees.storage_types import storage_type
 from wire.types import pg_types as t
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 ZERO_STEP: Final = "step size cannot equal zero"
 
 
-def _guarded(
+def _guard_step(
     engine: EngineName, start: exp.Expression, stop: exp.Expression, sign: exp.Expression, series: exp.Expression
 ) -> exp.Expression:
     """`series`, or none for a step away from `stop` or a null; an error for a step of zero. `sign`: the step's, a number."""
@@ -42,9 +42,9 @@ def _integers(typ: t.PgType) -> EngineBuilder:
         name = {t.INT4: "INTEGER", t.INT8: "BIGINT"}[typ]
         if engine == "local":
             series = sql("local", f"CAST(generate_series($1, $2, $3) AS {name}[])", start, stop, step)
-            return _guarded("local", start, stop, step, series)
+            return _guard_step("local", start, stop, step, series)
         series = sql("spark", "sequence($1, $2, $3)", start, stop, step)
-        return _guarded("spark", start, stop, step, series)
+        return _guard_step("spark", start, stop, step, series)
 
     return build
 
@@ -53,7 +53,7 @@ def _integers(typ: t.PgType) -> EngineBuilder:
 
 
 def _digits(args: Sequence[SqlType]) -> SqlType:
-    """Of one type with the bounds: start plus steps stays below stop."""
+    """Return one type with the bounds: start plus steps stays below stop."""
     scale = max(arg.scale for arg in args)
     whole = max(arg.precision - arg.scale for arg in args)
     return numeric(whole + scale, scale, args[0].display)
@@ -71,7 +71,7 @@ def _numerics(engine: EngineName, args: Sequence[exp.Expression], call: Call | A
     if engine == "spark":
         each = f"transform(sequence($1, $2, $3), n__ -> {one})"
     series = exp.Cast(this=sql(engine, each, *scaled, _last_digit(engine, call.type.scale)), to=typ)
-    return _guarded(engine, start, stop, step, series)
+    return _guard_step(engine, start, stop, step, series)
 
 
 def _last_digit(engine: EngineName, scale: int) -> exp.Expression:
@@ -104,7 +104,7 @@ def _moments(typ: t.PgType) -> EngineBuilder:
             ]
             endless = raises(engine, "22008", "timestamp out of range")
             ending = sql(engine, "CASE WHEN $1 AND $2 THEN $3 ELSE $4 END", *finite, series, endless)
-            return _guarded(engine, start, stop, length, ending)
+            return _guard_step(engine, start, stop, length, ending)
 
         return bound(engine, "span__", span, over)
 
@@ -120,11 +120,11 @@ def _series(
         transformed = "transform(sequence($1, $2, $3), n__ -> $4)"
     multiplied = sql(engine, transformed, first, last, span, moment(engine, exp.column("n__"), typ))
     clock_only = "$1 = 0" if typ is t.TIMESTAMP else "$1 = 0 AND $2 = 0"
-    added = _added(engine, typ, start, stop, step, span)
+    added = _series_by_addition(engine, typ, start, stop, step, span)
     return sql(engine, f"CASE WHEN {clock_only} THEN $3 ELSE $4 END", step.months, step.days, multiplied, added)
 
 
-def _added(
+def _series_by_addition(
     engine: EngineName, typ: t.PgType, start: exp.Expression, stop: exp.Expression, step: Fields, span: exp.Expression
 ) -> exp.Expression:
     """The series by addition: as many steps as could fit, each from the one before, and those beyond `stop` dropped."""
@@ -132,11 +132,11 @@ def _added(
     # A month has at least 28 of the 30 days counted for it, a day on which clocks change 23 of 24 hours.
     most = sql(engine, "CAST(abs(($1 - $2) / ($3 * 0.9)) AS BIGINT) + 2", last, first, span)
     if engine == "spark":
-        following = shifted("spark", sql("spark", "element_at(so_far__, -1)"), step, typ)
+        following = shift_moment("spark", sql("spark", "element_at(so_far__, -1)"), step, typ)
         appended = "aggregate(sequence(1, $1), array($2), (so_far__, n__) -> concat(so_far__, array($3)))"
         grown = sql("spark", appended, most, start, following)
         return sql("spark", "filter($1, m__ -> CASE WHEN $2 > 0 THEN m__ <= $3 ELSE m__ >= $3 END)", grown, span, stop)
-    following = shifted("local", sql("local", "list_extract(so_far__, -1)"), step, typ)
+    following = shift_moment("local", sql("local", "list_extract(so_far__, -1)"), step, typ)
     seeds = sql("local", "list_prepend([$2], list_transform(generate_series(1, $1), lambda n__: [$2]))", most, start)
     grown = sql("local", "list_reduce($1, lambda so_far__, one__: list_append(so_far__, $2))", seeds, following)
     return sql(

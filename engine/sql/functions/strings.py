@@ -92,7 +92,7 @@ _SPARK_UPPER = _SPARK_CASE.format(case="upper", one=_SPARK_ONE.format(case="uppe
 _SPARK_LOWER = _SPARK_CASE.format(case="lower", one=_SPARK_ONE.format(case="lower", other="'i'"))
 
 
-def lowered(engine: EngineName, value: exp.Expression) -> exp.Expression:
+def lower_text(engine: EngineName, value: exp.Expression) -> exp.Expression:
     """A text in lower case, each character by itself."""
     return sql(engine, "lower($1)" if engine == "local" else _SPARK_LOWER, value)
 
@@ -100,7 +100,7 @@ def lowered(engine: EngineName, value: exp.Expression) -> exp.Expression:
 def _initcap(engine: EngineName, args: Sequence[exp.Expression], _call: Call | AggregateCall) -> exp.Expression:
     upper = _LOCAL_UPPER if engine == "local" else _SPARK_UPPER
     first = sql(engine, upper, sql(engine, "left(word__, 1)"))
-    rest = lowered(engine, sql(engine, "substring(word__, 2)"))
+    rest = lower_text(engine, sql(engine, "substring(word__, 2)"))
     words = text(r"[\p{L}\p{N}]+|[^\p{L}\p{N}]+")
     if engine == "local":
         each = "list_transform(regexp_extract_all($1, $2), lambda word__: $3 || $4)"
@@ -292,7 +292,7 @@ def _is_short(length: exp.Literal) -> bool:
     return int(length.this) <= _CHARACTERS_MAX
 
 
-def _padding(name: str) -> Iterator[Function]:
+def _pad_functions(name: str) -> Iterator[Function]:
     def build(engine: EngineName, args: Sequence[exp.Expression], _call: Call | AggregateCall) -> exp.Expression:
         return _pad(engine, name, args)
 
@@ -300,17 +300,17 @@ def _padding(name: str) -> Iterator[Function]:
         yield fn(name, args, t.TEXT, local=on("local", build), spark=on("spark", build))
 
 
-def _trimming(name: str, local: str, spark: str) -> Iterator[Function]:
+def _trim_functions(name: str, local: str, spark: str) -> Iterator[Function]:
     yield fn(name, (t.TEXT,), t.TEXT, local=f"{local}($1, ' ')", spark=f"{local}($1)")
     yield fn(name, (t.TEXT, t.TEXT), t.TEXT, local=f"{local}($1, $2)", spark=spark)
 
 
 _EDITING = (
-    *_padding("lpad"),
-    *_padding("rpad"),
-    *_trimming("btrim", "trim", "btrim($1, $2)"),
-    *_trimming("ltrim", "ltrim", "ltrim($2, $1)"),
-    *_trimming("rtrim", "rtrim", "rtrim($2, $1)"),
+    *_pad_functions("lpad"),
+    *_pad_functions("rpad"),
+    *_trim_functions("btrim", "trim", "btrim($1, $2)"),
+    *_trim_functions("ltrim", "ltrim", "ltrim($2, $1)"),
+    *_trim_functions("rtrim", "rtrim", "rtrim($2, $1)"),
     fn("replace", (t.TEXT, t.TEXT, t.TEXT), t.TEXT, local="replace($1, $2, $3)", spark="replace($1, $2, $3)"),
     fn("translate", (t.TEXT, t.TEXT, t.TEXT), t.TEXT, local="translate($1, $2, $3)", spark="translate($1, $2, $3)"),
     fn(

@@ -123,15 +123,15 @@ class Field:
     scale: int = 0
 
 
-def _named(engine: EngineName, local: str, spark: str, value: exp.Expression) -> exp.Expression:
+def _part_by_name(engine: EngineName, local: str, spark: str, value: exp.Expression) -> exp.Expression:
     return sql(engine, f"datepart('{local}', $1)" if engine == "local" else spark, value)
 
 
 def _calendar_field(engine: EngineName, unit: str, value: exp.Expression) -> exp.Expression:
     """A field of a date or timestamp that goes by days."""
-    year = _named(engine, "year", "year($1)", value)
+    year = _part_by_name(engine, "year", "year($1)", value)
     if unit in ("year", "isoyear"):
-        which = year if unit == "year" else _named(engine, "isoyear", "extract(YEAROFWEEK FROM $1)", value)
+        which = year if unit == "year" else _part_by_name(engine, "isoyear", "extract(YEAROFWEEK FROM $1)", value)
         # There is no year zero: the year before 1 is -1.
         return sql(engine, "(CASE WHEN $1 > 0 THEN $1 ELSE $1 - 1 END)", which)
     if unit == "decade":
@@ -149,7 +149,7 @@ def _calendar_field(engine: EngineName, unit: str, value: exp.Expression) -> exp
         "isodow": "(weekday($1) + 1)",
         "doy": "dayofyear($1)",
     }
-    return _named(engine, unit, spark[unit], value)
+    return _part_by_name(engine, unit, spark[unit], value)
 
 
 def _clock_field(engine: EngineName, unit: str, micros: exp.Expression) -> exp.Expression:
@@ -363,7 +363,7 @@ def _from_local(engine: EngineName, value: exp.Expression) -> exp.Expression:
     return sql("local", "CAST($1 AS TIMESTAMPTZ)", value) if engine == "local" else to_instant(value)
 
 
-def _truncated(engine: EngineName, unit: str, value: exp.Expression) -> exp.Expression:
+def _truncate(engine: EngineName, unit: str, value: exp.Expression) -> exp.Expression:
     """A timestamp truncated to a unit."""
     if unit in _CLOCK_MICROS:
         micros = micros_of(engine, value, t.TIMESTAMP)
@@ -371,7 +371,7 @@ def _truncated(engine: EngineName, unit: str, value: exp.Expression) -> exp.Expr
         return moment(engine, whole, t.TIMESTAMP)
     if unit in ("decade", "century", "millennium"):
         size = {"decade": 10, "century": 100, "millennium": 1000}[unit]
-        year = _named(engine, "year", "year($1)", value)
+        year = _part_by_name(engine, "year", "year($1)", value)
         # Centuries and millennia begin with a year 1; years before Christ are counted astronomically here.
         first = 0 if unit == "decade" else 1
         shifted = sql(engine, f"($1 - {first})", year)
@@ -389,16 +389,16 @@ def _trunc_moment(
     if unit == "microseconds":
         return value
     if typ is t.TIMESTAMP:
-        return _finite_trunc(engine, value, _truncated(engine, unit, value))
+        return _finite_trunc(engine, value, _truncate(engine, unit, value))
     local = to_local(engine, value) if zone is None else to_zone(engine, zone, value)
     if unit in _CLOCK:
         # Within an hour the offset is kept, so that the hour that comes twice stays the one it was.
         rest = modulo(engine, micros_of(engine, local, t.TIMESTAMP), _CLOCK_MICROS[unit])
         start = moment(engine, sql(engine, "($1 - $2)", micros_of(engine, value, typ), rest), typ)
     elif zone is None:
-        start = _from_local(engine, _truncated(engine, unit, local))
+        start = _from_local(engine, _truncate(engine, unit, local))
     else:
-        start = in_zone(engine, zone, _truncated(engine, unit, local))
+        start = in_zone(engine, zone, _truncate(engine, unit, local))
     return _finite_trunc(engine, value, start)
 
 

@@ -163,7 +163,7 @@ def on(engine: EngineName, build: EngineBuilder) -> Builder:
         name = _unused_name(args)
         marks = {n: exp.column(f"a{n}", table=name) for n in dear}
         body = build(engine, [marks.get(n, arg) for n, arg in enumerate(args)], call)
-        if _repeated(body, name):
+        if _is_repeated(body, name):
             return _bind(engine, name, {f"a{n}": arg for n, arg in dear.items()}, body)
         return _put(body, name, {f"a{n}": arg for n, arg in dear.items()})
 
@@ -175,7 +175,7 @@ def both(build: EngineBuilder) -> Templates:
     return {"local": on("local", build), "spark": on("spark", build)}
 
 
-def _repeated(body: exp.Expression, name: str) -> bool:
+def _is_repeated(body: exp.Expression, name: str) -> bool:
     uses = [column for column in body.find_all(exp.Column) if column.table == name]
     return len({column.name for column in uses}) < len(uses) or any(c.find_ancestor(exp.Lambda) for c in uses)
 

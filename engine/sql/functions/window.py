@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 Text = Callable[[EngineName], str]
 
 
-def _counted(text: str, argument: int, refusal: SqlError) -> Builder:
+def _count_builder(text: str, argument: int, refusal: SqlError) -> Builder:
     """A template whose `argument` is a constant integer, at least 1 (else `refusal` is raised)."""
 
     def build(args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
@@ -53,7 +53,7 @@ def _ranks() -> Iterator[Function]:
         t.INT4,
         local="CAST(ntile(CASE WHEN $1 <= 0 THEN error('SQLSTATE:22014:argument of ntile must be greater than zero') "
         "ELSE $1 END) AS INTEGER)",
-        spark=_counted("ntile($1)", 0, empty),
+        spark=_count_builder("ntile($1)", 0, empty),
     )
 
 
@@ -96,7 +96,7 @@ def _offsets() -> Iterator[Function]:
         )
 
 
-def _framed() -> Iterator[Function]:
+def _frame_functions() -> Iterator[Function]:
     for name in ("first_value", "last_value"):
         yield window(name, (t.ANYELEMENT,), t.ANYELEMENT, f"{name}($1)", rule=digits.same)
     message = "argument of nth_value must be greater than zero"
@@ -105,9 +105,9 @@ def _framed() -> Iterator[Function]:
         (t.ANYELEMENT, t.INT4),
         t.ANYELEMENT,
         local=f"nth_value($1, CASE WHEN $2 <= 0 THEN error('SQLSTATE:22016:{message}') ELSE $2 END)",
-        spark=_counted("nth_value($1, $2)", 1, SqlError(message, sqlstate="22016")),
+        spark=_count_builder("nth_value($1, $2)", 1, SqlError(message, sqlstate="22016")),
         rule=digits.same,
     )
 
 
-ROWS: Final[tuple[Function, ...]] = (*_ranks(), *_offsets(), *_framed())
+ROWS: Final[tuple[Function, ...]] = (*_ranks(), *_offsets(), *_frame_functions())

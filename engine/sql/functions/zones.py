@@ -36,7 +36,7 @@ _NAMELESS: Final = re.compile(r"([+-]?)(\d{1,3})(?::(\d{1,2}))?(?::(\d{1,2}))?")
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """What a zone's text means: an IANA name, or seconds east of Greenwich."""
+    """The meaning of a zone's text: an IANA name, or seconds east of Greenwich."""
 
     name: str = ""
     east: int = 0
@@ -74,7 +74,7 @@ def _of_abbreviation(low: str) -> Rule:
     return Rule(east=offsets.pop())
 
 
-def _moved(
+def _move(
     engine: EngineName, value: exp.Expression, source: t.PgType, target: t.PgType, micros: exp.Expression
 ) -> exp.Expression:
     moved = moment(engine, sql(engine, "($1 + $2)", micros_of(engine, value, source), micros), target)
@@ -90,8 +90,8 @@ def to_zone(engine: EngineName, place: exp.Expression, value: exp.Expression) ->
     known = constant_text(place)
     rule = resolve(known) if known is not None else None
     if rule is not None and not rule.name:
-        return _moved(engine, value, t.TIMESTAMPTZ, t.TIMESTAMP, integer(rule.east * SECOND))
-    name = text(rule.name) if rule is not None else _checked(engine, place)
+        return _move(engine, value, t.TIMESTAMPTZ, t.TIMESTAMP, integer(rule.east * SECOND))
+    name = text(rule.name) if rule is not None else _check_zone(engine, place)
     if engine == "local":
         return sql("local", "timezone($1, $2)", name, value)
     utc = moment("spark", micros_of("spark", value, t.TIMESTAMPTZ), t.TIMESTAMP)
@@ -103,8 +103,8 @@ def in_zone(engine: EngineName, place: exp.Expression, value: exp.Expression) ->
     known = constant_text(place)
     rule = resolve(known) if known is not None else None
     if rule is not None and not rule.name:
-        return _moved(engine, value, t.TIMESTAMP, t.TIMESTAMPTZ, integer(-rule.east * SECOND))
-    name = text(rule.name) if rule is not None else _checked(engine, place)
+        return _move(engine, value, t.TIMESTAMP, t.TIMESTAMPTZ, integer(-rule.east * SECOND))
+    name = text(rule.name) if rule is not None else _check_zone(engine, place)
     if engine == "local":
         return sql("local", "timezone($1, $2)", name, value)
 
@@ -119,7 +119,7 @@ def in_zone(engine: EngineName, place: exp.Expression, value: exp.Expression) ->
     return moment("spark", micros_of("spark", utc, t.TIMESTAMP), t.TIMESTAMPTZ)
 
 
-def _checked(engine: EngineName, place: exp.Expression) -> exp.Expression:
+def _check_zone(engine: EngineName, place: exp.Expression) -> exp.Expression:
     """A computed zone, which must be an IANA name with a place in it (or UTC): others are read differently by engines."""
     like = "regexp_full_match($1, $2)" if engine == "local" else "regexp_like($1, $2)"
     wrong = raises(engine, "0A000", concat(engine, [text('not supported: a computed time zone "'), place, text('"')]))
@@ -150,7 +150,7 @@ def _offset(engine: EngineName, span: exp.Expression) -> exp.Expression:
 
 def _by_interval(source: t.PgType, target: t.PgType, sign: str) -> EngineBuilder:
     def build(engine: EngineName, args: Sequence[exp.Expression], _call: Call | AggregateCall) -> exp.Expression:
-        return _moved(engine, args[1], source, target, sql(engine, f"({sign} $1)", _offset(engine, args[0])))
+        return _move(engine, args[1], source, target, sql(engine, f"({sign} $1)", _offset(engine, args[0])))
 
     return build
 

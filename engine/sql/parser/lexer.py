@@ -122,10 +122,10 @@ class _Lexer:
         sql, start = self._sql, self._at
         char = sql[start]
         if char == "'":
-            return self._quoted(Kind.STRING, start, start)
+            return self._quoted_string(Kind.STRING, start, start)
         if char == '"':
             return self._name(start, start)
-        if (special := self._prefixed(char, start)) is not None:
+        if (special := self._prefixed_string(char, start)) is not None:
             return special
         if (word := _WORD.match(sql, start)) is not None:
             return self._token(Kind.WORD, self._cut(fold(word[0])), start, word.end())
@@ -139,7 +139,7 @@ class _Lexer:
         self._at = end
         return Token(kind, text, start, end)
 
-    def _prefixed(self, char: str, start: int) -> Token | None:
+    def _prefixed_string(self, char: str, start: int) -> Token | None:
         """E'', B'', X'', N'', U&'' and U&""; None where the letter begins a word."""
         following = self._sql[start + 1 : start + 3]
         if char in "uU" and following[:1] == "&" and following[1:] in ("'", '"'):
@@ -147,27 +147,27 @@ class _Lexer:
         if following[:1] != "'":
             return None
         if char in "eE":
-            return self._quoted(Kind.STRING, start, start + 1, escapes=True)
+            return self._quoted_string(Kind.STRING, start, start + 1, escapes=True)
         if char in "nN":
-            return self._quoted(Kind.NATIONAL, start, start + 1)
+            return self._quoted_string(Kind.NATIONAL, start, start + 1)
         if char in "bBxX":
-            return self._quoted(Kind.BITS, start, start + 1)
+            return self._quoted_string(Kind.BITS, start, start + 1)
         return None
 
-    def _quoted(self, kind: Kind, start: int, quote: int, *, escapes: bool = False) -> Token:
+    def _quoted_string(self, kind: Kind, start: int, quote: int, *, escapes: bool = False) -> Token:
         """A string from its opening quote, with its continuations on further lines."""
-        raw, end = self._between(quote, "'", escapes, "unterminated quoted string", start)
+        raw, end = self._text_between(quote, "'", escapes, "unterminated quoted string", start)
         while (continued := _CONTINUED.match(self._sql, end)) is not None:
-            more, end = self._between(continued.end() - 1, "'", escapes, "unterminated quoted string", start)
+            more, end = self._text_between(continued.end() - 1, "'", escapes, "unterminated quoted string", start)
             raw += more
         text = self._unescape(raw, quote + 1) if escapes else raw
         return self._token(kind, text, start, end)
 
-    def _between(self, quote: int, mark: str, escapes: bool, what: str, start: int) -> tuple[str, int]:
-        """What stands between two marks, doubled ones halved, and where it ends."""
+    def _text_between(self, quote: int, mark: str, escapes: bool, what: str, start: int) -> tuple[str, int]:
+        """Read the text between two marks, doubled ones halved; return it and its end."""
         sql, at, parts = self._sql, quote + 1, []
         while True:
-            end = self._closing(at, mark, escapes)
+            end = self._find_closing(at, mark, escapes)
             if end < 0:
                 raise self._error(what, start)
             parts.append(sql[at:end])
@@ -175,7 +175,7 @@ class _Lexer:
                 return mark.join(parts), end + 1
             at = end + 2
 
-    def _closing(self, at: int, mark: str, escapes: bool) -> int:
+    def _find_closing(self, at: int, mark: str, escapes: bool) -> int:
         if not escapes:
             return self._sql.find(mark, at)
         while at < len(self._sql):
@@ -195,7 +195,7 @@ class _Lexer:
         at = 0
         for found in _ESCAPE.finditer(raw):
             parts.append(raw[at : found.start()].encode("utf-8", "surrogatepass"))
-            parts.append(self._escaped(found, start))
+            parts.append(self._unescape_match(found, start))
             at = found.end()
         parts.append(raw[at:].encode("utf-8", "surrogatepass"))
         joined = b"".join(parts)
@@ -207,7 +207,7 @@ class _Lexer:
             bad = " ".join(f"0x{b:02x}" for b in joined[error.start : error.end])
             raise CharacterNotInRepertoire(f'invalid byte sequence for encoding "UTF8": {bad}') from None
 
-    def _escaped(self, found: re.Match[str], start: int) -> bytes:
+    def _unescape_match(self, found: re.Match[str], start: int) -> bytes:
         octal, hexadecimal, short, long, plain = found.groups()
         if octal is not None:
             return bytes([int(octal, 8) & 0xFF])
@@ -233,7 +233,7 @@ class _Lexer:
         mark = self._sql[start + 2]
         string = mark == "'"
         what = "unterminated quoted string" if string else "unterminated quoted identifier"
-        raw, end = self._between(start + 2, mark, False, what, start)
+        raw, end = self._text_between(start + 2, mark, False, what, start)
         escape = "\\"
         if (chosen := _UESCAPE.match(self._sql, end)) is not None:
             escape, end = chosen[1], chosen.end()
@@ -269,7 +269,7 @@ class _Lexer:
             raise SqlSyntaxError("invalid Unicode surrogate pair", position=start) from None
 
     def _name(self, start: int, quote: int) -> Token:
-        text, end = self._between(quote, '"', False, "unterminated quoted identifier", start)
+        text, end = self._text_between(quote, '"', False, "unterminated quoted identifier", start)
         if not text:
             raise SqlSyntaxError('zero-length delimited identifier at or near """"', position=start + 1)
         return self._token(Kind.NAME, self._cut(text), start, end)

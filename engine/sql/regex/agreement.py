@@ -206,17 +206,17 @@ def _emit(program: _Program, node: Node, then: int, alphabet: list[tuple[Chars, 
 
 
 def _emit_repeat(program: _Program, node: Repeat, then: int, alphabet: list[tuple[Chars, ...]]) -> int:
-    def ordered(again: int, out: int) -> tuple[int, ...]:
+    def order_branches(again: int, out: int) -> tuple[int, ...]:
         return (again, out) if node.greedy else (out, again)
 
     if node.most is None:
         loop = program.add(frozenset(), ())
-        program.following[loop] = ordered(_emit(program, node.part, loop, alphabet), then)
+        program.following[loop] = order_branches(_emit(program, node.part, loop, alphabet), then)
         start = loop
     else:
         start = then
         for _ in range(node.most - node.least):
-            start = program.add(frozenset(), ordered(_emit(program, node.part, start, alphabet), then))
+            start = program.add(frozenset(), order_branches(_emit(program, node.part, start, alphabet), then))
     for _ in range(node.least):
         start = _emit(program, node.part, start, alphabet)
     return start
@@ -303,17 +303,17 @@ def _groups_agree(node: Node) -> bool:
             # The last turn's groups: which turn is last must be beyond doubt, and so must that each takes part in it.
             return _steady(node) and _groups_agree(part) and all(number in mandatory(part) for number in _numbers(part))
         case Sequence():
-            parts = list(_flattened(node))
+            parts = list(_flatten(node))
             variable = [part for part in parts if _variable(part)]
             apart = len(variable) <= 1 or all(_steady(part) for part in variable)
             return apart and all(_groups_agree(part) for part in parts)
     return False
 
 
-def _flattened(node: Sequence) -> Iterator[Node]:
+def _flatten(node: Sequence) -> Iterator[Node]:
     for part in node.parts:
         if isinstance(part, Sequence):
-            yield from _flattened(part)
+            yield from _flatten(part)
         else:
             yield part
 

@@ -1,4 +1,4 @@
-"""What PostgreSQL's named character classes hold, as code point ranges and as an engine's classes.
+"""PostgreSQL's named character classes, as code point ranges and as an engine's classes.
 
 PostgreSQL asks the C library. In a UTF-8 locale a letter is whatever Unicode calls alphabetic: letters, letter numbers,
 digits of other scripts, and the vowel signs and circled letters listed here, which neither engine has a name for.
@@ -80,7 +80,7 @@ def members(name: str) -> tuple[tuple[str, ...], Ranges]:
     raise FeatureNotSupported(f"not supported: the character class [:{name}:]")
 
 
-def _gathered(points: Iterable[int]) -> Ranges:
+def _gather_ranges(points: Iterable[int]) -> Ranges:
     found: list[list[int]] = []
     for point in points:
         if found and found[-1][1] == point - 1:
@@ -93,7 +93,7 @@ def _gathered(points: Iterable[int]) -> Ranges:
 @cache
 def _foreign_digits() -> Ranges:
     """Decimal digits of other scripts, which are letters to the C library."""
-    return _gathered(p for p in range(0x80, CODE_POINTS) if unicodedata.category(chr(p)) == "Nd")
+    return _gather_ranges(p for p in range(0x80, CODE_POINTS) if unicodedata.category(chr(p)) == "Nd")
 
 
 @cache
@@ -101,7 +101,9 @@ def _symbols() -> Ranges:
     """Symbols, marks and formats that are not letters: the C library calls them punctuation."""
     letters = _read(_OTHER_ALPHABETIC)
     kinds = ("So", "Cf", "Me", "Mn", "Mc")
-    return _gathered(p for p in range(CODE_POINTS) if unicodedata.category(chr(p)) in kinds and not _within(p, letters))
+    return _gather_ranges(
+        p for p in range(CODE_POINTS) if unicodedata.category(chr(p)) in kinds and not _within(p, letters)
+    )
 
 
 def _within(point: int, ranges: Ranges) -> bool:

@@ -52,7 +52,7 @@ def _node(node: Node, flavour: Flavour) -> str:
             return chars(node)
         case Sequence(parts):
             return "".join(
-                _grouped(part, flavour) if isinstance(part, Choice) else _node(part, flavour) for part in parts
+                _group(part, flavour) if isinstance(part, Choice) else _node(part, flavour) for part in parts
             )
         case Choice(branches):
             return "|".join(_node(branch, flavour) for branch in branches)
@@ -77,12 +77,12 @@ def _only_java(flavour: Flavour, what: str) -> None:
         raise FeatureNotSupported(f"not supported: a {what} in a regular expression")
 
 
-def _grouped(node: Node, flavour: Flavour) -> str:
+def _group(node: Node, flavour: Flavour) -> str:
     return f"(?:{_node(node, flavour)})"
 
 
 def _repeat(node: Repeat, flavour: Flavour) -> str:
-    inner = _node(node.part, flavour) if isinstance(node.part, Chars | Group) else _grouped(node.part, flavour)
+    inner = _node(node.part, flavour) if isinstance(node.part, Chars | Group) else _group(node.part, flavour)
     if node.most == 0:
         # Nothing, but a group inside keeps its number.
         return f"(?:{inner}){{0}}"
@@ -112,7 +112,7 @@ def _assertion(kind: str, flavour: Flavour) -> str:
 
 def chars(node: Chars) -> str:
     """A set as a bracket expression, or as the one character that it is."""
-    categories, ranges = _expanded(node)
+    categories, ranges = _expand(node)
     if not categories and not node.negated and len(ranges) == 1 and ranges[0][0] == ranges[0][1]:
         return _point(ranges[0][0])
     if not categories and not ranges:
@@ -121,7 +121,7 @@ def chars(node: Chars) -> str:
     return f"[{'^' if node.negated else ''}{inside}]"
 
 
-def _expanded(node: Chars) -> tuple[list[str], list[tuple[int, int]]]:
+def _expand(node: Chars) -> tuple[list[str], list[tuple[int, int]]]:
     """The general categories and ranges of a set's classes and its own ranges."""
     categories: dict[str, None] = {}
     ranges = list(node.ranges)

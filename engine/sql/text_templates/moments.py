@@ -152,7 +152,8 @@ def _iso(year: int, month: int, day: int) -> tuple[int, int, int]:
 
 @dataclass(frozen=True, slots=True)
 class Fields:
-    """What is written. east, zone_name: of a moment in a zone; seconds east of Greenwich, and the zone's abbreviation then."""
+    """The fields that are written. east, zone_name: of a moment in a zone; seconds east of Greenwich, and the zone's
+    abbreviation then."""
 
     year: int
     month: int
@@ -200,12 +201,12 @@ def fixed_offset(name: str) -> int | None:
 
 
 def timestamp_text(micros: int, template: str) -> str:
-    return _written(_moment(micros, 0, ""), template)
+    return _write(_moment(micros, 0, ""), template)
 
 
 def timestamptz_text(micros: int, template: str, zone_name: str) -> str:
     east, abbreviation = _in_zone(micros // _SECOND, zone_name)
-    return _written(_moment(micros + east * _SECOND, east, abbreviation), template)
+    return _write(_moment(micros + east * _SECOND, east, abbreviation), template)
 
 
 def _moment(micros: int, east: int, abbreviation: str) -> Fields:
@@ -226,10 +227,10 @@ def interval_text(months: int, days: int, micros: int, template: str) -> str:
         year, month, days, _quotient(minutes, 60), _rest(minutes, 60), _rest(seconds, 60), rest,
         months * 30 + days, True,
     )  # fmt: skip
-    return _written(fields, template)
+    return _write(fields, template)
 
 
-def _written(fields: Fields, template: str) -> str:
+def _write(fields: Fields, template: str) -> str:
     return "".join(_item(fields, item) if item.keyword else item.written for item in moment_template(template))
 
 
@@ -253,19 +254,19 @@ def _item(f: Fields, item: Item) -> str:
     upper = item.keyword.upper()
     match upper:
         case "AM" | "PM" | "A.M." | "P.M.":
-            return _cased(item, ("p" if _rest(f.hour, 24) >= 12 else "a") + ("m" if len(upper) == 2 else ".m."))
+            return _match_case(item, ("p" if _rest(f.hour, 24) >= 12 else "a") + ("m" if len(upper) == 2 else ".m."))
         case "AD" | "BC" | "A.D." | "B.C.":
-            return _cased(
+            return _match_case(
                 item, ".".join("bc" if f.year <= 0 else "ad") + "." if "." in upper else "bc" if f.year <= 0 else "ad"
             )
         case "MONTH" | "DAY":
             name = MONTHS[f.month - 1] if upper == "MONTH" else DAYS[f.weekday]
-            return _cased(item, name.ljust(9) if item.fill and not item.translated else name)
+            return _match_case(item, name.ljust(9) if item.fill and not item.translated else name)
         case "MON" | "DY":
-            return _cased(item, (MONTHS[f.month - 1] if upper == "MON" else DAYS[f.weekday])[:3])
+            return _match_case(item, (MONTHS[f.month - 1] if upper == "MON" else DAYS[f.weekday])[:3])
         case "RM":
             numeral = _roman_month(f)
-            return _cased(item, numeral.ljust(4) if item.fill and numeral else numeral)
+            return _match_case(item, numeral.ljust(4) if item.fill and numeral else numeral)
         case "TZ":
             return f.zone_name.lower() if item.keyword == "tz" else f.zone_name
         case "TZH":
@@ -284,7 +285,7 @@ def _item(f: Fields, item: Item) -> str:
     return shown + (ending.upper() if item.ordinal == "TH" else ending)
 
 
-def _cased(item: Item, text: str) -> str:
+def _match_case(item: Item, text: str) -> str:
     """A name in its keyword's letter case."""
     if item.keyword.isupper():
         return text.upper()
@@ -292,7 +293,8 @@ def _cased(item: Item, text: str) -> str:
 
 
 def _roman_month(f: Fields) -> str:
-    """Of an interval, whose months may be none or negative: counted from the year's other end, whole years as December."""
+    """Return the Roman month of an interval, whose months may be none or negative: counted from the year's other end, whole
+    years as December."""
     if f.month == 0:
         if f.year == 0:
             return ""
@@ -301,31 +303,31 @@ def _roman_month(f: Fields) -> str:
 
 
 def _number(f: Fields, keyword: str, fill: bool) -> str:
-    def padded(number: int, width: int, like: int | None = None) -> str:
+    def pad(number: int, width: int, like: int | None = None) -> str:
         """So many places and one more for the sign of `like`, which is the number itself if nothing else."""
         wide = width + ((number if like is None else like) < 0)
         return f"{number:0{wide}d}" if fill else str(number)
 
     match keyword:
         case "HH24":
-            return padded(f.hour, 2)
+            return pad(f.hour, 2)
         case "HH12" | "HH":
-            return padded(_rest(f.hour, 12) or 12, 2, f.hour)
+            return pad(_rest(f.hour, 12) or 12, 2, f.hour)
         case "MI":
-            return padded(f.minute, 2)
+            return pad(f.minute, 2)
         case "SS":
-            return padded(f.second, 2)
+            return pad(f.second, 2)
         case "SSSS" | "SSSSS":
             return str((f.hour * 60 + f.minute) * 60 + f.second)
         case "MS" | "US" | "FF1" | "FF2" | "FF3" | "FF4" | "FF5" | "FF6":
             digits = {"MS": 3, "US": 6}.get(keyword) or int(keyword[2])
             return f"{_quotient(f.micros, 10 ** (6 - digits)):0{digits}d}"
         case "MM":
-            return padded(f.month, 2)
+            return pad(f.month, 2)
         case "DD":
-            return padded(f.day, 2, 0)
+            return pad(f.day, 2, 0)
         case "DDD":
-            return padded(f.day_of_year, 3, 0)
+            return pad(f.day_of_year, 3, 0)
         case "D":
             return str(f.weekday + 1)
         case "ID":
@@ -333,10 +335,10 @@ def _number(f: Fields, keyword: str, fill: bool) -> str:
         case "W":
             return str(_quotient(f.day - 1, 7) + 1)
         case "WW":
-            return padded(_quotient(f.day_of_year - 1, 7) + 1, 2, 0)
+            return pad(_quotient(f.day_of_year - 1, 7) + 1, 2, 0)
         case "IW" | "IDDD":
             _year, week, day = _iso(f.year, f.month, f.day)
-            return padded(week, 2, 0) if keyword == "IW" else padded(day, 3, 0)
+            return pad(week, 2, 0) if keyword == "IW" else pad(day, 3, 0)
         case "Q":
             return str(_quotient(f.month - 1, 3) + 1) if f.month else ""
         case "CC":
@@ -349,9 +351,9 @@ def _number(f: Fields, keyword: str, fill: bool) -> str:
             return f"{thousands},{year - thousands * 1000:03d}"
     year = f.shown_year(_iso(f.year, f.month, f.day)[0] if keyword.startswith("I") else f.year)
     if len(keyword) == 4:
-        return padded(year, 4, f.shown_year(f.year))
+        return pad(year, 4, f.shown_year(f.year))
     cut = _rest(year, 10 ** len(keyword))
-    return str(cut) if len(keyword) == 1 else padded(cut, len(keyword), f.shown_year(f.year))
+    return str(cut) if len(keyword) == 1 else pad(cut, len(keyword), f.shown_year(f.year))
 
 
 def _century(f: Fields, fill: bool) -> str:

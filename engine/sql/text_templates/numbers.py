@@ -83,7 +83,7 @@ def number_template(text: str) -> NumberTemplate:
     while at < len(text):
         if (match := _KEYWORD.match(text, at)) is not None:
             word = match[0] if match[0] in _CASED else match[0].upper()
-            found = _said(found, word)
+            found = _add_keyword(found, word)
             items.append((word, ""))
             at = match.end()
             continue
@@ -104,8 +104,8 @@ def literal_at(text: str, at: int) -> tuple[str, int]:
     return out, at + 1
 
 
-def _said(so_far: NumberTemplate, word: str) -> NumberTemplate:
-    """What is known of a template after one more keyword."""
+def _add_keyword(so_far: NumberTemplate, word: str) -> NumberTemplate:
+    """Add one more keyword to a template."""
     n = so_far
     if n.scientific and word != "EEEE":
         raise SqlSyntaxError('"EEEE" must be the last pattern used')
@@ -181,18 +181,18 @@ def numeric_text(value: str, template: str) -> str:
     n = number_template(template)
     number = Decimal(value)
     if n.roman:
-        return _written(n, _roman(_int4(int(number.to_integral_value(ROUND_HALF_UP)))), "", 0)
+        return _write(n, _roman(_int4(int(number.to_integral_value(ROUND_HALF_UP)))), "", 0)
     if n.scientific:
         return _scientific(number, n.after)
     if n.shifts:
         number = number.scaleb(n.shift, _EXACT)
-    return _plain(n, format(_rounded(number, n.after), "f"))
+    return _plain(n, format(_round(number, n.after), "f"))
 
 
 def int4_text(value: int, template: str) -> str:
     n = number_template(template)
     if n.roman:
-        return _written(n, _roman(value), "", 0)
+        return _write(n, _roman(value), "", 0)
     if n.scientific:
         return f"{value: .{n.after}e}"
     if n.shifts:
@@ -204,7 +204,7 @@ def int4_text(value: int, template: str) -> str:
 def int8_text(value: int, template: str) -> str:
     n = number_template(template)
     if n.roman:
-        return _written(n, _roman(_int4(value)), "", 0)
+        return _write(n, _roman(_int4(value)), "", 0)
     if n.scientific:
         return _scientific(Decimal(value), n.after)
     if n.shifts:
@@ -219,7 +219,7 @@ def float_text(value: float, template: str, size: int) -> str:
     n = number_template(template)
     finite = math.isfinite(value)
     if n.roman:
-        return _written(n, _roman(round(value) if finite else 0), "", 0)
+        return _write(n, _roman(round(value) if finite else 0), "", 0)
     if n.scientific:
         if not finite:
             return " " + "#" * n.before + "." + "#" * (n.after + 4)
@@ -227,13 +227,13 @@ def float_text(value: float, template: str, size: int) -> str:
     if n.shifts:
         factor = 10.0**n.shift
         value = value * factor if size == 8 else _float4(_float4(factor) * value)
-    wide = len(_fixed(abs(value), 0))
+    wide = len(_fixed_text(abs(value), 0))
     most = _FLOAT_DIGITS[size]
     after = 0 if wide >= most else min(n.after, most - wide)
-    return _plain(replace(n, after=after), _fixed(value, after))
+    return _plain(replace(n, after=after), _fixed_text(value, after))
 
 
-def _fixed(value: float, after: int) -> str:
+def _fixed_text(value: float, after: int) -> str:
     if math.isnan(value):
         return "NaN"
     return f"{value:.{after}f}".replace("inf", "Infinity")
@@ -265,11 +265,11 @@ def _roman(value: int) -> str:
 def _scientific(number: Decimal, after: int) -> str:
     """A numeric with one digit before the point, or two where rounding makes ten of it; a blank in the place of a plus."""
     exponent = number.adjusted() if number else 0
-    shown = f"{_rounded(number.scaleb(-exponent, _EXACT), after):f}e{exponent:+03d}"
+    shown = f"{_round(number.scaleb(-exponent, _EXACT), after):f}e{exponent:+03d}"
     return shown if shown.startswith("-") else " " + shown
 
 
-def _rounded(number: Decimal, scale: int) -> Decimal:
+def _round(number: Decimal, scale: int) -> Decimal:
     """So many fractional digits; a zero has no sign."""
     found = number.quantize(Decimal((0, (1,), -scale)), context=_EXACT)
     return found if found else abs(found)
@@ -286,8 +286,8 @@ def _plain(n: NumberTemplate, digits: str) -> str:
     digits = digits.removeprefix("-")
     whole = len(digits.partition(".")[0])
     if whole > places:
-        return _written(n, "#" * places + "." + "#" * n.after, sign, 0, places)
-    return _written(n, digits, sign, places - whole, places)
+        return _write(n, "#" * places + "." + "#" * n.after, sign, 0, places)
+    return _write(n, digits, sign, places - whole, places)
 
 
 class _Writer:
@@ -419,7 +419,7 @@ class _Writer:
             self.out.append(written or " ")
 
 
-def _written(n: NumberTemplate, digits: str, sign: str, blanks: int, places: int = 0) -> str:
+def _write(n: NumberTemplate, digits: str, sign: str, blanks: int, places: int = 0) -> str:
     """The template filled with digits. blanks: how many of its integer places they leave empty; places: how many there are."""
     if n.roman:
         n = NumberTemplate(n.items, fill=n.fill, roman=True)
@@ -458,23 +458,23 @@ class _Reader:
         self.point = False
         self.decimals = 0
 
-    def ended(self) -> bool:
+    def is_ended(self) -> bool:
         return self.at >= len(self.text)
 
     def _here(self) -> str:
-        return chr(self.text[self.at]) if not self.ended() else ""
+        return chr(self.text[self.at]) if not self.is_ended() else ""
 
-    def _anything(self) -> bool:
+    def _has_digits(self) -> bool:
         return any(c != "." for c in self.digits)
 
     def digit(self, word: str) -> None:
         """9, 0 or a point: a digit or the point, with a sign before or behind it."""
         self.at += self._here() == " "
-        if self.ended():
+        if self.is_ended():
             return
-        if self.sign == " " and word in ("9", "0") and not self._anything():
+        if self.sign == " " and word in ("9", "0") and not self._has_digits():
             self._sign_before()
-        if self.ended():
+        if self.is_ended():
             return
         found = self._here()
         read = False
@@ -487,7 +487,7 @@ class _Reader:
         elif found == "." and self.n.point and not self.point:
             self.digits += found
             self.point = read = True
-        if self.sign == " " and self._anything():
+        if self.sign == " " and self._has_digits():
             self._sign_behind(read)
 
     def _sign_before(self) -> None:
@@ -530,7 +530,7 @@ class _Reader:
     def _pass(self, characters: int) -> None:
         """Passes over so many characters, up to one that may belong to a number."""
         for _ in range(characters):
-            if self.ended() or self._here() in "0123456789.,+-":
+            if self.is_ended() or self._here() in "0123456789.,+-":
                 return
             self.skip()
 
@@ -554,7 +554,7 @@ def read_number(text: str, template: str) -> str | None:
             raise FeatureNotSupported(f'"{keyword}" not supported for input')
     reader = _Reader(n, text.encode())
     for word, _literal in n.items:
-        if reader.ended():
+        if reader.is_ended():
             break
         if word in _DIGITS:
             reader.digit(word)
@@ -576,5 +576,5 @@ def read_number(text: str, template: str) -> str | None:
             f"less than {limit}.",
         )
     if n.shifts:
-        return format(_rounded(number.scaleb(-n.shift, _EXACT), SHIFTED_SCALE), "f")
+        return format(_round(number.scaleb(-n.shift, _EXACT), SHIFTED_SCALE), "f")
     return format(number if number else abs(number), "f")

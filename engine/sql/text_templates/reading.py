@@ -107,7 +107,7 @@ class _Reader:
             if not self.fixed and item.keyword != "FX" and (item.keyword or place == 0):
                 self._skip_spaces()
             if not item.keyword:
-                self._between(item)
+                self._read_separator(item)
                 continue
             self._keyword(place, item)
             if not self.fixed:
@@ -121,7 +121,7 @@ class _Reader:
             self.at += 1
             self.skipped += 1
 
-    def _between(self, item: Item) -> None:
+    def _read_separator(self, item: Item) -> None:
         if self.standard and self._here() != item.written:
             what = "character" if item.kind == "character" else "separator"
             raise InvalidDatetimeFormat(f'unmatched format {what} "{item.written}"')
@@ -149,12 +149,12 @@ class _Reader:
             case "AD" | "BC" | "A.D." | "B.C.":
                 self._set("bc", self._name(item, ("a.d.", "b.c.") if "." in upper else ("ad", "bc")), item)
             case "MONTH" | "MON":
-                self._set("month", self._name(item, _shortened(MONTHS, upper == "MON")) + 1, item)
+                self._set("month", self._name(item, _shorten(MONTHS, upper == "MON")) + 1, item)
             case "RM":
                 # The longest first: no numeral hides behind one that begins it.
                 self._set("month", 12 - self._name(item, ROMAN_MONTHS[::-1]), item)
             case "DAY" | "DY":
-                self._set("weekday", self._name(item, _shortened(DAYS, upper == "DY")), item)
+                self._set("weekday", self._name(item, _shorten(DAYS, upper == "DY")), item)
                 self.read["weekday"] += 1
             case "TZ" | "OF":
                 raise FeatureNotSupported(f'formatting field "{item.written}" is only supported in to_char')
@@ -293,7 +293,7 @@ class _Reader:
         self._skip_ordinal(item)
 
 
-def _shortened(names: Sequence[str], short: bool) -> Sequence[str]:
+def _shorten(names: Sequence[str], short: bool) -> Sequence[str]:
     return [name[:3] for name in names] if short else names
 
 
@@ -330,12 +330,12 @@ def _leap(year: int) -> bool:
     return year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
 
 
-def _parsed(text: str, template: str, *, standard: bool = False) -> tuple[_Reader, _Date, int]:
-    """What was read, its date, its microseconds since midnight."""
+def _parse(text: str, template: str, *, standard: bool = False) -> tuple[_Reader, _Date, int]:
+    """Parse a text; return what was read, its date, its microseconds since midnight."""
     reader = _Reader(text, moment_template(template), standard=standard)
     reader.run()
     hour, minute, second = _clock(reader)
-    date = _dated(reader)
+    date = _read_date(reader)
     fraction = reader.read["millis"] * 1000 + reader.read["micros"]
     in_range = 0 <= hour < 24 and 0 <= minute < 60 and 0 <= second < 60 and 0 <= fraction < 1_000_000
     if not date.valid() or not in_range:
@@ -363,7 +363,7 @@ def _clock(reader: _Reader) -> tuple[int, int, int]:
     return hour, minute, second
 
 
-def _dated(reader: _Reader) -> _Date:
+def _read_date(reader: _Reader) -> _Date:
     read, date = reader.read, _Date()
     _set_year(reader, date)
     if read["julian"]:
@@ -423,7 +423,7 @@ def _set_day_of_year(reader: _Reader, date: _Date, day_of_year: int) -> None:
 
 def read_date(text: str, template: str) -> int:
     """to_date's answer, in days since 1970."""
-    _reader, date, _micros = _parsed(text, template)
+    _reader, date, _micros = _parse(text, template)
     days = days_from_civil(date.year, date.month, date.day)
     if not DATE_FIRST <= days < DATE_END:
         raise DatetimeFieldOverflow(f'date out of range: "{text}"')
@@ -432,7 +432,7 @@ def read_date(text: str, template: str) -> int:
 
 def read_timestamp(text: str, template: str, zone_name: str) -> int:
     """to_timestamp's answer, in microseconds since 1970; a time without offset is one of the zone."""
-    reader, date, clock = _parsed(text, template)
+    reader, date, clock = _parse(text, template)
     micros = days_from_civil(date.year, date.month, date.day) * DAY_MICROS + clock
     if not TIMESTAMP_FIRST - DAY_MICROS <= micros < TIMESTAMP_END + DAY_MICROS:
         raise DatetimeFieldOverflow("timestamp out of range")
@@ -466,10 +466,10 @@ def check_standard(template: str) -> None:
 
 
 def read_moment(text: str, template: str) -> Moment:
-    """What a text says by a template of the standard, which `check_standard` has passed."""
+    """Read a moment by a template of the standard, which `check_standard` has passed."""
     if not template:
         _raise_neither()
-    reader, date, clock = _parsed(text, template, standard=True)
+    reader, date, clock = _parse(text, template, standard=True)
     keywords = {item.keyword.upper() for item in reader.items if item.keyword and item.keyword != "FX"}
     timed, zoned = bool(keywords & _TIMED), bool(keywords & _ZONED)
     if not keywords - _TIMED - _ZONED:

@@ -82,15 +82,15 @@ def negated(tree: exp.Expression) -> exp.Expression:
 
 def conjunction(args: Sequence[exp.Expression]) -> exp.Expression:
     """All of them, TRUE for none."""
-    return _connected(exp.And, args, exp.true())
+    return _connect(exp.And, args, exp.true())
 
 
 def disjunction(args: Sequence[exp.Expression]) -> exp.Expression:
     """Any of them, FALSE for none."""
-    return _connected(exp.Or, args, exp.false())
+    return _connect(exp.Or, args, exp.false())
 
 
-def _connected(
+def _connect(
     connector: type[exp.And] | type[exp.Or], args: Sequence[exp.Expression], empty: exp.Expression
 ) -> exp.Expression:
     """A balanced tree, so that a thousand operands do not nest a thousand deep."""
@@ -99,7 +99,7 @@ def _connected(
     if len(args) == 1:
         return args[0]
     middle = len(args) // 2
-    left, right = (_connected(connector, half, empty) for half in (args[:middle], args[middle:]))
+    left, right = (_connect(connector, half, empty) for half in (args[:middle], args[middle:]))
     return connector(this=_side(connector, left), expression=_side(connector, right))
 
 
@@ -135,5 +135,5 @@ def aliased(tree: exp.Expression, text: str) -> exp.Expression:
     return exp.Alias(this=tree, alias=label(text))
 
 
-def ordered(tree: exp.Expression, descending: bool, nulls_first: bool) -> exp.Ordered:
+def ordered_term(tree: exp.Expression, descending: bool, nulls_first: bool) -> exp.Ordered:
     return exp.Ordered(this=tree, desc=descending, nulls_first=nulls_first)

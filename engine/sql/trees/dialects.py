@@ -28,7 +28,7 @@ _SCAN: Final[dict[EngineName, re.Pattern[str]]] = {
 }
 
 
-def _named(match: re.Match[str]) -> str:
+def _name_placeholder(match: re.Match[str]) -> str:
     index = match["index"]
     if index is None:
         return match[0]
@@ -38,7 +38,7 @@ def _named(match: re.Match[str]) -> str:
 @cache
 def snippet(text: str, engine: EngineName) -> exp.Expression:
     """A template's snippet as a tree, shared: copy it before use. `$1` ... have become columns (`placeholder_index`)."""
-    tree = sqlglot.parse_one(_SCAN[engine].sub(_named, text), dialect=DIALECTS[engine])
+    tree = sqlglot.parse_one(_SCAN[engine].sub(_name_placeholder, text), dialect=DIALECTS[engine])
     assert isinstance(tree, exp.Expression)
     for node in tree.walk():
         # Where in the snippet a word stood: nobody asks, and copying it is most of what copying a tree costs.
@@ -47,7 +47,7 @@ def snippet(text: str, engine: EngineName) -> exp.Expression:
 
 
 def placeholder_index(node: exp.Expression) -> int | None:
-    """Which argument (from 1; 0 for `$*`) a snippet's column stands for; None for any other node."""
+    """Return the argument (from 1; 0 for `$*`) that a snippet's column stands for; None for any other node."""
     if not isinstance(node, exp.Column) or not node.name.startswith(_PLACEHOLDER_NAME):
         return None
     index = node.name[len(_PLACEHOLDER_NAME) :]

@@ -27,7 +27,7 @@ from engine.contracts.executor import EngineName
 _SYNTAX: Final = ("CAST", "TRY_CAST", "EXTRACT")
 
 
-def _ordered(generator: Any, ordered: exp.Ordered) -> str:
+def _ordered_sql(generator: Any, ordered: exp.Ordered) -> str:
     direction = " DESC" if ordered.args.get("desc") else ""
     nulls = "FIRST" if ordered.args.get("nulls_first") else "LAST"
     return f"{generator.sql(ordered, 'this')}{direction} NULLS {nulls}"
@@ -49,7 +49,7 @@ def _syntax(parser: type[Parser]) -> dict[str, Any]:
 
 
 #: How both engines' trees are written where sqlglot would translate.
-_VERBATIM: Final[dict[Any, Any]] = {exp.Ordered: _ordered, exp.WithinGroup: _within_group}
+_VERBATIM: Final[dict[Any, Any]] = {exp.Ordered: _ordered_sql, exp.WithinGroup: _within_group}
 
 
 class _Interruptible(Generator):

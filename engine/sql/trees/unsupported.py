@@ -1,4 +1,4 @@
-"""What one engine cannot do."""
+"""Errors for what one engine cannot do."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ def _set(owner: Role, schema: int, letter: Kind, wanted: Wanted, ground: RoleGro
     nothing_said = () if schema else acl.default_acl(letter, owner.oid)
     before = ground.catalog.current().rights.defaults.get(key)
     rights = acl.ALL[letter] if wanted.everything else wanted.rights
-    after = acl.granted(
+    after = acl.apply_grant(
         nothing_said if before is None else before, wanted.grantees, rights, owner.oid, owner.oid, ground.roles.has_rights_of,
         adds=wanted.adds, option=wanted.option, cascade=wanted.cascade,
     )  # fmt: skip

@@ -294,7 +294,7 @@ def _given(asked: int, may: int, wanted: Wanted, what: str, ground: RoleGround, 
 
 
 def _after(before: Acl, rights: int, grantor: int, owner: int, wanted: Wanted, judge: Judge) -> Acl:
-    return acl.granted(
+    return acl.apply_grant(
         before, wanted.grantees, rights, grantor, owner, judge.has_rights_of, adds=wanted.adds, option=wanted.option,
         cascade=wanted.cascade,
     )  # fmt: skip

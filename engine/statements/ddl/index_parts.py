@@ -20,7 +20,7 @@ from engine.plan_ir.expr import ColumnRef, Expr
 from engine.sql.binder.definitions import RowOfTable, bind_index_expression, bind_index_predicate
 from engine.sql.binder.labels import UNNAMED, label
 from engine.sql.binder.scope import BindContext
-from engine.sql.deparse.expressions import Unprintable, is_call, printed
+from engine.sql.deparse.expressions import Unprintable, is_call, print_expression
 from engine.sql.deparse.stored_text import columns_of, read_formula, with_column_renamed, with_table_renamed
 from engine.sql.parser.lexer import NAME_BYTES_MAX
 from engine.sql.parser.nodes.statements import CreateIndex, Formula, QualifiedName
@@ -89,7 +89,7 @@ def _require_types_of(table: Table, tree: exp.Expression, context: BindContext) 
 def _told(part: KeyPart, expr: Expr) -> KeyPart:
     """With how PostgreSQL prints it, where that is known."""
     try:
-        text, pretty = printed(expr), printed(expr, pretty=True)
+        text, pretty = print_expression(expr), print_expression(expr, pretty=True)
     except Unprintable:
         return replace(part, text=part.formula, pretty=part.formula, call=False)
     return replace(part, text=text, pretty=pretty, call=is_call(expr))

@@ -88,7 +88,7 @@ def _revoke_all(role: int, ground: RoleGround) -> None:
     for key, defaults in ground.catalog.current().rights.defaults.items():
         if key.role == role:
             ground.catalog.put_defaults(key, None)
-        elif role in acl.mentioned(defaults, key.role):
+        elif role in acl.named_roles(defaults, key.role):
             ground.catalog.put_defaults(key, acl.without_role(defaults, role, key.role, has))
 
 
@@ -117,13 +117,13 @@ def _dependents(role: int, ground: RoleGround) -> Iterator[str]:
             name = things.describe(_thing(oid, snapshot))
         if rights.owner == role:
             yield f"owner of {name}"
-        if role in acl.mentioned(rights.acl, rights.owner):
+        if role in acl.named_roles(rights.acl, rights.owner):
             yield f"privileges for {name}"
         for number, column in rights.columns:
             table = tables.get(oid)
             declared = table.columns if isinstance(table, Table) else ()
             named = next((c.name for c in declared if c.number == number), None)
-            if named is not None and role in acl.mentioned(column, rights.owner):
+            if named is not None and role in acl.named_roles(column, rights.owner):
                 yield f"privileges for column {named} of {name}"
     yield from _of_defaults(role, snapshot)
 
@@ -132,7 +132,7 @@ def _of_defaults(role: int, snapshot: Snapshot) -> Iterator[str]:
     for key, said in snapshot.rights.defaults.items():
         if key.role == role:
             yield f"owner of {_described(key, snapshot)}"
-        elif role in acl.mentioned(said, key.role):
+        elif role in acl.named_roles(said, key.role):
             yield f"privileges for {_described(key, snapshot)}"
 
 

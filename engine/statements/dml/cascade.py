@@ -25,7 +25,7 @@ from sqlglot import exp
 from engine.catalog.model.objects import Constraint, Table, TableColumn
 from engine.common.shielded import shielded
 from engine.plan_ir.logical import Mutate
-from engine.planner.optimizer.pruning import narrowed
+from engine.planner.optimizer.pruning import with_files
 from engine.sql.parser.nodes.statements import Assignment, MutationStatement, Update
 from engine.statements.shared import plan_files as names
 from engine.statements.shared.named_tables import named
@@ -115,4 +115,4 @@ def _written(plan: Mutate, moved: Sequence[pa.RecordBatch], area: StagingArea) -
     made = replace(
         table, name=MOVED, columns=columns, constraints=(), parts=(), statistics=None, storage=storage, guarantee=()
     )
-    return narrowed(made, [names.absolute(table, f"{area.path.name}/{file.path}") for file in writer.finish()])
+    return with_files(made, [names.absolute(table, f"{area.path.name}/{file.path}") for file in writer.finish()])

@@ -19,11 +19,11 @@ from engine.plan_ir.physical import Mutation
 from engine.plan_ir.rewrite import walk_all
 from engine.planner.codegen import Bindings
 from engine.planner.explain import physical
-from engine.planner.explain.formats import formatted
+from engine.planner.explain.formats import format_document
 from engine.planner.explain.logical import Annotate, Described, Summary, json_text, text_lines
 from engine.planner.explain.physical import PhysicalAnalysis
 from engine.planner.explain.row_counts import rows_of_plan
-from engine.planner.optimizer.pruning import pruned
+from engine.planner.optimizer.pruning import prune_files
 from engine.planner.planner import optimise
 from engine.session.context import functions
 from engine.sql.parser.nodes import statements as s
@@ -79,7 +79,7 @@ async def explain_change(
         sql = engine.executor(query.choice.engine).sql(query.runs)
     summary = Summary(query.choice.engine, query.choice.reason, sql, actual)
     if statement.format != "text":
-        return [formatted(json_text(planned.plan, summary, told), statement.format)]
+        return [format_document(json_text(planned.plan, summary, told), statement.format)]
     return text_lines(planned.plan, summary, told)
 
 
@@ -88,7 +88,7 @@ def _planned(plan: Mutate, session: SessionContext, parameters: Mapping[int, Any
 
     def ready(final: Root) -> Root:
         without_effects = functions.evaluate(optimise(final), session, parameters, effects=False)
-        return pruned(without_effects, parameters)
+        return prune_files(without_effects, parameters)
 
     input_, located, candidates = plan.input, None, None
     if plan.targets:
@@ -146,7 +146,7 @@ def _physical(
         plan = replace(plan, fragments=(*plan.fragments[:-1], root))
     analysis = PhysicalAnalysis(totals=actual)
     if statement.format != "text":
-        return [formatted(physical.json_text(plan, analysis, statements, told), statement.format)]
+        return [format_document(physical.json_text(plan, analysis, statements, told), statement.format)]
     return physical.text_lines(plan, analysis, statements, told)
 
 

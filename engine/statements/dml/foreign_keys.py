@@ -27,7 +27,7 @@ from sqlglot import exp
 from engine.catalog.model.objects import Constraint, KeyAction, Table
 from engine.plan_ir.logical import Mutate, Root
 from engine.planner.optimizer.input_size import groups_to_read
-from engine.planner.optimizer.pruning import narrowed
+from engine.planner.optimizer.pruning import with_files
 from engine.sql.binder import bind_query
 from engine.sql.binder.scope import BindContext
 from engine.sql.parser.nodes.statements import Assignment, Delete, MutationStatement, Query, Update
@@ -340,7 +340,7 @@ async def _asked(
 
 
 def _some(table: Table, files: Sequence[str]) -> Table:
-    return narrowed(replace(table, constraints=(), parts=()), files)
+    return with_files(replace(table, constraints=(), parts=()), files)
 
 
 def _select(values: Sequence[exp.Expression], item: exp.Expression, where: exp.Expression) -> exp.Select:

@@ -34,7 +34,7 @@ from engine.statements.shared.sequences import SessionSequences
 from engine.storage import staging_area
 from engine.writers.parts import Writer, writer_of
 from engine.writers.sink import RowSink
-from engine.writers.write_result import Written, told
+from engine.writers.write_result import Written, encode_result
 from wire.dataclass import dataclass
 from wire.errors import InsufficientPrivilege
 
@@ -104,7 +104,7 @@ class StagedIntents:
 
     async def next_batch(self) -> pa.RecordBatch | None:
         if self._told is None:
-            self._told = told(await self._written())
+            self._told = encode_result(await self._written())
         return next(self._told, None)
 
     async def _written(self) -> Written:
@@ -137,7 +137,7 @@ class TaskIntents:
 
     async def next_batch(self) -> pa.RecordBatch | None:
         if self._told is None:
-            self._told = told(await self._write())
+            self._told = encode_result(await self._write())
         return next(self._told, None)
 
     async def close(self) -> None:

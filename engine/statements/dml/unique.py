@@ -25,7 +25,7 @@ from engine.common import sql_type as st
 from engine.plan_ir.logical import FILE, ROW, Root
 from engine.planner.optimizer.column_bounds import Test, may_overlap
 from engine.planner.optimizer.input_size import groups_to_read
-from engine.planner.optimizer.pruning import narrowed
+from engine.planner.optimizer.pruning import with_files
 from engine.sql.binder import bind_query
 from engine.sql.binder.scope import BindContext
 from engine.sql.deparse.stored_text import quoted, read_formula
@@ -102,8 +102,8 @@ def _asked(table: Table, queries: Sequence[exp.Expression], added: Sequence[str]
         tree = exp.Union(this=tree, expression=query, distinct=False)
     tree.set("limit", exp.Limit(expression=exp.Literal.number(1)))
     plain = replace(table, constraints=(), parts=())
-    new = narrowed(replace(plain, columns=(*plain.columns, *_places(table))), added)
-    tables = {_NEW: new, _OLD: narrowed(plain, kept)}
+    new = with_files(replace(plain, columns=(*plain.columns, *_places(table))), added)
+    tables = {_NEW: new, _OLD: with_files(plain, kept)}
     context = BindContext(NamedTables(tables), (), InputSettings(), find_type=types_of(table))
     return bind_query(Query(tree=tree, text=""), context).plan
 

@@ -10,7 +10,7 @@ from engine.common.shielded import shielded
 from engine.lakes.foreign_files import refresh
 from engine.plan_ir.expr import Column
 from engine.plan_ir.logical import Root, TableReader
-from engine.planner.optimizer.pruning import narrowed
+from engine.planner.optimizer.pruning import with_files
 from engine.statements.dml.collector import InPool
 from engine.statements.dml.run import Ask, drain
 from engine.statements.shared.plan_files import absolute
@@ -50,4 +50,4 @@ def _rows_of(table: Table, files: Sequence[DataFile]) -> Root:
     paths = [absolute(table, file.path) for file in files]
     columns = tuple(Column(number, c.name, c.type) for number, c in enumerate(table.columns, 1))
     names = tuple(column.file_column for column in table.columns)
-    return Root(columns, TableReader(columns, narrowed(refresh(table).in_files(), paths), names))
+    return Root(columns, TableReader(columns, with_files(refresh(table).in_files(), paths), names))

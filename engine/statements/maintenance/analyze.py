@@ -69,7 +69,7 @@ async def _analyze(
 
 def _size(table: Table) -> int:
     if table.storage is not None:
-        return sum(file.size for file in tables.described(table).values())
+        return sum(file.size for file in tables.data_files(table).values())
     return sum(os.path.getsize(file) for file in table.files)
 
 

@@ -78,7 +78,7 @@ def batch_of(files: Sequence[DataFile], files_max: int, bytes_max: int) -> list[
 async def compact(engine: EngineServices, table: Table, terms: Terms, context: ExecutionContext) -> Compacted:
     """Compact a table, as it stands in the catalog. Raises SqlError with nothing changed; SerializationFailure where somebody
     took one of the files away meanwhile."""
-    present = await engine.in_operation_pool(lambda: tables.described(table).values())
+    present = await engine.in_operation_pool(lambda: tables.data_files(table).values())
     files = small_files(present, engine.config.small_file_bytes)
     return await compact_files(engine, table, files, terms, context) if files else Compacted()
 
@@ -123,7 +123,9 @@ def is_contested(table: Table) -> bool:
     """Whether a transaction of several statements that is open would fail if the table's files changed. Blocks on the disk."""
     assert table.storage is not None, "a stored table"
     folder = Path(table.path)
-    return table.storage.location in IN_FLIGHT_FILES.contested() or is_claimed(folder) or is_claimed(folder.parent)
+    return (
+        table.storage.location in IN_FLIGHT_FILES.contested_folders() or is_claimed(folder) or is_claimed(folder.parent)
+    )
 
 
 def _discard(engine: EngineServices, table: Table, added: Sequence[DataFile]) -> None:

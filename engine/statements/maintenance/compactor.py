@@ -118,7 +118,7 @@ class Compactor:
         engine = self._engine
         if table is None or await engine.in_operation_pool(lambda: is_contested(table)):
             return Compacted()
-        present = await engine.in_operation_pool(lambda: tables.described(table).values())
+        present = await engine.in_operation_pool(lambda: tables.data_files(table).values())
         files = small_files(present, engine.config.small_file_bytes)
         if len(files) < self._after:
             return Compacted()

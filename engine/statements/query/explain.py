@@ -25,11 +25,11 @@ from engine.plan_ir.rewrite import walk_all
 from engine.planner.codegen import Bindings
 from engine.planner.codegen.compiled_fragment import CompiledFragment
 from engine.planner.explain import physical
-from engine.planner.explain.formats import formatted
+from engine.planner.explain.formats import format_document
 from engine.planner.explain.logical import Summary, json_text, text_lines
 from engine.planner.explain.row_counts import rows_of_physical, rows_of_plan
 from engine.planner.optimizer.file_order import in_file_order
-from engine.planner.optimizer.pruning import pruned
+from engine.planner.optimizer.pruning import prune_files
 from engine.runtime.analysis import analysis_of
 from engine.runtime.runtime import DistributedStream
 from engine.session.context.parameter_digits import digits_of
@@ -75,7 +75,7 @@ class _Run:
 async def explain(request: ExplainRequest, engine: EngineServices, started: float) -> list[str]:
     """The lines of the answer (JSON: one). started: when planning began, in seconds of `time.perf_counter`."""
     statement = request.statement
-    request = replace(request, plan=pruned(request.plan, request.bindings.parameters))
+    request = replace(request, plan=prune_files(request.plan, request.bindings.parameters))
     query = await compile_aside(engine, request.plan, request.terms, request.bindings, analyze=statement.analyze)
     planning_ms = (time.perf_counter() - started) * 1e3
     run = await _run(query, engine, request.context) if statement.analyze else _Run({}, {})
@@ -93,7 +93,7 @@ async def explain(request: ExplainRequest, engine: EngineServices, started: floa
     operators = None if run.operators is None else with_sources(run.operators, by_files(_files(request.plan)))
     told = rows_of_plan(request.plan, request.bindings.parameters, rows, operators, costs=statement.costs)
     if statement.format != "text":
-        return [formatted(json_text(request.plan, summary, told), statement.format)]
+        return [format_document(json_text(request.plan, summary, told), statement.format)]
     return text_lines(request.plan, summary, told)
 
 
@@ -123,7 +123,7 @@ def _physical(
     statements = fragment_texts(query, engine) if statement.verbose else None
     told = rows_of_physical(plan, request.bindings.parameters, analysis, costs=statement.costs)
     if statement.format != "text":
-        return [formatted(physical.json_text(plan, analysis, statements, told), statement.format)]
+        return [format_document(physical.json_text(plan, analysis, statements, told), statement.format)]
     return physical.text_lines(plan, analysis, statements, told)
 
 

@@ -41,7 +41,7 @@ from engine.planner.distribute import Distribution, Setting, distribute, should_
 from engine.planner.distribute.dispatch import specs
 from engine.planner.distribute.relocate import relocate
 from engine.planner.optimizer.file_order import in_split_order
-from engine.planner.optimizer.pruning import pruned
+from engine.planner.optimizer.pruning import prune_files
 from engine.planner.optimizer.workload import workload
 from engine.planner.planner import Choice, Wish, choose, compile_choice
 from engine.settings.session_settings import SessionSettings, size_text
@@ -131,7 +131,7 @@ def compile_query(
     """
     if plan.divides_by_zero:
         raise DivisionByZero("division by zero")
-    plan = pruned(plan, bindings.parameters)
+    plan = prune_files(plan, bindings.parameters)
     choice = choose(plan, terms.wish, terms.local_limit, bindings.parameters)
     members = data_members(mesh)
     if topology is None and members == (mesh.member,):

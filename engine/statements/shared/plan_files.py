@@ -13,7 +13,7 @@ from engine.catalog.model.objects import Table
 from engine.plan_ir.expr import Column
 from engine.plan_ir.logical import Node, TableReader
 from engine.plan_ir.rewrite import rewrite_plan
-from engine.planner.optimizer.pruning import narrowed
+from engine.planner.optimizer.pruning import with_files
 from wire.errors import InternalError
 
 
@@ -26,7 +26,7 @@ def only_files(plan: Node, targets: Collection[Column], files: Sequence[str]) ->
             return node
         if not any(column.id in wanted for column in node.columns):
             return node
-        return replace(node, table=narrowed(node.table, files))
+        return replace(node, table=with_files(node.table, files))
 
     return rewrite_plan(plan, narrow)
 

@@ -27,9 +27,9 @@ from engine.plan_ir.free_columns import references
 from engine.plan_ir.logical import Aggregator, Evaluator, Forbidden, Join, Node, OrderKey, Window
 from engine.plan_ir.rewrite import expressions, walk_all
 from engine.plan_ir.volatility import is_volatile
-from engine.sql.binder.blocks import filtered, passed, refer
+from engine.sql.binder.blocks import filter_rows, passed, refer
 from engine.sql.binder.levels import check_plain
-from engine.sql.binder.mutations.inference import bound_parts, inferred
+from engine.sql.binder.mutations.inference import bound_parts, infer_indexes
 from engine.sql.binder.mutations.outcome import Change, holds
 from engine.sql.binder.mutations.rewrite import assignments
 from engine.sql.binder.mutations.target import Rows, Target, checks, keys, read, row_columns, row_source
@@ -79,16 +79,16 @@ def on_conflict(binder: QueryBinder, statement: Insert, conflict: OnConflict, ch
         change.target.select(c for c in change.table.columns if c.name in named)
     if not arbiters:
         return change
-    new = _numbered(binder, change)
+    new = _number_rows(binder, change)
     change = replace(change, forbidden=_forbidden(binder, statement, change, new))
     if len(arbiters) == 1 and not change.requirement:
         # By several keys the numbers have to be the same for all; by one, any order in which rows come is as good.
         change = replace(change, arrival=new.number)
     if conflict.assignments:
-        return _updating(binder, statement, conflict, change, new, arbiters[0], scope)
+        return _plan_update(binder, statement, conflict, change, new, arbiters[0], scope)
     node: Node = new.node
     for key in arbiters:
-        node = _absent(binder, change.table, node, new, key)
+        node = _absent_rows(binder, change.table, node, new, key)
     if len(arbiters) > 1:
         change = _by_each(binder, change, node, new, arbiters)
     else:
@@ -106,8 +106,8 @@ def _numbered_names(change: Change) -> set[str]:
 
 
 def _forbidden(binder: QueryBinder, statement: Insert, change: Change, new: _New) -> Forbidden | None:
-    """What NOT NULL and CHECK say of rows is said before keys are looked at, so of rows that are not inserted, too. None: nothing
-    is said, or the rows may be others when they are asked for again."""
+    """Return the rows that NOT NULL and CHECK forbid. They are checked before keys, so rows that are not inserted are, too.
+    None: there are no such constraints, or the rows may be others when they are asked for again."""
     if _may_differ(new.node):
         return None
     table, context = change.table, binder.context
@@ -126,7 +126,7 @@ def _forbidden(binder: QueryBinder, statement: Insert, change: Change, new: _New
     if not wrong:
         return None
     told = tuple((constraint, mark) for (constraint, _), mark in zip(asked, marks, strict=True))
-    return Forbidden(filtered(node, Or(_BOOL, tuple(wrong))), told, (OrderKey(new.number),))
+    return Forbidden(filter_rows(node, Or(_BOOL, tuple(wrong))), told, (OrderKey(new.number),))
 
 
 def _may_differ(node: Node) -> bool:
@@ -172,7 +172,7 @@ def _meant(binder: QueryBinder, table: Table, conflict: OnConflict) -> tuple[Con
     for name in conflict.columns:
         if table.column(name.name) is None:
             raise UndefinedColumn(f'column "{name.name}" does not exist', position=cursor(position(name)))
-    found = inferred(binder, table, conflict)
+    found = infer_indexes(binder, table, conflict)
     if not found:
         message = "there is no unique or exclusion constraint matching the ON CONFLICT specification"
         raise InvalidColumnReference(message)
@@ -212,7 +212,7 @@ def _key(binder: QueryBinder, table: Table, rows: Sequence[Column], key: Constra
 # -- the new rows -----------------------------------------------------------------------------------------------------
 
 
-def _numbered(binder: QueryBinder, change: Change) -> _New:
+def _number_rows(binder: QueryBinder, change: Change) -> _New:
     number = binder.context.new_column("number", _INT8)
     order = tuple(OrderItem(refer(k.column), k.descending, k.nulls_first) for k in change.requirement)
     call = row_number(binder, (), order)
@@ -221,7 +221,7 @@ def _numbered(binder: QueryBinder, change: Change) -> _New:
 
 
 def _first(binder: QueryBinder, node: Node, new: _New, key: _Key) -> Node:
-    """Of each key the first row; all rows where something in the key is null."""
+    """Keep the first row of each key, and all rows where something in the key is null."""
     place = binder.context.new_column("place", _INT8)
     call = row_number(binder, key.parts, (OrderItem(refer(new.number)),))
     counted = Window((*node.columns, place), node, (call,))
@@ -254,7 +254,7 @@ def _any_null(key: _Key) -> Expr:
     return Const(_BOOL, False) if key.alike else Or(_BOOL, tuple(IsNull(_BOOL, part) for part in key.parts))
 
 
-def _absent(binder: QueryBinder, table: Table, node: Node, new: _New, key: Constraint) -> Node:
+def _absent_rows(binder: QueryBinder, table: Table, node: Node, new: _New, key: Constraint) -> Node:
     """The rows whose key the table has not."""
     there = read(binder, table)
     same = _same(binder, _key(binder, table, new.rows, key), _key(binder, table, there.columns, key))
@@ -275,7 +275,7 @@ def _same(binder: QueryBinder, left: _Key, right: _Key) -> Expr:
 # -- DO UPDATE --------------------------------------------------------------------------------------------------------
 
 
-def _updating(
+def _plan_update(
     binder: QueryBinder,
     statement: Insert,
     conflict: OnConflict,
@@ -296,7 +296,7 @@ def _updating(
     if condition is None:
         repeated = Window((*new.node.columns, again), new.node, (row_number(binder, own.parts),))
     else:
-        repeated = _deciding(binder, statement, conflict, change.target, new, key, scope, again)
+        repeated = _deciding_rows(binder, statement, conflict, change.target, new, key, scope, again)
     joined = Join((*there.reader.columns, *repeated.columns), "full", there.reader, repeated, same)
     marked, inserted, changed, twice = _marks(binder, joined, there, new, again, own, condition)
     rows = row_columns(binder, table)
@@ -317,7 +317,7 @@ def _updating(
         rows=rows,
         changed=changed,
         twice=twice,
-        located=_located(there, new, same),
+        located=_locate_files(there, new, same),
         targets=(there.file, *there.columns),
         keys=broken,
         requirement=(),
@@ -334,7 +334,7 @@ def _require_known(change: Change, exprs: Sequence[Expr]) -> None:
         raise FeatureNotSupported("not supported: excluded's column that INSERT ... SELECT numbers")
 
 
-def _deciding(
+def _deciding_rows(
     binder: QueryBinder,
     statement: Insert,
     conflict: OnConflict,
@@ -344,9 +344,9 @@ def _deciding(
     scope: Scope,
     again: Column,
 ) -> Node:
-    """Of the new rows whose key one row of the table has, those for which WHERE holds, and if there is none, one; all others.
-    again: the place of each among those of its key. (PostgreSQL looks at WHERE for each, in their order: a row for which it
-    does not hold changes nothing, and is no second change.)"""
+    """Split new rows into conflicting and non-conflicting ones. Of the conflicting ones of a key keep those for which WHERE
+    holds, and if there is none, one; keep all others. again: the place of each among those of its key. (PostgreSQL looks at
+    WHERE for each, in their order: a row for which it does not hold changes nothing, and is no second change.)"""
     context, table = binder.context, target.table
     there, own = read(binder, table), _key(binder, table, new.rows, key)
     columns = new.node.columns
@@ -394,7 +394,7 @@ def _marks(
     own: _Key,
     condition: Expr | None,
 ) -> tuple[Node, Column, Column, Column]:
-    """What becomes of each row: whether it is inserted, whether it changes at all, whether it would a second time."""
+    """Add marks to each row: whether it is inserted, whether it changes at all, whether it would a second time."""
     context = binder.context
     inserted, changed, twice = (context.new_column(name, _BOOL) for name in ("inserted", "changed", "twice"))
     is_new = IsNull(_BOOL, refer(new.number), negated=True)
@@ -409,10 +409,10 @@ def _marks(
     return node, inserted, changed, twice
 
 
-def _located(there: Rows, new: _New, same: Expr) -> Node | None:
+def _locate_files(there: Rows, new: _New, same: Expr) -> Node | None:
     """The files that have keys of the new rows; None where these may be others when they are asked for again."""
     if _may_differ(new.node):
         return None
     joined = Join((*there.reader.columns, *new.node.columns), "inner", there.reader, new.node, same)
-    found = filtered(joined, IsNull(_BOOL, refer(there.row), negated=True))
+    found = filter_rows(joined, IsNull(_BOOL, refer(there.row), negated=True))
     return Aggregator((there.file,), Evaluator((there.file,), found, (refer(there.file),)), (there.file,))

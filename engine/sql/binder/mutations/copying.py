@@ -21,12 +21,12 @@ from engine.plan_ir.logical import Evaluator, Mutate, Node, OrderKey, TableReade
 from engine.plan_ir.physical import Receive
 from engine.sql.binder.blocks import passed, refer
 from engine.sql.binder.levels import check_plain
-from engine.sql.binder.mutations.generated import computed
-from engine.sql.binder.mutations.insert import filled_columns, unfilled, whole_row
-from engine.sql.binder.mutations.outcome import Change, completed
+from engine.sql.binder.mutations.generated import compute_generated
+from engine.sql.binder.mutations.insert import filled_columns, unfilled_columns, whole_row
+from engine.sql.binder.mutations.outcome import Change, complete_change
 from engine.sql.binder.mutations.target import (
     Target,
-    assigned,
+    assign,
     find_table,
     foreign_keys,
     keys,
@@ -82,7 +82,7 @@ def bind_copy(
         received = Receive(values if number is None else (*values, number), EDGE)
         taken = (within_domain(binder, *pair) for pair in zip(passed(values), targets, strict=True))
         given = dict(zip((column.number for column in targets), taken, strict=True))
-        plan, kept = _planned(binder, found, received, given, number, where)
+        plan, kept = _plan_insert(binder, found, received, given, number, where)
         return BoundCopy(plan, targets, texts, values, casts, context.input_settings, number, kept)
 
 
@@ -105,15 +105,15 @@ def bind_file_copy(
             if column.name not in there:
                 raise UndefinedColumn(f'column "{column.name}" does not exist in "{source.name}"')
         read = tuple(context.new_column(column.name, there[column.name].type) for column in targets)
-        values = (_assigned(binder, column, value) for column, value in zip(targets, read, strict=True))
+        values = (_assign(binder, column, value) for column, value in zip(targets, read, strict=True))
         given = dict(zip((column.number for column in targets), values, strict=True))
         files = TableReader(read, source, tuple(there[column.name].file_column for column in targets))
-        plan, _ = _planned(binder, found, files, given, None, where)
+        plan, _ = _plan_insert(binder, found, files, given, None, where)
         return plan
 
 
 def _require_no_others(table: Table, source: Table) -> None:
-    """What the table has no column for would be lost in silence."""
+    """Refuse columns that the table does not have: they would be lost in silence."""
     known = {column.name for column in table.columns}
     for column in source.columns:
         if column.name not in known:
@@ -147,7 +147,7 @@ def require_copied(column: TableColumn) -> None:
         )
 
 
-def _planned(
+def _plan_insert(
     binder: QueryBinder,
     target: Target,
     input_: Node,
@@ -159,7 +159,7 @@ def _planned(
     table = target.table
     rows = row_columns(binder, table)
     filled = filled_columns(table, rows, given)
-    columns, emit = rows, whole_row(binder, table, {**unfilled(table, rows, filled), **given})
+    columns, emit = rows, whole_row(binder, table, {**unfilled_columns(table, rows, filled), **given})
     kept = None
     if number is not None:
         kept = binder.context.new_column("number", number.type)
@@ -172,7 +172,7 @@ def _planned(
         "insert", target, node, rows, keys=keys(table), foreign_keys=foreign_keys(table), filled=filled,
         requirement=requirement,
     )  # fmt: skip
-    plan, _ = completed(binder, computed(binder, change), (), Scope(binder.context, binder))
+    plan, _ = complete_change(binder, compute_generated(binder, change), (), Scope(binder.context, binder))
     return plan, kept
 
 
@@ -200,14 +200,14 @@ def _read(binder: QueryBinder, text: Column, column: TableColumn) -> Expr | None
         return None
 
 
-def _assigned(binder: QueryBinder, column: TableColumn, value: Column) -> Expr:
+def _assign(binder: QueryBinder, column: TableColumn, value: Column) -> Expr:
     if value.type.pg is t.TEXT or (value.type.pg is t.array_of(t.TEXT) and column.type.pg.is_array):
         return _from_text(binder, value, column)
-    return assigned(binder, refer(value), column)
+    return assign(binder, refer(value), column)
 
 
 def _from_text(binder: QueryBinder, text: Column, column: TableColumn) -> Expr:
     base = t.element_of(column.type.pg) if column.type.pg.is_array else column.type.pg
     # A cast to a length that is written out would cut what is too long.
     target = st.of(column.type.pg) if base in (t.VARCHAR, t.BPCHAR) else column.type
-    return assigned(binder, binder.expressions.coerce(refer(text), target, "explicit"), column)
+    return assign(binder, binder.expressions.coerce(refer(text), target, "explicit"), column)

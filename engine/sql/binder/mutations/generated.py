@@ -18,7 +18,7 @@ from engine.plan_ir.free_columns import references
 from engine.plan_ir.logical import Evaluator
 from engine.sql.binder.blocks import passed, refer
 from engine.sql.binder.mutations.outcome import Change
-from engine.sql.binder.mutations.target import assigned, row_source, unplaced
+from engine.sql.binder.mutations.target import assign, drop_position, row_source
 from engine.sql.binder.scope import Scope
 from engine.sql.deparse.stored_text import read_formula
 from wire.errors import FeatureNotSupported, GeneratedAlways
@@ -39,7 +39,7 @@ def with_generated(table: Table, names: Iterable[str]) -> set[str]:
     return found | {column.name for column in table.columns if column.generated} if found else found
 
 
-def computed(binder: QueryBinder, change: Change) -> Change:
+def compute_generated(binder: QueryBinder, change: Change) -> Change:
     """The change with its generated columns computed."""
     if change.kind == "delete" or not any(column.generated for column in change.table.columns):
         return change
@@ -66,8 +66,8 @@ def computed(binder: QueryBinder, change: Change) -> Change:
 
 def _value(binder: QueryBinder, column: TableColumn, change: Change, scope: Scope) -> Expr:
     assert column.default is not None, "a generated column has an expression"
-    with unplaced():
-        value = assigned(binder, binder.expressions.bind(read_formula(column.default), scope), column)
+    with drop_position():
+        value = assign(binder, binder.expressions.bind(read_formula(column.default), scope), column)
     later = {filled for filled, _ in change.filled}
     if any(read in later for read in references(value)):
         raise FeatureNotSupported(

@@ -1,4 +1,4 @@
-"""Which unique indexes an ON CONFLICT means, and what their keys are made of.
+"""Inference of the unique indexes that an ON CONFLICT means, and the parts of their keys.
 
 An index is meant whose columns and expressions are those that were written, all of them and no others, and which is about no fewer
 rows than ON CONFLICT ... WHERE speaks of: each condition of its predicate is written there too. PostgreSQL proves more (`a > 5` is
@@ -18,7 +18,7 @@ from engine.catalog.model.objects import Constraint, KeyPart, Table
 from engine.plan_ir.conjuncts import conjuncts
 from engine.plan_ir.expr import Column, Expr
 from engine.sql.binder.levels import check_plain
-from engine.sql.binder.mutations.target import keys, row_columns, row_source, unplaced
+from engine.sql.binder.mutations.target import drop_position, keys, row_columns, row_source
 from engine.sql.binder.scope import Scope
 from engine.sql.deparse.stored_text import read_formula
 from engine.sql.parser.nodes.statements import OnConflict
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
     from engine.sql.binder.queries import QueryBinder
 
 
-def inferred(binder: QueryBinder, table: Table, conflict: OnConflict) -> tuple[Constraint, ...]:
+def infer_indexes(binder: QueryBinder, table: Table, conflict: OnConflict) -> tuple[Constraint, ...]:
     """The indexes that are meant by columns and expressions, as old as they are. Raises what binding these raises."""
     rows = row_columns(binder, table)
     scope = _scope(binder, table, rows)
-    formulas = [_settled(binder, formula, scope, "ON CONFLICT") for formula in conflict.formulas]
+    formulas = [_bind_settled(binder, formula, scope, "ON CONFLICT") for formula in conflict.formulas]
     columns = {name.name for name in conflict.columns}
     columns |= {formula.name for formula in conflict.formulas if isinstance(formula, exp.Column)}
     formulas = [
@@ -70,9 +70,9 @@ def bound_parts(
         tree = (
             read_formula(part.formula) if part.formula else exp.Column(this=exp.Identifier(this=part.name, quoted=True))
         )
-        return _settled(binder, tree, scope, "index expressions")
+        return _bind_settled(binder, tree, scope, "index expressions")
 
-    with unplaced(), binder.context.accesses.silent():
+    with drop_position(), binder.context.accesses.silent():
         parts = tuple(map(bound, key.key_parts))
         where = key.predicate
         return parts, None if where is None else _condition(binder, read_formula(where.formula), scope)
@@ -86,11 +86,11 @@ def _scope(binder: QueryBinder, table: Table, rows: Sequence[Column]) -> Scope:
     return scope
 
 
-def _settled(binder: QueryBinder, tree: exp.Expression, scope: Scope, clause: str) -> Expr:
+def _bind_settled(binder: QueryBinder, tree: exp.Expression, scope: Scope, clause: str) -> Expr:
     bound = binder.expressions.bind(tree, scope)
     check_plain(bound, clause, scope)
     return binder.expressions.settle(bound)
 
 
 def _condition(binder: QueryBinder, tree: exp.Expression, scope: Scope) -> Expr:
-    return binder.expressions.as_boolean(_settled(binder, tree, scope, "WHERE"), "WHERE")
+    return binder.expressions.as_boolean(_bind_settled(binder, tree, scope, "WHERE"), "WHERE")

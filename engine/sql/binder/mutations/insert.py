@@ -23,12 +23,12 @@ from engine.sql.binder.blocks import Bound, passed, refer
 from engine.sql.binder.domains import is_constrained
 from engine.sql.binder.levels import check_plain
 from engine.sql.binder.mutations.conflict import on_conflict
-from engine.sql.binder.mutations.generated import computed, forbid_value
-from engine.sql.binder.mutations.outcome import Change, completed
+from engine.sql.binder.mutations.generated import compute_generated, forbid_value
+from engine.sql.binder.mutations.outcome import Change, complete_change
 from engine.sql.binder.mutations.parts import Part, forbid_default, with_part
 from engine.sql.binder.mutations.target import (
     Target,
-    assigned,
+    assign,
     default,
     forbid_identity,
     foreign_keys,
@@ -77,10 +77,10 @@ def bind(binder: QueryBinder, statement: Insert, scope: Scope) -> tuple[Mutate, 
         filled=source.filled,
         requirement=source.requirement,
     )
-    change = computed(binder, change)
+    change = compute_generated(binder, change)
     if statement.conflict is not None:
-        change = computed(binder, on_conflict(binder, statement, statement.conflict, change, scope))
-    return completed(binder, change, statement.returning, scope)
+        change = compute_generated(binder, on_conflict(binder, statement, statement.conflict, change, scope))
+    return complete_change(binder, change, statement.returning, scope)
 
 
 def bound_source(binder: QueryBinder, statement: Insert, target: Target, scope: Scope) -> Source:
@@ -157,7 +157,7 @@ def _bound_values(
     rows = [cells(binder, statement, columns, row.expressions, scope) for row in tree.expressions]
     target.insert(columns[:width])
     if len(rows) == 1 and any(set_returning.has_sets(value) for value in rows[0].values()):
-        return _expanded(binder, table, rows[0])
+        return _expand_row(binder, table, rows[0])
     for row in rows:
         for value in row.values():
             check_plain(value, "VALUES", scope)
@@ -189,19 +189,19 @@ def cells(
         else:
             forbid_value(column, f'cannot insert a non-DEFAULT value into column "{column.name}"')
             forbid_identity(column, statement.overriding)
-            row[column.number] = _given(binder, row, column, part, value, scope)
+            row[column.number] = _assign_part(binder, row, column, part, value, scope)
     return row
 
 
 def _parts(statement: Insert | MergeWhen, columns: Sequence[TableColumn]) -> Sequence[Part | None]:
-    """Which parts of columns the list of columns means; None of a whole column."""
+    """Return the parts of columns that the list of columns means; None for a whole column."""
     if statement.columns is None:
         return (None,) * len(columns)
     pairs = zip(statement.columns, statement.parts or ((),) * len(columns), strict=True)
     return [(name, inner) if inner else None for name, inner in pairs]
 
 
-def _given(
+def _assign_part(
     binder: QueryBinder,
     row: Mapping[int, Expr],
     column: TableColumn,
@@ -211,13 +211,13 @@ def _given(
 ) -> Expr:
     """The column's value; where a part of it is meant, with those that were given before."""
     if part is None:
-        return assigned(binder, value, column)
+        return assign(binder, value, column)
     whole = row.get(column.number) or Const(column.type, None)
     return with_part(binder, column, whole, part, value, scope)
 
 
 def _check_width(statement: Insert | MergeWhen, columns: Sequence[TableColumn], places: Sequence[int]) -> None:
-    """As many values as columns; without a list of columns there may be fewer."""
+    """Check that there are as many values as columns; without a list of columns there may be fewer."""
     if len(places) > len(columns):
         at = cursor(places[len(columns)])
         raise SqlSyntaxError("INSERT has more expressions than target columns", position=at)
@@ -231,12 +231,12 @@ def whole_row(binder: QueryBinder, table: Table, given: Mapping[int, Expr]) -> t
     return tuple(given[c.number] if c.number in given else default(binder, c) for c in table.columns)
 
 
-def _expanded(binder: QueryBinder, table: Table, row: Mapping[int, Expr]) -> Source:
+def _expand_row(binder: QueryBinder, table: Table, row: Mapping[int, Expr]) -> Source:
     """A single row whose set-returning functions make more of it."""
     columns = row_columns(binder, table)
     filled = filled_columns(table, columns, row)
-    whole = whole_row(binder, table, {**unfilled(table, columns, filled), **row})
-    node, exprs = set_returning.expanded(binder.context, Values((), ((),)), whole)
+    whole = whole_row(binder, table, {**unfilled_columns(table, columns, filled), **row})
+    node, exprs = set_returning.expand_sets(binder.context, Values((), ((),)), whole)
     return Source(Evaluator(columns, node, tuple(exprs)), columns, filled=filled)
 
 
@@ -253,7 +253,7 @@ def filled_columns(
     return tuple(found)
 
 
-def unfilled(table: Table, columns: Sequence[Column], filled: Sequence[tuple[Column, int]]) -> dict[int, Expr]:
+def unfilled_columns(table: Table, columns: Sequence[Column], filled: Sequence[tuple[Column, int]]) -> dict[int, Expr]:
     """Nulls, until those columns get their values."""
     later = {column for column, _ in filled}
     pairs = zip(columns, table.columns, strict=True)
@@ -276,7 +276,7 @@ def _bound_query(
     written = binder.bind(tree, scope, settle=False)
     # What has no type yet takes that of the part for which it is.
     open_ = [e if isinstance(e, Const | ParamRef) and e.type.pg is t.UNKNOWN else None for e in _outputs(written)]
-    bound = _typed(binder, written, columns, parts)
+    bound = _with_column_types(binder, written, columns, parts)
     places = [e.position for e in _outputs(bound)]
     _check_width(statement, columns, places)
     target.insert(columns[: len(bound.names)])
@@ -293,38 +293,40 @@ def _bound_query(
             continue
         shown = replace(refer(output), position=place)
         value = shown if parts[index] is None else open_[index] or shown
-        given[column.number] = _given(binder, given, column, parts[index], value, scope)
+        given[column.number] = _assign_part(binder, given, column, parts[index], value, scope)
     rows = row_columns(binder, table)
     ordered_by = tuple(dict.fromkeys(key.column for key in bound.requirement))
     pairs = zip(rows, table.columns, strict=True)
     next_values = tuple((row, numbered[c.number]) for row, c in pairs if c.number in numbered and c.number in given)
     defaults = filled_columns(table, rows, given)
-    given |= unfilled(table, rows, defaults)
+    given |= unfilled_columns(table, rows, defaults)
     emit = (*whole_row(binder, table, given), *passed(ordered_by))
     return Source(Evaluator((*rows, *ordered_by), bound.plan, emit), rows, bound.requirement, (*defaults, *next_values))
 
 
 def _outputs(bound: Bound) -> tuple[Expr, ...]:
-    """What the select list emits; for other queries their columns."""
+    """Return the expressions that the select list emits; for other queries their columns."""
     top = select_list(bound.plan)
-    return passed(bound.columns) if top is None else _emitted(bound, top)
+    return passed(bound.columns) if top is None else _select_emit(bound, top)
 
 
-def _emitted(bound: Bound, top: Evaluator) -> tuple[Expr, ...]:
+def _select_emit(bound: Bound, top: Evaluator) -> tuple[Expr, ...]:
     by_id = {column.id: expr for column, expr in zip(top.columns, top.emit, strict=True)}
     return tuple(by_id[column.id] for column in bound.columns)
 
 
-def _typed(binder: QueryBinder, bound: Bound, columns: Sequence[TableColumn], parts: Sequence[Part | None]) -> Bound:
+def _with_column_types(
+    binder: QueryBinder, bound: Bound, columns: Sequence[TableColumn], parts: Sequence[Part | None]
+) -> Bound:
     """The query with its select list's untyped literals and parameters as the columns want them."""
     top = select_list(bound.plan)
     if top is None:
         return bound
     wanted: dict[int, Expr] = {}
-    outputs = list(zip(bound.columns, _emitted(bound, top), strict=True))
+    outputs = list(zip(bound.columns, _select_emit(bound, top), strict=True))
     for column, part, (output, expr) in zip(columns, parts, outputs, strict=False):
         if expr.type.pg is t.UNKNOWN and part is None:
-            wanted[output.id] = assigned(binder, expr, column)
+            wanted[output.id] = assign(binder, expr, column)
         elif isinstance(expr, Const | ParamRef) and expr.type.pg is t.UNKNOWN:
             wanted[output.id] = Const(of(t.TEXT), None)
     for output, expr in outputs[len(columns) :]:
@@ -360,7 +362,7 @@ def _taken_as_written(
         return bound, {}
     keys = {key.column.id for order in (bound.requirement, *requirements(bound.plan)) for key in order}
     found, nulls = dict[int, int](), dict[int, Expr]()
-    for column, part, output, expr in zip(columns, parts, bound.columns, _emitted(bound, top), strict=False):
+    for column, part, output, expr in zip(columns, parts, bound.columns, _select_emit(bound, top), strict=False):
         sequence = next_value(expr, column)
         if sequence is None or part is not None or output.id in keys or is_constrained(column.domain):
             continue

@@ -23,9 +23,9 @@ from engine.plan_ir.volatility import is_volatile
 from engine.sql.binder import from_clause
 from engine.sql.binder.blocks import passed, refer
 from engine.sql.binder.levels import check_plain
-from engine.sql.binder.mutations.generated import computed, with_generated
-from engine.sql.binder.mutations.insert import cells, filled_columns, unfilled, whole_row
-from engine.sql.binder.mutations.outcome import Change, completed
+from engine.sql.binder.mutations.generated import compute_generated, with_generated
+from engine.sql.binder.mutations.insert import cells, filled_columns, unfilled_columns, whole_row
+from engine.sql.binder.mutations.outcome import Change, complete_change
 from engine.sql.binder.mutations.rewrite import assignments, same_place
 from engine.sql.binder.mutations.target import (
     Rows,
@@ -98,7 +98,7 @@ def bind(binder: QueryBinder, statement: Merge, outer: Scope) -> tuple[Mutate, t
         raise FeatureNotSupported("not supported: MERGE that does nothing")
     if _is_volatile(parts):
         raise FeatureNotSupported("not supported: MERGE with volatile functions")
-    whole = _united(binder, table, parts)
+    whole = _unite_parts(binder, table, parts)
     change = Change(
         "merge",
         target,
@@ -115,7 +115,7 @@ def bind(binder: QueryBinder, statement: Merge, outer: Scope) -> tuple[Mutate, t
         filled=whole.filled,
         fresh=whole.fresh if whole.filled else None,
     )
-    return completed(binder, computed(binder, change), (), outer)
+    return complete_change(binder, compute_generated(binder, change), (), outer)
 
 
 def _check_reachable(whens: Sequence[MergeWhen]) -> None:
@@ -154,7 +154,7 @@ def _sides(binder: QueryBinder, target: Target, statement: Merge, outer: Scope) 
     return _Sides(rows, node, scope, source_scope, condition)
 
 
-def _chosen(binder: QueryBinder, whens: Sequence[MergeWhen], scope: Scope) -> Expr:
+def _choose_when(binder: QueryBinder, whens: Sequence[MergeWhen], scope: Scope) -> Expr:
     """The number of the first WHEN that fits, from 1; 0 for none."""
     cases = []
     for number, when in enumerate(whens, 1):
@@ -191,7 +191,9 @@ def _there(
         (*found.reader.columns, *sides.source.columns), "inner", found.reader, sides.source, sides.condition
     )
     choice = context.new_column("choice", _INT4)
-    told = Evaluator((*joined.columns, choice), joined, (*passed(joined.columns), _chosen(binder, whens, sides.scope)))
+    told = Evaluator(
+        (*joined.columns, choice), joined, (*passed(joined.columns), _choose_when(binder, whens, sides.scope))
+    )
     acts = _one_of(choice, whens, ("update", "delete"))
     met = Evaluator(told.columns, told, passed(told.columns), acts)
     values = {
@@ -220,12 +222,12 @@ def _there(
     node = Join(
         (*every.reader.columns, *counted.columns), "left", every.reader, counted, same_place(binder, every, found)
     )
-    part = _rewritten(binder, table, node, every, found, new, gone, again)
+    part = _rewrite_rows(binder, table, node, every, found, new, gone, again)
     located = Aggregator((found.file,), Evaluator((found.file,), met, (refer(found.file),)), (found.file,))
     return part, located, (every.file, *every.columns), {declared[number].name for number in touched}
 
 
-def _rewritten(
+def _rewrite_rows(
     binder: QueryBinder,
     table: Table,
     node: Node,
@@ -250,11 +252,11 @@ def _rewritten(
 
 def _part(binder: QueryBinder, table: Table, node: Node, values: Sequence[Expr], marks: Sequence[Expr]) -> _Part:
     rows = row_columns(binder, table)
-    told = _told(binder)
+    told = _new_marks(binder)
     return _Part(Evaluator((*rows, *told), node, (*values, *marks)), rows, *told)
 
 
-def _told(binder: QueryBinder) -> tuple[Column, Column, Column, Column]:
+def _new_marks(binder: QueryBinder) -> tuple[Column, Column, Column, Column]:
     """Columns for a part's marks."""
     new = binder.context.new_column
     return new("changed", _BOOL), new("dropped", _BOOL), new("twice", _BOOL), new("fresh", _BOOL)
@@ -269,10 +271,10 @@ def _new(binder: QueryBinder, target: Target, statement: Merge, whens: Sequence[
     joined = Join(columns, "left", sides.source, sides.rows.reader, sides.condition)
     missed = Evaluator(columns, joined, passed(columns), IsNull(_BOOL, refer(sides.rows.row)))
     choice = binder.context.new_column("choice", _INT4)
-    told = Evaluator((*columns, choice), missed, (*passed(columns), _chosen(binder, whens, sides.source_scope)))
+    told = Evaluator((*columns, choice), missed, (*passed(columns), _choose_when(binder, whens, sides.source_scope)))
     kept = Evaluator(told.columns, told, passed(told.columns), _one_of(choice, whens, ("insert",)))
     given = {
-        n: _inserted(binder, target, when, sides.source_scope)
+        n: _bind_insert(binder, target, when, sides.source_scope)
         for n, when in enumerate(whens, 1)
         if when.action == "insert"
     }
@@ -280,7 +282,7 @@ def _new(binder: QueryBinder, target: Target, statement: Merge, whens: Sequence[
     (filled, *others) = left.values()
     if any(other != filled for other in others):
         raise FeatureNotSupported("not supported: MERGE that numbers the rows of some of its INSERTs only")
-    later = unfilled(table, sides.rows.columns, filled)
+    later = unfilled_columns(table, sides.rows.columns, filled)
     rows = {n: whole_row(binder, table, {**later, **row}) for n, row in given.items()}
     values = [
         _per_choice(choice, [(n, row[i]) for n, row in rows.items()], None, column.type)
@@ -292,8 +294,8 @@ def _new(binder: QueryBinder, target: Target, statement: Merge, whens: Sequence[
     return replace(part, filled=tuple((written_as[column], sequence) for column, sequence in filled))
 
 
-def _inserted(binder: QueryBinder, target: Target, when: MergeWhen, scope: Scope) -> dict[int, Expr]:
-    """What an INSERT says of a row, by the columns' numbers."""
+def _bind_insert(binder: QueryBinder, target: Target, when: MergeWhen, scope: Scope) -> dict[int, Expr]:
+    """Bind the values of an INSERT's row, by the columns' numbers."""
     if when.values is None:
         target.insert(())
         return {}
@@ -308,11 +310,11 @@ def _inserted(binder: QueryBinder, target: Target, when: MergeWhen, scope: Scope
 # -- both -------------------------------------------------------------------------------------------------------------
 
 
-def _united(binder: QueryBinder, table: Table, parts: Sequence[_Part]) -> _Part:
+def _unite_parts(binder: QueryBinder, table: Table, parts: Sequence[_Part]) -> _Part:
     if len(parts) == 1:
         return parts[0]
     first, second = parts
-    rows, told = row_columns(binder, table), _told(binder)
+    rows, told = row_columns(binder, table), _new_marks(binder)
     node = SetOperation((*rows, *told), "union", True, first.node, second.node)
     written_as = dict(zip(second.rows, rows, strict=True))
     filled = tuple((written_as[column], sequence) for column, sequence in second.filled)

@@ -1,4 +1,4 @@
-"""What is put on top of the rows of every statement: CHECK constraints and options, then RETURNING.
+"""The top of every statement's plan, above its rows: CHECK constraints and options, then RETURNING.
 
 Both are computed from the row as it is written, beside the row, in the input of MUTATE: so that they see what is stored, and
 no second statement has to ask for it. Where rows come that only stay as they are, neither is computed for them: an
@@ -18,7 +18,7 @@ from engine.plan_ir.expr import Case, Coalesce, Column, ColumnRef, Const, Expr
 from engine.plan_ir.free_columns import references
 from engine.plan_ir.logical import Evaluator, Forbidden, Mutate, MutateKind, Node, Ordering
 from engine.sql.binder import select
-from engine.sql.binder.blocks import emitted, passed, refer
+from engine.sql.binder.blocks import emit_column, passed, refer
 from engine.sql.binder.levels import check_plain
 from engine.sql.binder.mutations.target import Target, checks, row_source
 from engine.sql.binder.scope import Scope, Source
@@ -65,23 +65,23 @@ class Change:
         return self.target.table
 
 
-def completed(
+def complete_change(
     binder: QueryBinder, change: Change, returning: Sequence[exp.Expression], scope: Scope
 ) -> tuple[Mutate, tuple[str, ...]]:
-    """The MUTATE, and the names of RETURNING's columns. change: with its generated columns (`generated.computed`)."""
+    """The MUTATE, and the names of RETURNING's columns. change: with its generated columns (`generated.compute_generated`)."""
     checked = (
         [] if change.kind == "delete" else checks(binder, change.table, row_source(change.table, None, change.rows))
     )
     through = [] if change.kind == "delete" else change.target.view_checks(change.rows)
-    names, returned = _returning(binder, change, returning, scope)
-    shown = _shown(change, [condition for _, condition in (*checked, *through)], returned)
+    names, returned = _bind_returning(binder, change, returning, scope)
+    shown = _filled_outputs(change, [condition for _, condition in (*checked, *through)], returned)
     # Unlike a constraint, WITH CHECK OPTION is violated where it is unknown, too.
     tests = [*(holds(condition) for _, condition in checked), *(_is_true(condition) for _, condition in through)]
     checked += through
     truth = [_unless_kept(change, test) for test in tests]
     check_columns = tuple(binder.context.new_column(constraint.name, st.of(t.BOOL)) for constraint, _ in checked)
-    columns = tuple(emitted(binder.context, name, expr) for name, expr in zip(names, returned, strict=True))
-    kept = _kept(change, bool(returning))
+    columns = tuple(emit_column(binder.context, name, expr) for name, expr in zip(names, returned, strict=True))
+    kept = _columns_above(change, bool(returning))
     top = Evaluator(
         (*kept, *check_columns, *columns),
         change.node,
@@ -115,7 +115,7 @@ def completed(
     return plan, tuple(names)
 
 
-def _kept(change: Change, returns: bool) -> tuple[Column, ...]:
+def _columns_above(change: Change, returns: bool) -> tuple[Column, ...]:
     """The columns of the rows' node that are wanted above: rows, marks, sort keys; each once."""
     wanted = [*change.rows, *(c for c in (change.changed, change.dropped, change.twice, change.fresh) if c is not None)]
     wanted += change.again
@@ -126,7 +126,7 @@ def _kept(change: Change, returns: bool) -> tuple[Column, ...]:
     return tuple({column.id: column for column in wanted}.values())
 
 
-def _returning(
+def _bind_returning(
     binder: QueryBinder, change: Change, returning: Sequence[exp.Expression], scope: Scope
 ) -> tuple[list[str], list[Expr]]:
     if not returning:
@@ -142,8 +142,8 @@ def _returning(
     return [x.name for x in targets], [x.expr for x in targets]
 
 
-def _shown(change: Change, conditions: Sequence[Expr], returned: Sequence[Expr]) -> list[tuple[int, Column]]:
-    """Which of RETURNING's expressions are columns that get their values only as rows are written, and which columns."""
+def _filled_outputs(change: Change, conditions: Sequence[Expr], returned: Sequence[Expr]) -> list[tuple[int, Column]]:
+    """Return the places of RETURNING's expressions that get their values only as rows are written, and their columns."""
     filled = {column for column, _ in change.filled}
     if not filled:
         return []

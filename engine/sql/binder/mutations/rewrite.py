@@ -26,15 +26,15 @@ from engine.plan_ir.logical import Aggregator, DistinctOn, Evaluator, Join, Muta
 from engine.plan_ir.rewrite import expressions, walk_all
 from engine.plan_ir.volatility import is_volatile
 from engine.sql.binder import from_clause
-from engine.sql.binder.blocks import filtered, passed, refer
+from engine.sql.binder.blocks import filter_rows, passed, refer
 from engine.sql.binder.levels import check_plain
-from engine.sql.binder.mutations.generated import computed, forbid_value, with_generated
-from engine.sql.binder.mutations.outcome import Change, completed
+from engine.sql.binder.mutations.generated import compute_generated, forbid_value, with_generated
+from engine.sql.binder.mutations.outcome import Change, complete_change
 from engine.sql.binder.mutations.parts import forbid_default, with_part
 from engine.sql.binder.mutations.target import (
     Rows,
     Target,
-    assigned,
+    assign,
     default,
     foreign_keys,
     is_default,
@@ -61,7 +61,7 @@ Values = Mapping[int, Expr]
 
 @dataclass(slots=True)
 class _Matching:
-    """What is bound of a statement before it takes one of its forms.
+    """The bound parts of a statement before it takes one of its forms.
 
     read: the table's rows as the statement's expressions name them. others: the items of FROM. joined: the rows that the target
     has, with them. own: which of the rows the target has, as far as `joined` does not say it.
@@ -86,30 +86,30 @@ class _Matching:
 
 
 def bind_update(binder: QueryBinder, statement: Update, scope: Scope) -> tuple[Mutate, tuple[str, ...]]:
-    matching = _matching(binder, statement, "update", statement.from_, scope)
+    matching = _bind_matching(binder, statement, "update", statement.from_, scope)
     values = assignments(binder, matching.target, statement.assignments, matching.scope)
     matching.condition = _condition(binder, statement.where, matching)
     sequences = _next_values(matching.table, values)
     values |= {number: Const(values[number].type, None) for number in sequences}
-    change = _rewritten(binder, matching, values, _needs_join(matching, values, statement.returning))
+    change = _rewrite_rows(binder, matching, values, _needs_join(matching, values, statement.returning))
     if sequences:
         pairs = zip(matching.table.columns, change.rows, strict=True)
         filled = tuple((column, sequences[c.number]) for c, column in pairs if c.number in sequences)
         change = replace(change, filled=filled, fresh=change.changed)
-    return completed(binder, computed(binder, change), statement.returning, scope)
+    return complete_change(binder, compute_generated(binder, change), statement.returning, scope)
 
 
 def bind_delete(binder: QueryBinder, statement: Delete, scope: Scope) -> tuple[Mutate, tuple[str, ...]]:
-    matching = _matching(binder, statement, "delete", statement.using, scope)
+    matching = _bind_matching(binder, statement, "delete", statement.using, scope)
     matching.condition = _condition(binder, statement.where, matching)
-    change = _rewritten(binder, matching, {}, _needs_join(matching, {}, statement.returning), deletes=True)
-    return completed(binder, change, statement.returning, scope)
+    change = _rewrite_rows(binder, matching, {}, _needs_join(matching, {}, statement.returning), deletes=True)
+    return complete_change(binder, change, statement.returning, scope)
 
 
 # -- clauses ----------------------------------------------------------------------------------------------------------
 
 
-def _matching(
+def _bind_matching(
     binder: QueryBinder, statement: MutationStatement, verb: str, from_: exp.Expression | None, outer: Scope
 ) -> _Matching:
     target = find_target(binder, statement.target, verb)
@@ -152,7 +152,7 @@ def assignments(
         named += columns
         parts = assignment.parts or ((),) * len(columns)
         places = list(zip(assignment.columns, parts, strict=True))
-        for written_value, place in zip(_written(assignment, len(columns)), places, strict=False):
+        for written_value, place in zip(_written_values(assignment, len(columns)), places, strict=False):
             forbid_default(written_value, place)
         for column, place, value in zip(columns, places, _values(binder, assignment, columns, scope), strict=True):
             part = place[1]
@@ -168,7 +168,7 @@ def assignments(
                 found[column.number] = with_part(binder, column, base, place, value, scope)
                 continue
             whole.add(column.name)
-            found[column.number] = default(binder, column) if value is None else assigned(binder, value, column)
+            found[column.number] = default(binder, column) if value is None else assign(binder, value, column)
     target.update(named)
     return found
 
@@ -183,7 +183,7 @@ def _next_values(table: Table, values: Values) -> dict[int, int]:
     return found
 
 
-def _written(assignment: Assignment, columns: int) -> Sequence[exp.Expression]:
+def _written_values(assignment: Assignment, columns: int) -> Sequence[exp.Expression]:
     """The values as they are written, where each is told by itself."""
     if isinstance(assignment.value, exp.Tuple) and assignment.row:
         return assignment.value.expressions
@@ -202,7 +202,7 @@ def _forbid_identity(column: TableColumn) -> None:
 def _values(
     binder: QueryBinder, assignment: Assignment, columns: Sequence[TableColumn], scope: Scope
 ) -> list[Expr | None]:
-    """As many values as columns; None for DEFAULT."""
+    """Bind as many values as columns; None for DEFAULT."""
     value = assignment.value
     if not assignment.row:
         return [None if is_default(value) else binder.expressions.bind(value, scope)]
@@ -266,10 +266,10 @@ def _needs_join(matching: _Matching, values: Values, returning: Sequence[exp.Exp
     return any(tree.find(exp.Subquery, exp.Exists, exp.Select) is not None for tree in returning)
 
 
-def _rewritten(
+def _rewrite_rows(
     binder: QueryBinder, matching: _Matching, values: Values, joins: bool, *, deletes: bool = False
 ) -> Change:
-    form = _joined if joins else _by_row
+    form = _join_matches if joins else _by_row
     node, old, new, changed, targets = form(binder, matching, values)
     rows = row_columns(binder, matching.table)
     emit = [
@@ -297,7 +297,7 @@ def _rewritten(
         matching.others,
         changed=changed,
         dropped=changed if deletes else None,
-        located=_located(matching),
+        located=_locate_files(matching),
         targets=targets,
         keys=touched,
         foreign_keys=named,
@@ -326,7 +326,7 @@ def _by_row(binder: QueryBinder, matching: _Matching, values: Values) -> _Form:
     return node, rows.columns, values, changed, (rows.file, *rows.columns)
 
 
-def _joined(binder: QueryBinder, matching: _Matching, values: Values) -> _Form:
+def _join_matches(binder: QueryBinder, matching: _Matching, values: Values) -> _Form:
     """The rows that match, found first, are joined to all rows of the files."""
     context, found = binder.context, matching.read
     columns = {number: context.new_column("value", value.type) for number, value in values.items()}
@@ -358,10 +358,10 @@ def same_place(binder: QueryBinder, a: Rows, b: Rows) -> Expr:
 
 
 def _met(matching: _Matching) -> Node:
-    return matching.joined if matching.condition is None else filtered(matching.joined, matching.condition)
+    return matching.joined if matching.condition is None else filter_rows(matching.joined, matching.condition)
 
 
-def _located(matching: _Matching) -> Node | None:
+def _locate_files(matching: _Matching) -> Node | None:
     """The files that hold matching rows; None where the condition may not be asked twice."""
     if matching.condition is not None and is_volatile(matching.condition):
         return None

@@ -1,4 +1,4 @@
-"""What a statement changes: which table it is, what its columns take, what its constraints ask.
+"""The target of a statement that changes rows: its table, the values that its columns take, its constraints.
 
 Assignment follows PostgreSQL's transformAssignedExpr: a value is cast where an assignment cast exists, else 42804; a string
 that is too long is 22001 unless what is cut off are blanks. Defaults and checks are stored as text and bound where they are
@@ -59,7 +59,7 @@ RIGHTS = {"delete": acl.DELETE, "update": acl.UPDATE, "truncate": acl.TRUNCATE}
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What a statement changes, as it names it: a stored table, or a view over one (`updatable_views`).
+    """The target of a statement, as it names it: a stored table, or a view over one (`updatable_views`).
 
     table: where the rows are. named: what is named, with the columns that are seen of it. columns: those, as rows take them:
     with their names in what is named, and the table's numbers. access: what is noted of the statement's rights.
@@ -122,7 +122,7 @@ class Target:
         return reader, None
 
     def view_checks(self, _row: Sequence[Column], *, cascaded: bool = False) -> list[tuple[Constraint, Expr]]:
-        """What WITH CHECK OPTION asks of a row that is written, in the order in which it is asked."""
+        """Return the WITH CHECK OPTION conditions on a row that is written, in the order of their checks."""
         return []
 
 
@@ -231,7 +231,7 @@ def _row_source(named: Table | View, alias: str | None, columns: Sequence[tuple[
 # -- values -----------------------------------------------------------------------------------------------------------
 
 
-def assigned(binder: QueryBinder, value: Expr, column: TableColumn) -> Expr:
+def assign(binder: QueryBinder, value: Expr, column: TableColumn) -> Expr:
     """The value as the column takes it. Raises DatatypeMismatch (42804), StringDataRightTruncation, or the literal's own
     input error."""
     source, target = value.type.pg, column.type.pg
@@ -261,7 +261,7 @@ def is_default(value: exp.Expression) -> bool:
 
 
 def default(binder: QueryBinder, column: TableColumn) -> Expr:
-    """What the column gets where nothing is said; a generated one is computed later."""
+    """Return the column's value where the statement gives none; a generated one is computed later."""
     if column.generated:
         return Const(column.type, None)
     text = column.default
@@ -269,10 +269,10 @@ def default(binder: QueryBinder, column: TableColumn) -> Expr:
         text = domains.default_of(column.domain)
     if text is None:
         return within_domain(binder, Const(column.type, None), column)
-    with unplaced():
+    with drop_position():
         scope = Scope(binder.context, binder)
         value = binder.expressions.bind(read_formula(text), scope)
-        return assigned(binder, value, column)
+        return assign(binder, value, column)
 
 
 def forbid_identity(column: TableColumn, overriding: str) -> None:
@@ -296,7 +296,7 @@ def checks(binder: QueryBinder, table: Table, row: Source) -> list[tuple[Constra
     found = []
     for constraint in sorted(table.constraints, key=lambda c: c.name):
         if constraint.kind == "check":
-            with unplaced(), binder.context.accesses.silent():
+            with drop_position(), binder.context.accesses.silent():
                 bound = binder.expressions.bind(read_formula(constraint.expression), scope)
                 found.append((constraint, binder.expressions.as_boolean(bound, "CHECK")))
     return found
@@ -313,7 +313,7 @@ def foreign_keys(table: Table) -> tuple[Constraint, ...]:
 
 
 @contextmanager
-def unplaced() -> Iterator[None]:
+def drop_position() -> Iterator[None]:
     """Errors in a definition have no position in the statement."""
     try:
         yield

@@ -23,9 +23,16 @@ from engine.catalog.model.objects import Constraint, Table, TableColumn, View
 from engine.plan_ir.expr import And, Column, Expr
 from engine.plan_ir.logical import Evaluator, Node
 from engine.sql.binder import select
-from engine.sql.binder.blocks import filtered, passed
+from engine.sql.binder.blocks import filter_rows, passed
 from engine.sql.binder.from_clause import aliased_names
-from engine.sql.binder.mutations.target import RIGHTS, Target, find_relation, require_stored, table_target, unplaced
+from engine.sql.binder.mutations.target import (
+    RIGHTS,
+    Target,
+    drop_position,
+    find_relation,
+    require_stored,
+    table_target,
+)
 from engine.sql.binder.scope import Scope, Source, SourceColumn
 from engine.sql.deparse.updatable_views import NOT_ONE, definition_of, why_not
 from wire.dataclass import dataclass
@@ -45,7 +52,7 @@ _NO_COLUMN: Final = 0
 
 
 def find_target(binder: QueryBinder, written: exp.Table, verb: str) -> Target:
-    """What a statement names to change it. verb: insert, update or delete; fill, for a materialized view's rows.
+    """Find the target that a statement names. verb: insert, update or delete; fill, for a materialized view's rows.
 
     Raises what `find_relation` and `require_stored` raise, and ObjectNotInPrerequisiteState for a view that is not updatable.
     """
@@ -81,7 +88,7 @@ class ViewTarget(Target):
         self.below.select(asked)
 
     def row(self, alias: str | None, row: Sequence[Column]) -> Source:
-        exprs = self.shown(row)
+        exprs = self.bind_outputs(row)
         named = zip(self.view.columns, exprs, strict=True)
         offered = tuple(SourceColumn(column.name, expr) for column, expr in named)
         self.binder.context.accesses.offer_values(self.access, exprs)
@@ -97,7 +104,7 @@ class ViewTarget(Target):
         if not self.view.has_option("security_barrier"):
             return node, both
         # What the statement asks may fail for a row, and so tell of it: it comes after.
-        return Evaluator(node.columns, filtered(node, both), passed(node.columns), barrier=True), None
+        return Evaluator(node.columns, filter_rows(node, both), passed(node.columns), barrier=True), None
 
     def view_checks(self, row: Sequence[Column], *, cascaded: bool = False) -> list[tuple[Constraint, Expr]]:
         cascaded = cascaded or self.view.check_option == "cascaded"
@@ -115,8 +122,8 @@ class ViewTarget(Target):
         with self._definition():
             return expressions.as_boolean(expressions.bind(where.this, self._scope(row)), "WHERE")
 
-    def shown(self, row: Sequence[Column]) -> tuple[Expr, ...]:
-        """What the select list makes of a row of the table."""
+    def bind_outputs(self, row: Sequence[Column]) -> tuple[Expr, ...]:
+        """Bind the select list over a row of the table."""
         expressions = self.binder.expressions
         with self._definition():
             found = select.select_list(self.binder, self.query, self._scope(row))
@@ -140,7 +147,7 @@ class ViewTarget(Target):
     @contextmanager
     def _definition(self) -> Iterator[None]:
         """While a part of the definition is bound."""
-        with unplaced(), self.binder.as_seen_by(self.view), self.binder.context.accesses.defining(self.view):
+        with drop_position(), self.binder.as_seen_by(self.view), self.binder.context.accesses.defining(self.view):
             yield
 
     def _own(self, columns: Sequence[TableColumn]) -> Iterator[TableColumn]:
@@ -182,7 +189,7 @@ def _view_target(binder: QueryBinder, view: View, verb: str) -> ViewTarget:
     access.below = below.access
     target = ViewTarget(binder, below.table, view, (), access, view, query, below, item.args.get("alias"))
     row = tuple(binder.context.new_column(column.name, column.type) for column in below.table.columns)
-    exprs, offered = target.shown(row), target.base_row(row).columns
+    exprs, offered = target.bind_outputs(row), target.base_row(row).columns
     bases = tuple(_base_column(expr, offered, below.columns) for expr in exprs)
     if verb != "delete" and not any(base is not None and base.number for base in bases):
         _refuse(view, verb, "Views that have no updatable columns are not automatically updatable.")

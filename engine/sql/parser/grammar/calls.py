@@ -52,7 +52,7 @@ class CallGrammar(FormGrammar):
         if len(parts) > 1:
             call.set("schema", parts[-2].name)
         self._arguments(call)
-        return self._over(self._filtered(self._within_group(call)))
+        return self._over(self._filter_clause(self._within_group(call)))
 
     def _arguments(self, call: exp.Anonymous) -> None:
         self.expect_symbol("(")
@@ -88,7 +88,7 @@ class CallGrammar(FormGrammar):
         self.expect_symbol(")")
         return self.node(exp.WithinGroup, token, this=call, expression=order)
 
-    def _filtered(self, call: exp.Expression) -> exp.Expression:
+    def _filter_clause(self, call: exp.Expression) -> exp.Expression:
         token = self.token
         if not (self.word_at("filter") and self.symbol_at("(", ahead=1)):
             return call

@@ -121,7 +121,7 @@ class ExpressionGrammar(CallGrammar):
     def _symbol_operator(self, left: exp.Expression, level: int, bare: bool) -> exp.Expression:
         token = self.next()
         if not bare and self.word_at("any", "some", "all"):
-            right = self._quantified()
+            right = self._quantified_operand()
         else:
             right = self._right(level, bare, associates=level != _COMPARISON)
         found = _BINARY.get(token.text)
@@ -164,7 +164,7 @@ class ExpressionGrammar(CallGrammar):
         if token.text == "isnull":
             return self.node(exp.Is, token, this=left, expression=null)
         if token.text == "notnull":
-            return self._negated(token, self.node(exp.Is, token, this=left, expression=null))
+            return self._negate(token, self.node(exp.Is, token, this=left, expression=null))
         negated = self.take("not")
         if self.take("distinct", "from"):
             right = self._right(_IS, bare, associates=False)
@@ -174,11 +174,11 @@ class ExpressionGrammar(CallGrammar):
             form = [] if self.word_at("normalized") else [self._normal_form()]
             self.next()
             normal = self._call(token, "is_normalized", [left, *form])
-            return self._negated(token, normal) if negated else normal
-        test = self.node(exp.Is, token, this=left, expression=self._tested())
-        return self._negated(token, test) if negated else test
+            return self._negate(token, normal) if negated else normal
+        test = self.node(exp.Is, token, this=left, expression=self._tested_value())
+        return self._negate(token, test) if negated else test
 
-    def _tested(self) -> exp.Expression:
+    def _tested_value(self) -> exp.Expression:
         token = self.token
         if self.word_at("null", "true", "false", "unknown"):
             self.next()
@@ -191,7 +191,7 @@ class ExpressionGrammar(CallGrammar):
             self.unsupported(f"IS {token.text.upper()}")
         self.fail()
 
-    def _negated(self, token: Token, test: exp.Expression) -> exp.Expression:
+    def _negate(self, token: Token, test: exp.Expression) -> exp.Expression:
         return self.node(exp.Not, token, this=test)
 
     def _named_operator(self, left: exp.Expression | None, bare: bool) -> exp.Expression:
@@ -199,7 +199,7 @@ class ExpressionGrammar(CallGrammar):
         token = self.next()
         schema, symbol = self._operator_name()
         if left is not None and not bare and self.word_at("any", "some", "all"):
-            right = self._quantified()
+            right = self._quantified_operand()
         else:
             right = self._right(_OPERATOR, bare, associates=True)
         made = self.node(exp.Operator, token, operator=symbol, expression=right)
@@ -232,7 +232,7 @@ class ExpressionGrammar(CallGrammar):
             made = self._in(left, token)
         else:
             made = self._like(left, word, token)
-        return self._negated(token, made) if negated else made
+        return self._negate(token, made) if negated else made
 
     def _between(self, left: exp.Expression, token: Token) -> exp.Expression:
         symmetric = self.take("symmetric")
@@ -256,7 +256,7 @@ class ExpressionGrammar(CallGrammar):
         if word == "similar":
             self.expect("to")
         elif self.word_at("any", "some", "all"):
-            return self.node(_LIKES[word], token, this=left, expression=self._quantified())
+            return self.node(_LIKES[word], token, this=left, expression=self._quantified_operand())
         pattern = self._right(_RANGE, bare=False, associates=False)
         made = self.node(_LIKES[word], token, this=left, expression=pattern)
         if not self.word_at("escape"):
@@ -265,7 +265,7 @@ class ExpressionGrammar(CallGrammar):
         escape = self._right(_RANGE, bare=False, associates=False)
         return self.node(exp.Escape, token, this=made, expression=escape)
 
-    def _quantified(self) -> exp.Expression:
+    def _quantified_operand(self) -> exp.Expression:
         """ANY, SOME, ALL with an array or a query."""
         token = self.next()
         kind = exp.All if token.text == "all" else exp.Any
@@ -306,7 +306,7 @@ class ExpressionGrammar(CallGrammar):
         if token.kind is Kind.WORD or token.kind is Kind.NAME:
             return self._word_operand()
         if self.symbol_at("("):
-            return self._parenthesized()
+            return self._parentheses()
         return self._constant()
 
     def _constant(self) -> exp.Expression:
@@ -335,7 +335,7 @@ class ExpressionGrammar(CallGrammar):
         index = self.node(exp.Literal, token, this=token.text, is_string=False)
         return self._indirection(self.node(exp.Parameter, token, this=index))
 
-    def _parenthesized(self) -> exp.Expression:
+    def _parentheses(self) -> exp.Expression:
         """A query, a row or an expression in parentheses, with what is taken from it."""
         token = self.token
         query = self._query_if_any()
@@ -358,7 +358,7 @@ class ExpressionGrammar(CallGrammar):
         token = self.token
         if not self.take("overlaps"):
             return row
-        other = self._row() if self.word_at("row") else self._parenthesized()
+        other = self._row() if self.word_at("row") else self._parentheses()
         if not isinstance(other, exp.Tuple):
             self.fail(token)
         for side, name in ((row, "left"), (other, "right")):
@@ -408,7 +408,7 @@ class ExpressionGrammar(CallGrammar):
     def _special(self, word: str, token: Token) -> exp.Expression | None:
         """The forms that begin with a keyword of the grammar; None where the word is a name here."""
         if word in RESERVED:
-            return self._reserved(word, token)
+            return self._reserved_word(word, token)
         if word == "current_schema" and not self.symbol_at("(", ahead=1):
             return self._value_function()
         if word == "collation" and self.word_at("for", ahead=1):
@@ -418,7 +418,7 @@ class ExpressionGrammar(CallGrammar):
                 return self._interval_constant()
             return None
         if word in _LISTED:
-            return self._listed()
+            return self._list_call()
         match word:
             case "exists":
                 self.next()
@@ -447,7 +447,7 @@ class ExpressionGrammar(CallGrammar):
                 self.unsupported("XMLSERIALIZE")
         return None
 
-    def _reserved(self, word: str, token: Token) -> exp.Expression | None:
+    def _reserved_word(self, word: str, token: Token) -> exp.Expression | None:
         if word in VALUE_FUNCTIONS:
             return self._value_function()
         match word:

@@ -124,7 +124,7 @@ class FormGrammar(WindowGrammar):
         made.meta["keyword"] = True
         return made
 
-    def _listed(self) -> exp.Expression:
+    def _list_call(self) -> exp.Expression:
         """COALESCE(...), GREATEST(...), GROUPING(...)."""
         token = self.next()
         return self._call(token, token.text, self.enclosed(self.expression))

@@ -117,7 +117,7 @@ class MutationGrammar(QueryGrammar):
             source=source,
             overriding=overriding,
             conflict=self._on_conflict() if self.words_at("on", "conflict") else None,
-            returning=self._returning(),
+            returning=self._returning_clause(),
             with_=with_,
             text="",
         )
@@ -147,7 +147,7 @@ class MutationGrammar(QueryGrammar):
         inferred = OnConflict()
         constraint: exp.Identifier | None = None
         if self.symbol_at("("):
-            inferred = self._inferred()
+            inferred = self._conflict_target()
         elif self.take("on", "constraint"):
             constraint = self.column_id()
         self.expect("do")
@@ -164,7 +164,7 @@ class MutationGrammar(QueryGrammar):
         where = self.expression() if self.take("where") else None
         return replace(inferred, constraint=constraint, assignments=assignments, where=where)
 
-    def _inferred(self) -> OnConflict:
+    def _conflict_target(self) -> OnConflict:
         """opt_conf_expr; what is said of columns points at the parenthesis."""
         opening = self.expect_symbol("(")
         columns: list[exp.Identifier] = []
@@ -194,7 +194,7 @@ class MutationGrammar(QueryGrammar):
             assignments=self._assignments(),
             from_=self._from() if self.word_at("from") else None,
             where=self._where(),
-            returning=self._returning(),
+            returning=self._returning_clause(),
             with_=with_,
             text="",
         )
@@ -205,7 +205,7 @@ class MutationGrammar(QueryGrammar):
             target=self._target_relation(),
             using=self._from() if self.word_at("using") else None,
             where=self._where(),
-            returning=self._returning(),
+            returning=self._returning_clause(),
             with_=with_,
             text="",
         )
@@ -250,7 +250,7 @@ class MutationGrammar(QueryGrammar):
             return self.node(exp.Tuple, token, expressions=items) if told or len(items) > 1 else items[0]
         return self.expression()
 
-    def _returning(self) -> tuple[exp.Expression, ...]:
+    def _returning_clause(self) -> tuple[exp.Expression, ...]:
         return tuple(self._targets()) if self.take("returning") else ()
 
     # -- MERGE ---------------------------------------------------------------------------------------------------

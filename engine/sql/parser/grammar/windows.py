@@ -19,9 +19,9 @@ class WindowGrammar(TypeGrammar):
         """sort_clause."""
         token = self.token
         self.expect("order", "by")
-        return self.node(exp.Order, token, expressions=self.listed(self._ordered))
+        return self.node(exp.Order, token, expressions=self.listed(self._order_key))
 
-    def _ordered(self) -> exp.Expression:
+    def _order_key(self) -> exp.Expression:
         token = self.token
         key = self.expression()
         descending = False
@@ -73,10 +73,10 @@ class WindowGrammar(TypeGrammar):
             made.set("end", end)
             made.set("end_side", end_side)
         if self.take("exclude"):
-            made.set("exclude", self._excluded())
+            made.set("exclude", self._exclusion())
         return made
 
-    def _excluded(self) -> str | None:
+    def _exclusion(self) -> str | None:
         for words in (("current", "row"), ("group",), ("ties",)):
             if self.take(*words):
                 return " ".join(words).upper()

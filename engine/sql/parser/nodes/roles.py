@@ -8,7 +8,7 @@ from wire.dataclass import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RoleOptions:
-    """What was said, None where nothing was. password: "" with `password_said` is PASSWORD NULL."""
+    """The options that were given, None for those that were not. password: "" with `password_said` is PASSWORD NULL."""
 
     superuser: bool | None = None
     inherit: bool | None = None

@@ -86,7 +86,7 @@ class Formula:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SequenceOptions:
-    """What CREATE SEQUENCE, ALTER SEQUENCE and AS IDENTITY (...) say; None is not said.
+    """The options of CREATE SEQUENCE, ALTER SEQUENCE and AS IDENTITY (...); None: not given.
 
     minimum, maximum: "no" is NO MINVALUE, NO MAXVALUE. restart: "start" is RESTART without a value.
     owned_by: (schema or None, table, column); () is OWNED BY NONE. name: SEQUENCE NAME of an identity column.
@@ -487,7 +487,7 @@ class ValidateConstraint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlterConstraint:
-    """What is not said of deferring becomes the default."""
+    """ALTER CONSTRAINT. Deferrability that is not given becomes the default."""
 
     name: str
     deferrable: Deferrable

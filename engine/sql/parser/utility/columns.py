@@ -30,7 +30,7 @@ _CONSTRAINT_WORDS = ("constraint", "check", "unique", "primary", "foreign", "exc
 
 @dataclass(slots=True)
 class _Qualities:
-    """What has been said of a column so far."""
+    """The qualities of a column that have been read so far."""
 
     nullable: bool | None = None
     default: Formula | None = None
@@ -99,7 +99,7 @@ def _quality(reader: StatementReader, column: str, table: str, said: _Qualities)
             _fail("both default and generation expression specified", column, table, token)
         said.default = formula(reader, bare=True)
     elif reader.take("generated"):
-        _generated(reader, column, table, said, token)
+        _generation_clause(reader, column, table, said, token)
     elif reader.word_at("check", "unique", "primary", "references"):
         said.constraints.append(_constraint(reader, name, token, own=column))
     elif name is None and take_collation(reader):
@@ -122,7 +122,7 @@ def _nullability(reader: StatementReader, column: str, table: str, said: _Qualit
     said.nullable = nullable
 
 
-def _generated(reader: StatementReader, column: str, table: str, said: _Qualities, token: Token) -> None:
+def _generation_clause(reader: StatementReader, column: str, table: str, said: _Qualities, token: Token) -> None:
     start = reader.token
     identity: Literal["always", "by default"] = generation(reader)
     reader.expect("as")

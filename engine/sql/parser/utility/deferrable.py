@@ -24,11 +24,12 @@ class _Said:
 
 
 def attributes(reader: StatementReader, *, of_column: bool, takes: bool) -> Deferrable:
-    """What follows a constraint. of_column: it stands behind a column, not for itself. takes: whether it may be deferred."""
+    """Read the attributes that follow a constraint. of_column: it stands behind a column, not for itself. takes: whether it may
+    be deferred."""
     said = _Said()
     while (token := reader.token) and (clause := _clause(reader)) is not None:
         if of_column and not takes:
-            _misplaced(clause, token)
+            _refuse_misplaced(clause, token)
         if not takes and clause in ("DEFERRABLE", "INITIALLY DEFERRED"):
             raise FeatureNotSupported("CHECK constraints cannot be marked DEFERRABLE")
         _note(clause, said, token, of_column=of_column)
@@ -41,10 +42,10 @@ def refuse_stray(reader: StatementReader) -> bool:
     clause = _clause(reader)
     if clause is None:
         return False
-    return _misplaced(clause, token)
+    return _refuse_misplaced(clause, token)
 
 
-def _misplaced(clause: str, token: Token) -> bool:
+def _refuse_misplaced(clause: str, token: Token) -> bool:
     raise SqlSyntaxError(f"misplaced {clause} clause", position=token.start + 1)
 
 

@@ -189,7 +189,7 @@ def _drop(reader: StatementReader) -> Statement:
     reader.next()
     for words, kind in _DROPS:
         if reader.take(*words):
-            return _dropped(reader, kind)
+            return _drop_kind(reader, kind)
     if reader.take("extension"):
         return drop_extension(reader)
     if _role_at(reader):
@@ -202,7 +202,7 @@ def _drop(reader: StatementReader) -> Statement:
     refuse(reader)
 
 
-def _dropped(reader: StatementReader, kind: _DropKind) -> Statement:
+def _drop_kind(reader: StatementReader, kind: _DropKind) -> Statement:
     if kind == "index":
         reader.take("concurrently")  # nobody is kept out anyway
     exists = reader.take("if", "exists")

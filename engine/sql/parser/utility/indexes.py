@@ -29,7 +29,7 @@ def create_index(reader: StatementReader) -> Statement:
     table = reader.qualified_name()
     method = reader.name() if reader.take("using") else BTREE
     columns = reader.enclosed(lambda: _column(reader))
-    included = reader.enclosed(lambda: _included(reader)) if reader.take("include") else ()
+    included = reader.enclosed(lambda: _included_column(reader)) if reader.take("include") else ()
     alike = take_nulls_not_distinct(reader)
     if reader.take("with"):
         options(reader)
@@ -41,7 +41,7 @@ def create_index(reader: StatementReader) -> Statement:
     )  # fmt: skip
 
 
-def _included(reader: StatementReader) -> str:
+def _included_column(reader: StatementReader) -> str:
     """A column after INCLUDE (indexcmds.c: ComputeIndexAttrs refuses what only a key may say)."""
     if reader.symbol_at("(") or reader.symbol_at("(", ahead=1):
         raise FeatureNotSupported("expressions are not supported in included columns")

@@ -98,10 +98,10 @@ def _type(reader: StatementReader) -> tuple[Argument, int]:
     start = reader.at
     grammar = reader.constant_type_at()
     typ = reader.type_name()
-    return Argument(type=typ, written=_written(typ, grammar)), start
+    return Argument(type=typ, written=_type_text(typ, grammar)), start
 
 
-def _written(typ: exp.DataType, grammar: bool) -> str:
+def _type_text(typ: exp.DataType, grammar: bool) -> str:
     name: str = typ.args["kind"].name
     schema = "pg_catalog" if grammar else typ.args.get("schema")
     words = {"float": "float8"}.get(name, name) if grammar else name

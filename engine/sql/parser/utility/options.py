@@ -41,7 +41,7 @@ def _each(reader: StatementReader, value: Callable[[StatementReader], T]) -> Ite
 
 
 def boolean(name: str, value: str) -> bool:
-    """What an option's value says; none is true (defGetBoolean)."""
+    """Parse an option's Boolean value; none is true (defGetBoolean)."""
     if value in _TRUE:
         return True
     if value in _FALSE:

@@ -24,7 +24,7 @@ def create_sequence(reader: StatementReader, temporary: bool) -> CreateSequence:
 
 
 def options_in_parentheses(reader: StatementReader) -> SequenceOptions:
-    """What follows AS IDENTITY, if anything."""
+    """Read the options in parentheses after AS IDENTITY, if there are any."""
     if not reader.take_symbol("("):
         return SequenceOptions()
     if reader.symbol_at(")"):
@@ -35,7 +35,7 @@ def options_in_parentheses(reader: StatementReader) -> SequenceOptions:
 
 
 def sequence_options(reader: StatementReader) -> SequenceOptions:
-    """As many options as there are."""
+    """Read as many options as there are."""
     said: dict[str, Any] = {}
     while reader.token.kind is Kind.WORD:
         token = reader.token

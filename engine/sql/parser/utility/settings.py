@@ -68,7 +68,7 @@ def _one(reader: StatementReader, local: bool) -> Statement:
         raise FeatureNotSupported("current database cannot be changed", position=reader.ahead().start + 1)
     if reader.word_at("schema") and reader.ahead().kind is Kind.STRING:
         reader.next()
-        return SetVariable(name="search_path", value=_quoted(reader.next().text), local=local, text="")
+        return SetVariable(name="search_path", value=_quote(reader.next().text), local=local, text="")
     if reader.word_at("names") and not reader.symbol_at("=", ahead=1) and not reader.word_at("to", ahead=1):
         reader.next()
         return SetVariable(name="client_encoding", value=_encoding(reader), local=local, text="")
@@ -92,7 +92,7 @@ def _value(reader: StatementReader, name: str) -> str:
     if reader.number_at():
         return reader.number()
     text = _word(reader)
-    return _quoted(text) if name in _NAME_LISTS else text
+    return _quote(text) if name in _NAME_LISTS else text
 
 
 def _word(reader: StatementReader) -> str:
@@ -130,7 +130,7 @@ def _zone(reader: StatementReader) -> str | None:
     return _word(reader)
 
 
-def _quoted(name: str) -> str:
+def _quote(name: str) -> str:
     """quote_identifier."""
     keyword = name in RESERVED or name in COLUMN_NAME or name in TYPE_FUNCTION_NAME
     if name and set(name) <= _PLAIN and not name[0].isdigit() and not keyword:
@@ -138,8 +138,8 @@ def _quoted(name: str) -> str:
     return '"{}"'.format(name.replace('"', '""'))
 
 
-def _named(reader: StatementReader) -> str:
-    """What SHOW and RESET name."""
+def _setting_name(reader: StatementReader) -> str:
+    """Read the name of the setting after SHOW or RESET."""
     for words, name in (
         (("time", "zone"), "timezone"),
         (("transaction", "isolation", "level"), "transaction_isolation"),
@@ -153,12 +153,12 @@ def _named(reader: StatementReader) -> str:
 
 def _show(reader: StatementReader) -> Statement:
     reader.next()
-    return ShowVariable(name=_named(reader), text="")
+    return ShowVariable(name=_setting_name(reader), text="")
 
 
 def _reset(reader: StatementReader) -> Statement:
     reader.next()
-    return ResetVariable(name=_named(reader), text="")
+    return ResetVariable(name=_setting_name(reader), text="")
 
 
 READERS: Final[dict[str, Callable[[StatementReader], Statement]]] = {"set": _set, "show": _show, "reset": _reset}

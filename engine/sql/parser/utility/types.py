@@ -52,7 +52,7 @@ def alter_type(reader: StatementReader) -> Statement:
     """After ALTER TYPE."""
     name = reader.qualified_name()
     if reader.take("add", "value"):
-        return AlterType(name=name, action=_added(reader), text="")
+        return AlterType(name=name, action=_add_label(reader), text="")
     if reader.take("rename", "value"):
         label = _label(reader)
         reader.expect("to")
@@ -102,7 +102,7 @@ def _with_behaviour(reader: StatementReader, read: _T) -> _T:
     return read
 
 
-def _added(reader: StatementReader) -> AddLabel:
+def _add_label(reader: StatementReader) -> AddLabel:
     missing = reader.take("if", "not", "exists")
     label = _label(reader)
     before = reader.take("before")

@@ -1,4 +1,4 @@
-"""What PostgreSQL's grammar has and Sluice has not: refused by name, before anything else is said of it."""
+"""Statements that PostgreSQL's grammar has and Sluice has not: refused by name, before anything else is said of them."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ def refuse(reader: StatementReader) -> NoReturn:
     token = reader.token
     if token.kind is not Kind.WORD or token.text not in _STATEMENTS:
         reader.fail()
-    what = _described(reader)
+    what = _statement_name(reader)
     reader.unsupported(what, token, _PROCEDURAL if what in _CODE else None)
 
 
-def _described(reader: StatementReader) -> str:
+def _statement_name(reader: StatementReader) -> str:
     verb = reader.token.text.upper()
     if verb not in ("CREATE", "ALTER", "DROP"):
         return verb

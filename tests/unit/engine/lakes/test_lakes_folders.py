@@ -23,7 +23,7 @@ from engine.executors.local.statements import readers_of
 from engine.lakes.foreign_files import list_files
 from engine.plan_ir.logical import TableReader
 from engine.planner.codegen import Bindings, compile_plan, to_sql
-from engine.planner.distribute.splits import reading
+from engine.planner.distribute.splits import plan_reading
 from wire.types import pg_types as t
 
 Connection = psycopg.Connection[tuple[Any, ...]]
@@ -240,7 +240,7 @@ def test_what_folders_exclude_is_nobodys(lake: Path) -> None:
     layout = _layout(lake)
     plan = layout.plan("select x from t where n >= 6 and k = 'v 1'")
     [reader] = [node for node in plan.walk() if isinstance(node, TableReader)]
-    found = reading(reader, layout.tables["t"], MEMBERS, {}, {})
+    found = plan_reading(reader, layout.tables["t"], MEMBERS, {}, {})
     assert [split.file.split("/")[-3] for splits in found.splits.values() for split in splits] == ["n=7"]
 
 

@@ -16,7 +16,7 @@ from support.distributed_ground import Layout, table
 from engine.catalog.model.objects import Table
 from engine.plan_ir.logical import TableReader
 from engine.plan_ir.physical import Split
-from engine.planner.distribute.splits import Reading, assign, reading, reading_in_order
+from engine.planner.distribute.splits import Reading, assign, plan_reading, reading_in_order
 from engine.planner.optimizer.input_size import UNSEEN_BYTES
 
 MEMBERS = ("a", "b", "c", "d")
@@ -74,7 +74,7 @@ def _reader(files: Sequence[str], where: str = "") -> tuple[TableReader, Table]:
 
 
 def _read(files: Sequence[str], where: str = "", pinned: dict[str, str] | None = None) -> Reading:
-    return reading(*_reader(files, where), MEMBERS, pinned or {}, {})
+    return plan_reading(*_reader(files, where), MEMBERS, pinned or {}, {})
 
 
 def test_one_file_is_cut_at_its_row_groups(tmp_path: Path) -> None:
@@ -119,7 +119,7 @@ def test_a_pinned_file_is_not_cut(tmp_path: Path) -> None:
 def test_a_file_that_is_elsewhere_has_an_assumed_size(tmp_path: Path) -> None:
     reader, known = _reader([_write(tmp_path / "t.parquet", range(10))])
     gone = Table(1, "public", "t", known.columns, "parquet", "/x", ("/nowhere/x.parquet",), 77)
-    found = reading(reader, gone, MEMBERS, {"/nowhere/x.parquet": "b"}, {})
+    found = plan_reading(reader, gone, MEMBERS, {"/nowhere/x.parquet": "b"}, {})
     assert found.splits == {"b": (Split("/nowhere/x.parquet", UNSEEN_BYTES),)}
 
 

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from engine.catalog.store.request_clock import waiting
+from engine.catalog.store.request_clock import mark_waiting
 from engine.common.fragment_pool import FragmentPool
 from engine.runtime.operation_pool import OperationPool
 
@@ -295,7 +295,7 @@ def test_a_call_that_waits_for_another_process_leaves_its_thread_to_others() -> 
     pool, released, waits = OperationPool(2), threading.Event(), threading.Semaphore(0)
 
     def wait() -> str:
-        with waiting():
+        with mark_waiting():
             waits.release()
             assert released.wait(60)
         return threading.current_thread().name
@@ -318,7 +318,7 @@ def test_calls_with_a_partition_keep_their_order_even_if_they_wait() -> None:
     pool, order = OperationPool(1), list[int]()
 
     def call(number: int) -> None:
-        with waiting():
+        with mark_waiting():
             order.append(number)
 
     try:

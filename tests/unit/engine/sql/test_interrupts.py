@@ -12,7 +12,7 @@ from support.binding_ground import TestCatalog, bind
 from engine.common.interrupts import StatementWork, check_for_interrupts, working
 from engine.plan_ir.rewrite import size, walk_all
 from engine.planner.codegen import Bindings, compile_plan, to_sql
-from engine.planner.optimizer.pruning import pruned
+from engine.planner.optimizer.pruning import prune_files
 from engine.planner.planner import optimise
 from engine.sql.binder import bind_query
 from engine.sql.binder.scope import BindContext, ParameterTypes
@@ -47,7 +47,7 @@ def _works() -> dict[str, Callable[[], object]]:
         "grammar": partial(parse, _SQL),
         "binder": _binding(),
         "passes": partial(optimise, bound),
-        "pruning": partial(pruned, plan, {}),
+        "pruning": partial(prune_files, plan, {}),
         "size": partial(size, plan),
         "walk": lambda: list(walk_all(plan)),
         "compilation for DuckDB": partial(compile_plan, plan, "local", _BINDINGS),

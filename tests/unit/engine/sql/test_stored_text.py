@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from engine.sql.deparse.stored_names import MARK, marked
+from engine.sql.deparse.stored_names import MARK, mark_names
 from engine.sql.deparse.stored_text import (
     columns_of,
     nextval,
@@ -50,7 +50,7 @@ def test_sequences_are_named_by_oid() -> None:
     stored = with_sequences_by_oid("nextval('s') + nextval('x.S'::regclass) + 1", {"s": 5, "x.S": 6}.__getitem__)
     assert stored == "nextval('5'::regclass) + nextval('6'::regclass) + 1"
     assert sequences_of(stored) == {5, 6}
-    shown = marked(stored, lambda _schema, _name: None, sequences=True)
+    shown = mark_names(stored, lambda _schema, _name: None, sequences=True)
     assert shown.replace(MARK, "|") == "nextval(|q5|::regclass) + nextval(|q6|::regclass) + 1"
 
 

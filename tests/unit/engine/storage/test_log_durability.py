@@ -14,7 +14,7 @@ import pytest
 from support.storage_ground import created, insert, table, values
 
 from engine.catalog.model.objects import TableColumn
-from engine.catalog.store.publication import pending
+from engine.catalog.store.publication import pending_publications
 from engine.catalog.store.store import CatalogStore
 from engine.catalog.store.transaction import SessionCatalog
 from engine.common import sql_type as st
@@ -50,7 +50,7 @@ class Watched(disk.Disk):
 @contextmanager
 def watched() -> Iterator[Watched]:
     made = Watched()
-    with disk.replaced(made):
+    with disk.replace_disk(made):
         yield made
 
 
@@ -175,7 +175,7 @@ def test_columns_are_added_only_with_decisions(store: CatalogStore) -> None:
     store.publish()
     before = table(catalog)
     catalog.put(replace(before, columns=(*before.columns, TableColumn("c", st.of(t.INT4), 3))), replacing=True)
-    (late,) = pending(store._database, store.tables, decisions, store._database.load())
+    (late,) = pending_publications(store._database, store.tables, decisions, store._database.load())
     for _ in late:
         pass
     assert not (_log(store) / _commit(2)).exists()
@@ -197,7 +197,7 @@ def test_one_at_a_time_repairs(store: CatalogStore) -> None:
     insert(SessionCatalog(store), 1)
     _publish_and_fail(store)
     (_log(store) / _commit(1)).write_bytes(b"\0" * 700)
-    with delta._alone(_log(store)), pytest.raises(IoError, match="could not repair"):
+    with delta._repair_lock(_log(store)), pytest.raises(IoError, match="could not repair"):
         store.publish()
     store.publish()
     assert _reopened(store) == [1]
@@ -229,7 +229,7 @@ def test_a_version_that_is_not_durable_is_not_kept_opened(store: CatalogStore) -
         with pytest.raises(IoError):
             store.publish()
         watching.read.clear()
-        delta.opened(str(_log(store).parent), 1)
+        delta.open_version(str(_log(store).parent), 1)
         assert watching.read == [1]
 
 
@@ -260,7 +260,7 @@ def test_a_change_is_taken_back_where_its_files_cannot_be_removed(store: Catalog
     catalog.begin()
     catalog.claim(table(catalog))
     insert(catalog, 1)
-    with disk.replaced(Refusing()):
+    with disk.replace_disk(Refusing()):
         catalog.rollback()
     assert values(catalog) == []
     assert not list(Path(table(catalog).path).glob("_staging-claim-*")), "its claim is gone"
@@ -274,7 +274,7 @@ def test_a_folder_that_never_was_a_table_is_removed_though_its_log_is_torn(
     catalog = SessionCatalog(store)
     catalog.begin()
     stray = Path(created(catalog, "u").path)
-    catalog._taken()
+    catalog._take_changes()
     (stray / delta.LOG / _commit(0)).write_bytes(b"\0" * 700)
     (stray / delta.LOG / _commit(torn)).write_bytes(b"\0" * 700)
     delta.forget_opened()

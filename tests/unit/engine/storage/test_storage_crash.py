@@ -18,7 +18,7 @@ import pytest
 from deltalake import DeltaTable
 from support.storage_ground import created, delete, insert, table, values
 
-from engine.catalog.store.publication import Step, pending
+from engine.catalog.store.publication import Step, pending_publications
 from engine.catalog.store.sqlite import SqliteDatabase
 from engine.catalog.store.store import CatalogStore
 from engine.catalog.store.transaction import SessionCatalog
@@ -43,7 +43,7 @@ def prepared(folder: Path) -> None:
 
 def publication(folder: Path, database: SqliteDatabase) -> Iterator[Step]:
     """All that there is to publish, step by step."""
-    for table_publication in pending(database, folder / "tables", database.decisions(), database.load()):
+    for table_publication in pending_publications(database, folder / "tables", database.decisions(), database.load()):
         yield from table_publication
 
 

@@ -170,7 +170,7 @@ def test_delta_takes_the_statistics_for_what_they_are(tmp_path: Path) -> None:
     assert actions["max.c5"].isoformat() == "2023-11-14T22:13:20.124000+00:00"
     assert actions["max.c6"] == "x" * 32 + "\U0010ffff"
     assert DeltaTable(folder).transaction_version("sluice") == 7
-    assert delta.opened(str(folder), 1).files[files[0].path].rows == 1
+    assert delta.open_version(str(folder), 1).files[files[0].path].rows == 1
 
 
 async def test_a_filter_finds_nan_which_is_greater_than_all(tmp_path: Path) -> None:

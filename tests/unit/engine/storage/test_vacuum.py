@@ -17,7 +17,7 @@ from support.storage_ground import COLUMNS, created, delete, insert, on_disk, st
 from engine.catalog.store.store import CatalogStore
 from engine.catalog.store.transaction import SessionCatalog
 from engine.storage import delta, tables
-from engine.storage.disk import Disk, replaced
+from engine.storage.disk import Disk, replace_disk
 from engine.storage.in_flight_files import IN_FLIGHT_FILES, Keeper
 from engine.storage.staging_area import StagingArea, new_name
 from wire.errors import DataCorrupted
@@ -212,7 +212,7 @@ def test_a_folder_that_is_being_made_is_touched(store: CatalogStore) -> None:
             return written
 
     ages: list[float] = []
-    with replaced(StandsStill()):
+    with replace_disk(StandsStill()):
         tables.create(store.tables, COLUMNS)
     assert ages[0] < HOUR
     assert IN_FLIGHT_FILES.folders() == set()
