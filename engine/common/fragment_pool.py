@@ -56,7 +56,7 @@ class FragmentPool(Pool):
         return future
 
     def post(self, call: Call) -> None:
-        """As `submit`, for a call that nobody waits for. Raises RuntimeError once closed."""
+        """Submit a call that nobody waits for. Raises RuntimeError once closed."""
         with self._lock:
             if self._closed:
                 raise RuntimeError("the fragment pool is closed")

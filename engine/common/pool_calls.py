@@ -1,4 +1,4 @@
-"""What the two pools share: calls, and how they are run so that nothing they raise ends the thread.
+"""Calls of the two pools, and how they are run so that nothing they raise ends the thread.
 
 A call that somebody waits for is `answered`: what it returns or raises goes to its Future. What a call lets escape that
 nobody waits for is logged.
@@ -27,7 +27,7 @@ class Pool(Executor):
 
     @abstractmethod
     def post(self, call: Call) -> None:
-        """As `submit`, without a Future."""
+        """Submit a call without a Future."""
 
     @abstractmethod
     def close(self) -> None:

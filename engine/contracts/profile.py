@@ -1,4 +1,4 @@
-"""What an engine counted by the operators of its own plan, as EXPLAIN ANALYZE asks for it.
+"""Counters of the operators of an engine's own plan, as EXPLAIN ANALYZE asks for them.
 
 A tree of operators; between members it travels as counters, which have names and numbers (`engine.runtime.analysis`):
 

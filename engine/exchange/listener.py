@@ -101,12 +101,12 @@ class DataListener:
         return await loop.create_server(lambda: Entrance(self), self._host, self._port)
 
     def admit_control(self, factory: ControlFactory | None) -> None:
-        """Who is to have the control connections that arrive from now on. Those for whom it gives None are closed, and all
-        of them when there is no factory."""
+        """Set the factory of protocols for control connections that arrive from now on. Those for whom it gives None are
+        closed, and all of them when there is no factory."""
         self._control = factory
 
     def protocol(self, head: bytes) -> asyncio.BufferedProtocol | None:
-        """Whose connection begins with `head`. None: nobody's."""
+        """Return the protocol of a connection that begins with `head`. None: nobody's."""
         if head == _CONTROL:
             return None if self._control is None else self._control()
         return DataConnection(self)

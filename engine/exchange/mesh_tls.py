@@ -157,7 +157,7 @@ def _context(files: TlsFiles, protocol: int) -> ssl.SSLContext:
 
 
 def load_own(context: ssl.SSLContext, certificate: str, key: str) -> None:
-    """What a context shows others, from PEM files. Raises MeshTlsError."""
+    """Load a context's own certificate and key from PEM files. Raises MeshTlsError."""
     _require_pem("certificate", certificate, "CERTIFICATE-----")
     _require_pem("key", key, "PRIVATE KEY-----")
     try:
@@ -169,7 +169,8 @@ def load_own(context: ssl.SSLContext, certificate: str, key: str) -> None:
 
 
 def load_authority(context: ssl.SSLContext, authority: str, name: str) -> None:
-    """Whose signatures a context believes, from a PEM file. name: of the key that gives it. Raises MeshTlsError."""
+    """Load the authority whose signatures a context believes, from a PEM file. name: of the key that gives it. Raises
+    MeshTlsError."""
     _require_pem(name, authority, "CERTIFICATE-----")
     try:
         context.load_verify_locations(authority)

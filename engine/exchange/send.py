@@ -45,7 +45,7 @@ class StreamLost(ConnectionError):
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """What every sender of an edge is told: where its receiver listens, and how to prove that it may send.
+    """An edge as its senders know it: where its receiver listens, and how to prove that they may send.
 
     schema: Arrow IPC schema message of the edge's batches. batch_bytes: the size above which a batch is cut.
     tls: None: in the clear; else who the receiver has to be, and where the sender has its own certificate.
@@ -165,7 +165,7 @@ class StreamSender:
         return connection, machine, answer
 
     def _hear(self, data: bytes) -> None:
-        """What the receiver says. Raises StreamRefused if it is that we may stop."""
+        """Process the receiver's bytes. Raises StreamRefused if they say that we may stop."""
         for event in self._machine.receive_data(data):
             if isinstance(event, Cancel):
                 raise _refused(event)
@@ -216,7 +216,7 @@ def _connected(edge: Edge) -> socket.socket:
 
 
 def schema_fingerprint(schema: bytes | pa.Buffer) -> bytes:
-    """What stands for a schema (its Arrow IPC message) where a stream is opened."""
+    """Return the fingerprint that stands for a schema (its Arrow IPC message) where a stream is opened."""
     return hashlib.sha256(schema).digest()
 
 

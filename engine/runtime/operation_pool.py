@@ -38,7 +38,7 @@ _ASIDE_MAX: Final = 256
 
 
 class Operations(Protocol):
-    """What runs calls by partitions: an `OperationPool`."""
+    """A pool that runs calls by partitions: an `OperationPool`."""
 
     @property
     def threads(self) -> int: ...
@@ -69,7 +69,7 @@ class OperationPool:
         return future
 
     def post(self, partition: int | None, call: Call) -> None:
-        """As `submit`, for a call that nobody waits for. Raises RuntimeError once closed."""
+        """Submit a call that nobody waits for. Raises RuntimeError once closed."""
         with self._lock:
             if self._closed:
                 raise RuntimeError("the operation pool is closed")
@@ -80,7 +80,8 @@ class OperationPool:
                 lane.put(partial(lane.run_unordered, call))
 
     def run_or_post(self, partition: int, call: Call) -> None:
-        """As `post`, but here and now if nothing of the partition's thread is before the call. Raises RuntimeError once closed."""
+        """Run a call here and now if nothing of the partition's thread is before it, else post it. Raises RuntimeError once
+        closed."""
         lane = self._lanes[partition % len(self._lanes)]
         with self._lock:
             if self._closed:
@@ -115,7 +116,7 @@ class OperationPool:
             lane.join()
 
     def _shortest(self) -> _Lane:
-        """Of equals the next in turn, so that no thread is always the first."""
+        """Return the shortest lane; of equals the next in turn, so that no thread is always the first."""
         first = next(self._turns)
         return min(self._lanes[first:] + self._lanes[:first], key=lambda lane: lane.ahead)
 

@@ -105,7 +105,7 @@ class Cause:
         return cls(message.sqlstate, message.message, message.detail, message.hint, message.member, fields=fields)
 
     def error(self) -> SqlError:
-        """What a client is told."""
+        """Return the error for the client."""
         return told(self.sqlstate, self.message, self.detail, self.hint, self.fields)
 
 
@@ -261,7 +261,7 @@ class Query:
         return [*fail, *others, Stop(self.token, cause), *self._drain()]
 
     def expire(self, limits: Limits, now: float) -> list[Instruction]:
-        """What time alone does: an echo that nobody explained is a cause; a start that never came is not waited for."""
+        """Apply the timeouts: an echo that nobody explained is a cause; a start that never came is not waited for."""
         if self._echo is not None and now - self._echoed >= limits.echo_seconds:
             return self.stop(replace(self._echo, echo=False), self._member, now)
         if self.state == "early" and now - self._since >= limits.early_seconds:
@@ -300,7 +300,8 @@ class Query:
             self._echo, self._echoed = cause, now
 
     def _to_tell(self, source: str, before: State) -> tuple[str, ...]:
-        """Who does not know yet. Once an initiator finishes, nobody else has anything of the query left to stop."""
+        """Return the members that do not know yet. Once an initiator finishes, nobody else has anything of the query left to
+        stop."""
         if not self.mine:
             return (self.initiator,) if source == self._member else ()
         if before == "finishing":

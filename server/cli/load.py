@@ -23,7 +23,7 @@ from wire.errors import SqlError
 
 
 class LoadError(Exception):
-    """What went wrong, ready to print."""
+    """An error, ready to print."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -66,7 +66,7 @@ class SourceFile:
         return self.path.stat().st_size
 
     def columns(self) -> Sequence[TableColumn]:
-        """What a table for it would have. Raises SqlError."""
+        """Return the columns that a table for the file would have. Raises SqlError."""
         options: dict[str, str] = {}
         if self.form == "csv":
             options = {"delimiter": self.delimiter, "null": self.null}

@@ -145,7 +145,7 @@ class Relay:
 
 
 class LiteDoor:
-    """What a lite member does with a new client. mesh: where data members are found. default: the configuration's
+    """A lite member's treatment of new clients. mesh: where data members are found. default: the configuration's
     `sluice.lite_routing`."""
 
     def __init__(self, mesh: Mesh, default: str) -> None:

@@ -1,4 +1,4 @@
-"""Who is in the cluster: events and the time in, actions out. `server.cluster.mesh_link` owns the sockets and performs them.
+"""Cluster membership: events and the time in, actions out. `server.cluster.mesh_link` owns the sockets and performs them.
 
 Every member keeps a control connection with every other, and believes only its own: a member is up because *we* hear it. What
 members tell each other is whom they are connected to, which says where to dial and nothing more. So there is no opinion about
@@ -175,7 +175,7 @@ class Membership:
         return record.link.number if record is not None and record.link is not None else None
 
     def member_of(self, link: int) -> str | None:
-        """Whom an open link leads to."""
+        """Return the member at the other end of an open link."""
         found = self._links.get(link)
         return found.peer.member if found is not None and found.open and found.peer is not None else None
 

@@ -1,4 +1,4 @@
-"""What Trino's clients browse with: SHOW, DESCRIBE, and relations that PostgreSQL has not, or with other columns.
+"""Metadata queries of Trino's clients: SHOW, DESCRIBE, and relations that PostgreSQL has not, or with other columns.
 
 Where `information_schema.columns` is read, Trino's stands in its place: with Trino's names of types, and comments.
 `system.jdbc` and `system.metadata` have of Trino's relations what its SQLAlchemy dialect asks for. Each is a query in

@@ -1,4 +1,4 @@
-"""What a statement asks of the door before it asks the engine: prepared statements, USE, SET SESSION, SHOW.
+"""Requests that are answered before the engine is asked: prepared statements, USE, SET SESSION, SHOW.
 
 In Trino's protocol the client keeps its session: prepared statements, catalog, schema and settings travel with every
 request in headers, and an answer's headers change them. So PREPARE, USE and SET SESSION are answered with a header alone,
@@ -37,7 +37,7 @@ class Asked:
 
 
 def understand(text: str, prepared: Mapping[str, str]) -> Asked:
-    """What a statement wants. prepared: the client's statements by name. Raises SqlError."""
+    """Classify a statement. prepared: the client's statements by name. Raises SqlError."""
     tree = read(text)
     match tree:
         case exp.Command():

@@ -139,7 +139,7 @@ class _Routes:
             return self._tell(request, query, over=over)
 
     def _tell(self, request: Request, query: Query, *, over: bool) -> Response:
-        """What was taken. A page has its number, for which its client may come again; nothing has none."""
+        """Respond with the rows taken. A page has its number, for which its client may come again; nothing has none."""
         result, ending = query.result, query.result.ending
         data = list(result.rows())
         if not data and not over:
@@ -194,7 +194,7 @@ async def _text(request: Request, seconds: float) -> str:
 
 
 def _settings(headers: Headers) -> dict[str, str]:
-    """What a session begins with, by the names that PostgreSQL's clients use. Raises SqlError."""
+    """Return the settings that a session begins with, by the names that PostgreSQL's clients use. Raises SqlError."""
     if catalog := headers.get("Catalog"):
         require_catalog(catalog)
     if any(role.startswith("ROLE{") for role in _pairs(headers.get("Role"), unquote).values()):

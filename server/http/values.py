@@ -64,7 +64,7 @@ def _list(typ: SqlType, array: pa.ListArray) -> pa.ListArray:
 
 
 def _floats(typ: SqlType, array: pa.Array) -> pa.Array:
-    """As the shortest numbers that mean them; as texts where some are none of JSON's."""
+    """Return the values as the shortest numbers that mean them; as texts where some are none of JSON's."""
     if not pc.all(pc.is_finite(array)).as_py() and array.null_count < len(array):
         return _text(typ, array)
     return _text(typ, array).cast(pa.float64()) if typ.pg is t.FLOAT4 else array

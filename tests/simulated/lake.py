@@ -1,4 +1,4 @@
-"""What simulated clusters read: a few small tables in files, planned by the real planner; and the right answers.
+"""The data of simulated clusters: a few small tables in files, planned by the real planner; and the right answers.
 
 The files are made once, in a folder that many runs share, as their working directory: the tables never change. `Lake.planned`
 gives the optimised plan of a statement, `Lake.answer` its rows as one fragment on one DuckDB gives them, both remembered. That
@@ -89,7 +89,7 @@ class Lake:
         self.database.close()
 
     def compile(self, text: str, terms: Terms, mesh: Mesh, topology: Topology | None) -> CompiledQuery:
-        """As it would run from that member now. Raises SqlError."""
+        """Compile a statement as it would run from that member now. Raises SqlError."""
         able = data_members(mesh)
         query = self._compiled(text, replace(terms, page_bytes=_PAGE_BYTES), topology, mesh.member, able)
         if isinstance(query.runs, CompiledFragment):

@@ -161,7 +161,7 @@ class Network:
 
 
 class Server:
-    """What `asyncio.Server` is to its listener."""
+    """The listener's `asyncio.Server`."""
 
     def __init__(self, network: Network, process: Process, factory: Factory, address: tuple[str, int]) -> None:
         self.process = process
@@ -397,7 +397,7 @@ class Socket(asyncio.Transport):
 
 
 def _nothing() -> None:
-    """What arrives of bytes that were lost with their host."""
+    """Deliver nothing: the bytes were lost with their host."""
 
 
 def _answer(asked: asyncio.Future[Any], far: Socket | None) -> None:

@@ -70,7 +70,7 @@ class SimulatedPool(Pool):
         """Threads are the world's."""
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """As `close`."""
+        """Do the same as `close`."""
 
 
 class SimulatedOperations:

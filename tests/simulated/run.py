@@ -36,7 +36,7 @@ _LEAVE: Final = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a run came to. failure: what does not hold. seconds: of virtual time. asked: states of the questions, by count."""
+    """The result of a run. failure: what does not hold. seconds: of virtual time. asked: states of the questions, by count."""
 
     seed: int
     failure: str | None
@@ -128,7 +128,7 @@ class Run:
         return self._until(lambda: self._leaving() or left_over(self._living()) or strangers(self._living()), _REST)
 
     def _leaving(self) -> str | None:
-        """Who was told to end and has not."""
+        """Name a member that was told to end and has not."""
         return next((f"{member.name} has not left" for member in self._living() if member.leaving), None)
 
     def _leave(self) -> str | None:

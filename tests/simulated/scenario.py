@@ -1,4 +1,4 @@
-"""What happens in one run, all of it from the seed: the cluster, what its clients ask and how, what goes wrong and when."""
+"""The scenario of one run, all of it from the seed: the cluster, what its clients ask and how, what goes wrong and when."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ class Scenario:
 
 
 def scenario(chance: Random) -> Scenario:
-    """What this chance makes."""
+    """Make a scenario of this chance."""
     count = chance.randint(20, 50) if chance.randrange(_LARGE) == 0 else chance.choice(_SIZES)
     horizon = chance.choice(_HORIZONS)
     troubled = chance.random() < 0.6

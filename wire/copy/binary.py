@@ -71,7 +71,7 @@ class BinaryReader:
             yield Block(columns, len(starts), lambda row: (first + row + 1, None), lambda: first + 1, error)
 
     def _begin(self) -> None:
-        """What comes before the rows. Raises BadCopyFileFormat."""
+        """Read the header that stands before the rows. Raises BadCopyFileFormat."""
         held = self._held
         if not held.startswith(SIGNATURE):
             raise BadCopyFileFormat("COPY file signature not recognized")
@@ -145,7 +145,7 @@ class BinaryReader:
     # -- behind the rows -----------------------------------------------------------------------------------------
 
     def _behind(self, rest: bytes, *, final: bool) -> SqlError | None:
-        """What is wrong with what is not a whole row; notes where it is the end."""
+        """Return the error in bytes that are not a whole row; note the trailer where they are it."""
         line, after = self._rows + 1, BadCopyFileFormat("received copy data after EOF marker")
         if self._ended:
             return self._placed(after, line) if rest else None
@@ -162,7 +162,7 @@ class BinaryReader:
         return self._in_row(rest, line, final=final)
 
     def _in_row(self, rest: bytes, line: int, *, final: bool) -> SqlError | None:
-        """Of a row that is not whole: whether it never will be."""
+        """Return the error of a row that is not whole and never will be."""
         at = 2
         for name in self._names:
             if at + 4 <= len(rest):

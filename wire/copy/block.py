@@ -16,7 +16,7 @@ Bytes1D = npt.NDArray[np.uint8]
 
 @dataclass(frozen=True, slots=True)
 class Marks:
-    """What a dialect found in some bytes that begin with a row.
+    """The places of separators, quotes and escapes that a dialect found in some bytes that begin with a row.
 
     separators: delimiters and ends of rows, in their order. ends: which of them end a row. drop: bytes that are no part of any
     value. replaced: bytes that stand for another, and by_: those. marked: places that, within a field, say that it
@@ -32,7 +32,7 @@ class Marks:
     closed: bool = True
 
     def upto(self, size: int) -> Marks:
-        """Those of the first bytes."""
+        """Return the marks of the first `size` bytes."""
         kept, replaced = self.separators < size, self.replaced < size
         return Marks(
             self.separators[kept], self.ends[kept], self.drop[self.drop < size], self.replaced[replaced],
@@ -103,7 +103,7 @@ class Rows:
         return pairs.take(pa.array(np.arange(0, 2 * len(starts), 2)))
 
     def equal(self, text: bytes) -> Bools:
-        """Which fields are written as `text`, byte by byte."""
+        """Tell which fields are written as `text`, byte by byte."""
         same: Bools = (self.stops - self.starts) == len(text)
         for offset, byte in enumerate(text):
             at = np.flatnonzero(same)
@@ -111,7 +111,7 @@ class Rows:
         return same
 
     def marked(self) -> Bools:
-        """Which fields have a mark in them."""
+        """Tell which fields have a mark in them."""
         marked = self.marks.marked
         return np.asarray(np.searchsorted(marked, self.starts) != np.searchsorted(marked, self.stops))
 

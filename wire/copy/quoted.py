@@ -34,7 +34,7 @@ _QUOTE, _ESCAPE, _OTHER = (
 
 
 def marks(data: Bytes1D, layout: Layout) -> Marks:
-    """Of bytes that begin with a row."""
+    """Find the marks of bytes that begin with a row."""
     toggles, drop = _doubled(data, layout) if layout.quote == layout.escape else _escaped(data, layout)
     candidates = np.flatnonzero((data == layout.delimiter[0]) | (data == 10) | (data == 13))
     if len(toggles):

@@ -26,7 +26,7 @@ _HEX[list(b"abcdef")] = _HEX[list(b"ABCDEF")] = range(10, 16)
 
 
 def marks(data: Bytes1D, layout: Layout) -> Marks:
-    """Of bytes that begin with a row."""
+    """Find the marks of bytes that begin with a row."""
     escapes = escaping(data)
     candidates = np.flatnonzero((data == layout.delimiter[0]) | (data == 10) | (data == 13))
     if len(escapes):
@@ -51,7 +51,7 @@ def escaping(data: Bytes1D) -> Ints:
 
 
 def _meanings(data: Bytes1D, escapes: Ints) -> tuple[Ints, Ints, Bytes1D]:
-    """What is dropped of escapes, what stays of each, and as which byte."""
+    """Return the bytes of escapes to drop, those to replace, and the bytes that replace them."""
     if not len(escapes):
         return none(), none(), np.empty(0, np.uint8)
     # Three bytes behind each, zeros beyond the end of the data: no digits.

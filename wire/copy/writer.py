@@ -77,7 +77,7 @@ class RowWriter:
         return self._messages(batch.num_rows, values)
 
     def trailer(self) -> memoryview:
-        """What comes after the rows: nothing."""
+        """Return the bytes after the rows: none."""
         return memoryview(b"")
 
     def _column(self, number: int, array: pa.Array) -> pa.BinaryArray:
@@ -131,7 +131,7 @@ def _encoded(values: pa.BinaryArray, settings: OutputSettings) -> pa.BinaryArray
 
 
 def _text_escapes(layout: Layout) -> tuple[Bytes2D, Ints]:
-    """What stands for each byte in the text format, padded to two, and how many of the two count."""
+    """Return the text format's output for each byte, padded to two bytes, and how many of the two count."""
     table = [bytes([byte]) for byte in range(256)]
     for byte, letter in _LETTERS.items():
         table[byte] = b"\\" + letter
@@ -156,7 +156,7 @@ def _padded(table: Sequence[bytes]) -> tuple[Bytes2D, Ints]:
 
 
 def _has(texts: pa.BinaryArray, special: Bools) -> Bools:
-    """Which texts have a special byte."""
+    """Tell which texts have a special byte."""
     offsets = offsets_of(texts)
     found = special[data_of(texts)[offsets[0] : offsets[-1]]]
     counts = np.concatenate(([0], np.cumsum(found)))

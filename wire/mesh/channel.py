@@ -137,8 +137,8 @@ class DataSender:
         return self.send_pending()
 
     def send_pending(self) -> _Chunks:
-        """What is pending, as far as credit now covers it; the announcement of a batch larger than the window. To be called after
-        each Ok and FlowControl."""
+        """Return the frames of pending batches, as far as credit now covers them; the announcement of a batch larger than the
+        window. To be called after each Ok and FlowControl."""
         chunks: list[bytes | memoryview] = []
         while self.state is State.OPEN and self.pending:
             size = len(self._backlog.peek().body)
@@ -277,7 +277,7 @@ class DataReceiver:
         return self._events(self._reader.feed(data))
 
     def answers(self) -> bytes:
-        """What the protocol itself has to say after events: the grant for an oversize batch."""
+        """Return the frames that the protocol itself sends after events: the grant for an oversize batch."""
         if self.state is not State.OPEN or self.credits is None:
             return b""
         return self._announcement(self.credits)

@@ -87,7 +87,7 @@ class Refused(RemoteProtocolError):
 
 @dataclass(frozen=True, slots=True)
 class Introduced:
-    """Who the peer is; our turn: `proceed` or `goodbye`. The end that accepted has the proof of it, the other not yet."""
+    """The peer's identity; our turn: `proceed` or `goodbye`. The end that accepted has the proof of it, the other not yet."""
 
     identity: Identity
 
@@ -179,11 +179,11 @@ class ControlChannel:
         return self._events(self._reader.filled(count))
 
     def receive_data(self, data: bytes) -> Iterator[ControlEvent]:
-        """As `filled`, for bytes one already has."""
+        """Return the events in `data`, like `filled`, for bytes already held."""
         return self._events(self._reader.feed(data))
 
     def answers(self) -> bytes:
-        """What the protocol itself has to say; to be written when the events are exhausted."""
+        """Return the frames that the protocol itself sends; to be written when the events are exhausted."""
         said, self._answers = b"".join(self._answers), []
         return said
 

@@ -66,7 +66,7 @@ class Authentication(Protocol):
 
 
 def password_failed(user: str) -> InvalidPassword:
-    """What is said of a wrong password, of a role without one, and of a role that does not exist."""
+    """Return the error for a wrong password, for a role without one, and for a role that does not exist."""
     return InvalidPassword(f'password authentication failed for user "{user}"')
 
 
@@ -259,7 +259,7 @@ def _unlike_a_first(text: str) -> ProtocolViolation:
 
 
 def _unbound(bound: bool) -> InvalidAuthorizationSpecification | ProtocolViolation:
-    """What c= has to say does not fit. bound: whether it is the channel's."""
+    """Return the error for a c= attribute that does not match. bound: whether it is the channel's."""
     if bound:
         return InvalidAuthorizationSpecification("SCRAM channel binding check failed")
     return ProtocolViolation("unexpected SCRAM channel-binding attribute in client-final-message")

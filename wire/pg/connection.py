@@ -97,12 +97,12 @@ _COMMANDS: Final[dict[type, State]] = {
 
 
 def _copy_ignored(state: State) -> dict[type, State]:
-    """What a frontend still sends after a COPY failed: accepted and without effect (55.2.6)."""
+    """Return the messages that a frontend may still send after a COPY failed: accepted and without effect (55.2.6)."""
     return dict.fromkeys((m.CopyData, m.CopyDone, m.CopyFail), state)
 
 
 def _copying(state: State, after: State) -> dict[type, State]:
-    """What a frontend sends while it copies."""
+    """Return the messages that a frontend may send during COPY."""
     return {m.CopyData: state, m.Flush: state, m.Sync: state, m.CopyDone: after, m.CopyFail: after}
 
 
@@ -134,7 +134,7 @@ _EXTENDED_ANSWERS: Final = (
 
 
 def _any_time(state: State) -> dict[type, State]:
-    """What the server may say unasked (55.2.7)."""
+    """Return the messages that the server may send at any time (55.2.7)."""
     return {m.NoticeResponse: state, m.ParameterStatus: state}
 
 

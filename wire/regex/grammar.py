@@ -112,7 +112,7 @@ class Backreference(Node):
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What option letters say; `every` is the functions' own `g`."""
+    """The options that letters stand for; `every` is the functions' own `g`."""
 
     ignore_case: bool = False
     dot_excludes_newline: bool = False

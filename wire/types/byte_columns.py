@@ -72,7 +72,7 @@ def as_binary(array: pa.Array) -> pa.BinaryArray:
 
 
 def validity_of(array: pa.Array) -> Bools | None:
-    """Which rows are not null, or None when all are."""
+    """Tell which rows are not null, or return None when all are."""
     if array.null_count == 0:
         return None
     return np.asarray(pc.is_valid(array).to_numpy(zero_copy_only=False))

@@ -78,7 +78,7 @@ def civil_from_days(days: int) -> tuple[int, int, int]:
 
 @dataclass(slots=True)
 class _Reader:
-    """What is known so far of one text. `have`: names of the fields seen."""
+    """The fields read so far from one text. `have`: names of the fields seen."""
 
     settings: InputSettings
     time_only: bool = False

@@ -149,7 +149,7 @@ def _lexemes(text: str) -> Iterator[_Lexeme]:
 
 
 def _wrong_token(text: str, at: int) -> str:
-    """What is wrong where no token begins."""
+    """Return the error's detail for a place where no token begins."""
     blank = _BLANK.match(text, at)
     assert blank is not None
     start = blank.end()

@@ -153,7 +153,7 @@ def read_jsonpath(text: str) -> str:
 
 
 def jsonpath_text(carried: str) -> str:
-    """As PostgreSQL shows it."""
+    """Print a path as PostgreSQL does."""
     return _Printer(whole=False).path(parse_jsonpath(carried))
 
 

@@ -31,7 +31,7 @@ _RANGE: Final = re.compile(rf"""[\[(](?:[^"\\\])]|{_ESCAPED}|"(?:[^"\\]|""|{_ESC
 
 
 def subtype_of(typ: t.PgType) -> t.PgType:
-    """Of the bounds of a multirange."""
+    """Return the type of a multirange's bounds."""
     return SUBTYPES[RANGES[typ]]
 
 
@@ -74,7 +74,7 @@ def _past_blanks(text: str, at: int) -> int:
 
 
 def all_written(ranges: Iterable[Range], subtype: t.PgType, write: Write) -> str:
-    """As multirange_out, of ranges as `parted` gives them."""
+    """Write a multirange as multirange_out does, from ranges as `parted` gives them."""
     return "{" + ",".join(written(range_, subtype, write) for range_ in ranges) + "}"
 
 

@@ -35,7 +35,7 @@ __all__ = ["EncodedColumn", "OutputSettings", "format_value", "text_column"]
 
 @dataclass(frozen=True, slots=True)
 class EncodedColumn:
-    """What an encoder must know of a result column beside its batches.
+    """A result column's properties that an encoder needs beside its batches.
 
     type, typmod: PostgreSQL's. display, minimum: a numeric's digits (`wire.types.carriers.NumericScale`), also inside arrays.
     fields: the columns of an anonymous record, else empty.

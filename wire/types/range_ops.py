@@ -32,7 +32,7 @@ def spanning(low: Range, high: Range) -> Range:
 
 
 def overlap(one: Range, two: Range) -> bool:
-    """Of two that are not empty."""
+    """Whether two ranges that are not empty overlap."""
     return lower(one) <= upper(two) and lower(two) <= upper(one)
 
 
@@ -46,7 +46,7 @@ def adjacent(one: Range, two: Range) -> bool:
 
 
 def contains(one: Range, two: Range) -> bool:
-    """Of two that are not empty."""
+    """Whether one range contains another; neither is empty."""
     return lower(one) <= lower(two) and upper(two) <= upper(one)
 
 
@@ -58,7 +58,7 @@ def merge(one: Range, two: Range) -> Range:
 
 
 def intersect(one: Range, two: Range) -> Range:
-    """What both have. Of bounds that differ in digits alone, the first's."""
+    """Return the values that both ranges have. Of bounds that differ in digits alone, the first's."""
     if one.empty or two.empty or not overlap(one, two):
         return Range(empty=True)
     return spanning(max(one, two, key=lower), min(one, two, key=upper))

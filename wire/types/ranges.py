@@ -142,7 +142,7 @@ Write = Callable[[t.PgType, Any], str]
 
 
 def written(given: Range, subtype: t.PgType, write: Write) -> str:
-    """As range_out. write: a bound's text."""
+    """Write a range as range_out does. write: a bound's text."""
     if given.empty:
         return "empty"
     lower, upper = ("" if b is None else _quoted(write(subtype, b)) for b in (given.lower, given.upper))

@@ -135,7 +135,7 @@ def _places(words: Words) -> Iterator[Place]:
 
 
 def _place(digits: str) -> int:
-    """As C's atoi has it, in the fourteen bits that there are."""
+    """Read a position as C's atoi does, in the fourteen bits that there are."""
     number = min(int(digits.lstrip("0")[:20] or "0"), 2**63 - 1) & 0xFFFFFFFF
     return _PLACE_LAST if _PLACE_LAST < number < 1 << 31 else number & _PLACE_LAST
 
@@ -158,7 +158,7 @@ def quoted(word: str) -> str:
 
 
 def _written(entries: list[Entry]) -> str:
-    """As tsvectorout."""
+    """Write entries as tsvectorout does."""
     return " ".join(
         quoted(word) + (":" if places else "") + ",".join(f"{place}{_LETTERS[weight]}" for place, weight in places)
         for word, places in entries
@@ -166,7 +166,7 @@ def _written(entries: list[Entry]) -> str:
 
 
 def entries_of(text: str) -> list[Entry]:
-    """What a canonical text says."""
+    """Read the entries of a canonical text."""
     return [(_bare(found[1]), _said(found[2])) for found in _PLAIN.finditer(text)]
 
 
@@ -180,7 +180,7 @@ def _said(places: str | None) -> list[Place]:
 
 
 def texts_bytes(entries: list[Entry]) -> int:
-    """What PostgreSQL needs for the words and places of a value; places begin at even bytes."""
+    """Return the bytes that PostgreSQL needs for the words and places of a value; places begin at even bytes."""
     size = 0
     for word, places in entries:
         size += len(word.encode())

@@ -100,7 +100,7 @@ class _Reader:
         waiting.append((kind, distance))
 
     def _apply(self, waiting: list[tuple[int, int]], kind: int) -> None:
-        """What waits and binds at least as tight as what comes. NOT begins inside what waits."""
+        """Apply the waiting operators that bind at least as tight as the next one. NOT begins inside what waits."""
         while waiting and kind != NOT and _PRIORITY[kind] <= _PRIORITY[waiting[-1][0]]:
             before, distance = waiting.pop()
             right = self.values.pop()
@@ -168,7 +168,7 @@ class _Reader:
         return None
 
     def _distance(self) -> int | None:
-        """Of `<->` or `<n>`, which something has to follow; None where it is none."""
+        """Read the distance of `<->` or `<n>`, which something has to follow; None where it is none."""
         words, distance = self.words, 1
         at = words.at + 1
         if words.text[at : at + 1] == "-":
@@ -191,7 +191,7 @@ class _Reader:
 
 
 def tree_of(text: str) -> Query | None:
-    """What a text says; None: there is no word in it. Raises SqlSyntaxError, InvalidParameterValue, ProgramLimitExceeded."""
+    """Parse a query; None where there is no word in it. Raises SqlSyntaxError, InvalidParameterValue, ProgramLimitExceeded."""
     return _Reader(text).query()
 
 
@@ -244,7 +244,7 @@ def read_tsquery(text: str) -> str:
 
 
 def tsquery_text(carried: str) -> str:
-    """As tsqueryout."""
+    """Write a query as tsqueryout does."""
     return _written(tree_of(carried), exact=False)
 
 

@@ -117,7 +117,7 @@ def zone(name: str) -> Zone:
 
 @lru_cache(maxsize=1024)
 def find_zone(name: str) -> Zone | None:
-    """As `zone`, but None for an unknown one."""
+    """Return the same as `zone`, but None for an unknown name."""
     if name.upper() in ("UTC", "GMT"):
         return _fixed(name.upper(), 0, name.upper())
     if _NAME.fullmatch(name):

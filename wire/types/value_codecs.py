@@ -200,7 +200,7 @@ CODECS: Final[dict[t.PgType, Codec]] = {
 
 
 def each(array: pa.Array, make: Callable[[Any], bytes]) -> ByteColumn:
-    """What `make` gives for the values of a column, asked for each different one."""
+    """Apply `make` to the values of a column, once to each different one."""
     encoded = array.dictionary_encode()
     made = pa.array([make(value) for value in encoded.dictionary.to_pylist()], pa.binary())
     return of_array(made.take(encoded.indices))

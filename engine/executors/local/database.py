@@ -117,11 +117,11 @@ class LocalCursor:
         self._connection.execute("SET enable_profiling = 'no_output'")
 
     def profiled(self) -> str:
-        """What was counted of the statement that has ended, as DuckDB's JSON."""
+        """Return the counts of the statement that has ended, as DuckDB's JSON."""
         return str(self._connection.get_profiling_information("json"))
 
     def _planned(self, statement: str) -> str:
-        """What to run in the statement's place: the plan of one that comes again, and the first time itself."""
+        """Return the statement to run in a statement's place: the plan of one that comes again, and the first time itself."""
         # A plan reads what has its inputs' names when it runs, if the types are those for which it was made.
         key = (statement, tuple((name, schema) for name, (_, schema) in self._inputs.items()))
         if key not in self._plans:
@@ -189,7 +189,7 @@ class LocalCursor:
         self._connection.execute(statement.sql("duckdb"))
 
     def table_bytes(self) -> int:
-        """What all tables of the database take of memory."""
+        """Return the memory that all tables of the database take."""
         [(found,)] = self._connection.execute(_TABLE_BYTES).fetchall()
         return int(found)
 

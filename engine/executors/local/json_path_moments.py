@@ -54,7 +54,7 @@ def type_name(moment: Moment) -> str:
 
 
 def text(moment: Moment) -> str:
-    """As JSON shows it; a timestamp with time zone in the offset that it was written with."""
+    """Write a moment as JSON shows it; a timestamp with time zone in the offset that it was written with."""
     offset = _offset(moment.east) if moment.kind in ("timetz", "timestamptz") else ""
     if moment.kind == "date":
         return "".join(_date(moment.value))

@@ -1,4 +1,4 @@
-"""What a jsonpath finds in a document, as PostgreSQL's jsonb_path_ functions do.
+"""Evaluation of jsonpath in a document, as PostgreSQL's jsonb_path_ functions do it.
 
 **Items.** A path's value is a sequence of items: parts of the document (dicts, lists, `Number`, str, bool and None, as
 `json_documents` reads them), and dates and times, which only datetime() makes. A path is a head (`$`, `@`, a constant, a variable,
@@ -97,7 +97,7 @@ class _Failed(Exception):
 
 
 class _Scope(NamedTuple):
-    """What surrounds an item.
+    """The surroundings of an item.
 
     current: `@`. size: of the array whose subscripts are computed, for `last`. lenient: whether structural errors are none.
     document: the number of the document that items come from, and the document. raising: whether errors will be raised. listing:
@@ -160,7 +160,8 @@ class Search:
         return self._run((node, *node.steps), 0, item, scope, self._lax)
 
     def _run(self, chain: Sequence[Node], at: int, item: Any, scope: _Scope, unwrap: bool) -> Iterator[Any]:
-        """What `chain` from `at` on finds, applied to an item. unwrap: whether an array is gone through where that is due."""
+        """Yield the items that `chain` from `at` on finds, applied to an item. unwrap: whether an array is gone through where
+        that is due."""
         node = chain[at]
         if unwrap and isinstance(item, list) and _is_unwrapping(node):
             for element in item:

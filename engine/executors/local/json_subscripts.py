@@ -52,7 +52,7 @@ def _with_element(value: list[Any], steps: Sequence[str], level: int, new: Any) 
 
 
 def _made(steps: Sequence[str], new: Any) -> Any:
-    """What was not there: an array for each step that reads as an integer, an object for any other."""
+    """Build a value that was not there: an array for each step that reads as an integer, an object for any other."""
     for step in reversed(steps):
         index = _integer(step)
         new = {step: new} if index is None else [*_nulls(index), new]
@@ -60,7 +60,7 @@ def _made(steps: Sequence[str], new: Any) -> Any:
 
 
 def _integer(step: str) -> int | None:
-    """As strtoint reads it, up to the text's end."""
+    """Read an integer as strtoint does, up to the text's end."""
     digits = step.lstrip(" \t\n\v\f\r")
     if not is_digits(digits.removeprefix("-" if digits.startswith("-") else "+")):
         return None

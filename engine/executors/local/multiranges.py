@@ -24,7 +24,7 @@ _Ranges = list[Range]
 
 
 def _read(subtype: t.PgType, text: str) -> _Ranges:
-    """Of a multirange, or of a range."""
+    """Read the ranges of a multirange, or of a range."""
     texts = pieces(text) if text.startswith("{") else (text,)
     return [found for one in texts if not (found := with_bounds(subtype, one, read_bound)).empty]
 
@@ -125,13 +125,13 @@ def _made(typ: str, ranges: Sequence[str | None]) -> str:
 
 
 def _gathered(typ: str, texts: Sequence[str | None]) -> str | None:
-    """Of all ranges or multiranges that are not null; null where there is none."""
+    """Unite all ranges or multiranges that are not null; null where there is none."""
     present = [text for text in texts if text is not None]
     return _made(typ, present) if present else None
 
 
 def _common(typ: str, texts: Sequence[str | None]) -> str | None:
-    """What all multiranges have that are not null; null where there is none."""
+    """Intersect all multiranges that are not null; null where there is none."""
     subtype, found = subtype_of(t.BY_NAME[typ]), None
     for text in texts:
         if text is not None:

@@ -77,8 +77,8 @@ def ceiling(value: Decimal) -> Decimal:
 
 
 def groups(value: Decimal) -> tuple[int, int, int]:
-    """Of a number other than 0 as digits to the base of 10000: the first one's weight, the first one, and how many there are
-    without zeros at the end."""
+    """Describe a number other than 0 as digits to the base of 10000: the first one's weight, the first one, and how many there
+    are without zeros at the end."""
     weight = value.adjusted() // _GROUP
     first = int(value.copy_abs().scaleb(-weight * _GROUP, _EXACT))
     exponent = value.normalize(_EXACT).as_tuple().exponent

@@ -1,4 +1,4 @@
-"""What makes a range of two, and ranges of bounds: for the local engine, whose SQL would have to name every case.
+"""Functions that make a range of two, and ranges of bounds: for the local engine, whose SQL would have to name every case.
 
 Ranges come as their canonical texts (`wire.types.ranges`); how two of them lie is said by `wire.types.range_ops`.
 
@@ -32,7 +32,7 @@ def union(one: Range, two: Range) -> Range:
 
 
 def minus(one: Range, two: Range) -> Range:
-    """What of `one` is not in `two`. Raises DataException where that would be two ranges."""
+    """Return the part of `one` that is not in `two`. Raises DataException where that would be two ranges."""
     if one.empty or two.empty or not overlap(one, two):
         return one
     before, after = lower(one) < lower(two), upper(one) > upper(two)
@@ -67,7 +67,7 @@ def _judged(compute: Callable[[Range, Range], bool]) -> Callable[[str, str, str]
 
 
 def _intersection(typ: str, texts: Sequence[str | None]) -> str | None:
-    """Of all that are not null; null where there is none."""
+    """Intersect all ranges that are not null; null where there is none."""
     subtype = SUBTYPES[t.BY_NAME[typ]]
     found: Range | None = None
     for text in texts:

@@ -49,7 +49,8 @@ def root(values: Any, value_scales: Any, scales: Any, minima: Any, kinds: Any) -
 
 
 def _without_ties(found: Any, refined: Any, exact: Any, digits: Integers) -> Any:
-    """Of what lies just half way, a unit less where it was rounded to there: the square of the half way point tells. Seldom."""
+    """Take a unit from results that lie just half way where they were rounded to there: the square of the half way point tells.
+    Seldom."""
     numbers, places = np.unique(digits, return_inverse=True)
     units = pc.cast(pa.array([Decimal(1).scaleb(-int(number)) for number in numbers]), found.type)
     unit = pc.take(units, pa.array(places))

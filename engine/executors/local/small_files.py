@@ -167,7 +167,7 @@ class SmallFiles:
         self._change(exp.Drop(kind="TABLE", tables=[exp.to_table(table.name)]))
 
     def _table_bytes(self) -> int:
-        """What the database's tables take of memory."""
+        """Return the memory that the database's tables take."""
         cursor = self._database.borrow("UTC")
         try:
             return cursor.table_bytes()

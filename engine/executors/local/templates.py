@@ -42,7 +42,7 @@ def _each(compute: Callable[..., Any], typ: pa.DataType, arguments: int) -> Call
 
 
 def _combinations(columns: list[npt.NDArray[Any]]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Of rows of numbers: where each combination is first, and which of these each row is."""
+    """Find the combinations in rows of numbers: where each is first, and which of these each row is."""
     codes = columns[0].astype(np.int64)
     for column in columns[1:]:
         _seen, codes = np.unique(codes, return_inverse=True)

@@ -101,7 +101,7 @@ def _arithmetic(message: str) -> SqlError:
 
 
 def _numeric(message: str) -> SqlError:
-    """Of a numeric whose precision somebody gave, which is told; computed ones have the engine's most."""
+    """Return the error of a numeric whose precision somebody gave, which is told; computed ones have the engine's most."""
     found = _DECIMAL.search(message)
     if found is None or int(found[1]) == MAX_PRECISION:
         return NumericValueOutOfRange("numeric field overflow")

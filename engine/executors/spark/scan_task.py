@@ -1,4 +1,4 @@
-"""What runs in a Spark task that reads files through DuckDB: `engine.planner.codegen.scans`.
+"""Code of a Spark task that reads files through DuckDB: `engine.planner.codegen.scans`.
 
 Stores and their credentials come with the task, in PySpark's own closure, which is in no plan, log or event. A store without a key
 takes what the executor's process has been given.

@@ -36,7 +36,7 @@ _AGAIN_SECONDS: Final = 0.1
 
 
 class MemberLocks:
-    """What this member holds beside the other members of its catalog. file: None where there can be no others.
+    """The locks that this member holds beside the other members of its catalog. file: None where there can be no others.
 
     One descriptor for all locks: the process's locks on a file end when any of its descriptors is closed.
     """
@@ -67,7 +67,7 @@ class MemberLocks:
 
 
 def _byte(key: Key) -> int:
-    """Which byte of the file stands for a key: one of 2^62, so that two never meet."""
+    """Return the byte of the file that stands for a key: one of 2^62, so that two never meet."""
     return int.from_bytes(hashlib.sha256(repr(key).encode()).digest()[:8], "big") >> 2
 
 
@@ -162,7 +162,7 @@ class AdvisoryLocks:
         return True
 
     def _weaken(self, key: Key, held: Counter[tuple[int, bool]]) -> None:
-        """What this member holds is as strong as is needed."""
+        """Reduce this member's lock to the strength that its sessions need."""
         assert self._members is not None, "nothing is held that was not taken"
         if not held:
             del self._held[key]

@@ -218,7 +218,7 @@ def _has_type(session: SessionState, arguments: Arguments) -> bool | None:
 
 
 def _everybodys(session: SessionState, role: int, asked: words.Asked) -> bool:
-    """What PostgreSQL gives everybody, of things that are the system's."""
+    """Whether PostgreSQL gives the right to everybody, of things that are the system's."""
     return bool(asked.rights) or _is_all_powerful(session, role)
 
 

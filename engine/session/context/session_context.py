@@ -97,7 +97,7 @@ class SessionContext:
         return there
 
     def authority(self) -> Authority:
-        """What the role that the session is may do, as of now."""
+        """Return the rights of the session's current role, as of now."""
         snapshot = self.catalog.current()
         if self._judge.rights is not snapshot.rights or self._judge.roles is not snapshot.roles:
             self._judge = Judge(snapshot.rights, snapshot.roles)
@@ -141,7 +141,7 @@ class SessionContext:
         return replace(self._input[1], now=self.transaction.now())
 
     def context_value(self, name: str) -> Any:
-        """What a `ContextRef` of that name stands for now."""
+        """Return the value that a `ContextRef` of that name stands for now."""
         match name:
             case "now":
                 return self.transaction.now()
@@ -163,7 +163,7 @@ class SessionContext:
                 raise UndefinedObject(f'no such context value: "{name}"')
 
     def definer(self) -> Definer:
-        """What definitions are made on, as of now."""
+        """Return the environment of definitions, as of now."""
         path, settings, members = self.search_path(), self.input_settings(), self._engine.mesh.members()
 
         def context() -> BindContext:
@@ -189,12 +189,12 @@ class SessionContext:
         )
 
     def terms(self) -> Terms:
-        """What a query is compiled under."""
+        """Return the terms under which a query is compiled."""
         return Terms.of(self.settings, self.memory)
 
     @property
     def memory(self) -> MemoryShare | None:
-        """What the session's statements may have, with those of its user's other sessions."""
+        """Return the memory share of the session's statements, with those of its user's other sessions."""
         return share_of(self._user, self.settings)
 
     async def write_kept(self) -> None:

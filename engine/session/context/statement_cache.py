@@ -87,7 +87,7 @@ class PlannedQuery:
 
     @functools.cached_property
     def split(self) -> Split:
-        """What engines run of it, and what is done with its rows."""
+        """Split the plan into what engines run of it, and what is done with its rows."""
         return split(self.plan)
 
     def survey(self) -> None:
@@ -102,7 +102,7 @@ class PlannedQuery:
 
     @functools.cached_property
     def size(self) -> int:
-        """Of its plan, in nodes."""
+        """Count the nodes of the plan."""
         return size(self.plan)
 
     @property

@@ -184,7 +184,7 @@ def _rows_of(statement: CopyTo, context: BindContext) -> tuple[exp.Select, int]:
 
 
 def _uncopied(found: Table | View | SystemTable) -> str | None:
-    """What a relation is whose rows only a query gives."""
+    """Return the kind of a relation whose rows only a query gives."""
     if isinstance(found, View):
         return "view"
     if isinstance(found, Table) and found.query is not None:

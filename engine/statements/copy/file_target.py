@@ -129,7 +129,7 @@ class _Plain:
 
 
 def no_parquet(column: ResultColumn, target: str) -> FeatureNotSupported:
-    """What is said of a column that readers of Parquet would not take for what it is."""
+    """Return the error for a column that readers of Parquet would not take for what it is."""
     return FeatureNotSupported(
         f'not supported: COPY TO {target} of column "{column.name}", of type {column.type.pg.sql_name}',
         hint="COPY a query that casts it to text.",

@@ -1,5 +1,5 @@
-"""What is asked of the rows that are there before a table may promise something of them: each question is a query that must
-give no row, and says what is wrong where it gives one.
+"""Scans that verify existing rows before a table promises something of them: each question is a query that must give no row,
+and says what is wrong where it gives one.
 
 Source: PostgreSQL 15, tablecmds.c (ATRewriteTable), index.c and tuplesort's comparetup_index_btree for keys.
 """
@@ -47,7 +47,7 @@ def violated(table: Table, check: Constraint) -> Question:
 
 
 def null_in_domain(table: Table, column: TableColumn) -> Question:
-    """As `not_null`, for a domain that takes none any more."""
+    """Return the question of `not_null` for a domain that takes no nulls any more."""
     message = f'column "{column.name}" of table "{table.name}" contains null values'
     about = About(table.schema, table.name, column.name)
     tree = _select([exp.Literal.number(1)], table, where=_is_null(column.name))
@@ -55,7 +55,7 @@ def null_in_domain(table: Table, column: TableColumn) -> Question:
 
 
 def breaks_domain(table: Table, column: TableColumn, condition: exp.Expression) -> Question:
-    """As `violated`, for a domain's new condition, said of the column."""
+    """Return the question of `violated` for a domain's new condition, said of the column."""
     message = f'column "{column.name}" of table "{table.name}" contains values that violate the new constraint'
     about = About(table.schema, table.name, column.name)
     tree = _select([exp.Literal.number(1)], table, where=exp.Not(this=condition))

@@ -75,7 +75,8 @@ def _with_check(
 
 
 def alter_domain(statement: d.AlterDomain, definer: Definer) -> tuple[Question, ...]:
-    """What must hold of the rows that are there. Raises UndefinedObject, WrongObjectType, DuplicateObject."""
+    """Alter a domain, and return the questions that existing rows must pass. Raises UndefinedObject, WrongObjectType,
+    DuplicateObject."""
     domain = definer.domain(statement.name)
     definer.authority.require_owner(domain, "type")
     match statement.action:

@@ -125,7 +125,7 @@ def _key_columns(there: Table, said: ReferencedKey) -> Sequence[TableColumn]:
 
 
 def _check_generated(own: Sequence[TableColumn], said: ReferencedKey) -> None:
-    """What would change a generated column."""
+    """Refuse actions that would change a generated column."""
     if not any(column.generated for column in own):
         return
     for when, action, changes in (

@@ -50,7 +50,8 @@ _RELATION: Final = acl.ALL["r"] | acl.ALL["s"]
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What a statement is to change, its roles found. rights: 0 with `everything` is ALL. columns: rights by column's name."""
+    """The rights that a statement is to change, its roles found. rights: 0 with `everything` is ALL. columns: rights by
+    column's name."""
 
     adds: bool
     option: bool
@@ -283,7 +284,7 @@ def _has_any(before: Acl, role: int, owner: int, rights: int, judge: Judge) -> b
 
 
 def _given(asked: int, may: int, wanted: Wanted, what: str, ground: RoleGround, *, everything: bool) -> int:
-    """What of `asked` the grantor may give, with the warning about the rest."""
+    """Return the part of `asked` that the grantor may give; warn about the rest."""
     rights = asked & may
     said, code = ("were granted", "01007") if wanted.adds else ("could be revoked", "01006")
     if not rights:

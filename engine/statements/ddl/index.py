@@ -104,6 +104,6 @@ def _require_able(statement: CreateIndex) -> None:
 
 
 def _option(column: IndexedColumn) -> int:
-    """As pg_index.indoption."""
+    """Return the column's bits of pg_index.indoption."""
     nulls_first = column.descending if column.nulls_first is None else column.nulls_first
     return int(column.descending) | int(nulls_first) << 1

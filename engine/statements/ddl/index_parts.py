@@ -1,4 +1,4 @@
-"""What an index on expressions, or on some rows, is made of: bound, judged, named, and told as PostgreSQL tells it.
+"""Parts of an index on expressions, and predicates of partial indexes: bound, judged, named, and told as PostgreSQL tells it.
 
 An expression is kept as it was written, like a check, and is bound again by whoever needs it; how it is printed is found out when
 the index is defined, and again where a column that it reads gets another name or type.
@@ -29,7 +29,7 @@ from wire.types import pg_types as t
 
 
 def parts_of(statement: CreateIndex, table: Table, context: BindContext) -> tuple[KeyPart, ...]:
-    """What the key is made of, with the names that its attributes get. Raises as PostgreSQL does."""
+    """Return the parts of the key, with the names that its attributes get. Raises as PostgreSQL does."""
     found = [
         _column(said.name, table) if said.formula is None else expression(said.formula, table, context)
         for said in statement.columns
@@ -70,7 +70,7 @@ def expression(said: Formula, table: Table, context: BindContext) -> KeyPart:
 
 
 def predicate(said: Formula, table: Table, context: BindContext) -> KeyPart:
-    """Which rows an index is about."""
+    """Return the predicate of a partial index."""
     expr = bind_index_predicate(said.tree, RowOfTable.of(table, context), context)
     _require_types_of(table, said.tree, context)
     return _told(KeyPart("", said.text), expr)
@@ -159,7 +159,7 @@ def with_renamed_column(index: Constraint, old: str, new: str) -> Constraint:
 
 
 def with_renamed_table(index: Constraint, old: str, new: str) -> Constraint:
-    """As `with_renamed_column`, for `table.column`."""
+    """Rename `table.column` like `with_renamed_column`."""
     return _each(index, lambda p: replace(p, formula=with_table_renamed(p.formula, old, new)) if p.formula else p)
 
 

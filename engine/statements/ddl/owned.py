@@ -1,4 +1,4 @@
-"""What a role owns and is named in: REASSIGN OWNED, DROP OWNED, and what keeps DROP ROLE from dropping it.
+"""Objects that a role owns or is named in: REASSIGN OWNED, DROP OWNED, and what keeps DROP ROLE from dropping it.
 
 Source: PostgreSQL 15, pg_shdepend.c (shdepReassignOwned, shdepDropOwned, checkSharedDependencies), aclchk.c
 (RemoveRoleFromObjectACL).
@@ -77,7 +77,7 @@ def _require_ordinary(role: Role, doing: str) -> None:
 
 
 def _revoke_all(role: int, ground: RoleGround) -> None:
-    """What was granted to the role goes, and its default privileges."""
+    """Revoke what was granted to the role, and its default privileges."""
     draft, has = RightsDraft(ground.catalog), ground.roles.has_rights_of
     for oid, rights in list(draft.judge.rights.objects.items()):
         if role in rights.roles:

@@ -1,4 +1,4 @@
-"""What every statement about roles and privileges is given."""
+"""The environment of statements about roles and privileges."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class RoleGround:
 
     @property
     def authority(self) -> Authority:
-        """Of the state as it is now."""
+        """Return the authority in the state as it is now."""
         snapshot = self.catalog.current()
         return Authority(self.current, Judge(snapshot.rights, snapshot.roles))
 
@@ -57,7 +57,7 @@ class RoleGround:
         return found
 
     def meant(self, name: RoleName) -> Role:
-        """Who is to own or be given something: while there is no role, also who asks. Raises UndefinedObject."""
+        """Find the role that is to own or be given something: while there is no role, also who asks. Raises UndefinedObject."""
         alone = not self.roles and name.name == self.session.name and not name.special
         return self.session if alone else self.named(name)
 

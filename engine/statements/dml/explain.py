@@ -115,7 +115,7 @@ def _candidates(located: Node, table: Table) -> Sequence[str]:
 def _compiled(
     planned: _Planned, session: SessionContext, engine: EngineServices, parameters: Mapping[int, Any]
 ) -> CompiledQuery:
-    """What would make the rows, and write them."""
+    """Compile the plan that would make the rows, and write them."""
     values = {name: session.context_value(name) for name in functions.context_names(planned.input)}
     bindings = Bindings(dict(parameters), values, session.settings.get("TimeZone"))
     ground, plan, topology = (

@@ -51,8 +51,8 @@ _COUNT = "\0count"
 async def judge(
     plan: Mutate, intents: Intents, moved: Sequence[pa.RecordBatch], ground: SessionMutationContext
 ) -> None:
-    """What a statement has done, which is recorded. moved: the keys that changed, where rows follow them. What CASCADE and SET NULL
-    do is done. Raises ForeignKeyViolation."""
+    """Check foreign keys after a statement whose changes are recorded. moved: the keys that changed, where rows follow them.
+    What CASCADE and SET NULL do is done. Raises ForeignKeyViolation."""
     for constraint in plan.foreign_keys if intents.added else ():
         if ground.postpones(constraint, "new"):
             continue
@@ -305,7 +305,7 @@ def _set_columns(plan: Mutate, child: Table, constraint: Constraint) -> Sequence
 def _following(
     child: Table, gone: exp.Select, pairs: Pairs, action: KeyAction, columns: Sequence[str]
 ) -> MutationStatement:
-    """What becomes of the rows that name keys that are gone. columns: those that are set."""
+    """Build the statement that changes the rows that name keys that are gone. columns: those that are set."""
     same = _all([exp.EQ(this=_column(a, child.name), expression=_column(k, "gone")) for a, k in pairs])
     target = exp.Table(
         this=exp.Identifier(this=child.name, quoted=True), db=exp.Identifier(this=child.schema, quoted=True)

@@ -47,8 +47,8 @@ class Rows(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class StagedWriters:
-    """What writes on this member (`engine.runtime.query_run.Writers`). tables: its folder of tables. sequences: gives what takes
-    the values of sequences for one statement."""
+    """The writers on this member (`engine.runtime.query_run.Writers`). tables: its folder of tables. sequences: gives what
+    takes the values of sequences for one statement."""
 
     tables: Path
     in_pool: InPool

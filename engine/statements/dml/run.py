@@ -41,7 +41,7 @@ T = TypeVar("T")
 
 
 class MutationContext(Protocol):
-    """What a MUTATE needs of its session."""
+    """The session as a MUTATE needs it."""
 
     async def open(self, plan: Root, *, here: bool) -> BatchStream:
         """Begin to run a query, not yet optimised. here: on this member alone."""
@@ -74,7 +74,7 @@ class MutationContext(Protocol):
 
     @property
     def memory(self) -> MemoryShare | None:
-        """As in `engine.contracts.executor.ExecutionContext`."""
+        """The memory share, as in `engine.contracts.executor.ExecutionContext`."""
         ...
 
 
@@ -91,7 +91,7 @@ class Engines(Protocol):
 
 
 class Rows(Protocol):
-    """What is drained."""
+    """The rows to drain."""
 
     async def next_batch(self) -> pa.RecordBatch | None: ...
 
@@ -266,8 +266,8 @@ async def _require_unique(
 async def _first_of(
     plan: Mutate, keys: Sequence[Constraint], intents: Intents, kept: Sequence[str], ground: MutationContext, ask: Ask
 ) -> SqlError:
-    """What is said of the first row, in the order in which they were written, that has a key which is there already. Which row of
-    the statement that was is told where files keep their order."""
+    """Return the error for the first row, in the order in which they were written, that has a key which is there already. Which
+    row of the statement that was is told where files keep their order."""
     storage = plan.table.storage
     assert storage is not None, "a stored table"
     in_order = not (storage.sort_by or storage.partition_by)

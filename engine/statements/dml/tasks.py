@@ -80,7 +80,7 @@ class WritingJob:
 
 
 async def _ended(job: SparkProduction[R]) -> R:
-    """What a job has come to; it is gone when this returns."""
+    """Return the result of a job; it is gone when this returns."""
     try:
         return await asyncio.shield(job.ended)
     finally:

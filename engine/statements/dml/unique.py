@@ -52,7 +52,7 @@ def types_of(table: Table) -> Callable[[str | None, str, Sequence[str]], t.PgTyp
 
 
 def key_types(table: Table, key: Constraint) -> Sequence[st.SqlType]:
-    """Of the parts of a key."""
+    """Return the types of the parts of a key."""
     context = BindContext(NamedTables({_NEW: table}), (), InputSettings(), find_type=types_of(table))
     tree = exp.Select(
         expressions=list(map(_column, _names(key))), from_=exp.From(expressions=[_rows(key, named(_NEW), table)])
@@ -116,8 +116,8 @@ def _places(table: Table) -> Sequence[TableColumn]:
 
 
 def overlap(table: Table, name: str, added: Sequence[str], other: str | None = None) -> Test | None:
-    """What a file's statistics must allow for it to have one of the new keys. Those of floats leave NaN out, which is equal
-    to itself. other: how the column is called in the file; None: as in the new ones."""
+    """Return the test that a file's statistics must pass for it to have one of the new keys. Those of floats leave NaN out,
+    which is equal to itself. other: how the column is called in the file; None: as in the new ones."""
     column = table.column(name)
     assert column is not None, "a key is made of its table's columns"
     called = column.file_column if other is None else other
@@ -132,7 +132,7 @@ def overlap(table: Table, name: str, added: Sequence[str], other: str | None = N
 
 
 def _names(key: Constraint) -> Sequence[str]:
-    """What the parts of a key are called by the queries here."""
+    """Return the names that the queries here give to the parts of a key."""
     return [f"\0key{n}" for n, _ in enumerate(key.parts)] or key.columns
 
 

@@ -114,8 +114,8 @@ class _Parts:
         return _with(self.items, own, recursive=self._recursive)
 
     def _note(self, statement: Query | MutationStatement) -> None:
-        """What a part reads. Raises FeatureNotSupported for what returns nothing, and for an item that would be computed twice and
-        may differ."""
+        """Note the items that a part reads. Raises FeatureNotSupported for what returns nothing, and for an item that would be
+        computed twice and may differ."""
         _require_returning(self._silent, statement)
         read = self._reads(list(_trees(statement)))
         for item in self.items:

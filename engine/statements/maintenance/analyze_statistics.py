@@ -91,8 +91,8 @@ class Meant:
 
 
 def meant(statement: Analyze, session: Analyzing) -> list[Meant]:
-    """What is to be analysed: what is named, else all stored tables. Raises UndefinedTable, UndefinedColumn, DuplicateColumn,
-    FeatureNotSupported."""
+    """Return the tables and columns to analyse: what is named, else all stored tables. Raises UndefinedTable, UndefinedColumn,
+    DuplicateColumn, FeatureNotSupported."""
     if not statement.tables:
         stored = (table for table in session.snapshot.tables() if table.storage is not None)
         return [Meant(table, table.columns) for table in stored if _may(table, session)]
@@ -242,7 +242,7 @@ class _Summary:
         return alone.take(order), counts[order.to_numpy()]
 
     def _distinct(self, counts: Counts, estimate: int, present: int) -> float:
-        """As pg_stats.n_distinct has it: above a tenth of the rows it is taken to grow with them."""
+        """Estimate pg_stats.n_distinct: above a tenth of the rows it is taken to grow with them."""
         unique = bool(len(counts)) and int(counts.max()) == 1
         part = present / self._rows
         if self._whole:
@@ -255,7 +255,7 @@ class _Summary:
         return -found / self._rows if found > 0.1 * self._rows else found
 
     def _common(self, counts: Counts, distinct: float, nulls: float) -> Counts:
-        """Which values are common, most common first (analyze.c: compute_scalar_stats)."""
+        """Find the common values, most common first (analyze.c: compute_scalar_stats)."""
         order = np.argsort(-counts, kind="stable")
         tracked = order[counts[order] > 1][: self._target]
         if len(tracked) == len(counts) and distinct > 0:
@@ -286,7 +286,7 @@ class _Summary:
         return number
 
     def _bounds(self, counts: Counts, common: Counts) -> Counts:
-        """Which values part those that are not common into parts of as many rows."""
+        """Find the values that part those that are not common into parts of as many rows."""
         rest = np.setdiff1d(np.arange(len(counts)), common)
         bins = min(len(rest), self._target + 1)
         if bins < 2:

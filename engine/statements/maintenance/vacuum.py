@@ -37,7 +37,7 @@ async def run(session: SessionContext, engine: EngineServices, statement: Vacuum
 async def _compact(
     session: SessionContext, engine: EngineServices, table: Table, statement: Vacuum, around: Vacuuming
 ) -> None:
-    """As it was committed: in a pipeline the session may have changes that are not."""
+    """Compact the table as it was committed: in a pipeline the session may have changes that are not."""
     committed = next((found for found in engine.store.snapshot.tables() if found.oid == table.oid), None)
     if committed is None:
         return

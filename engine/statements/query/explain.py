@@ -52,7 +52,7 @@ _SUMMARY: Final = ("Planning Time", "Execution Time")
 
 @dataclass(frozen=True, slots=True)
 class ExplainRequest:
-    """What is to be explained, and how: `statement` has the options."""
+    """The query to explain, and how: `statement` has the options."""
 
     plan: logical.Root
     terms: Terms
@@ -63,8 +63,8 @@ class ExplainRequest:
 
 @dataclass(slots=True)
 class _Run:
-    """What a run for ANALYZE gave: the stream's counters, each member's, times in milliseconds. operators: what the engine of a
-    query that ran here counted."""
+    """The counts of a run for ANALYZE: the stream's counters, each member's, times in milliseconds. operators: what the engine
+    of a query that ran here counted."""
 
     counters: Mapping[str, float | int | str]
     members: Mapping[str, int]
@@ -97,7 +97,7 @@ async def explain(request: ExplainRequest, engine: EngineServices, started: floa
 
 
 def summarised(statement: s.Explain, told: Mapping[str, float | int | str]) -> dict[str, float | int | str]:
-    """Of what is told below a plan, what the options ask for."""
+    """Return the part of the summary below a plan that the options ask for."""
     summary = statement.analyze if statement.summary is None else statement.summary
     left_out = {*(() if summary else _SUMMARY), *(() if statement.timing and summary else ("First Batch",))}
     return {name: value for name, value in told.items() if name not in left_out}
@@ -117,9 +117,7 @@ def _physical(
     run: _Run,
 ) -> list[str]:
     statement = request.statement
-    plan = physical_plan(
-        request.plan, query, request.terms, request.bindings, engine.mesh, engine.config.topology
-    )
+    plan = physical_plan(request.plan, query, request.terms, request.bindings, engine.mesh, engine.config.topology)
     analysis = replace(analysis_of(run.members, totals), timing=statement.timing)
     statements = fragment_texts(query, engine) if statement.verbose else None
     told = rows_of_physical(plan, request.bindings.parameters, analysis, costs=statement.costs)

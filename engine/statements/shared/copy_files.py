@@ -45,7 +45,7 @@ class CopyRoots:
     kept: tuple[Path, ...]
 
     def source(self, path: str) -> Path:
-        """What COPY FROM may read. Raises InsufficientPrivilege; may block."""
+        """Return the path of a file that COPY FROM may read. Raises InsufficientPrivilege; may block."""
         return self._resolved(path)
 
     def target(self, path: str) -> Path:

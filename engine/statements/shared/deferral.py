@@ -1,5 +1,6 @@
-"""What a transaction has deferred: which DEFERRABLE constraints are judged later, and which are to be judged yet. A value, so
-that a savepoint keeps it (trigger.c: AfterTriggersData, SetConstraintState). Who judges them: `engine.statements.dml.deferred`."""
+"""Deferred constraints of a transaction: which DEFERRABLE constraints are judged later, and which are to be judged yet. A
+value, so that a savepoint keeps it (trigger.c: AfterTriggersData, SetConstraintState). Who judges them:
+`engine.statements.dml.deferred`."""
 
 from __future__ import annotations
 

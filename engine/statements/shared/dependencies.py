@@ -1,4 +1,4 @@
-"""What depends on what: which objects go with one that is dropped, which forbid it, and in which order they are told of.
+"""Dependencies between objects: which go with one that is dropped, which forbid it, and in which order they are told of.
 
 A thing that depends on another *automatically* goes with it in silence: a serial column's sequence with its table. Otherwise
 it forbids that the other is dropped, or goes too where CASCADE was said.
@@ -30,8 +30,8 @@ Notify = Callable[..., None]
 
 @dataclass(frozen=True, slots=True, order=True)
 class Thing:
-    """What may be dropped: a relation, a column of one, a column's default, a constraint, a schema, a type. oid: of the relation,
-    the constraint, the schema or the type. column: its number, or an attribute's, else 0."""
+    """An object that may be dropped: a relation, a column of one, a column's default, a constraint, a schema, a type. oid: of
+    the relation, the constraint, the schema or the type. column: its number, or an attribute's, else 0."""
 
     oid: int
     column: int = 0
@@ -67,7 +67,7 @@ class Dependencies:
     # -- who depends on a thing ----------------------------------------------------------------------------------
 
     def dependents(self, thing: Thing) -> Iterator[tuple[Thing, bool]]:
-        """What depends on a thing directly, and whether automatically."""
+        """Find what depends on a thing directly, and whether automatically."""
         match thing.kind:
             case "schema":
                 name = next(s.name for s in self._snapshot.schemas.values() if s.oid == thing.oid)
@@ -214,7 +214,7 @@ class Dependencies:
     # -- words ---------------------------------------------------------------------------------------------------
 
     def describe(self, thing: Thing) -> str:
-        """As PostgreSQL's getObjectDescription."""
+        """Describe a thing as PostgreSQL's getObjectDescription does."""
         if thing.kind == "schema":
             return "schema " + next(s.name for s in self._snapshot.schemas.values() if s.oid == thing.oid)
         if thing.kind == "type":
@@ -252,7 +252,7 @@ class Dependencies:
         return self._relations[oid]
 
     def type(self, oid: int) -> UserType:
-        """Of a type or the arrays of it."""
+        """Return the type with this OID, or of whose arrays it is."""
         return self._types[oid]
 
     def attribute(self, thing: Thing) -> tuple[CompositeType, Attribute]:

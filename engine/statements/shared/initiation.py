@@ -1,4 +1,4 @@
-"""Which member may begin a query. A lite member keeps no data: it answers what reads no table, and refuses the rest (0A000)
+"""Members that may begin a query. A lite member keeps no data: it answers what reads no table, and refuses the rest (0A000)
 with the addresses of members that do not.
 
 To drivers it looks like a hot standby, which is what they know of servers that answer some statements: with several hosts

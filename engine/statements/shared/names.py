@@ -24,7 +24,7 @@ def require_schema(name: str | None, snapshot: Snapshot) -> None:
 
 
 def required_by_system(what: str) -> DependentObjectsStillExist:
-    """What is said of one of PostgreSQL's own that somebody wants to drop."""
+    """Return the error for dropping one of PostgreSQL's own."""
     return DependentObjectsStillExist(f"cannot drop {what} because it is required by the database system")
 
 

@@ -235,7 +235,7 @@ def _base_10000(array: pa.Array) -> tuple[Ints, int]:
 
 
 def _small_base_10000(size: Ints, scale: int, fill: int) -> tuple[Ints, int]:
-    """As `_base_10000`, for sizes that 64 bits hold."""
+    """Return the same as `_base_10000`, for sizes that 64 bits hold."""
     whole = size // 10**scale
     decimals = (size - whole * 10**scale) * 10**fill
     after_point = (scale + fill) // 4
