@@ -82,7 +82,7 @@ class ScramVerifier:
         return cls(used, count, stored, server)
 
 
-def kept(password: str, role: str, encryption: Encryption) -> str:
+def make_verifier(password: str, role: str, encryption: Encryption) -> str:
     """Return the verifier to store for a password, which may be a verifier already. Raises InvalidParameterValue."""
     scram = ScramVerifier.read(password)
     if scram is not None and (scram.iterations < _ITERATIONS or len(scram.salt) < _SALT_BYTES_MIN):

@@ -40,5 +40,5 @@ class Copies:
         """Idempotent."""
         self._running.pop(id(progress), None)
 
-    def running(self) -> Sequence[CopyProgress]:
+    def running_copies(self) -> Sequence[CopyProgress]:
         return list(self._running.values())

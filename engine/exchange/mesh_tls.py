@@ -107,10 +107,10 @@ def require_member(peer: ssl.SSLObject | ssl.SSLSocket, member: str) -> None:
         raise UntrustedPeer(f"the certificate of member {member} names {shown}")
 
 
-def secured(connection: socket.socket, peer: TlsPeer) -> ssl.SSLSocket:
+def secure_connection(connection: socket.socket, peer: TlsPeer) -> ssl.SSLSocket:
     """The blocking handshake of a worker; takes the socket over. Raises HandshakeFailed."""
     try:
-        wrapped = _dialling(peer.files).wrap_socket(connection)
+        wrapped = _client_context(peer.files).wrap_socket(connection)
     except OSError as error:
         raise HandshakeFailed(peer.member, explained(error)) from error
     except MeshTlsError as error:
@@ -140,7 +140,7 @@ def _names(peer: ssl.SSLObject | ssl.SSLSocket) -> list[str]:
 
 
 @lru_cache(4)
-def _dialling(files: TlsFiles) -> ssl.SSLContext:
+def _client_context(files: TlsFiles) -> ssl.SSLContext:
     return _context(files, ssl.PROTOCOL_TLS_CLIENT)
 
 

@@ -147,7 +147,7 @@ class StreamSender:
 
     def _open_once(self) -> tuple[socket.socket, DataSender, Ok | Deny]:
         machine = DataSender(self._opening)
-        connection = _connected(self._edge)
+        connection = _open_socket(self._edge)
         try:
             connection.sendall(machine.opening())
             answer: Ok | Deny | None = None
@@ -155,7 +155,7 @@ class StreamSender:
                 # A receiver that closes at once sends its cancel in one packet with its answer.
                 for event in machine.receive_data(_receive(connection)):
                     if isinstance(event, Cancel):
-                        raise _refused(event)
+                        raise _refusal(event)
                     if isinstance(event, Ok | Deny):
                         answer = event
         except BaseException:
@@ -168,7 +168,7 @@ class StreamSender:
         """Process the receiver's bytes. Raises StreamRefused if they say that we may stop."""
         for event in self._machine.receive_data(data):
             if isinstance(event, Cancel):
-                raise _refused(event)
+                raise _refusal(event)
 
     def _write(self, chunks: tuple[bytes | memoryview, ...]) -> None:
         for chunk in chunks:
@@ -195,19 +195,19 @@ def _cause(error: BaseException) -> SqlError:
     return SqlError(str(error) or type(error).__name__)
 
 
-def _refused(cancel: Cancel) -> StreamRefused:
+def _refusal(cancel: Cancel) -> StreamRefused:
     return StreamRefused(cancel.message, over=cancel.sqlstate == QueryCanceled.default_sqlstate)
 
 
-def _connected(edge: Edge) -> socket.socket:
+def _open_socket(edge: Edge) -> socket.socket:
     connection = socket.create_connection((edge.host, edge.port), timeout=_CONNECT_SECONDS)
     try:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         if edge.tls is not None:
             # Imported where it is needed: OpenSSL would add tens of milliseconds to the start of every worker.
-            from engine.exchange.mesh_tls import secured
+            from engine.exchange.mesh_tls import secure_connection
 
-            connection = secured(connection, edge.tls)
+            connection = secure_connection(connection, edge.tls)
         connection.settimeout(None)
     except BaseException:
         connection.close()

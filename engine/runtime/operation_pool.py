@@ -30,7 +30,7 @@ from queue import SimpleQueue
 from typing import Final, Protocol, TypeVar
 
 from engine.catalog.store.request_clock import WAITING
-from engine.common.pool_calls import Call, answered, run
+from engine.common.pool_calls import Call, run, with_future
 
 T = TypeVar("T")
 #: Threads that may wait for another process, of each queue; those beyond keep their queue waiting.
@@ -64,7 +64,7 @@ class OperationPool:
 
     def submit(self, partition: int | None, call: Callable[[], T]) -> Future[T]:
         """Run the call after those of its partition; the Future has what it returned or raised."""
-        future, settling = answered(call)
+        future, settling = with_future(call)
         self.post(partition, settling)
         return future
 
@@ -136,9 +136,9 @@ class _Lane:
         self._count = threading.Lock()
         self._name = name
         self.aside: set[threading.Thread] = set()
-        self._thread = self._started()
+        self._thread = self._start_thread()
 
-    def _started(self) -> threading.Thread:
+    def _start_thread(self) -> threading.Thread:
         thread = threading.Thread(target=self._run, name=self._name, daemon=True)
         thread.start()
         return thread
@@ -195,7 +195,7 @@ class _Lane:
         if this not in self.aside and len(self.aside) < _ASIDE_MAX:
             with self._count:
                 self.aside.add(this)
-            self._thread = self._started()
+            self._thread = self._start_thread()
             self._give_turn_back()
         yield
 

@@ -204,7 +204,7 @@ class Query:
         self.participants = participants
         self._go("start")
 
-    def started(self, fragments: tuple[int, ...]) -> list[Instruction]:
+    def fragments_started(self, fragments: tuple[int, ...]) -> list[Instruction]:
         """The fragments were set up; they run. If the query was stopped meanwhile, so are they.
 
         None at all is not the end of a participant that runs: a start without fragments is not sent, so they could not be set
@@ -231,7 +231,7 @@ class Query:
         """Whether the loss of a member that takes part may leave it without some of its rows."""
         return self.state != "finishing" and not self._arrived
 
-    def arrived(self) -> None:
+    def streams_arrived(self) -> None:
         """Initiator: all streams have arrived whole, and the portal may still want rows: a cursor goes on without the members that
         sent them. It is not finished: what has arrived would be forgotten."""
         assert self.mine, f"{self.token} is read by its initiator only"

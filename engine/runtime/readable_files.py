@@ -94,7 +94,7 @@ class ReadableFiles:
             if held is None:
                 files.append(name)
             else:
-                found, version = self._listed(held)
+                found, version = self._list_held(held)
                 files += found
                 digest = zlib.crc32(version.to_bytes(4), digest)
         self.require(files)
@@ -106,7 +106,7 @@ class ReadableFiles:
             _require_shared(file)
         self._roots.require(files)
 
-    def _listed(self, held: RemoteFileRef) -> tuple[tuple[str, ...], int]:
+    def _list_held(self, held: RemoteFileRef) -> tuple[tuple[str, ...], int]:
         if held not in self._held:
             raise ObjectNotInPrerequisiteState(
                 f'member "{self._member}" does not hold {held.format} files at "{held.path}"',

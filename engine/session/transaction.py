@@ -102,12 +102,12 @@ class SessionTransaction:
         """
         deadline = self._deadline()
 
-        async def tried() -> str:
+        async def attempt() -> str:
             tag = await run()
             await self._require_no_conflict()
             return tag
 
-        tag = await self._until_it_fits(tried, _DEFINING_ATTEMPTS, lambda: self._begin_again(deadline, waits=waits))
+        tag = await self._until_it_fits(attempt, _DEFINING_ATTEMPTS, lambda: self._begin_again(deadline, waits=waits))
         self._lone = LoneDefinition(lambda: self._define_again(run, waits=waits), tag)
         return tag
 

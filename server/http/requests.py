@@ -47,8 +47,8 @@ def understand(text: str, prepared: Mapping[str, str]) -> Asked:
         case exp.Set() if any(item.args.get("kind") == "SESSION" for item in tree.expressions):
             return _set_session(tree)
         case exp.Describe(this=exp.Table() as table):
-            return Asked(_REWRITER.written(relations.describe(table)))
-    return Asked(_REWRITER.written(tree))
+            return Asked(_REWRITER.rewrite_tree(relations.describe(table)))
+    return Asked(_REWRITER.rewrite_tree(tree))
 
 
 def _command(tree: exp.Command, text: str, prepared: Mapping[str, str]) -> Asked:
@@ -57,7 +57,7 @@ def _command(tree: exp.Command, text: str, prepared: Mapping[str, str]) -> Asked
         case "PREPARE":
             return _prepare(words)
         case "EXECUTE":
-            return Asked(_REWRITER.written(_execute(words, prepared)))
+            return Asked(_REWRITER.rewrite_tree(_execute(words, prepared)))
         case "DEALLOCATE PREPARE" | "DEALLOCATE":
             return Asked(kind="DEALLOCATE", headers=(("Deallocated-Prepare", quote_plus(_name(words))),))
         case "RESET SESSION":
@@ -66,7 +66,7 @@ def _command(tree: exp.Command, text: str, prepared: Mapping[str, str]) -> Asked
             return _explain(words)
         case "SHOW":
             shown = relations.show(words)
-            return Asked(text if shown is None else _REWRITER.written(shown))
+            return Asked(text if shown is None else _REWRITER.rewrite_tree(shown))
     return Asked(text)
 
 

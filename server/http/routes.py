@@ -115,9 +115,9 @@ class _Routes:
             )
             prepared = _pairs(headers.get("Prepared-Statement"), unquote_plus)
         except (InvalidPassword, InvalidAuthorizationSpecification) as error:
-            raise _unauthorized(error) from None
+            raise _unauthorized_error(error) from None
         except SqlError as error:
-            return _refused(request, error)
+            return _refusal(request, error)
         query = self._connection.begin(session, text, prepared)
         return _respond(
             Answer(**_common(request, query), stats=_stats(query, "QUEUED"), next_uri=_next(request, query))
@@ -242,13 +242,13 @@ def _end(answer: Answer, ending: Ending, text: str) -> None:
         answer.stats.state = "FAILED"
 
 
-def _refused(request: Request, error: SqlError) -> Response:
+def _refusal(request: Request, error: SqlError) -> Response:
     """The answer to a statement that did not come to run."""
     stats = schemas.StatementStats(state="FAILED", elapsed_time_millis=0)
     return _respond(Answer(id="refused", info_uri=f"{request.base_url}v1/info", stats=stats, error=failure(error)))
 
 
-def _unauthorized(error: FatalError) -> HTTPException:
+def _unauthorized_error(error: FatalError) -> HTTPException:
     words = error.message if error.hint is None else f"{error.message}\nHINT: {error.hint}"
     return HTTPException(401, words, {"WWW-Authenticate": 'Basic realm="Sluice"'})
 

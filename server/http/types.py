@@ -43,7 +43,7 @@ _UNBOUNDED: Final = 2**31 - 1
 
 def names() -> dict[str, str]:
     """PostgreSQL's names of types that are not varchars, with Trino's, in full."""
-    return {name: _written(raw, arguments) for name, (raw, arguments, _) in _TYPES.items() if raw != "varchar"}
+    return {name: _type_text(raw, arguments) for name, (raw, arguments, _) in _TYPES.items() if raw != "varchar"}
 
 
 def family(typ: t.PgType) -> BVType:
@@ -61,7 +61,7 @@ def trino_name(typ: SqlType, carrier: pa.DataType | None = None) -> str:
         depth = _dimensions(carrier)
         return "array(" * depth + trino_name(element(typ)) + ")" * depth
     raw, arguments = _raw(typ)
-    return _written(raw, arguments)
+    return _type_text(raw, arguments)
 
 
 def signature(typ: SqlType, carrier: pa.DataType | None = None) -> ClientTypeSignature:
@@ -94,7 +94,7 @@ def _raw(typ: SqlType) -> tuple[str, tuple[int, ...]]:
     return raw, arguments
 
 
-def _written(raw: str, arguments: tuple[int, ...]) -> str:
+def _type_text(raw: str, arguments: tuple[int, ...]) -> str:
     if not arguments:
         return raw
     head, _, tail = raw.partition(" ")

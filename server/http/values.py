@@ -22,7 +22,7 @@ from buenavista.core import BVType
 
 from engine.common.sql_type import SqlType
 from server.http.types import element, family
-from server.pgwire.results import encoded
+from server.pgwire.results import encoded_column
 from wire.errors import DatetimeFieldOverflow
 from wire.types import pg_types as t
 from wire.types.byte_columns import as_binary, binary_array, data_of, offsets_of
@@ -73,7 +73,7 @@ def _floats(typ: SqlType, array: pa.Array) -> pa.Array:
 def _text(typ: SqlType, array: pa.Array) -> pa.Array:
     if pa.types.is_null(array.type):
         return array.cast(pa.utf8())
-    return _only(array, text_column(encoded(typ), array, _SETTINGS).join().cast(pa.utf8()))
+    return _only(array, text_column(encoded_column(typ), array, _SETTINGS).join().cast(pa.utf8()))
 
 
 def _only(array: pa.Array, texts: pa.Array) -> pa.Array:

@@ -55,12 +55,12 @@ def require_known(formats: Sequence[int]) -> None:
 def row_encoder(columns: Sequence[ResultColumn], formats: Sequence[int], settings: OutputSettings) -> RowEncoder:
     """Return an encoder of rows of these columns. Raises InvalidParameterValue: a result's formats are looked at no earlier."""
     require_known(formats)
-    return RowEncoder([encoded(column.type) for column in columns], formats, settings)
+    return RowEncoder([encoded_column(column.type) for column in columns], formats, settings)
 
 
-def encoded(typ: SqlType) -> EncodedColumn:
+def encoded_column(typ: SqlType) -> EncodedColumn:
     """Return the properties of a column of this type that an encoder needs."""
-    fields = tuple(encoded(field) for _, field in typ.fields)
+    fields = tuple(encoded_column(field) for _, field in typ.fields)
     return EncodedColumn(typ.pg, typ.typmod, typ.display, typ.minimum, fields)
 
 

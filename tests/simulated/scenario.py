@@ -66,15 +66,15 @@ class Scenario:
     faults: tuple[Fault, ...]
 
     @property
-    def disturbed(self) -> bool:
+    def is_disturbed(self) -> bool:
         """Whether anything happens for which a query may fail."""
         return self._silence >= TIMING.failure_after or any(fault.kind != "slow" for fault in self.faults)
 
     def disturbs(self, manner: Manner) -> bool:
         """Whether anything happens for which a query that is asked so may fail. One that waits outlives its data connections."""
         if manner.policy != "wait":
-            return self.disturbed
-        return replace(self, faults=tuple(fault for fault in self.faults if fault.kind != "fragile")).disturbed
+            return self.is_disturbed
+        return replace(self, faults=tuple(fault for fault in self.faults if fault.kind != "fragile")).is_disturbed
 
     @property
     def _silence(self) -> float:

@@ -37,7 +37,7 @@ def judge(
 ) -> str | None:
     """Return what is wrong with the result of a question; None: nothing. linked: a topology says what may be sent where.
     troubled: queries whose tasks died, had their input cut off, or ran twice at once."""
-    if question.state == "asking" and not question.gone:
+    if question.state == "asking" and not question.is_gone:
         return f"{question.name} waits for ever: {question.asked.text}"
     if question.error is not None:
         state = question.error.sqlstate
@@ -111,7 +111,7 @@ def strangers(members: list[SimulatedMember]) -> str | None:
     """Members that live and do not know each other; None: all do."""
     names = {member.name for member in members}
     for member in members:
-        known = member.known()
+        known = member.known_members()
         if {name for name, state in known.items() if state == "up"} != names:
             seen = ", ".join(f"{name} {state}" for name, state in known.items())
             return f"{member.name} sees {seen} where {', '.join(sorted(names))} are up"

@@ -5,11 +5,11 @@ from __future__ import annotations
 
 from hypothesis import HealthCheck, settings
 
-from engine.common.depth import bounded
+from engine.common.depth import bounded_depth
 
 settings.register_profile("unhurried", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("unhurried")
 
 # The first statement that a process reads raises Python's recursion limit for good; hypothesis warns where that is in an example.
-with bounded():
+with bounded_depth():
     pass

@@ -148,17 +148,17 @@ class BinaryReader:
         """Return the error in bytes that are not a whole row; note the trailer where they are it."""
         line, after = self._rows + 1, BadCopyFileFormat("received copy data after EOF marker")
         if self._ended:
-            return self._placed(after, line) if rest else None
+            return self._add_context(after, line) if rest else None
         if len(rest) < 2:
             return None
         (count,) = struct.unpack_from("!h", rest)
         if count == _END:
             self._ended = True
             del self._held[:2]
-            return self._placed(after, line) if self._held else None
+            return self._add_context(after, line) if self._held else None
         if count != len(self._names):
             message = f"row field count is {count}, expected {len(self._names)}"
-            return self._placed(BadCopyFileFormat(message), line)
+            return self._add_context(BadCopyFileFormat(message), line)
         return self._in_row(rest, line, final=final)
 
     def _in_row(self, rest: bytes, line: int, *, final: bool) -> SqlError | None:
@@ -168,15 +168,17 @@ class BinaryReader:
             if at + 4 <= len(rest):
                 (size,) = struct.unpack_from("!i", rest, at)
                 if size < -1:
-                    return self._placed(BadCopyFileFormat("invalid field size"), line, name)
+                    return self._add_context(BadCopyFileFormat("invalid field size"), line, name)
                 at += 4 + max(size, 0)
             else:
                 at = len(rest) + 1
             if at > len(rest):
-                return self._placed(BadCopyFileFormat("unexpected EOF in COPY data"), line, name) if final else None
+                return (
+                    self._add_context(BadCopyFileFormat("unexpected EOF in COPY data"), line, name) if final else None
+                )
         return None
 
-    def _placed(self, error: SqlError, line: int, column: str | None = None) -> SqlError:
+    def _add_context(self, error: SqlError, line: int, column: str | None = None) -> SqlError:
         error.context = context(self._table, line) + (f", column {column}" if column else "")
         return error
 

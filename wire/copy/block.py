@@ -110,7 +110,7 @@ class Rows:
             same[at] = self.data[self.starts[at] + offset] == byte
         return same
 
-    def marked(self) -> Bools:
+    def has_mark(self) -> Bools:
         """Tell which fields have a mark in them."""
         marked = self.marks.marked
         return np.asarray(np.searchsorted(marked, self.starts) != np.searchsorted(marked, self.stops))
@@ -121,8 +121,8 @@ def places(data: Bytes1D, byte: bytes) -> Ints:
     return np.flatnonzero(data == byte[0])
 
 
-def none() -> Any:
+def empty_ints() -> Any:
     return np.empty(0, np.int64)
 
 
-__all__ = ["Bytes1D", "Bytes2D", "Marks", "Rows", "none", "places"]
+__all__ = ["Bytes1D", "Bytes2D", "Marks", "Rows", "empty_ints", "places"]

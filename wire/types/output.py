@@ -77,10 +77,10 @@ def text_column(column: EncodedColumn, array: pa.Array, settings: OutputSettings
     written = _write(column, array, settings)
     if settings.client_encoding in ("UTF8", "SQL_ASCII"):
         return written
-    return ByteColumn(written.rows, tuple(_converted(piece, settings) for piece in written.pieces))
+    return ByteColumn(written.rows, tuple(_encode_piece(piece, settings) for piece in written.pieces))
 
 
-def _converted(piece: Piece, settings: OutputSettings) -> Piece:
+def _encode_piece(piece: Piece, settings: OutputSettings) -> Piece:
     return piece if isinstance(piece, np.ndarray) else column_to_client(piece, settings.client_encoding)
 
 

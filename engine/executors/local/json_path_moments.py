@@ -80,7 +80,7 @@ def _offset(east: int) -> str:
     return f"{'-' if east < 0 else '+'}{abs(east) // 3600:02d}:{abs(east) // 60 % 60:02d}"
 
 
-def compared(a: Moment, b: Moment, zone: str | None) -> int | None:
+def compare_moments(a: Moment, b: Moment, zone: str | None) -> int | None:
     """Below, at or above 0; None where they do not compare. zone: the session's, or None where it may not be asked for.
 
     Raises FeatureNotSupported.

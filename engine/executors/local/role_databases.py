@@ -74,7 +74,7 @@ class RoleDatabases:
         database = self._kept.get(share)
         if database is None:
             folder = f"role-{next(self._numbers)}"
-            database = self._kept[share] = RoleDatabase(lambda: self._made(share, folder))
+            database = self._kept[share] = RoleDatabase(lambda: self._make_database(share, folder))
         self._kept.move_to_end(share)
         self._users[database] += 1
         return database
@@ -109,7 +109,7 @@ class RoleDatabases:
         self._kept.clear()
         return kept
 
-    def _made(self, share: MemoryShare, folder: str) -> LocalDatabase:
+    def _make_database(self, share: MemoryShare, folder: str) -> LocalDatabase:
         try:
             return LocalDatabase(replace(self._config, local_threads=1, local_memory=f"{share.bytes}B"), folder)
         except duckdb.OutOfMemoryException:

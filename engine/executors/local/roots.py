@@ -38,7 +38,7 @@ def root(values: Any, value_scales: Any, scales: Any, minima: Any, kinds: Any) -
         raise InvalidArgumentForPower("cannot take square root of a negative number")
     wanted = _digits_wanted(values, value_scale, variances=bool(kind))
     try:
-        refined = _refined(exact, scale)
+        refined = _refine_roots(exact, scale)
     except pa.ArrowInvalid:
         raise NumericValueOutOfRange(
             "value out of range: a square root with more digits than numeric can hold"
@@ -73,7 +73,7 @@ def _digits_wanted(values: Any, scale: int, *, variances: bool) -> Integers:
     return wanted + 4 * (digits.decimals > wanted)
 
 
-def _refined(exact: Any, scale: int) -> Any:
+def _refine_roots(exact: Any, scale: int) -> Any:
     """Roots with some digits to spare."""
     doubles = np.sqrt(np.asarray(pc.cast(exact, pa.float64()).to_numpy(zero_copy_only=False)))
     width = len(str(int(doubles.max()))) + scale

@@ -23,7 +23,7 @@ def _each(compute: Callable[..., Any], typ: pa.DataType, arguments: int) -> Call
     """`compute` of the arguments' values, once for each combination of them. DuckDB counts a function's parameters."""
 
     def run(*columns: Any) -> pa.Array:
-        encoded = [_encoded(column) for column in columns]
+        encoded = [_encode_dictionary(column) for column in columns]
         firsts, back = _combinations([column.indices.to_numpy() for column in encoded])
         given = [column.dictionary.take(column.indices.take(pa.array(firsts))).to_pylist() for column in encoded]
         return pa.array([compute(*values) for values in zip(*given, strict=True)], typ).take(pa.array(back))
@@ -51,7 +51,7 @@ def _combinations(columns: list[npt.NDArray[Any]]) -> tuple[npt.NDArray[np.int64
     return firsts, back
 
 
-def _encoded(array: Any) -> Any:
+def _encode_dictionary(array: Any) -> Any:
     return (array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array).dictionary_encode()
 
 

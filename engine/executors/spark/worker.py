@@ -63,7 +63,7 @@ class SendPartition:
             for receiver in range(len(self.edges)) if self.always else ():
                 streams.open(receiver)
             for batch in batches:
-                if not streams.wanted:
+                if not streams.is_wanted:
                     break
                 if batch.num_rows:
                     for receiver, rows in router(with_infinities(carry_to(batch, schema))):

@@ -72,18 +72,18 @@ class WritePartition:
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         try:
-            written = self._written(batches)
+            written = self._write_rows(batches)
         except SqlError as error:
             raise TaskError(error) from None
         yield from told(written)
 
-    def _written(self, batches: Iterable[pa.RecordBatch]) -> Written:
+    def _write_rows(self, batches: Iterable[pa.RecordBatch]) -> Written:
         schema = pa.ipc.read_schema(pa.py_buffer(self.schema))
         writer = writer_of(self.plan, Path(self.folder), self.output)
         sink = RowSink(self.plan, writer, _take, self.output)
         returned = ReturnedFile(Path(self.folder))
         try:
-            for batch in _gathered(batches):
+            for batch in _gather_batches(batches):
                 sink.write(with_infinities(carry_to(batch, schema)))
                 returned.write(sink.take_returned())
             return replace(sink.written(writer.finish()), returned_in=returned.finish())
@@ -93,7 +93,7 @@ class WritePartition:
             raise
 
 
-def _gathered(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def _gather_batches(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     kept: list[pa.RecordBatch] = []
     rows = size = 0
     for batch in batches:

@@ -127,7 +127,7 @@ class AdvisoryLocks:
         self._waiting.append(waiter)
         try:
             async with asyncio.timeout(seconds or None):
-                await self._granted(waiter)
+                await self._wait_for_grant(waiter)
         except TimeoutError:
             self._give_up(waiter)
             raise LockNotAvailable("canceling statement due to lock timeout") from None
@@ -135,7 +135,7 @@ class AdvisoryLocks:
             self._give_up(waiter)
             raise
 
-    async def _granted(self, waiter: _Waiter) -> None:
+    async def _wait_for_grant(self, waiter: _Waiter) -> None:
         while not waiter.granted.done():
             # Another member's locks end without a word.
             with contextlib.suppress(TimeoutError):

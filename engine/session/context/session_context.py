@@ -87,7 +87,7 @@ class SessionContext:
         """Return the setting's schemas but those that do not exist or may not be used. `$user` is none of the system's: a role of
         that name would else find its relations first, and make its own there."""
         snapshot, authority = self.catalog.current(), self.authority()
-        names = [_unquoted(part) for part in self.settings.get("search_path").split(",")]
+        names = [_unquote(part) for part in self.settings.get("search_path").split(",")]
         own = self.roles.current_name
         users = None if own in _LOOKED_IN else own
         named = [users if name == "$user" else name for name in names if name]
@@ -130,7 +130,7 @@ class SessionContext:
         context = SystemContext(
             self.catalog.current(), self.settings, self.client, self.roles.session_name, self.database, members,
             self._engine.store.pending, self.roles.may_see, self.roles.may_examine,
-            copies=self._engine.copies.running, authority=self.authority(), counted=self._engine.store.counted,
+            copies=self._engine.copies.running_copies, authority=self.authority(), counted=self._engine.store.counted,
         )  # fmt: skip
         return RecordingCatalog(context, self._system, self._engine.store, self.authority(), self._engine.roots)
 
@@ -229,6 +229,6 @@ class SessionContext:
         return self.settings.get("transaction_isolation") in ("repeatable read", "serializable")
 
 
-def _unquoted(part: str) -> str:
+def _unquote(part: str) -> str:
     text = part.strip()
     return text[1:-1].replace('""', '"') if text[:1] == '"' == text[-1:] else text.lower()

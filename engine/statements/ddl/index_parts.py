@@ -65,7 +65,7 @@ def expression(said: Formula, table: Table, context: BindContext) -> KeyPart:
     if expr.type.pg.oid not in t.BY_OID:
         raise FeatureNotSupported(f"not supported: an index on an expression of type {expr.type}")
     name = label(said.tree)
-    part = _told(KeyPart("expr" if name == UNNAMED else name, said.text), expr)
+    part = _with_printed_text(KeyPart("expr" if name == UNNAMED else name, said.text), expr)
     return replace(part, type=expr.type.pg.oid, typmod=expr.type.typmod)
 
 
@@ -73,7 +73,7 @@ def predicate(said: Formula, table: Table, context: BindContext) -> KeyPart:
     """Return the predicate of a partial index."""
     expr = bind_index_predicate(said.tree, RowOfTable.of(table, context), context)
     _require_types_of(table, said.tree, context)
-    return _told(KeyPart("", said.text), expr)
+    return _with_printed_text(KeyPart("", said.text), expr)
 
 
 def _require_types_of(table: Table, tree: exp.Expression, context: BindContext) -> None:
@@ -86,7 +86,7 @@ def _require_types_of(table: Table, tree: exp.Expression, context: BindContext) 
             raise FeatureNotSupported(f"not supported: an index that names type {found.sql_name}, which no column has")
 
 
-def _told(part: KeyPart, expr: Expr) -> KeyPart:
+def _with_printed_text(part: KeyPart, expr: Expr) -> KeyPart:
     """With how PostgreSQL prints it, where that is known."""
     try:
         text, pretty = printed(expr), printed(expr, pretty=True)
@@ -104,7 +104,7 @@ def classes_of(statement: CreateIndex, parts: Sequence[KeyPart], table: Table) -
     types = [part_type(table, part) for part in parts]
     defaults = [default_class(method, typ) for typ in types]
     for said, typ, default in zip(statement.columns, types, defaults, strict=True):
-        chosen = default if said.operators is None else _named(method, said.operators, typ)
+        chosen = default if said.operators is None else _find_operator_class(method, said.operators, typ)
         if chosen is None:
             raise UndefinedObject(
                 f'data type {typ.sql_name} has no default operator class for access method "{method}"',
@@ -114,7 +114,7 @@ def classes_of(statement: CreateIndex, parts: Sequence[KeyPart], table: Table) -
     return () if found == defaults else tuple(chosen.oid for chosen in found)
 
 
-def _named(method: str, name: QualifiedName, typ: t.PgType) -> OperatorClass:
+def _find_operator_class(method: str, name: QualifiedName, typ: t.PgType) -> OperatorClass:
     found = named_class(method, name.name) if name.schema in (None, PG_CATALOG) else None
     if found is None:
         raise UndefinedObject(f'operator class "{name}" does not exist for access method "{method}"')
@@ -150,12 +150,12 @@ def _again(
 def with_renamed_column(index: Constraint, old: str, new: str) -> Constraint:
     """An index whose formulas call a column otherwise; how they are printed is for `made_again`."""
 
-    def renamed(part: KeyPart) -> KeyPart:
+    def rename_part(part: KeyPart) -> KeyPart:
         if not part.formula:
             return replace(part, name=new) if part.name == old else part
         return replace(part, formula=with_column_renamed(part.formula, old, new))
 
-    return _each(index, renamed)
+    return _each(index, rename_part)
 
 
 def with_renamed_table(index: Constraint, old: str, new: str) -> Constraint:

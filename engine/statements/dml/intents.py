@@ -20,7 +20,7 @@ class Intents:
         return bool(self.added or self.removed)
 
 
-def collected(parts: Iterable[Intents]) -> Intents:
+def collect_intents(parts: Iterable[Intents]) -> Intents:
     """The intents of all who took part. A file that several want removed is an error of the plan's."""
     added: list[DataFile] = []
     removed: list[str] = []

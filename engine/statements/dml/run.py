@@ -127,10 +127,10 @@ async def run(plan: Mutate, ground: MutationContext, engines: Engines | None = N
         if written.rows:
             await _require_unique(plan, intents, rewritten or (), ground, ask)
     except BaseException:
-        await _removed(plan.table, added, ground)
+        await _remove_staged(plan.table, added, ground)
         raise
     if not written.rows:
-        await _removed(plan.table, added, ground)
+        await _remove_staged(plan.table, added, ground)
         return Outcome(0, written.returned)
     # From here on the files are the catalog's: a commit may have taken place though this fails or is cancelled.
     whole = plan.whole or bool(plan.keys)
@@ -211,7 +211,7 @@ async def drain(
             raise
 
 
-async def _removed(table: Table, added: Sequence[DataFile], ground: MutationContext) -> None:
+async def _remove_staged(table: Table, added: Sequence[DataFile], ground: MutationContext) -> None:
     """Take staged files away again."""
 
     def unlink() -> None:

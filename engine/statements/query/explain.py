@@ -78,7 +78,7 @@ async def explain(request: ExplainRequest, engine: EngineServices, started: floa
     query = await compile_aside(engine, request.plan, request.terms, request.bindings, analyze=statement.analyze)
     planning_ms = (time.perf_counter() - started) * 1e3
     run = await _run(query, engine, request.context) if statement.analyze else _Run({}, {})
-    actual = summarised(statement, {"Planning Time": planning_ms, **run.counters})
+    actual = select_summary(statement, {"Planning Time": planning_ms, **run.counters})
     if statement.distsql:
         return _physical(request, query, engine, actual, run)
     sql = None
@@ -96,7 +96,7 @@ async def explain(request: ExplainRequest, engine: EngineServices, started: floa
     return text_lines(request.plan, summary, told)
 
 
-def summarised(statement: s.Explain, told: Mapping[str, float | int | str]) -> dict[str, float | int | str]:
+def select_summary(statement: s.Explain, told: Mapping[str, float | int | str]) -> dict[str, float | int | str]:
     """Return the part of the summary below a plan that the options ask for."""
     summary = statement.analyze if statement.summary is None else statement.summary
     left_out = {*(() if summary else _SUMMARY), *(() if statement.timing and summary else ("First Batch",))}

@@ -37,7 +37,7 @@ class Deferral:
         said = dict(self.some).get(constraint.oid, self.every)
         return constraint.deferrable == "deferred" if said is None else said
 
-    def told(self, constraints: Iterable[Constraint] | None, *, deferred: bool) -> Deferral:
+    def set_constraints(self, constraints: Iterable[Constraint] | None, *, deferred: bool) -> Deferral:
         """After SET CONSTRAINTS. constraints: None are all."""
         if constraints is None:
             return Deferral(deferred, (), self.events)

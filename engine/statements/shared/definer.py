@@ -64,7 +64,7 @@ class Definer:
             self.authority.require_type(found)
         return found
 
-    def stored(self, text: str) -> str:
+    def storage_text(self, text: str) -> str:
         """An expression as it is kept: its types with their schemas, since whoever uses it may have another path."""
         return with_types_qualified(text.strip(), self._schema_of_type)
 

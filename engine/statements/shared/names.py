@@ -75,11 +75,11 @@ class Names:
 
     @staticmethod
     def free(first: str, second: str, label: str, taken: set[str]) -> str:
-        candidates = _numbered(first, second, label)
+        candidates = _numbered_names(first, second, label)
         return next(name for name in candidates if name not in taken)
 
 
-def _numbered(first: str, second: str, label: str) -> Iterator[str]:
+def _numbered_names(first: str, second: str, label: str) -> Iterator[str]:
     yield object_name(first, second, label)
     number = 1
     while True:
