@@ -180,7 +180,7 @@ class Engine:
     async def progress(self, underway: RunningQuery, pid: int) -> Progress:
         """How far a session's statement has come. pid: the session's."""
         query, engines = underway.query, tuple(sorted(underway.engines))
-        copied = max((copy.rows for copy in self.copies.running() if copy.pid == pid), default=0)
+        copied = max((copy.rows for copy in self.copies.running_copies() if copy.pid == pid), default=0)
         rows = max(underway.rows, copied)
         if query is None or "spark" not in engines:
             return Progress(query, engines, rows=rows)

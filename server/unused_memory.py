@@ -1,4 +1,4 @@
-"""What the C library has free in its heaps, given back to the system now and then.
+"""Free memory in the C library's heaps, given back to the system now and then.
 
 glibc keeps what is freed for whoever asks next, in one heap for each of up to eight threads a processor, and gives back by itself
 only what lies at a heap's end. A member has some sixty threads, and what a statement frees lies between what others still hold: one

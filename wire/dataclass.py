@@ -51,11 +51,11 @@ def _frozen(cls: type, eq: bool, options: dict[str, Any]) -> Any:
     made: Any = dataclasses.dataclass(cls, init=False, repr=False, eq=False, **options)
     fields = dataclasses.fields(made)
     if "__init__" not in made.__dict__:
-        made.__init__ = _deferred(made, fields)
+        made.__init__ = _deferred_init(made, fields)
     methods = {"__repr__": _repr, "__setattr__": _setattr, "__delattr__": _delattr}
     methods |= {"__getstate__": _getstate, "__setstate__": _setstate}
     if eq:
-        methods["__eq__"], hashed = _comparing(fields)
+        methods["__eq__"], hashed = _make_comparisons(fields)
         if not has_hash:
             made.__hash__ = hashed
     for name, method in methods.items():
@@ -64,7 +64,7 @@ def _frozen(cls: type, eq: bool, options: dict[str, Any]) -> Any:
     return made
 
 
-def _deferred(made: Any, fields: Iterable[dataclasses.Field[Any]]) -> Callable[..., None]:
+def _deferred_init(made: Any, fields: Iterable[dataclasses.Field[Any]]) -> Callable[..., None]:
     """An `__init__` that the first object of a class replaces by the compiled one: a process uses a part of its classes. Two
     threads may both compile it."""
 
@@ -104,14 +104,14 @@ def _init(made: type, fields: Iterable[dataclasses.Field[Any]]) -> Callable[...,
         lines.append("self.__post_init__()")
     parameters = ["self", *ordered, *(["*", *keywords] if keywords else [])]
     text = f"def __init__({', '.join(parameters)}):\n  " + "\n  ".join(lines or ["pass"])
-    init = _compiled(text, tuple(given))(*given.values())
+    init = _compile_init(text, tuple(given))(*given.values())
     init.__qualname__ = f"{made.__qualname__}.__init__"
     init.__annotations__ = {f.name: f.type for f in fields if f.init} | {"return": None}
     return init
 
 
 @cache
-def _compiled(text: str, given: tuple[str, ...]) -> Callable[..., Callable[..., None]]:
+def _compile_init(text: str, given: tuple[str, ...]) -> Callable[..., Callable[..., None]]:
     """Compile a function that makes an `__init__` of that text from the values of its free names. Many classes share one."""
     scope: dict[str, Any] = {}
     indented = text.replace("\n", "\n ")
@@ -120,7 +120,7 @@ def _compiled(text: str, given: tuple[str, ...]) -> Callable[..., Callable[..., 
     return made
 
 
-def _comparing(fields: Iterable[dataclasses.Field[Any]]) -> tuple[Callable[..., Any], Callable[..., int]]:
+def _make_comparisons(fields: Iterable[dataclasses.Field[Any]]) -> tuple[Callable[..., Any], Callable[..., int]]:
     """`__eq__` and `__hash__`."""
     compared = _getter([f.name for f in fields if f.compare])
     hashed = _getter([f.name for f in fields if (f.compare if f.hash is None else f.hash)])

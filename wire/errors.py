@@ -68,7 +68,7 @@ class SqlError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """What a client is told without anything having failed. severity: DEBUG, LOG, INFO, NOTICE or WARNING."""
+    """A message to the client that is no error. severity: DEBUG, LOG, INFO, NOTICE or WARNING."""
 
     message: str
     severity: str = "NOTICE"

@@ -1,4 +1,4 @@
-"""What a role keeps of its password: a SCRAM-SHA-256 verifier, or an md5 digest for clients that know nothing newer.
+"""Password verifiers of roles: SCRAM-SHA-256 verifiers, and md5 digests for clients that know nothing newer.
 
 A verifier proves a password without telling it: `SCRAM-SHA-256$4096:<salt>$<stored key>:<server key>`, as PostgreSQL writes it,
 so that verifiers can be copied from one to the other and `psql`'s \\password, which makes one itself, works. The arithmetic is
@@ -82,8 +82,8 @@ class ScramVerifier:
         return cls(used, count, stored, server)
 
 
-def kept(password: str, role: str, encryption: Encryption) -> str:
-    """What a role keeps of a password, which may be a verifier already. Raises InvalidParameterValue."""
+def make_verifier(password: str, role: str, encryption: Encryption) -> str:
+    """Return the verifier to store for a password, which may be a verifier already. Raises InvalidParameterValue."""
     scram = ScramVerifier.read(password)
     if scram is not None and (scram.iterations < _ITERATIONS or len(scram.salt) < _SALT_BYTES_MIN):
         raise InvalidParameterValue(
@@ -105,7 +105,7 @@ def md5_digest(password: str, role: str) -> str:
 
 
 def md5_answer(digest: str, salt: bytes) -> str:
-    """What a client says that knows the password of which `digest` was made."""
+    """Return the answer of a client that knows the password of which `digest` was made."""
     return "md5" + _md5(digest.removeprefix("md5").encode() + salt)
 
 

@@ -19,7 +19,7 @@ _FRAMES: Final = 15_000
 
 
 @contextmanager
-def bounded() -> Iterator[None]:
+def bounded_depth() -> Iterator[None]:
     """Around whatever recurses over a statement. Raises StatementTooComplex where it is too deep."""
     if sys.getrecursionlimit() < _FRAMES:
         sys.setrecursionlimit(_FRAMES)

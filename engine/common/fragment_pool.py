@@ -27,7 +27,7 @@ from concurrent.futures import Future
 from functools import partial
 from typing import ParamSpec, TypeVar
 
-from engine.common.pool_calls import Call, Pool, answered, run
+from engine.common.pool_calls import Call, Pool, run, with_future
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -51,12 +51,12 @@ class FragmentPool(Pool):
 
     def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
         """Run the call on some thread; the Future has what it returned or raised."""
-        future, settling = answered(partial(fn, *args, **kwargs))
+        future, settling = with_future(partial(fn, *args, **kwargs))
         self.post(settling)
         return future
 
     def post(self, call: Call) -> None:
-        """As `submit`, for a call that nobody waits for. Raises RuntimeError once closed."""
+        """Submit a call that nobody waits for. Raises RuntimeError once closed."""
         with self._lock:
             if self._closed:
                 raise RuntimeError("the fragment pool is closed")

@@ -1,4 +1,4 @@
-"""Which SQLSTATE an error of the operating system has: one place for all who use files.
+"""SQLSTATEs of the operating system's errors: one place for all who use files.
 
 Source: PostgreSQL 15, elog.c (errcode_for_file_access), fd.c (BasicOpenFilePerm).
 """

@@ -1,6 +1,6 @@
-"""What the two pools share: calls, and how they are run so that nothing they raise ends the thread.
+"""Calls of the two pools, and how they are run so that nothing they raise ends the thread.
 
-A call that somebody waits for is `answered`: what it returns or raises goes to its Future. What a call lets escape that
+A call that somebody waits for is made `with_future`: what it returns or raises goes to its Future. What a call lets escape that
 nobody waits for is logged.
 
 Both functions that run calls let go of them before they return: an error's traceback holds their frames, and would hold
@@ -27,7 +27,7 @@ class Pool(Executor):
 
     @abstractmethod
     def post(self, call: Call) -> None:
-        """As `submit`, without a Future."""
+        """Submit a call without a Future."""
 
     @abstractmethod
     def close(self) -> None:
@@ -44,7 +44,7 @@ def run(call: Call) -> None:
         del call
 
 
-def answered(call: Callable[[], T]) -> tuple[Future[T], Call]:
+def with_future(call: Callable[[], T]) -> tuple[Future[T], Call]:
     """A Future, and the call that settles it."""
     future: Future[T] = Future()
     return future, partial(_settle, future, call)

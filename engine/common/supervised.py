@@ -57,9 +57,9 @@ class Supervised:
         try:
             step()
         except Exception as error:  # noqa: BLE001 - whatever it is, the loop goes on
-            self.failed(error)
+            self.note_failure(error)
             return False
-        self.succeeded()
+        self.note_success()
         return True
 
     async def attempt_async(self, step: Callable[[], Awaitable[object]]) -> bool:
@@ -69,12 +69,12 @@ class Supervised:
         except asyncio.CancelledError:
             raise
         except Exception as error:  # noqa: BLE001 - as above
-            self.failed(error)
+            self.note_failure(error)
             return False
-        self.succeeded()
+        self.note_success()
         return True
 
-    def failed(self, error: Exception) -> None:
+    def note_failure(self, error: Exception) -> None:
         self.failures += 1
         self.in_a_row += 1
         told = f"{type(error).__name__}: {error}"
@@ -82,7 +82,7 @@ class Supervised:
             _log.warning("in the background, %s failed and will be tried again: %s", self.name, told, exc_info=error)
         self.error = told
 
-    def succeeded(self) -> None:
+    def note_success(self) -> None:
         if self.in_a_row:
             _log.info("in the background, %s goes well again, after %d failures", self.name, self.in_a_row)
         self.in_a_row, self.error = 0, None

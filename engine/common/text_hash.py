@@ -15,23 +15,23 @@ _MIXING: Final = (4, 6, 8, 16, 19, 4)
 _ENDING: Final = (14, 11, 25, 16, 4, 14, 24)
 
 
-def _turned(x: int, bits: int) -> int:
+def _rotate(x: int, bits: int) -> int:
     return ((x << bits) | (x >> (32 - bits))) & _MASK
 
 
-def _mixed(a: int, b: int, c: int) -> tuple[int, int, int]:
+def _mix(a: int, b: int, c: int) -> tuple[int, int, int]:
     for bits in _MIXING:
-        a = ((a - c) & _MASK) ^ _turned(c, bits)
+        a = ((a - c) & _MASK) ^ _rotate(c, bits)
         c = (c + b) & _MASK
         a, b, c = b, c, a
     return a, b, c
 
 
-def _ended(a: int, b: int, c: int) -> int:
+def _final(a: int, b: int, c: int) -> int:
     """Each is changed by the one before it: c by b, a by c, b by a, and so on, to c."""
     one, before, other = c, b, a
     for bits in _ENDING:
-        one = ((one ^ before) - _turned(before, bits)) & _MASK
+        one = ((one ^ before) - _rotate(before, bits)) & _MASK
         one, before, other = other, one, before
     return before
 
@@ -42,9 +42,9 @@ def hash_text(text: str) -> int:
     a = b = c = (_BEGIN + len(data)) & _MASK
     whole = len(data) - len(data) % _BLOCK
     for x, y, z in struct.iter_unpack("<III", data[:whole]):
-        a, b, c = _mixed((a + x) & _MASK, (b + y) & _MASK, (c + z) & _MASK)
+        a, b, c = _mix((a + x) & _MASK, (b + y) & _MASK, (c + z) & _MASK)
     data = data[whole:]
     # The lowest byte of the third is left free, as the length has been added.
     x, y, z = struct.unpack("<III", data[:8].ljust(8, b"\0") + (b"\0" + data[8:]).ljust(4, b"\0"))
-    found = _ended((a + x) & _MASK, (b + y) & _MASK, (c + z) & _MASK)
+    found = _final((a + x) & _MASK, (b + y) & _MASK, (c + z) & _MASK)
     return found - (1 << 32) if found >> 31 else found

@@ -1,4 +1,4 @@
-"""What is kept for the next who asks: the least recently used goes first.
+"""A cache bounded by weight: the least recently used entry goes first.
 
 A number of entries bounds nothing where one may take a kilobyte or a hundred megabytes, as with statements, whose texts clients
 write. So entries may have a weight, in whatever unit is cheap to tell and goes with the memory that they take: characters of

@@ -1,1 +1,1 @@
-"""What rooms say to each other: executors, sessions, the mesh, profiles. Data and protocols."""
+"""Contracts between packages: executors, sessions, the mesh, profiles. Data and protocols."""

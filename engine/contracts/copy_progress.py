@@ -27,7 +27,7 @@ class CopyProgress:
 
 
 class Copies:
-    """Those that run. Every method may be called from any thread."""
+    """The COPY statements that run. Every method may be called from any thread."""
 
     def __init__(self) -> None:
         self._running: dict[int, CopyProgress] = {}
@@ -40,5 +40,5 @@ class Copies:
         """Idempotent."""
         self._running.pop(id(progress), None)
 
-    def running(self) -> Sequence[CopyProgress]:
+    def running_copies(self) -> Sequence[CopyProgress]:
         return list(self._running.values())

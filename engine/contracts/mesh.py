@@ -43,7 +43,7 @@ Handler = Callable[[str, ControlMessage, bytes], None]
 
 
 class Members(Protocol):
-    """Who is there, as a plan depends on it."""
+    """The members in the cluster, as a plan depends on them."""
 
     @property
     def member(self) -> str:
@@ -78,7 +78,7 @@ class Mesh(Members, Protocol):
         ...
 
     def listen(self, on_message: Handler, on_lost: Callable[[str], None]) -> None:
-        """Who is told of messages (member, message, body) and of members that were lost. Called once, at start."""
+        """Register the handlers of messages (member, message, body) and of members that were lost. Called once, at start."""
         ...
 
 

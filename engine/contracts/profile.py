@@ -1,4 +1,4 @@
-"""What an engine counted by the operators of its own plan, as EXPLAIN ANALYZE asks for it.
+"""Counters of the operators of an engine's own plan, as EXPLAIN ANALYZE asks for them.
 
 A tree of operators; between members it travels as counters, which have names and numbers (`engine.runtime.analysis`):
 
@@ -42,10 +42,10 @@ def by_files(files: Iterable[tuple[str, Iterable[str]]]) -> Callable[[str], str]
     """The name of a source from its files, as text: that of which one of the files comes first in it."""
     known = [(name, tuple(own)) for name, own in files]
 
-    def named(text: str) -> str:
+    def known_name(text: str) -> str:
         return next((name for name, own in known if own and text.startswith(own)), "")
 
-    return named
+    return known_name
 
 
 def table_source(oid: int) -> str:

@@ -101,12 +101,12 @@ class DataListener:
         return await loop.create_server(lambda: Entrance(self), self._host, self._port)
 
     def admit_control(self, factory: ControlFactory | None) -> None:
-        """Who is to have the control connections that arrive from now on. Those for whom it gives None are closed, and all
-        of them when there is no factory."""
+        """Set the factory of protocols for control connections that arrive from now on. Those for whom it gives None are
+        closed, and all of them when there is no factory."""
         self._control = factory
 
     def protocol(self, head: bytes) -> asyncio.BufferedProtocol | None:
-        """Whose connection begins with `head`. None: nobody's."""
+        """Return the protocol of a connection that begins with `head`. None: nobody's."""
         if head == _CONTROL:
             return None if self._control is None else self._control()
         return DataConnection(self)
@@ -144,17 +144,17 @@ class DataListener:
         await self._server.wait_closed()
         self._server = None
 
-    def opened(self, connection: DataConnection | Entrance) -> None:
+    def connection_opened(self, connection: DataConnection | Entrance) -> None:
         self._connections.add(connection)
         self._unopened.add(connection)
         if len(self._unopened) > _UNOPENED_MAX or self._server is None or not self._server.is_serving():
             connection.abort()
 
-    def asked(self, connection: DataConnection) -> None:
+    def connection_identified(self, connection: DataConnection) -> None:
         """A connection has said what it is for."""
         self._unopened.discard(connection)
 
-    def closed(self, connection: DataConnection | Entrance) -> None:
+    def connection_closed(self, connection: DataConnection | Entrance) -> None:
         self._connections.discard(connection)
         self._unopened.discard(connection)
         if self._idle is not None and not self._connections:
@@ -178,7 +178,7 @@ class Entrance(asyncio.BufferedProtocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.Transport", transport)
         self._deadline = asyncio.get_running_loop().call_later(_OPEN_SECONDS, self.abort)
-        self._listener.opened(self)
+        self._listener.connection_opened(self)
 
     def get_buffer(self, sizehint: int) -> memoryview:
         return memoryview(self._head)[self._filled :]
@@ -213,7 +213,7 @@ class Entrance(asyncio.BufferedProtocol):
         if self._deadline is not None:
             self._deadline.cancel()
             self._deadline = None
-        self._listener.closed(self)
+        self._listener.connection_closed(self)
 
 
 class DataConnection(asyncio.BufferedProtocol):
@@ -235,14 +235,14 @@ class DataConnection(asyncio.BufferedProtocol):
         # uvloop's transports are not registered as asyncio's.
         self._transport = cast("asyncio.Transport", transport)
         self._deadline = asyncio.get_running_loop().call_later(_OPEN_SECONDS, self.abort)
-        self._listener.opened(self)
+        self._listener.connection_opened(self)
 
     def get_buffer(self, sizehint: int) -> memoryview:
         return self._machine.buffer()
 
     def buffer_updated(self, nbytes: int) -> None:
         try:
-            for event in self._machine.filled(nbytes):
+            for event in self._machine.buffer_updated(nbytes):
                 self._handle(event)
             self._write(self._machine.answers())
         except VersionMismatch as error:
@@ -254,7 +254,7 @@ class DataConnection(asyncio.BufferedProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         self._transport = None
         self._stop_deadline()
-        self._listener.closed(self)
+        self._listener.connection_closed(self)
         if self._stream is not None:
             self._stream.lost(self)
 
@@ -286,7 +286,7 @@ class DataConnection(asyncio.BufferedProtocol):
 
     def _open(self, opening: Open) -> None:
         self._stop_deadline()
-        self._listener.asked(self)
+        self._listener.connection_identified(self)
         try:
             receiver = self._listener.receiver(opening)
             stream = self._stream = receiver.admit(opening, self)

@@ -107,10 +107,10 @@ def require_member(peer: ssl.SSLObject | ssl.SSLSocket, member: str) -> None:
         raise UntrustedPeer(f"the certificate of member {member} names {shown}")
 
 
-def secured(connection: socket.socket, peer: TlsPeer) -> ssl.SSLSocket:
+def secure_connection(connection: socket.socket, peer: TlsPeer) -> ssl.SSLSocket:
     """The blocking handshake of a worker; takes the socket over. Raises HandshakeFailed."""
     try:
-        wrapped = _dialling(peer.files).wrap_socket(connection)
+        wrapped = _client_context(peer.files).wrap_socket(connection)
     except OSError as error:
         raise HandshakeFailed(peer.member, explained(error)) from error
     except MeshTlsError as error:
@@ -140,7 +140,7 @@ def _names(peer: ssl.SSLObject | ssl.SSLSocket) -> list[str]:
 
 
 @lru_cache(4)
-def _dialling(files: TlsFiles) -> ssl.SSLContext:
+def _client_context(files: TlsFiles) -> ssl.SSLContext:
     return _context(files, ssl.PROTOCOL_TLS_CLIENT)
 
 
@@ -157,7 +157,7 @@ def _context(files: TlsFiles, protocol: int) -> ssl.SSLContext:
 
 
 def load_own(context: ssl.SSLContext, certificate: str, key: str) -> None:
-    """What a context shows others, from PEM files. Raises MeshTlsError."""
+    """Load a context's own certificate and key from PEM files. Raises MeshTlsError."""
     _require_pem("certificate", certificate, "CERTIFICATE-----")
     _require_pem("key", key, "PRIVATE KEY-----")
     try:
@@ -169,7 +169,8 @@ def load_own(context: ssl.SSLContext, certificate: str, key: str) -> None:
 
 
 def load_authority(context: ssl.SSLContext, authority: str, name: str) -> None:
-    """Whose signatures a context believes, from a PEM file. name: of the key that gives it. Raises MeshTlsError."""
+    """Load the authority whose signatures a context believes, from a PEM file. name: of the key that gives it. Raises
+    MeshTlsError."""
     _require_pem(name, authority, "CERTIFICATE-----")
     try:
         context.load_verify_locations(authority)

@@ -45,7 +45,7 @@ class OrderedMerge:
             self._wanted.discard(number)
         if not self._heads:
             return None
-        return _without_key(_sorted(self._take_up_to(self._bound())))
+        return _without_key(_sort_batches(self._take_up_to(self._bound())))
 
     def _bound(self) -> bytes:
         return min(_key(head, head.num_rows - 1) for head in self._heads.values())
@@ -71,7 +71,7 @@ def _key(batch: pa.RecordBatch, row: int) -> bytes:
     return key
 
 
-def _sorted(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
+def _sort_batches(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
     if len(batches) == 1:
         return batches[0]
     joined = pa.concat_batches(batches)

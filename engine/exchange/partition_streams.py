@@ -50,7 +50,7 @@ class PartitionStreams:
         self._senders: dict[int, StreamSender] = {}
 
     @property
-    def wanted(self) -> bool:
+    def is_wanted(self) -> bool:
         """Whether any receiver may still take rows."""
         return bool(self._edges)
 

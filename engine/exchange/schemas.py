@@ -40,5 +40,5 @@ def received_batch(body: bytes | bytearray, schema: pa.Schema) -> pa.RecordBatch
 
 @lru_cache(_KEPT)
 def stream_fingerprint(message: bytes) -> bytes:
-    """What stands for it where a stream is opened."""
+    """Return the fingerprint that stands for a schema where a stream is opened."""
     return schema_fingerprint(message)

@@ -45,7 +45,7 @@ class StreamLost(ConnectionError):
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """What every sender of an edge is told: where its receiver listens, and how to prove that it may send.
+    """An edge as its senders know it: where its receiver listens, and how to prove that they may send.
 
     schema: Arrow IPC schema message of the edge's batches. batch_bytes: the size above which a batch is cut.
     tls: None: in the clear; else who the receiver has to be, and where the sender has its own certificate.
@@ -147,7 +147,7 @@ class StreamSender:
 
     def _open_once(self) -> tuple[socket.socket, DataSender, Ok | Deny]:
         machine = DataSender(self._opening)
-        connection = _connected(self._edge)
+        connection = _open_socket(self._edge)
         try:
             connection.sendall(machine.opening())
             answer: Ok | Deny | None = None
@@ -155,7 +155,7 @@ class StreamSender:
                 # A receiver that closes at once sends its cancel in one packet with its answer.
                 for event in machine.receive_data(_receive(connection)):
                     if isinstance(event, Cancel):
-                        raise _refused(event)
+                        raise _refusal(event)
                     if isinstance(event, Ok | Deny):
                         answer = event
         except BaseException:
@@ -165,10 +165,10 @@ class StreamSender:
         return connection, machine, answer
 
     def _hear(self, data: bytes) -> None:
-        """What the receiver says. Raises StreamRefused if it is that we may stop."""
+        """Process the receiver's bytes. Raises StreamRefused if they say that we may stop."""
         for event in self._machine.receive_data(data):
             if isinstance(event, Cancel):
-                raise _refused(event)
+                raise _refusal(event)
 
     def _write(self, chunks: tuple[bytes | memoryview, ...]) -> None:
         for chunk in chunks:
@@ -195,19 +195,19 @@ def _cause(error: BaseException) -> SqlError:
     return SqlError(str(error) or type(error).__name__)
 
 
-def _refused(cancel: Cancel) -> StreamRefused:
+def _refusal(cancel: Cancel) -> StreamRefused:
     return StreamRefused(cancel.message, over=cancel.sqlstate == QueryCanceled.default_sqlstate)
 
 
-def _connected(edge: Edge) -> socket.socket:
+def _open_socket(edge: Edge) -> socket.socket:
     connection = socket.create_connection((edge.host, edge.port), timeout=_CONNECT_SECONDS)
     try:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         if edge.tls is not None:
             # Imported where it is needed: OpenSSL would add tens of milliseconds to the start of every worker.
-            from engine.exchange.mesh_tls import secured
+            from engine.exchange.mesh_tls import secure_connection
 
-            connection = secured(connection, edge.tls)
+            connection = secure_connection(connection, edge.tls)
         connection.settimeout(None)
     except BaseException:
         connection.close()
@@ -216,7 +216,7 @@ def _connected(edge: Edge) -> socket.socket:
 
 
 def schema_fingerprint(schema: bytes | pa.Buffer) -> bytes:
-    """What stands for a schema (its Arrow IPC message) where a stream is opened."""
+    """Return the fingerprint that stands for a schema (its Arrow IPC message) where a stream is opened."""
     return hashlib.sha256(schema).digest()
 
 

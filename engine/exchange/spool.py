@@ -49,7 +49,7 @@ class Spooler:
             # Unbuffered and unnamed: positions are explicit, and the file ends with its descriptor.
             handle = tempfile.TemporaryFile(dir=self._directory, buffering=0)  # noqa: SIM115
         except OSError as error:
-            raise _translated(error) from error
+            raise _translate_error(error) from error
         return SpoolFile(self, self._threads, handle)
 
     def covers(self, size: int) -> bool:
@@ -97,7 +97,7 @@ def _write_all(handle: FileIO, body: bytearray, offset: int) -> None:
             count = os.pwrite(handle.fileno(), rest, offset)
             rest, offset = rest[count:], offset + count
     except OSError as error:
-        raise _translated(error) from error
+        raise _translate_error(error) from error
 
 
 def _read_all(handle: FileIO, place: Place) -> bytearray:
@@ -110,9 +110,9 @@ def _read_all(handle: FileIO, place: Place) -> bytearray:
                 raise IoError("could not read from a spool file: it ended early")
             rest, offset = rest[count:], offset + count
     except OSError as error:
-        raise _translated(error) from error
+        raise _translate_error(error) from error
     return body
 
 
-def _translated(error: OSError) -> SqlError:
+def _translate_error(error: OSError) -> SqlError:
     return kind_of(error)(f"could not use a spool file: {error.strerror}")

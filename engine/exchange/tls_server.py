@@ -55,7 +55,7 @@ class TlsServer:
         sockets: list[socket.socket] = []
         try:
             for family, _, _, _, address in dict.fromkeys(found):
-                sockets.append(_listening(family, address))
+                sockets.append(_listening_socket(family, address))
         except BaseException:
             for listening in sockets:
                 listening.close()
@@ -120,7 +120,7 @@ class TlsServer:
             _log.log(level, "a connection to the mesh port from %s is refused: %s", peer, explained(error))
 
 
-def _listening(family: int, address: Any) -> socket.socket:
+def _listening_socket(family: int, address: Any) -> socket.socket:
     listening = socket.create_server(address[:2], family=family, backlog=_BACKLOG)
     listening.setblocking(False)
     return listening

@@ -1,4 +1,4 @@
-"""What an engine is told about its member: where its data lies, how large its pools are, which Spark it drives."""
+"""An engine's configuration on its member: where its data lies, how large its pools are, which Spark it drives."""
 
 from __future__ import annotations
 

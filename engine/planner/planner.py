@@ -15,7 +15,7 @@ from dataclasses import replace
 from typing import Any, Final, Literal, TypeVar
 
 from engine.catalog.model.objects import SystemTable
-from engine.common.depth import bounded
+from engine.common.depth import bounded_depth
 from engine.contracts.executor import EngineName
 from engine.plan_ir import logical
 from engine.plan_ir.logical import Node, TableReader
@@ -42,7 +42,7 @@ PASSES: Final[tuple[Callable[[Node], Node], ...]] = (push_filters, prune_columns
 def optimise(plan: logical.Root) -> logical.Root:
     """The plan after all passes; FINAL stays on top. Raises StatementTooComplex for one that is too deep to walk."""
     node: Node = plan
-    with bounded():
+    with bounded_depth():
         for run in PASSES:
             node = run(node)
         if not isinstance(node, logical.Root):

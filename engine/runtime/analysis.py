@@ -1,4 +1,4 @@
-"""What members count for EXPLAIN ANALYZE, on its way to the initiator: names and numbers (`Counted`).
+"""Counters of members for EXPLAIN ANALYZE, on their way to the initiator: names and numbers (`Counted`).
 
 edge.<id>.<rows | bytes | batches | stalls | spooled | micros>       at a sender or a receiver; all but micros add up
 instance.<fragment>.<number>.<rows | micros | begun>                  begun: it was not stopped before its turn came
@@ -15,7 +15,7 @@ from engine.planner.explain.physical import EdgeAnalysis, InstanceAnalysis, Phys
 
 
 def merged(parts: Iterable[Mapping[str, int]]) -> dict[str, int]:
-    """What several members counted: sums, and of times the longest."""
+    """Merge the counters of several members: sums, and of times the longest."""
     whole: defaultdict[str, int] = defaultdict(int)
     for part in parts:
         for name, value in part.items():

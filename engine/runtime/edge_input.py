@@ -1,4 +1,4 @@
-"""What a fragment reads of an edge: the receiver behind the edge's input synchronizer."""
+"""A fragment's input from an edge: the receiver behind the edge's input synchronizer."""
 
 from __future__ import annotations
 

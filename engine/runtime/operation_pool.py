@@ -30,7 +30,7 @@ from queue import SimpleQueue
 from typing import Final, Protocol, TypeVar
 
 from engine.catalog.store.request_clock import WAITING
-from engine.common.pool_calls import Call, answered, run
+from engine.common.pool_calls import Call, run, with_future
 
 T = TypeVar("T")
 #: Threads that may wait for another process, of each queue; those beyond keep their queue waiting.
@@ -38,7 +38,7 @@ _ASIDE_MAX: Final = 256
 
 
 class Operations(Protocol):
-    """What runs calls by partitions: an `OperationPool`."""
+    """A pool that runs calls by partitions: an `OperationPool`."""
 
     @property
     def threads(self) -> int: ...
@@ -64,12 +64,12 @@ class OperationPool:
 
     def submit(self, partition: int | None, call: Callable[[], T]) -> Future[T]:
         """Run the call after those of its partition; the Future has what it returned or raised."""
-        future, settling = answered(call)
+        future, settling = with_future(call)
         self.post(partition, settling)
         return future
 
     def post(self, partition: int | None, call: Call) -> None:
-        """As `submit`, for a call that nobody waits for. Raises RuntimeError once closed."""
+        """Submit a call that nobody waits for. Raises RuntimeError once closed."""
         with self._lock:
             if self._closed:
                 raise RuntimeError("the operation pool is closed")
@@ -80,7 +80,8 @@ class OperationPool:
                 lane.put(partial(lane.run_unordered, call))
 
     def run_or_post(self, partition: int, call: Call) -> None:
-        """As `post`, but here and now if nothing of the partition's thread is before the call. Raises RuntimeError once closed."""
+        """Run a call here and now if nothing of the partition's thread is before it, else post it. Raises RuntimeError once
+        closed."""
         lane = self._lanes[partition % len(self._lanes)]
         with self._lock:
             if self._closed:
@@ -115,7 +116,7 @@ class OperationPool:
             lane.join()
 
     def _shortest(self) -> _Lane:
-        """Of equals the next in turn, so that no thread is always the first."""
+        """Return the shortest lane; of equals the next in turn, so that no thread is always the first."""
         first = next(self._turns)
         return min(self._lanes[first:] + self._lanes[:first], key=lambda lane: lane.ahead)
 
@@ -135,9 +136,9 @@ class _Lane:
         self._count = threading.Lock()
         self._name = name
         self.aside: set[threading.Thread] = set()
-        self._thread = self._started()
+        self._thread = self._start_thread()
 
-    def _started(self) -> threading.Thread:
+    def _start_thread(self) -> threading.Thread:
         thread = threading.Thread(target=self._run, name=self._name, daemon=True)
         thread.start()
         return thread
@@ -194,7 +195,7 @@ class _Lane:
         if this not in self.aside and len(self.aside) < _ASIDE_MAX:
             with self._count:
                 self.aside.add(this)
-            self._thread = self._started()
+            self._thread = self._start_thread()
             self._give_turn_back()
         yield
 

@@ -72,13 +72,13 @@ class PlanningPool:
         Raises what the call raises, and OutOfMemory.
         """
         if not long:
-            return await self._started(call, None)
+            return await self._start(call, None)
         self._waiting += 1
         try:
             await self._turns.acquire()
         finally:
             self._waiting -= 1
-        return await self._started(call, self._turns.release)
+        return await self._start(call, self._turns.release)
 
     @property
     def live_nodes(self) -> int:
@@ -105,11 +105,11 @@ class PlanningPool:
 
     def _dispose(self, parts: list[Any], nodes: int, *, cached: bool) -> None:
         self._held += nodes if cached else 0
-        task = asyncio.get_running_loop().create_task(self._disposed(parts, nodes))
+        task = asyncio.get_running_loop().create_task(self._take_apart(parts, nodes))
         self._disposals.add(task)
         task.add_done_callback(self._disposals.discard)
 
-    async def _disposed(self, parts: list[Any], nodes: int) -> None:
+    async def _take_apart(self, parts: list[Any], nodes: int) -> None:
         await self._turns.acquire()
         try:
             await shielded(asyncio.wrap_future(self._operations.submit(None, functools.partial(take_apart, parts))))
@@ -127,12 +127,12 @@ class PlanningPool:
             "refused": self._refused,
         }
 
-    async def _started(self, call: Callable[[], T], release: Callable[[], None] | None) -> T:
+    async def _start(self, call: Callable[[], T], release: Callable[[], None] | None) -> T:
         work = StatementWork(self._require_memory)
-        future = self._operations.submit(None, asked_now(functools.partial(_worked, work, call)))
+        future = self._operations.submit(None, asked_now(functools.partial(_run_work, work, call)))
         if release is not None:
             self._works.add(work)
-            ended = functools.partial(self._ended, work, release)
+            ended = functools.partial(self._finish_work, work, release)
             future.add_done_callback(functools.partial(_tell, asyncio.get_running_loop(), ended))
         try:
             return await asyncio.wrap_future(future)
@@ -144,7 +144,7 @@ class PlanningPool:
             self._refused += 1
             raise
 
-    def _ended(self, work: StatementWork, release: Callable[[], None]) -> None:
+    def _finish_work(self, work: StatementWork, release: Callable[[], None]) -> None:
         self._works.discard(work)
         release()
 
@@ -158,7 +158,7 @@ class PlanningPool:
             )
 
 
-def _worked(work: StatementWork, call: Callable[[], T]) -> T:
+def _run_work(work: StatementWork, call: Callable[[], T]) -> T:
     try:
         with working(work):
             return call()

@@ -63,7 +63,7 @@ class MemberQueries:
     def started(self, query: str, fragments: tuple[int, ...], now: float) -> list[Instruction]:
         """The fragments of a Run, or of a begin, were set up. fragments: their numbers, each once."""
         known = self._queries[query]
-        return self._settle(known, known.started(fragments), now)
+        return self._settle(known, known.fragments_started(fragments), now)
 
     def fragment_ended(self, query: str, fragment: int, cause: Cause | None, now: float) -> list[Instruction]:
         """None: whole output sent and taken."""
@@ -81,7 +81,7 @@ class MemberQueries:
     def arrived(self, query: str) -> list[Instruction]:
         """Initiator: all that other members give to the query is here, in memory or on disk."""
         if (known := self._queries.get(query)) is not None:
-            known.arrived()
+            known.streams_arrived()
         return []
 
     def finish(self, query: str, now: float) -> list[Instruction]:

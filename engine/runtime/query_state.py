@@ -105,7 +105,7 @@ class Cause:
         return cls(message.sqlstate, message.message, message.detail, message.hint, message.member, fields=fields)
 
     def error(self) -> SqlError:
-        """What a client is told."""
+        """Return the error for the client."""
         return told(self.sqlstate, self.message, self.detail, self.hint, self.fields)
 
 
@@ -204,7 +204,7 @@ class Query:
         self.participants = participants
         self._go("start")
 
-    def started(self, fragments: tuple[int, ...]) -> list[Instruction]:
+    def fragments_started(self, fragments: tuple[int, ...]) -> list[Instruction]:
         """The fragments were set up; they run. If the query was stopped meanwhile, so are they.
 
         None at all is not the end of a participant that runs: a start without fragments is not sent, so they could not be set
@@ -231,7 +231,7 @@ class Query:
         """Whether the loss of a member that takes part may leave it without some of its rows."""
         return self.state != "finishing" and not self._arrived
 
-    def arrived(self) -> None:
+    def streams_arrived(self) -> None:
         """Initiator: all streams have arrived whole, and the portal may still want rows: a cursor goes on without the members that
         sent them. It is not finished: what has arrived would be forgotten."""
         assert self.mine, f"{self.token} is read by its initiator only"
@@ -261,7 +261,7 @@ class Query:
         return [*fail, *others, Stop(self.token, cause), *self._drain()]
 
     def expire(self, limits: Limits, now: float) -> list[Instruction]:
-        """What time alone does: an echo that nobody explained is a cause; a start that never came is not waited for."""
+        """Apply the timeouts: an echo that nobody explained is a cause; a start that never came is not waited for."""
         if self._echo is not None and now - self._echoed >= limits.echo_seconds:
             return self.stop(replace(self._echo, echo=False), self._member, now)
         if self.state == "early" and now - self._since >= limits.early_seconds:
@@ -300,7 +300,8 @@ class Query:
             self._echo, self._echoed = cause, now
 
     def _to_tell(self, source: str, before: State) -> tuple[str, ...]:
-        """Who does not know yet. Once an initiator finishes, nobody else has anything of the query left to stop."""
+        """Return the members that do not know yet. Once an initiator finishes, nobody else has anything of the query left to
+        stop."""
         if not self.mine:
             return (self.initiator,) if source == self._member else ()
         if before == "finishing":

@@ -1,4 +1,4 @@
-"""Which files a `start` may have this member read, and which files its stand-ins are.
+"""Files that a `start` may have this member read, and which files its stand-ins are.
 
 What a fragment reads is named by the initiator, which is another member as a rule. This member decides by itself what is read:
 every file must lie within its roots, with links resolved, and in no member's own folder, whoever names it; and a stand-in must be
@@ -46,7 +46,7 @@ def _require_shared(file: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Readable:
-    """What an instance reads. tables: by the names that its statement has for them."""
+    """The files and tables that an instance reads. tables: by the names that its statement has for them."""
 
     readers: Sequence[ReaderSpec]
     tables: Mapping[str, Table]
@@ -62,7 +62,7 @@ class ReadableFiles:
         self._held = frozenset(held)
 
     def of(self, instance: InstanceSpec) -> Readable:
-        """What an instance reads. May block.
+        """Return the files and tables that an instance reads. May block.
 
         Raises InsufficientPrivilege, ObjectNotInPrerequisiteState for what is not this member's, UndefinedFile.
         """
@@ -94,7 +94,7 @@ class ReadableFiles:
             if held is None:
                 files.append(name)
             else:
-                found, version = self._listed(held)
+                found, version = self._list_held(held)
                 files += found
                 digest = zlib.crc32(version.to_bytes(4), digest)
         self.require(files)
@@ -106,7 +106,7 @@ class ReadableFiles:
             _require_shared(file)
         self._roots.require(files)
 
-    def _listed(self, held: RemoteFileRef) -> tuple[tuple[str, ...], int]:
+    def _list_held(self, held: RemoteFileRef) -> tuple[tuple[str, ...], int]:
         if held not in self._held:
             raise ObjectNotInPrerequisiteState(
                 f'member "{self._member}" does not hold {held.format} files at "{held.path}"',

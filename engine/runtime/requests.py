@@ -57,12 +57,12 @@ class Requests(Generic[T]):
             del self._open[number]
 
     def answer(self, member: str, number: int, answer: T) -> None:
-        request = self._awaited(member, number)
+        request = self._find_request(member, number)
         if request is not None:
             request.answer.set_result(answer)
 
     def refuse(self, member: str, number: int, error: Exception) -> None:
-        request = self._awaited(member, number)
+        request = self._find_request(member, number)
         if request is not None:
             request.answer.set_exception(error)
 
@@ -72,7 +72,7 @@ class Requests(Generic[T]):
             if request.member == member and not request.answer.done():
                 request.answer.set_exception(self._lost(member))
 
-    def _awaited(self, member: str, number: int) -> Request[T] | None:
+    def _find_request(self, member: str, number: int) -> Request[T] | None:
         """The request that the member may answer, if there is one."""
         request = self._open.get(number)
         if request is None or request.member != member or request.answer.done():

@@ -16,7 +16,8 @@ _PAUSE_SECONDS: Final = 0.1
 
 
 class IdleSpool:
-    """Of one receiver's consumer. bytes_max: what may lie on disk; when it does, producers wait as they otherwise would."""
+    """The spool of one receiver, for while its consumer is idle. bytes_max: what may lie on disk; when it does, producers wait
+    as they otherwise would."""
 
     def __init__(self, receiver: Receiver, bytes_max: int) -> None:
         receiver.spool_bytes_max = bytes_max

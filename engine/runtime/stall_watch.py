@@ -71,10 +71,10 @@ class StallWatch:
         for name, post in self._pools.items():
             if name not in self._asked:
                 self._asked[name] = now
-                post(functools.partial(self._answered, name, now))
+                post(functools.partial(self._note_answer, name, now))
         self.start()
 
-    def _answered(self, name: str, asked: float) -> None:
+    def _note_answer(self, name: str, asked: float) -> None:
         """Note that a pool has run the call. Called on the pool's thread."""
         self._note(name, self._clock() - asked)
         del self._asked[name]

@@ -51,7 +51,7 @@ async def execute(session: SessionContext, engine: SessionServices, statement: s
 async def _set_constraints(session: SessionContext, engine: SessionServices, statement: s.SetConstraints) -> Execution:
     tables = list(session.catalog.current().tables())
     named = deferred.named_constraints(statement, tables, session.search_path()) if statement.names else None
-    session.transaction.deferral = session.transaction.deferral.told(named, deferred=statement.deferred)
+    session.transaction.deferral = session.transaction.deferral.set_constraints(named, deferred=statement.deferred)
     await deferred.judge(SessionMutationContext(session, engine, ()), everything=False)
     return StreamExecution(None, "SET CONSTRAINTS")
 

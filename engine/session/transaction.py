@@ -102,12 +102,12 @@ class SessionTransaction:
         """
         deadline = self._deadline()
 
-        async def tried() -> str:
+        async def attempt() -> str:
             tag = await run()
             await self._require_no_conflict()
             return tag
 
-        tag = await self._until_it_fits(tried, _DEFINING_ATTEMPTS, lambda: self._begin_again(deadline, waits=waits))
+        tag = await self._until_it_fits(attempt, _DEFINING_ATTEMPTS, lambda: self._begin_again(deadline, waits=waits))
         self._lone = LoneDefinition(lambda: self._define_again(run, waits=waits), tag)
         return tag
 
@@ -129,7 +129,7 @@ class SessionTransaction:
         return await run()
 
     async def _require_no_conflict(self) -> None:
-        """What is found here, the statement can still be told by; the rest is found by the commit."""
+        """Find conflicts while the statement can still be told; the rest is found by the commit."""
         if self._catalog.has_changes:
             await self._engine.see_commits()
             await self._engine.in_operation_pool(self._catalog.current)
@@ -217,7 +217,7 @@ class SessionTransaction:
                     raise
 
     async def _judge_deferred(self) -> None:
-        """What is judged later is judged now."""
+        """Judge now what was deferred."""
         try:
             await self._judge()
         except BaseException:

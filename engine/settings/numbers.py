@@ -27,7 +27,7 @@ _DIGITS_MOST: Final = 400
 
 
 class HintedError(ValueError):
-    """What it says is the hint: a unit that is none of the setting's, a number that is none of an integer's."""
+    """An error whose text is the hint: a unit that is none of the setting's, a number that is none of an integer's."""
 
 
 def read_whole(text: str, units: Mapping[str, float] | None = None, bare: float = 1) -> int:

@@ -119,7 +119,7 @@ class LoginAttempts:
     def require(self, host: str, user: str, limits: FailureLimits) -> None:
         """Raises TooManyFailedLogins where too many attempts have failed. host: the client's address."""
         now = self._clock()
-        for buckets, key, most, what in self._counted(host, user, limits):
+        for buckets, key, most, what in self._buckets_of(host, user, limits):
             bucket = buckets.find(key, most, now)
             if bucket.level > most - 1:
                 self.refused_count += 1
@@ -133,14 +133,14 @@ class LoginAttempts:
         """Count a password that was wrong."""
         now = self._clock()
         self.failed_count += 1
-        for buckets, key, most, _ in self._counted(host, user, limits):
+        for buckets, key, most, _ in self._buckets_of(host, user, limits):
             buckets.fill(key, most, now)
 
     def succeeded(self, host: str, user: str) -> None:
         """Note that a role has proved itself from an address."""
         self._proved.keep((_network(host), user[:_NAME_LENGTH]), None)
 
-    def _counted(self, host: str, user: str, limits: FailureLimits) -> Iterator[tuple[_Buckets, Hashable, int, str]]:
+    def _buckets_of(self, host: str, user: str, limits: FailureLimits) -> Iterator[tuple[_Buckets, Hashable, int, str]]:
         """Yield the buckets in which an attempt counts: the collection, the key, the limit, and the wording for messages."""
         address, name = _network(host), user[:_NAME_LENGTH]
         if (address, name) in self._proved:

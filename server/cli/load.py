@@ -23,7 +23,7 @@ from wire.errors import SqlError
 
 
 class LoadError(Exception):
-    """What went wrong, ready to print."""
+    """An error, ready to print."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,10 +54,10 @@ def load(
         with _progress(console) as progress, connection.transaction():
             if create:
                 connection.execute(_creation(table, files[0]))
-            known = [c.name for c in connection.execute(_nothing(table)).description or ()]
-            rows = sum(_loaded(connection, table, known, file, progress) for file in files)
+            known = [c.name for c in connection.execute(_select_nothing(table)).description or ()]
+            rows = sum(_load_file(connection, table, known, file, progress) for file in files)
     except psycopg.Error as error:
-        raise LoadError(_told(error)) from error
+        raise LoadError(_error_text(error)) from error
     except SqlError as error:
         raise LoadError("\n".join(line for line in (error.message, error.hint) if line)) from error
     except (OSError, UnicodeDecodeError, pa.ArrowException, duckdb.Error) as error:
@@ -65,7 +65,7 @@ def load(
     return Loaded(rows, sum(file.size for file in files), time.monotonic() - started)
 
 
-def _loaded(
+def _load_file(
     connection: psycopg.Connection[Any], table: str, known: Sequence[str], file: SourceFile, progress: Progress
 ) -> int:
     task = progress.add_task(file.path.name, total=file.size)
@@ -85,7 +85,7 @@ def _identifier(table: str) -> sql.Identifier:
     return sql.Identifier(*table.split("."))
 
 
-def _nothing(table: str) -> sql.Composed:
+def _select_nothing(table: str) -> sql.Composed:
     return sql.SQL("select * from {} limit 0").format(_identifier(table))
 
 
@@ -116,7 +116,7 @@ def _progress(console: Console) -> Progress:
     return Progress(TextColumn("{task.description}"), *columns, console=console, disable=not console.is_terminal)
 
 
-def _told(error: psycopg.Error) -> str:
+def _error_text(error: psycopg.Error) -> str:
     told = error.diag
     lines = (told.message_primary or str(error).strip(), told.message_detail, told.message_hint, told.context)
     return "\n".join(line for line in lines if line)

@@ -66,7 +66,7 @@ class SourceFile:
         return self.path.stat().st_size
 
     def columns(self) -> Sequence[TableColumn]:
-        """What a table for it would have. Raises SqlError."""
+        """Return the columns that a table for the file would have. Raises SqlError."""
         options: dict[str, str] = {}
         if self.form == "csv":
             options = {"delimiter": self.delimiter, "null": self.null}
@@ -80,26 +80,26 @@ class SourceFile:
             return [column.name for column in self.columns()]
         if self.header is False:
             return None
-        with self._opened() as file:
+        with self._open() as file:
             first = next(csv.reader(io.TextIOWrapper(file, "utf-8", newline=""), delimiter=self.delimiter), [])
         return first if self.header or (first and set(first) <= set(table)) else None
 
     def pieces(self) -> Iterator[Piece]:
         """Its rows. Raises SqlError, OSError, ArrowException, duckdb.Error."""
-        return self._plain() if self.form == "csv" else self._encoded()
+        return self._plain() if self.form == "csv" else self._encode_pieces()
 
     def _plain(self) -> Iterator[Piece]:
         with self.path.open("rb") as raw, self._within(raw) as file:
             while data := file.read(_PIECE_BYTES):
                 yield Piece(data, raw.tell())
 
-    def _opened(self) -> BinaryIO:
+    def _open(self) -> BinaryIO:
         return self._within(self.path.open("rb"))
 
     def _within(self, raw: BinaryIO) -> BinaryIO:
         return cast(BinaryIO, gzip.GzipFile(fileobj=raw)) if self.path.suffix == ".gz" else raw
 
-    def _encoded(self) -> Iterator[Piece]:
+    def _encode_pieces(self) -> Iterator[Piece]:
         columns, size, done = self.columns(), self.size, 0
         names = [column.name for column in columns]
         schema = pa.schema([pa.field(column.name, carrier_of(column.type)) for column in columns])

@@ -1,4 +1,4 @@
-"""What a local cluster keeps in its directory: who runs where (cluster.json), a secret, a configuration for each member.
+"""The directory of a local cluster: its processes (cluster.json), a secret, a configuration for each member.
 
     DIR/cluster.json           the members: names, roles, addresses, process ids with their start times
     DIR/secret                 what members prove to each other that they know; readable by its owner alone

@@ -101,7 +101,7 @@ class Relay:
         far.transport.write(self._startup + rest)
         far.transport.resume_reading()
         try:
-            await self._ended()
+            await self._wait_for_end()
         finally:
             self._abort()
 
@@ -128,7 +128,7 @@ class Relay:
             return side
         raise CannotConnectNow("no data member can be reached", hint="Connect again when one is up.")
 
-    async def _ended(self) -> None:
+    async def _wait_for_end(self) -> None:
         """Until one side has closed, and then, for a while, until the other has taken what was on its way."""
         waiting = [asyncio.ensure_future(event.wait()) for event in self._closed]
         try:
@@ -145,7 +145,7 @@ class Relay:
 
 
 class LiteDoor:
-    """What a lite member does with a new client. mesh: where data members are found. default: the configuration's
+    """A lite member's treatment of new clients. mesh: where data members are found. default: the configuration's
     `sluice.lite_routing`."""
 
     def __init__(self, mesh: Mesh, default: str) -> None:

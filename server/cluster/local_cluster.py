@@ -51,8 +51,8 @@ class ClusterError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What `up` is to start. lite_routing: refuse or forward. spark: keys of the `spark` section. topology: a file whose
-    nodes are the data members, instead of a number of them."""
+    """The members that `up` is to start. lite_routing: refuse or forward. spark: keys of the `spark` section. topology: a file
+    whose nodes are the data members, instead of a number of them."""
 
     members: int
     lite: int
@@ -311,7 +311,7 @@ def _ended_in_order(folder: Path, member: MemberProcess, size: int) -> bool:
 
 
 def _family(leader: int) -> list[psutil.Process]:
-    """What a member started (Spark's JVM, its workers): the rest of its session."""
+    """Return the processes that a member started (Spark's JVM, its workers): the rest of its session."""
     return [process for process in psutil.process_iter() if process.pid != leader and _session(process.pid) == leader]
 
 

@@ -1,4 +1,4 @@
-"""Who is in the cluster: events and the time in, actions out. `server.cluster.mesh_link` owns the sockets and performs them.
+"""Cluster membership: events and the time in, actions out. `server.cluster.mesh_link` owns the sockets and performs them.
 
 Every member keeps a control connection with every other, and believes only its own: a member is up because *we* hear it. What
 members tell each other is whom they are connected to, which says where to dial and nothing more. So there is no opinion about
@@ -54,7 +54,7 @@ class Timing:
 
 @dataclass(frozen=True, slots=True)
 class Dial:
-    """Connect to address, as link `link`; say `connected` or `closed`."""
+    """Connect to address, as link `link`; say `link_connected` or `link_closed`."""
 
     link: int
     address: str
@@ -175,7 +175,7 @@ class Membership:
         return record.link.number if record is not None and record.link is not None else None
 
     def member_of(self, link: int) -> str | None:
-        """Whom an open link leads to."""
+        """Return the member at the other end of an open link."""
         found = self._links.get(link)
         return found.peer.member if found is not None and found.open and found.peer is not None else None
 
@@ -198,20 +198,20 @@ class Membership:
             self._targets[address] = _Target(address, seed=True)
         return self.tick(now)
 
-    def accepted(self, now: float) -> int:
+    def link_accepted(self, now: float) -> int:
         """Somebody has connected: the number of the link."""
         link = _Link(next(self._numbers), now)
         self._links[link.number] = link
         return link.number
 
-    def connected(self, number: int) -> bool:
+    def link_connected(self, number: int) -> bool:
         """The other end has been reached. False: it need not have been."""
         link = self._links.get(number)
         if link is not None:
             link.connected = True
         return link is not None
 
-    def introduced(self, number: int, peer: Identity, now: float) -> Actions:
+    def peer_introduced(self, number: int, peer: Identity, now: float) -> Actions:
         """The peer has said who it is; proved, if it was the one that dialled."""
         link = self._links.get(number)
         if link is None:
@@ -219,7 +219,7 @@ class Membership:
         link.peer = peer
         return self._admit(link, peer, now) if link.dialled is None else self._met(link, link.dialled, peer)
 
-    def established(self, number: int, now: float) -> Actions:
+    def link_established(self, number: int, now: float) -> Actions:
         """The peer that was dialled has proved itself, and takes us."""
         link = self._links.get(number)
         if link is None or link.peer is None:
@@ -227,29 +227,29 @@ class Membership:
         refusal = self._name_taken(link.peer)
         if refusal is not None:
             return self._refuse(link, "name", refusal, now)
-        return [*self._replace(link.peer, now), *self._opened(link, link.peer, now)]
+        return [*self._replace(link.peer, now), *self._open_link(link, link.peer, now)]
 
     def heard(self, number: int, now: float) -> None:
         """Bytes have come."""
         if (link := self._links.get(number)) is not None:
             link.heard = now
 
-    def received(self, number: int, message: ControlMessage, now: float) -> Actions:
+    def message_received(self, number: int, message: ControlMessage, now: float) -> Actions:
         """A heartbeat, members, or goodbye."""
         link = self._links.get(number)
         if link is None:
             return []
         match message:
             case Goodbye():
-                return self._dismissed(link, message, now)
+                return self._handle_goodbye(link, message, now)
             case Heartbeat(load, draining) if link.open and link.peer is not None:
                 record = self._records[link.peer.member]
                 record.load, record.draining = load, draining
             case Members(members) if link.open:
-                return self._told(members, now)
+                return self._learn_members(members, now)
         return []
 
-    def closed(self, number: int, reason: str, now: float, level: int = logging.INFO) -> Actions:
+    def link_closed(self, number: int, reason: str, now: float, level: int = logging.INFO) -> Actions:
         """The link is no more (also: could not be made), without a goodbye from here. level: of its log line."""
         link = self._links.pop(number, None)
         if link is None:
@@ -258,7 +258,7 @@ class Membership:
             return self._lose(link, reason, now)
         if link.dialled is None:
             return [Log(level, f"a member that connected is refused: {reason}")] if level > logging.INFO else []
-        return self._failed(link.dialled, reason, now, level)
+        return self._note_failure(link.dialled, reason, now, level)
 
     def tick(self, now: float) -> Actions:
         """To be called several times within a heartbeat."""
@@ -320,7 +320,7 @@ class Membership:
         for other in list(self._links.values()):
             if other.dialled and not other.open and other.may_be(peer):
                 actions += self._drop(other)
-        return [*actions, Proceed(link.number), *self._opened(link, peer, now)]
+        return [*actions, Proceed(link.number), *self._open_link(link, peer, now)]
 
     def _name_taken(self, peer: Identity) -> str | None:
         """Why a member of that name cannot be taken in, if so."""
@@ -344,9 +344,9 @@ class Membership:
         del self._links[link.number]
         return [*self._lose(link, "it has connected anew", now), Close(link.number)]
 
-    def _opened(self, link: _Link, peer: Identity, now: float) -> Actions:
+    def _open_link(self, link: _Link, peer: Identity, now: float) -> Actions:
         link.open, link.heard = True, now
-        others = self._connected()
+        others = self._connected_members()
         told: Actions = [Say(r.link.number, Members((peer,))) for r in self._records.values() if r.link is not None]
         self._records[peer.member] = _Record(peer, "up", now, link)
         self._aim(peer, link.dialled)
@@ -381,7 +381,7 @@ class Membership:
             self._pause(target, now, longest=True)
         return actions
 
-    def _dismissed(self, link: _Link, goodbye: Goodbye, now: float) -> Actions:
+    def _handle_goodbye(self, link: _Link, goodbye: Goodbye, now: float) -> Actions:
         """The peer has said goodbye; its connection is over."""
         del self._links[link.number]
         actions: Actions = [Close(link.number)]
@@ -392,9 +392,9 @@ class Membership:
         if link.dialled is None:
             return actions
         if goodbye.reason == "redundant":
-            return [*actions, *self._failed(link.dialled, goodbye.message, now, logging.DEBUG)]
+            return [*actions, *self._note_failure(link.dialled, goodbye.message, now, logging.DEBUG)]
         reason = f"we are refused ({goodbye.reason}): {goodbye.message!r}"
-        return [*actions, *self._failed(link.dialled, reason, now, logging.ERROR)]
+        return [*actions, *self._note_failure(link.dialled, reason, now, logging.ERROR)]
 
     def _lose(self, link: _Link, reason: str, now: float) -> Actions:
         assert link.peer is not None, "an open link leads to somebody"
@@ -411,7 +411,7 @@ class Membership:
         record.state, record.since, record.link, record.load = "left", link.heard, None, 0
         return [Log(logging.INFO, f"{link.peer.member} has left"), Lost(link.peer.member)]
 
-    def _failed(self, address: str, reason: str, now: float, level: int) -> Actions:
+    def _note_failure(self, address: str, reason: str, now: float, level: int) -> Actions:
         """An attempt has failed. The log has each reason once."""
         target = self._targets.get(address)
         if target is None:
@@ -429,15 +429,15 @@ class Membership:
 
     # -- what members tell each other -----------------------------------------------------------------------------
 
-    def _connected(self) -> list[Identity]:
+    def _connected_members(self) -> list[Identity]:
         return [record.identity for record in self._records.values() if record.link is not None]
 
     def _tell_all(self) -> Actions:
         """Repeated, for those who have lost each other so long that they have forgotten each other."""
-        parts = list(_parts(self._connected()))
+        parts = list(_parts(self._connected_members()))
         return [Say(link.number, Members(part)) for link in self._links.values() if link.open for part in parts]
 
-    def _told(self, members: Iterable[Identity], now: float) -> Actions:
+    def _learn_members(self, members: Iterable[Identity], now: float) -> Actions:
         learned = [self._learn(identity, now) for identity in members if identity.member != self.me.member]
         return self._dial(now) if any(learned) and not self._ending else []
 
@@ -470,7 +470,7 @@ class Membership:
         if now - since <= self.timing.failure_after:
             return []
         what = "not a byte" if link.open else "no end of the handshake"
-        return [*self.closed(link.number, f"{what} for {self.timing.failure_after:g} s", now), Close(link.number)]
+        return [*self.link_closed(link.number, f"{what} for {self.timing.failure_after:g} s", now), Close(link.number)]
 
     def _beat(self) -> Actions:
         message = Heartbeat(self.load, self.draining)
@@ -488,14 +488,14 @@ class Membership:
         under_way = {link.dialled for link in self._links.values()}
         actions: Actions = []
         for target in self._targets.values():
-            if target.address not in under_way and now >= target.next_at and self._wanted(target):
+            if target.address not in under_way and now >= target.next_at and self._is_wanted(target):
                 record = self._records.get(target.member) if target.member is not None else None
                 link = _Link(next(self._numbers), now, target.address, record.identity if record else None)
                 self._links[link.number] = link
                 actions.append(Dial(link.number, target.address))
         return actions
 
-    def _wanted(self, target: _Target) -> bool:
+    def _is_wanted(self, target: _Target) -> bool:
         if target.own:
             return False
         record = self._records.get(target.member) if target.member is not None else None

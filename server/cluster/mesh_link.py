@@ -125,7 +125,7 @@ class MeshLink:
         """The protocol of a connection that has arrived; None: there are too many."""
         if self._membership.strangers >= _STRANGERS_MAX:
             return None
-        return self._connection(self._membership.accepted(_now()), dialled=False)
+        return self._connection(self._membership.link_accepted(_now()), dialled=False)
 
     def drain(self) -> None:
         """Tell the others that this member takes no new queries."""
@@ -146,9 +146,9 @@ class MeshLink:
 
     # -- what the connections report -----------------------------------------------------------------------------
 
-    def connected(self, connection: ControlConnection) -> bool:
+    def connection_ready(self, connection: ControlConnection) -> bool:
         """A connection is made. False: it is not wanted any more."""
-        wanted = self._membership.connected(connection.number)
+        wanted = self._membership.link_connected(connection.number)
         if wanted:
             self._connections[connection.number] = connection
         else:
@@ -158,35 +158,35 @@ class MeshLink:
     def heard(self, number: int) -> None:
         self._membership.heard(number, _now())
 
-    def happened(self, number: int, event: ControlEvent) -> None:
+    def handle_event(self, number: int, event: ControlEvent) -> None:
         """An event of a link's channel."""
         match event:
             case Introduced(peer):
-                self._perform(self._membership.introduced(number, peer, _now()))
+                self._perform(self._membership.peer_introduced(number, peer, _now()))
             case Established():
-                self._perform(self._membership.established(number, _now()))
+                self._perform(self._membership.link_established(number, _now()))
             case Received(message) if isinstance(message, _OURS):
-                self._perform(self._membership.received(number, message, _now()))
+                self._perform(self._membership.message_received(number, message, _now()))
             case Received(message, body):
                 member = self._membership.member_of(number)
                 if member is not None:
                     self._on_message(member, message, bytes(body))
 
-    def refused(self, connection: ControlConnection, reason: str, level: int) -> None:
+    def peer_refused(self, connection: ControlConnection, reason: str, level: int) -> None:
         """A connection's peer is not what it should be; the connection ends itself."""
         self._connections.pop(connection.number, None)
         self._closing.add(connection)
-        self._failed(connection.number, reason, level)
+        self._close_link(connection.number, reason, level)
 
-    def gone(self, connection: ControlConnection, reason: str) -> None:
+    def connection_gone(self, connection: ControlConnection, reason: str) -> None:
         """Nothing is left of a connection."""
-        self._failed(connection.number, reason)
+        self._close_link(connection.number, reason)
         self._connections.pop(connection.number, None)
         self._closing.discard(connection)
         self._gone.set()
 
-    def _failed(self, number: int, reason: str, level: int = logging.INFO) -> None:
-        self._perform(self._membership.closed(number, reason, _now(), level))
+    def _close_link(self, number: int, reason: str, level: int = logging.INFO) -> None:
+        self._perform(self._membership.link_closed(number, reason, _now(), level))
 
     # -- what the membership wants -------------------------------------------------------------------------------
 
@@ -266,8 +266,8 @@ class MeshLink:
         """An attempt has failed. A connection that it had made is closed by the loop, but uvloop's does not say so."""
         for connection in made:
             connection.end(None)
-            self.gone(connection, reason)
-        self._failed(number, reason)
+            self.connection_gone(connection, reason)
+        self._close_link(number, reason)
 
     def _set_timer(self) -> None:
         timing = self._options.timing
@@ -297,10 +297,10 @@ class ControlConnection(asyncio.BufferedProtocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         # uvloop's transports are not registered as asyncio's.
         self._transport = cast("asyncio.Transport", transport)
-        if not self._link.connected(self):
+        if not self._link.connection_ready(self):
             self.end(None)
         elif self._channel.dialled:
-            self._write(self._channel.opening())
+            self._write(self._channel.opening_bytes())
 
     def get_buffer(self, sizehint: int) -> memoryview:
         return self._channel.buffer()
@@ -310,10 +310,10 @@ class ControlConnection(asyncio.BufferedProtocol):
             return
         self._link.heard(self.number)
         try:
-            for event in self._channel.filled(nbytes):
+            for event in self._channel.buffer_updated(nbytes):
                 if isinstance(event, Introduced):
                     self._require_certificate(event.identity)
-                self._link.happened(self.number, event)
+                self._link.handle_event(self.number, event)
                 if self._ended:
                     return
             self._write(self._channel.answers())
@@ -327,7 +327,7 @@ class ControlConnection(asyncio.BufferedProtocol):
         if self._flush is not None:
             self._flush.cancel()
         self._ended = True
-        self._link.gone(self, _why_lost(exc))
+        self._link.connection_gone(self, _why_lost(exc))
 
     # -- the link's ----------------------------------------------------------------------------------------------
 
@@ -367,7 +367,7 @@ class ControlConnection(asyncio.BufferedProtocol):
         """The peer is not what it should be: that is the end of this connection, and of nothing else."""
         peer = self._transport.get_extra_info("peername") if self._transport is not None else None
         level = logging.ERROR if farewell is not None and self._channel.dialled else logging.WARNING
-        self._link.refused(self, f"{reason} (connection with {peer})", level)
+        self._link.peer_refused(self, f"{reason} (connection with {peer})", level)
         self.end(None if farewell is None else Goodbye(farewell, reason[:1000]))
 
     def _write(self, data: bytes) -> None:

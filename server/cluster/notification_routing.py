@@ -1,4 +1,4 @@
-"""What transactions say with NOTIFY, brought to the sessions of this member and to the other members.
+"""Notifications of committed transactions (NOTIFY), brought to the sessions of this member and to the other members.
 
 Every member is told everything, also one on which nobody listens: who knew where listeners are would have to know it before a
 LISTEN could return, and a lost message would mean a listener that hears nothing for ever. A transaction's notifications are told
@@ -45,7 +45,7 @@ class NotificationRouter:
 
 
 def _messages(pid: int, said: Sequence[Said]) -> Iterator[Notified]:
-    """As few as hold them all."""
+    """Pack notifications into as few messages as hold them all."""
     some: list[Said] = []
     size = 0
     for one in said:

@@ -121,7 +121,7 @@ class _File(_Section):
 def load_topology(path: Path) -> Topology:
     """The topology in a file. Blocks on the file system. Raises ConfigurationError, a line for each mistake."""
     tree, values = _read(path)
-    _refuse(path, tree, _repeated(tree))
+    _refuse(path, tree, _repeated_keys(tree))
     try:
         topology = _File.model_validate(values).value()
     except ValidationError as error:
@@ -148,7 +148,7 @@ def _read(path: Path) -> tuple[yaml.Node | None, Any]:
 
 def _refuse(path: Path, tree: yaml.Node | None, found: Iterable[Fault]) -> None:
     """Raise ConfigurationError when there is any."""
-    told = [f"{path}, line {_line(tree, fault.key)}: {_dotted(fault.key)}{fault.message}" for fault in found]
+    told = [f"{path}, line {_line(tree, fault.key)}: {_path_text(fault.key)}{fault.message}" for fault in found]
     if told:
         raise ConfigurationError("\n".join(told))
 
@@ -164,7 +164,7 @@ def _words(error: Any) -> str:
     return str(error["msg"]).removeprefix("Value error, ") + given
 
 
-def _dotted(key: Sequence[str | int]) -> str:
+def _path_text(key: Sequence[str | int]) -> str:
     """`nodes[2].links[0].to: `"""
     words = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in key).removeprefix(".")
     return f"{words}: " if words else ""
@@ -187,7 +187,7 @@ def _line(tree: yaml.Node | None, key: Sequence[str | int]) -> int:
     return line + 1
 
 
-def _repeated(
+def _repeated_keys(
     tree: yaml.Node | None, key: tuple[str | int, ...] = (), above: tuple[yaml.Node, ...] = ()
 ) -> Iterator[Fault]:
     """Keys that one mapping says twice, of which YAML would keep the last in silence, and aliases of what they are in."""
@@ -202,9 +202,9 @@ def _repeated(
                     at = name.start_mark.line + 1
                     yield Fault((*key, name.value), f"is said twice, again in line {at}")
                 seen.add(name.value)
-                yield from _repeated(value, (*key, name.value), (*above, tree))
+                yield from _repeated_keys(value, (*key, name.value), (*above, tree))
         case yaml.SequenceNode():
             for index, item in enumerate(tree.value):
-                yield from _repeated(item, (*key, index), (*above, tree))
+                yield from _repeated_keys(item, (*key, index), (*above, tree))
         case _:
             return

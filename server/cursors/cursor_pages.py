@@ -41,10 +41,10 @@ async def take_page(run: Run, page_bytes: int) -> Page:
     while left > 0 and not run.over and (batch := await run.next_batch(left)) is not None:
         batches.append(batch)
         left -= max(batch.nbytes, 1)
-    return Page(sum(batch.num_rows for batch in batches), _encoded(batches), run.over)
+    return Page(sum(batch.num_rows for batch in batches), _encode_batches(batches), run.over)
 
 
-def _encoded(batches: Sequence[pa.RecordBatch]) -> bytes:
+def _encode_batches(batches: Sequence[pa.RecordBatch]) -> bytes:
     if not batches:
         return b""
     sink = pa.BufferOutputStream()
@@ -75,13 +75,13 @@ def page_rows(body: bytes) -> list[pa.RecordBatch]:
     return batches
 
 
-def described(columns: Sequence[ResultColumn]) -> list[CursorColumn]:
+def describe_columns(columns: Sequence[ResultColumn]) -> list[CursorColumn]:
     """Columns as they are told to another member."""
-    return [CursorColumn(c.name, _told(c.type), c.table_oid, c.attribute) for c in columns]
+    return [CursorColumn(c.name, _describe_type(c.type), c.table_oid, c.attribute) for c in columns]
 
 
-def _told(typ: SqlType) -> ColumnType:
-    fields = tuple((name, _told(field)) for name, field in typ.fields)
+def _describe_type(typ: SqlType) -> ColumnType:
+    fields = tuple((name, _describe_type(field)) for name, field in typ.fields)
     return ColumnType(type_told(typ.pg), typ.typmod, typ.precision, typ.scale, typ.display.value, typ.minimum, fields)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 
-from server.cursors.cursor_pages import Page, described, take_page
+from server.cursors.cursor_pages import Page, describe_columns, take_page
 from server.cursors.portal import Portal
 from server.pgwire.cancel import Interruptible, SessionRegistry
 from server.pgwire.commands import Commands
@@ -39,14 +39,14 @@ class InitiatorCursors:
 
     def describe(self, question: DescribeCursor) -> tuple[CursorDescribed, bytes]:
         _, _, portal = self._find(question)
-        columns = encode_columns(described(portal.columns or ()))
+        columns = encode_columns(describe_columns(portal.columns or ()))
         return CursorDescribed(question.request, portal.binary), columns
 
     async def move(self, question: MoveCursor) -> tuple[CursorMoved, bytes, Portal]:
         """The answer, and the portal that has moved."""
         session, commands, portal = self._find(question)
         try:
-            page = await session.visits.run(_moved(commands, portal, question))
+            page = await session.visits.run(_move_portal(commands, portal, question))
         except asyncio.CancelledError:
             # Also where it came as the page was ready.
             portal.fail()
@@ -58,7 +58,7 @@ class InitiatorCursors:
         await session.visits.run(commands.portals.close(portal.name))
 
 
-async def _moved(commands: Commands, portal: Portal, question: MoveCursor) -> Page:
+async def _move_portal(commands: Commands, portal: Portal, question: MoveCursor) -> Page:
     if commands.block.block is Block.FAILED and not portal.held:
         raise ObjectNotInPrerequisiteState(f'cursor "{question.query}" cannot be used: its transaction has failed')
     portal.require_runnable()

@@ -42,7 +42,7 @@ Numbered = Callable[[int], ControlMessage]
 
 
 class Asking(Protocol):
-    """What carries questions to a member, this one included."""
+    """A transport that carries questions to a member, this one included."""
 
     def knows(self, member: str) -> bool:
         """Whether a member of this name is or was in the cluster."""
@@ -57,11 +57,11 @@ class Asking(Protocol):
         ...
 
     def settle(self, member: str, request: int) -> None:
-        """What was answered has been given to the client."""
+        """Note that the answer has been given to the client."""
         ...
 
     def abandon(self, member: str, request: int) -> None:
-        """What was answered is lost."""
+        """Note that the answer is lost."""
         ...
 
 
@@ -82,7 +82,7 @@ class Nobody:
 
 @dataclass(frozen=True, slots=True)
 class Described:
-    """What a cursor gives. binary: as it was declared."""
+    """The rows' description of a cursor. binary: as it was declared."""
 
     columns: tuple[ResultColumn, ...]
     binary: bool
@@ -200,7 +200,7 @@ class FarFetching:
         self._go_on(answer.passed)
 
     def _go_on(self, passed: int) -> None:
-        """What is left after a page that was not the last: only FETCH FORWARD and BACKWARD have more than one."""
+        """Compute the rest to fetch after a page that was not the last: only FETCH FORWARD and BACKWARD have more than one."""
         if self._left is None:
             return
         if self._direction == "forward" and self._left < 0:

@@ -20,7 +20,7 @@ from sqlglot import exp
 from sqlglot.errors import ParseError, TokenError
 from sqlglot.tokenizer_core import TokenType
 
-from engine.common.depth import bounded
+from engine.common.depth import bounded_depth
 from wire.errors import FeatureNotSupported, SqlSyntaxError
 
 _KEPT_FUNCTIONS: Final = ("ARRAY", "CONCAT", "COALESCE", "IF", "NULLIF")
@@ -54,7 +54,7 @@ POSTGRES: Final = BVPostgres()
 def read(sql: str) -> exp.Expression:
     """The one statement of a text. Raises SqlSyntaxError, with a position."""
     try:
-        with bounded():
+        with bounded_depth():
             trees: list[exp.Expression] = [tree for tree in TRINO.parse(sql) if tree is not None]
     except (ParseError, TokenError) as error:
         raise _syntax_error(sql, error) from None
@@ -84,11 +84,11 @@ class TrinoRewriter(Rewriter):
 
     def rewrite(self, sql: str) -> str:
         """A statement's text in PostgreSQL's SQL. Raises SqlSyntaxError, FeatureNotSupported."""
-        return self.written(read(sql))
+        return self.rewrite_tree(read(sql))
 
-    def written(self, tree: exp.Expression) -> str:
+    def rewrite_tree(self, tree: exp.Expression) -> str:
         """The same of a tree."""
-        with bounded():
+        with bounded_depth():
             for node in tree.find_all(*_REFUSED):
                 raise FeatureNotSupported(f"not supported: {_REFUSED[type(node)]}")
             for placeholder in tree.find_all(exp.Placeholder):
@@ -96,10 +96,10 @@ class TrinoRewriter(Rewriter):
             return str(POSTGRES.generate(self.rewrite_one(tree), normalize_functions=False))
 
     def rewrite_one(self, expression: exp.Expression) -> exp.Expression:
-        named = expression.transform(self._named)
+        named = expression.transform(self._name_subquery)
         return super().rewrite_one(named).transform(_in_postgres)
 
-    def _named(self, node: exp.Expression) -> exp.Expression:
+    def _name_subquery(self, node: exp.Expression) -> exp.Expression:
         """A relation of ours goes by its name: PostgreSQL 15 wants every subquery to have one."""
         if isinstance(node, exp.Table) and not node.alias and exp.table_name(node) in self._relations:
             node.set("alias", exp.TableAlias(this=node.this.copy()))

@@ -66,7 +66,7 @@ class Failure(QueryError):
 
 
 def failure(error: SqlError, text: str | None = None) -> Failure:
-    """What a client is told of an error. text: the statement as it was sent, where the error's position counts in it."""
+    """Describe an error to a client. text: the statement as it was sent, where the error's position counts in it."""
     code, name, kind = _CODES.get(error.sqlstate) or _CODES.get(error.sqlstate[:2], _OTHERS)
     words = [error.message]
     words += [f"{label}: {more}" for label, more in (("DETAIL", error.detail), ("HINT", error.hint)) if more]

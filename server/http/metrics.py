@@ -109,7 +109,7 @@ class StatusCollector(Collector):
         yield from _members(status["members"])
         yield from _engines(status["engines"])
         yield from _sessions(status)
-        yield from _background(status["background"])
+        yield from _background_metrics(status["background"])
 
 
 def _metric(figure: Figure, value: float) -> Metric:
@@ -186,7 +186,7 @@ def _sessions(status: Mapping[str, Any]) -> Iterator[Metric]:
     )
 
 
-def _background(workers: Mapping[str, Mapping[str, Any]]) -> Iterator[Metric]:
+def _background_metrics(workers: Mapping[str, Mapping[str, Any]]) -> Iterator[Metric]:
     failures = CounterMetricFamily(
         "sluice_background_failures", "How often a background task has failed.", labels=["task"]
     )

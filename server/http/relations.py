@@ -1,4 +1,4 @@
-"""What Trino's clients browse with: SHOW, DESCRIBE, and relations that PostgreSQL has not, or with other columns.
+"""Metadata queries of Trino's clients: SHOW, DESCRIBE, and relations that PostgreSQL has not, or with other columns.
 
 Where `information_schema.columns` is read, Trino's stands in its place: with Trino's names of types, and comments.
 `system.jdbc` and `system.metadata` have of Trino's relations what its SQLAlchemy dialect asks for. Each is a query in
@@ -68,21 +68,21 @@ def rewriter() -> TrinoRewriter:
     for name, query in (
         ("information_schema.columns", columns),
         (f"{DATABASE}.information_schema.columns", columns),
-        ("system.jdbc.catalogs", lambda: _parsed(_CATALOGS)),
-        ("system.metadata.table_comments", lambda: _parsed(_TABLE_COMMENTS)),
+        ("system.jdbc.catalogs", lambda: _parse_query(_CATALOGS)),
+        ("system.metadata.table_comments", lambda: _parse_query(_TABLE_COMMENTS)),
     ):
         made.relation(name)(query)
     return made
 
 
-def _parsed(sql: str) -> exp.Query:
+def _parse_query(sql: str) -> exp.Query:
     return sqlglot.parse_one(sql, read="postgres", into=exp.Select)
 
 
 def columns() -> exp.Query:
     """Trino's information_schema.columns."""
     values = exp.values(list(names().items()), alias="v", columns=["name", "trino"])
-    return _parsed(_COLUMNS).with_("names", exp.select("name", "trino").from_(values))
+    return _parse_query(_COLUMNS).with_("names", exp.select("name", "trino").from_(values))
 
 
 def describe(table: exp.Table) -> exp.Expression:
@@ -107,7 +107,7 @@ def show(words: str) -> exp.Expression | None:
         if place is None:
             raise SqlSyntaxError("expected SHOW COLUMNS FROM a table")
         return _of_table(place, pattern)
-    query = _like(_parsed(_SHOWN[what]), what, pattern)
+    query = _like(_parse_query(_SHOWN[what]), what, pattern)
     if what == "tables":
         query = query.where(exp.column("table_schema").eq(_schema("" if place is None else place.name)))
     return query.order_by(exp.Literal.number(1))
@@ -143,7 +143,7 @@ def _like(query: exp.Query, what: str, pattern: str | None) -> exp.Select:
 
 def _of_table(table: exp.Table, pattern: str | None) -> exp.Expression:
     return (
-        _like(_parsed(_SHOWN["columns"]), "columns", pattern)
+        _like(_parse_query(_SHOWN["columns"]), "columns", pattern)
         .where(exp.column("table_schema").eq(_schema(table.db)))
         .where(exp.column("table_name").eq(exp.Literal.string(table.name)))
         .order_by(exp.column("ordinal_position"))

@@ -1,4 +1,4 @@
-"""What a statement asks of the door before it asks the engine: prepared statements, USE, SET SESSION, SHOW.
+"""Requests that are answered before the engine is asked: prepared statements, USE, SET SESSION, SHOW.
 
 In Trino's protocol the client keeps its session: prepared statements, catalog, schema and settings travel with every
 request in headers, and an answer's headers change them. So PREPARE, USE and SET SESSION are answered with a header alone,
@@ -37,7 +37,7 @@ class Asked:
 
 
 def understand(text: str, prepared: Mapping[str, str]) -> Asked:
-    """What a statement wants. prepared: the client's statements by name. Raises SqlError."""
+    """Classify a statement. prepared: the client's statements by name. Raises SqlError."""
     tree = read(text)
     match tree:
         case exp.Command():
@@ -47,8 +47,8 @@ def understand(text: str, prepared: Mapping[str, str]) -> Asked:
         case exp.Set() if any(item.args.get("kind") == "SESSION" for item in tree.expressions):
             return _set_session(tree)
         case exp.Describe(this=exp.Table() as table):
-            return Asked(_REWRITER.written(relations.describe(table)))
-    return Asked(_REWRITER.written(tree))
+            return Asked(_REWRITER.rewrite_tree(relations.describe(table)))
+    return Asked(_REWRITER.rewrite_tree(tree))
 
 
 def _command(tree: exp.Command, text: str, prepared: Mapping[str, str]) -> Asked:
@@ -57,7 +57,7 @@ def _command(tree: exp.Command, text: str, prepared: Mapping[str, str]) -> Asked
         case "PREPARE":
             return _prepare(words)
         case "EXECUTE":
-            return Asked(_REWRITER.written(_execute(words, prepared)))
+            return Asked(_REWRITER.rewrite_tree(_execute(words, prepared)))
         case "DEALLOCATE PREPARE" | "DEALLOCATE":
             return Asked(kind="DEALLOCATE", headers=(("Deallocated-Prepare", quote_plus(_name(words))),))
         case "RESET SESSION":
@@ -66,7 +66,7 @@ def _command(tree: exp.Command, text: str, prepared: Mapping[str, str]) -> Asked
             return _explain(words)
         case "SHOW":
             shown = relations.show(words)
-            return Asked(text if shown is None else _REWRITER.written(shown))
+            return Asked(text if shown is None else _REWRITER.rewrite_tree(shown))
     return Asked(text)
 
 

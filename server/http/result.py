@@ -64,7 +64,7 @@ class Result(QueryResult):
         self._news.set()
 
     def describe(self, columns: Sequence[ResultColumn], carriers: tuple[pa.DataType, ...] = ()) -> None:
-        """What columns it has, and what carries their values where a batch has come."""
+        """Set the result's columns, and the Arrow types of their values where a batch has come."""
         if self._columns is None or carriers:
             self._columns, self._carriers = tuple(columns), carriers or self._carriers
 

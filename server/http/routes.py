@@ -115,9 +115,9 @@ class _Routes:
             )
             prepared = _pairs(headers.get("Prepared-Statement"), unquote_plus)
         except (InvalidPassword, InvalidAuthorizationSpecification) as error:
-            raise _unauthorized(error) from None
+            raise _unauthorized_error(error) from None
         except SqlError as error:
-            return _refused(request, error)
+            return _refusal(request, error)
         query = self._connection.begin(session, text, prepared)
         return _respond(
             Answer(**_common(request, query), stats=_stats(query, "QUEUED"), next_uri=_next(request, query))
@@ -139,7 +139,7 @@ class _Routes:
             return self._tell(request, query, over=over)
 
     def _tell(self, request: Request, query: Query, *, over: bool) -> Response:
-        """What was taken. A page has its number, for which its client may come again; nothing has none."""
+        """Respond with the rows taken. A page has its number, for which its client may come again; nothing has none."""
         result, ending = query.result, query.result.ending
         data = list(result.rows())
         if not data and not over:
@@ -194,7 +194,7 @@ async def _text(request: Request, seconds: float) -> str:
 
 
 def _settings(headers: Headers) -> dict[str, str]:
-    """What a session begins with, by the names that PostgreSQL's clients use. Raises SqlError."""
+    """Return the settings that a session begins with, by the names that PostgreSQL's clients use. Raises SqlError."""
     if catalog := headers.get("Catalog"):
         require_catalog(catalog)
     if any(role.startswith("ROLE{") for role in _pairs(headers.get("Role"), unquote).values()):
@@ -242,13 +242,13 @@ def _end(answer: Answer, ending: Ending, text: str) -> None:
         answer.stats.state = "FAILED"
 
 
-def _refused(request: Request, error: SqlError) -> Response:
+def _refusal(request: Request, error: SqlError) -> Response:
     """The answer to a statement that did not come to run."""
     stats = schemas.StatementStats(state="FAILED", elapsed_time_millis=0)
     return _respond(Answer(id="refused", info_uri=f"{request.base_url}v1/info", stats=stats, error=failure(error)))
 
 
-def _unauthorized(error: FatalError) -> HTTPException:
+def _unauthorized_error(error: FatalError) -> HTTPException:
     words = error.message if error.hint is None else f"{error.message}\nHINT: {error.hint}"
     return HTTPException(401, words, {"WWW-Authenticate": 'Basic realm="Sluice"'})
 

@@ -1,4 +1,4 @@
-"""What Trino calls PostgreSQL's types, and to which of buenavista's families their values belong.
+"""Trino's names of PostgreSQL's types, and which of buenavista's families their values belong to.
 
 A type that Trino has not is a varchar, whose text is PostgreSQL's: intervals too, since Trino's two hold months or seconds and
 PostgreSQL's holds both.
@@ -43,7 +43,7 @@ _UNBOUNDED: Final = 2**31 - 1
 
 def names() -> dict[str, str]:
     """PostgreSQL's names of types that are not varchars, with Trino's, in full."""
-    return {name: _written(raw, arguments) for name, (raw, arguments, _) in _TYPES.items() if raw != "varchar"}
+    return {name: _type_text(raw, arguments) for name, (raw, arguments, _) in _TYPES.items() if raw != "varchar"}
 
 
 def family(typ: t.PgType) -> BVType:
@@ -55,12 +55,13 @@ def family(typ: t.PgType) -> BVType:
 
 
 def trino_name(typ: SqlType, carrier: pa.DataType | None = None) -> str:
-    """As in `decimal(10,2)`, `array(integer)`. carrier: of the values, which says how many dimensions an array has."""
+    """Return the Trino name of a type, such as `decimal(10,2)` or `array(integer)`. carrier: of the values, which says how many
+    dimensions an array has."""
     if typ.pg.is_array:
         depth = _dimensions(carrier)
         return "array(" * depth + trino_name(element(typ)) + ")" * depth
     raw, arguments = _raw(typ)
-    return _written(raw, arguments)
+    return _type_text(raw, arguments)
 
 
 def signature(typ: SqlType, carrier: pa.DataType | None = None) -> ClientTypeSignature:
@@ -93,7 +94,7 @@ def _raw(typ: SqlType) -> tuple[str, tuple[int, ...]]:
     return raw, arguments
 
 
-def _written(raw: str, arguments: tuple[int, ...]) -> str:
+def _type_text(raw: str, arguments: tuple[int, ...]) -> str:
     if not arguments:
         return raw
     head, _, tail = raw.partition(" ")
@@ -101,7 +102,7 @@ def _written(raw: str, arguments: tuple[int, ...]) -> str:
 
 
 def element(typ: SqlType) -> SqlType:
-    """Of an array."""
+    """Return the type of an array's elements."""
     return SqlType(t.element_of(typ.pg), typ.typmod, typ.precision, typ.scale, typ.display, typ.minimum)
 
 

@@ -22,7 +22,7 @@ from buenavista.core import BVType
 
 from engine.common.sql_type import SqlType
 from server.http.types import element, family
-from server.pgwire.results import encoded
+from server.pgwire.results import encoded_column
 from wire.errors import DatetimeFieldOverflow
 from wire.types import pg_types as t
 from wire.types.byte_columns import as_binary, binary_array, data_of, offsets_of
@@ -64,7 +64,7 @@ def _list(typ: SqlType, array: pa.ListArray) -> pa.ListArray:
 
 
 def _floats(typ: SqlType, array: pa.Array) -> pa.Array:
-    """As the shortest numbers that mean them; as texts where some are none of JSON's."""
+    """Return the values as the shortest numbers that mean them; as texts where some are none of JSON's."""
     if not pc.all(pc.is_finite(array)).as_py() and array.null_count < len(array):
         return _text(typ, array)
     return _text(typ, array).cast(pa.float64()) if typ.pg is t.FLOAT4 else array
@@ -73,7 +73,7 @@ def _floats(typ: SqlType, array: pa.Array) -> pa.Array:
 def _text(typ: SqlType, array: pa.Array) -> pa.Array:
     if pa.types.is_null(array.type):
         return array.cast(pa.utf8())
-    return _only(array, text_column(encoded(typ), array, _SETTINGS).join().cast(pa.utf8()))
+    return _only(array, text_column(encoded_column(typ), array, _SETTINGS).join().cast(pa.utf8()))
 
 
 def _only(array: pa.Array, texts: pa.Array) -> pa.Array:

@@ -4,7 +4,7 @@ A member that is lost, or does not answer in time, is named as silent instead of
 answers a few milliseconds of its loop, so there are only so many at a time of one member; further ones are not answered.
 
 `ClusterActivity.ask_from_thread` is for rows of system tables, which are made on an operation thread: the thread leaves its queue
-to another one while it waits (`engine.catalog.store.request_clock.waiting`).
+to another one while it waits (`engine.catalog.store.request_clock.mark_waiting`).
 
 Rejected: members that tell each other at intervals what they do. Nobody looks for most of the time, and who looks wants what is
 true now.
@@ -20,7 +20,7 @@ from typing import Final
 
 import msgspec
 
-from engine.catalog.store.request_clock import waiting
+from engine.catalog.store.request_clock import mark_waiting
 from engine.contracts.activity import Answer, ClusterTold, Part
 from engine.runtime.requests import Requests
 from server.cluster.routing import ServerMesh
@@ -70,7 +70,7 @@ class ClusterActivity:
     def ask_from_thread(self, parts: Collection[Part], query: str = "") -> ClusterTold:
         """As `ask`, on a thread that may block."""
         asking = asyncio.run_coroutine_threadsafe(self.ask(parts, query), self._loop)
-        with waiting():
+        with mark_waiting():
             try:
                 return asking.result(_HAND_OVER_SECONDS)
             except TimeoutError:

@@ -65,7 +65,8 @@ class ClientTls:
 
 
 def common_name(connection: ssl.SSLObject | None) -> str | None:
-    """Of the certificate that a client has shown, which its authority has signed; None where it has shown none."""
+    """Return the common name of the certificate that a client has shown, which its authority has signed; None where it has
+    shown none."""
     certificate: dict[str, Any] = (connection.getpeercert() if connection is not None else None) or {}
     if not certificate:
         return None

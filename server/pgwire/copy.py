@@ -38,7 +38,7 @@ async def copy(exchange: Exchange, portal: Portal) -> int:
 
 
 class ClientRows:
-    """What a client sends until it says that it is done (`engine.statements.copy.source.RowSource`)."""
+    """The pieces that a client sends until it says that it is done (`engine.statements.copy.source.RowSource`)."""
 
     def __init__(self, exchange: Exchange) -> None:
         self._exchange = exchange

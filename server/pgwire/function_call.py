@@ -51,7 +51,7 @@ async def function_call(exchange: Exchange, message: m.FunctionCall) -> None:
     arguments = _arguments(exchange, message, function)
     value = None
     if not (function.strict and None in arguments):
-        value = await _called(exchange, function, arguments, message.result_format)
+        value = await _call_function(exchange, function, arguments, message.result_format)
     exchange.stop_clock()
     await commands.finish_statement()
     exchange.send(m.FunctionCallResponse(value))
@@ -96,7 +96,7 @@ def _arguments(exchange: Exchange, message: m.FunctionCall, function: _Function)
     )
 
 
-async def _called(
+async def _call_function(
     exchange: Exchange, function: _Function, arguments: Sequence[object], result_format: int
 ) -> bytes | None:
     engine = exchange.commands.engine

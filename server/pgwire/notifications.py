@@ -57,7 +57,7 @@ class Notifications:
 
     @property
     def channels(self) -> tuple[str, ...]:
-        """What it listens to, in the order in which it began to."""
+        """Return the channels that the session listens to, in the order in which it began to."""
         return tuple(self._channels)
 
     @property
@@ -102,7 +102,7 @@ class Notifications:
         self._marks.clear()
 
     def commit(self) -> Sequence[Said]:
-        """What all listeners are to be told now."""
+        """Apply the transaction's LISTEN and UNLISTEN, and return the notifications to send to all listeners."""
         for listens, channel in self._actions:
             if channel is None:
                 self._channels.clear()
@@ -124,7 +124,7 @@ class Notifications:
         return bool(news)
 
     def take(self) -> Notification | None:
-        """What is to be told next."""
+        """Take the next notification for the client."""
         if not self._heard:
             return None
         one = self._heard.popleft()

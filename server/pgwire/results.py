@@ -53,14 +53,14 @@ def require_known(formats: Sequence[int]) -> None:
 
 
 def row_encoder(columns: Sequence[ResultColumn], formats: Sequence[int], settings: OutputSettings) -> RowEncoder:
-    """What encodes rows of these columns. Raises InvalidParameterValue: a result's formats are looked at no earlier."""
+    """Return an encoder of rows of these columns. Raises InvalidParameterValue: a result's formats are looked at no earlier."""
     require_known(formats)
-    return RowEncoder([encoded(column.type) for column in columns], formats, settings)
+    return RowEncoder([encoded_column(column.type) for column in columns], formats, settings)
 
 
-def encoded(typ: SqlType) -> EncodedColumn:
-    """What an encoder must know of a column of this type."""
-    fields = tuple(encoded(field) for _, field in typ.fields)
+def encoded_column(typ: SqlType) -> EncodedColumn:
+    """Return the properties of a column of this type that an encoder needs."""
+    fields = tuple(encoded_column(field) for _, field in typ.fields)
     return EncodedColumn(typ.pg, typ.typmod, typ.display, typ.minimum, fields)
 
 

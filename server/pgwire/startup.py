@@ -37,7 +37,7 @@ _REPLICATION_OFF: Final = ("false", "off", "no", "0", "f", "n", "fals", "fal", "
 
 @dataclass(frozen=True, slots=True)
 class Beginning:
-    """What a client began with. settings: from `options` first, then from the parameters themselves, as sent."""
+    """A client's startup parameters. settings: from `options` first, then from the parameters themselves, as sent."""
 
     protocol: tuple[int, int]
     user: str
@@ -66,7 +66,8 @@ async def read_startup(stream: ClientStream, tls: ClientTls | None) -> m.Startup
 
 
 def check_startup(startup: m.Startup) -> tuple[Beginning, m.NegotiateProtocolVersion | None]:
-    """What the packet says, and the answer where the client must be told of another protocol version.
+    """Validate the startup packet, and return its parameters and the answer where the client must be told of another protocol
+    version.
 
     Raises FatalError of the kinds that PostgreSQL gives.
     """

@@ -37,7 +37,7 @@ class Block(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """What COMMIT or ROLLBACK comes to. tag: the command tag. chain: a new block begins at once."""
+    """The result of COMMIT or ROLLBACK. tag: the command tag. chain: a new block begins at once."""
 
     commit: bool
     tag: Literal["COMMIT", "ROLLBACK"]

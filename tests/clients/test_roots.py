@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 from support.local_member import LocalMember, local_member, say
 
-from engine.statements.shared.copy_files import NewFile, opened
+from engine.statements.shared.copy_files import NewFile, open_file
 from wire.errors import InsufficientPrivilege
 
 
@@ -100,7 +100,7 @@ def test_a_folder_that_becomes_a_link_between_check_and_use(ground: Path) -> Non
     """COPY opens what it has checked: a path that leads elsewhere by then is refused, to read and to write."""
     checked = ground / "in" / "linked" / "a.parquet"
     with pytest.raises(InsufficientPrivilege, match="lies outside"):
-        opened(checked, str(checked))
+        open_file(checked, str(checked))
     with pytest.raises(InsufficientPrivilege, match="lies outside"):
         NewFile(ground / "in" / "linked" / "new.csv", "new.csv")
     assert [file.name for file in (ground / "out" / "deep").iterdir()] == ["a.parquet"]

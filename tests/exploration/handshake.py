@@ -93,7 +93,7 @@ class Session:
     def take(self, event: Event) -> Hashable:
         match event:
             case ("call",):
-                return (self.channel.opening().removeprefix(PREFACE),)
+                return (self.channel.opening_bytes().removeprefix(PREFACE),)
             case ("hear", bytes() as frame):
                 try:
                     return self._heard(frame)

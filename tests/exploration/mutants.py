@@ -81,7 +81,7 @@ MUTANTS: Final = (
     Mutant(
         "take what was sent for what has arrived",
         _CHANNEL,
-        "return self.state is State.DONE and self._backlog.confirmed",
+        "return self.state is State.DONE and self._backlog.is_confirmed",
         "return self.state is State.DONE",
         "gone on after a severed connection",
     ),
@@ -333,8 +333,8 @@ MUTANTS: Final = (
     Mutant(
         "a connection that is not wanted stays open",
         _LINK,
-        "        if not self._link.connected(self):\n            self.end(None)",
-        "        if not self._link.connected(self):\n            pass",
+        "        if not self._link.connection_ready(self):\n            self.end(None)",
+        "        if not self._link.connection_ready(self):\n            pass",
         "both call, and one connection breaks",
     ),
     # -- the handshake -------------------------------------------------------------------------------------------------
@@ -655,8 +655,8 @@ MUTANTS: Final = (
     Mutant(
         "a call that is established leaves the earlier connection",
         _MEMBERSHIP,
-        "return [*self._replace(link.peer, now), *self._opened(link, link.peer, now)]",
-        "return self._opened(link, link.peer, now)",
+        "return [*self._replace(link.peer, now), *self._open_link(link, link.peer, now)]",
+        "return self._open_link(link, link.peer, now)",
         "killed, and begun again",
     ),
 )

@@ -24,7 +24,7 @@ from typing import Final
 
 import duckdb
 
-from engine.common.depth import bounded
+from engine.common.depth import bounded_depth
 from engine.common.error_codec import error_from_text
 from engine.executors.local import errors as local_errors
 from engine.executors.spark import errors as spark_errors
@@ -113,7 +113,7 @@ def _type(name: str) -> Place:
 
 
 def _expression(text: str) -> None:
-    with bounded():
+    with bounded_depth():
         pattern = read(text, Options())
         render_test(pattern, "java")
         same_span(pattern.tree)

@@ -457,7 +457,7 @@ def _heard(channel: ControlChannel, data: bytes) -> bytes:
 def _meetings() -> Iterator[bytes]:
     """A whole connection, as each end hears it."""
     ann, bob = _end(True), _end(False)
-    hello = ann.opening()
+    hello = ann.opening_bytes()
     welcome = _heard(bob, hello)
     proof = _heard(ann, welcome)
     counterproof = _heard(bob, proof)
@@ -474,7 +474,7 @@ def _control_message(data: bytes) -> None:
 
 
 def _control_messages() -> Iterator[bytes]:
-    said = _end(True).opening()[len(PREFACE) :] + b"".join(_CONTROL)
+    said = _end(True).opening_bytes()[len(PREFACE) :] + b"".join(_CONTROL)
     for found in FrameReader(preface=False, body_limit=1 << 12).feed(said):
         yield bytes([found.kind]) + bytes(found.header)
 

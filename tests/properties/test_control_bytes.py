@@ -37,7 +37,7 @@ def conversation(dialled: bool, opened: bool) -> ControlChannel:
     one = ControlChannel(ANN, "sluice", b"s", b"A" * 32, dialled=True)
     other = ControlChannel(BOB, "sluice", b"s", b"B" * 32, dialled=False)
     if opened:
-        said, here, there = one.opening(), one, other
+        said, here, there = one.opening_bytes(), one, other
         while said:
             answer = b""
             for event in there.receive_data(said):
@@ -70,7 +70,7 @@ def test_a_handshake_with_any_byte_changed_does_not_open(data: some.DataObject) 
     one = ControlChannel(ANN, "sluice", b"s", b"A" * 32, dialled=True)
     other = ControlChannel(BOB, "sluice", b"s", b"B" * 32, dialled=False)
     step = data.draw(some.integers(0, 3))
-    said, ends = one.opening(), (other, one)
+    said, ends = one.opening_bytes(), (other, one)
     with suppress(RemoteProtocolError):
         for number in range(4):
             if number == step:

@@ -115,7 +115,7 @@ class Totals(ABC, Generic[AnyOutcome]):
 
     def line(self) -> str:
         seconds = time.monotonic() - self._began
-        return f"{self.runs} seeds in {seconds:.0f} s: {self.failures} failures; {self._counted()}"
+        return f"{self.runs} seeds in {seconds:.0f} s: {self.failures} failures; {self._describe_counts()}"
 
     def title(self, outcome: AnyOutcome) -> str:
         """Name a run in the message of its failure."""
@@ -125,7 +125,7 @@ class Totals(ABC, Generic[AnyOutcome]):
     def _count(self, outcome: AnyOutcome) -> None: ...
 
     @abstractmethod
-    def _counted(self) -> str: ...
+    def _describe_counts(self) -> str: ...
 
 
 class ClusterTotals(Totals[Outcome]):
@@ -146,7 +146,7 @@ class ClusterTotals(Totals[Outcome]):
         self.virtual += outcome.seconds
         self.states.update(outcome.states)
 
-    def _counted(self) -> str:
+    def _describe_counts(self) -> str:
         told = ", ".join(f"{count} {state}" for state, count in sorted(self.states.items()))
         return (
             f"queries: {told}; {self.events} events, {self.virtual:.0f} virtual seconds, up to {self.members} members"
@@ -164,7 +164,7 @@ class StorageTotals(Totals[StorageOutcome]):
         self.commits += outcome.commits
         self.mishaps += outcome.mishaps
 
-    def _counted(self) -> str:
+    def _describe_counts(self) -> str:
         return f"{self.commits} commits, {self.mishaps} mishaps"
 
 

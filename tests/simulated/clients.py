@@ -68,7 +68,7 @@ class Question:
     wrong: str | None = None
 
     @property
-    def gone(self) -> bool:
+    def is_gone(self) -> bool:
         """Whether its member is no more: nobody waits for anything."""
         return self.member.process.state not in ("running", "paused")
 
@@ -111,7 +111,7 @@ async def put(question: Question, topology: Topology | None) -> None:
         _Opener(question),
         manner.policy,
         manner.terms,
-        lambda terms: _compiled(question, terms, topology),
+        lambda terms: _compile_question(question, terms, topology),
         context,
     )
     member.world.note(question.name, "asks", context.query, question.asked.text)
@@ -133,7 +133,7 @@ async def put(question: Question, topology: Topology | None) -> None:
             cancelling.cancel()
 
 
-async def _compiled(question: Question, terms: Terms, topology: Topology | None) -> CompiledQuery:
+async def _compile_question(question: Question, terms: Terms, topology: Topology | None) -> CompiledQuery:
     member, seed = question.member, question.manner.tasks
     if question.queries:
         question.repeats += 1

@@ -36,7 +36,7 @@ class Durability:
         self._path = path
         self._earlier: bytes | None = None
 
-    def committing(self, connection: sqlite3.Connection) -> None:
+    def note_commit_begin(self, connection: sqlite3.Connection) -> None:
         """Note that a transaction that is to be committed begins."""
         [(synchronous,)] = connection.execute("pragma synchronous").fetchall()
         if synchronous < _FULL:
@@ -106,7 +106,7 @@ class SimulatedDatabase(SqliteDatabase):
         self._stage.step(what)
         if self._fails():
             raise DiskFull(f"the catalog in {self._path} cannot be used: database or disk is full")
-        self._durability.committing(self._writer)
+        self._durability.note_commit_begin(self._writer)
         made = write()
         self._stage.step(what, "is done")
         if self._fails():

@@ -134,12 +134,12 @@ class SimulatedDisk(Disk):
 
     def _lose(self, folder: str) -> None:
         durable = self._entries.get(folder, {})
-        present = {each.name: each.inode() for each in self._listed(folder)}
+        present = {each.name: each.inode() for each in self._list_folder(folder)}
         for name in sorted(present.keys() | durable.keys()):
             before, now = durable.get(name), present.get(name)
             if before != now and self._by_half():
                 self._put_back(f"{folder}/{name}", before)
-        for each in sorted(self._listed(folder), key=lambda each: each.name):
+        for each in sorted(self._list_folder(folder), key=lambda each: each.name):
             if each.is_dir():
                 self._lose(each.path)
             elif self._synced.get((status := each.stat()).st_ino) != status.st_size:
@@ -189,7 +189,7 @@ class SimulatedDisk(Disk):
 
     def _see_entries(self, folder: str) -> Sequence[os.DirEntry[str]]:
         """Note that a folder's entries are durable; they are returned."""
-        listed = self._listed(folder)
+        listed = self._list_folder(folder)
         self._entries[folder] = {each.name: each.inode() for each in listed}
         for each in listed:
             if (inode := each.inode()) not in self._linked and each.is_file():
@@ -201,7 +201,7 @@ class SimulatedDisk(Disk):
         """The path at which the bytes of a file are kept."""
         return f"{self._kept}/{inode}"
 
-    def _listed(self, folder: str) -> Sequence[os.DirEntry[str]]:
+    def _list_folder(self, folder: str) -> Sequence[os.DirEntry[str]]:
         mine = folder == str(self._folder)
         with os.scandir(folder) as found:
             return [each for each in found if not (mine and each.name.startswith(self._left_out))]

@@ -87,7 +87,7 @@ class History:
                 self._require_unchanged(before, transaction)
         for change in changes:
             if isinstance(change, DataChange):
-                state[change.location] = _changed(state.get(change.location, _NOTHING), change.files)
+                state[change.location] = _apply_change(state.get(change.location, _NOTHING), change.files)
             elif isinstance(change, Change):
                 _define(state, change)
         self._states[version] = state
@@ -103,7 +103,7 @@ class History:
         if self.at(base).get(location) != self._states[self.newest].get(location):
             raise Violation(f"it depends on a whole table, which others have changed since version {base}")
 
-    def committed(self, transaction: Transaction) -> None:
+    def note_commit(self, transaction: Transaction) -> None:
         """A client is told that its transaction has committed."""
         if not transaction.has_changes:
             return
@@ -118,12 +118,12 @@ class History:
                 raise Violation(f"a transaction of +{len(added)} -{len(removed)} files made +{len(came)} -{len(went)}")
         self.told = max(self.told, transaction.version)
 
-    def failed(self, transaction: Transaction) -> None:
+    def note_failure(self, transaction: Transaction) -> None:
         """A client is told that its transaction has not committed."""
         if transaction.version is not None:
             raise Violation("a client was told that its transaction failed, which has committed")
 
-    def seen(self, transaction: Transaction, version: int, location: str, paths: Iterable[str]) -> None:
+    def note_reading(self, transaction: Transaction, version: int, location: str, paths: Iterable[str]) -> None:
         """A statement of the transaction has these files of a table, at a version of the catalog."""
         if transaction.repeatable and version != (transaction.first or version):
             raise Violation(f"a repeatable transaction sees version {version} after {transaction.first}")
@@ -136,7 +136,7 @@ class History:
             raise Violation(f"a reader of version {version} lacks {lacks} files and has {extra} that are not its own")
 
 
-def _changed(files: frozenset[str], change: FileChange) -> frozenset[str]:
+def _apply_change(files: frozenset[str], change: FileChange) -> frozenset[str]:
     added, removed = {file.path for file in change.added}, set(change.removed)
     if not removed <= files | added:
         raise Violation("a commit takes a file away that another has taken away: an update is lost")

@@ -1,4 +1,4 @@
-"""What simulated clusters read: a few small tables in files, planned by the real planner; and the right answers.
+"""The data of simulated clusters: a few small tables in files, planned by the real planner; and the right answers.
 
 The files are made once, in a folder that many runs share, as their working directory: the tables never change. `Lake.planned`
 gives the optimised plan of a statement, `Lake.answer` its rows as one fragment on one DuckDB gives them, both remembered. That
@@ -81,7 +81,7 @@ class Lake:
         self.database = LocalDatabase(EngineConfig(folder / "database", local_threads=1, local_memory="512MB"))
         self.answers = RememberedAnswers(self.database)
         self._catalog = FixedCatalog({name: self._table(name, number) for number, name in enumerate(_SIZES)})
-        self.planned: Callable[[str], Plan] = lru_cache(_PLANS)(self._planned)
+        self.planned: Callable[[str], Plan] = lru_cache(_PLANS)(self._plan)
         self.answer: Callable[[str], pa.Table] = lru_cache(_PLANS)(self._answer)
         self._compiled: Callable[..., CompiledQuery] = lru_cache(_PLANS)(self._compile)
 
@@ -89,19 +89,19 @@ class Lake:
         self.database.close()
 
     def compile(self, text: str, terms: Terms, mesh: Mesh, topology: Topology | None) -> CompiledQuery:
-        """As it would run from that member now. Raises SqlError."""
+        """Compile a statement as it would run from that member now. Raises SqlError."""
         able = data_members(mesh)
         query = self._compiled(text, replace(terms, page_bytes=_PAGE_BYTES), topology, mesh.member, able)
         if isinstance(query.runs, CompiledFragment):
             return query
-        return replace(query, runs=_paged(query.runs, terms.page_bytes))
+        return replace(query, runs=_with_page_size(query.runs, terms.page_bytes))
 
     def _compile(
         self, text: str, terms: Terms, topology: Topology | None, member: str, able: tuple[str, ...]
     ) -> CompiledQuery:
         return compile_query(self.planned(text), terms, _BINDINGS, _Seen(member, able), topology)
 
-    def _planned(self, text: str) -> Plan:
+    def _plan(self, text: str) -> Plan:
         (query,) = parse(text)
         assert isinstance(query, Query), "only queries are asked"
         context = BindContext(self._catalog, ("public",), InputSettings(), ParameterTypes(()))
@@ -139,7 +139,7 @@ class _Seen(AloneMesh):
         return self._infos
 
 
-def _paged(query: DistributedQuery, page_bytes: int) -> DistributedQuery:
+def _with_page_size(query: DistributedQuery, page_bytes: int) -> DistributedQuery:
     """The query with batches of that size: all that a plan has of it."""
     shared = msgspec.structs.replace(SharedSpec.decoded(query.shared), page_bytes=page_bytes)
     encoded = msgspec.msgpack.encode(shared)

@@ -93,7 +93,7 @@ class SimulatedMember:
         self.link.start(self._identity)
 
     async def leave(self) -> None:
-        """As a member that is told to end: it lets what has begun come to its end, and says goodbye."""
+        """Leave like a member that is told to end: it lets what has begun come to its end, and says goodbye."""
         self.leaving = True
         self.link.drain()
         await self.runtime.idle()
@@ -116,13 +116,13 @@ class SimulatedMember:
 
     # -- what is looked at from outside --------------------------------------------------------------------------
 
-    def known(self) -> dict[str, str]:
+    def known_members(self) -> dict[str, str]:
         """The members that it knows, and their states."""
         return self.process.do(lambda: {m.id: m.state for m in self.link.members()})
 
     def held(self) -> dict[str, int]:
-        """What it holds for queries; empty when none runs."""
-        others = sum(state in ("up", "suspect", "draining") for state in self.known().values()) - 1
+        """Count what the member holds for queries; empty when none runs."""
+        others = sum(state in ("up", "suspect", "draining") for state in self.known_members().values()) - 1
         counts = {
             **self.runtime.statistics(),
             "streams": self.local.statistics()["streams"],

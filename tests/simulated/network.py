@@ -57,7 +57,7 @@ class Network:
         server = self._listening[address] = Server(self, process, factory, address)
         return server
 
-    def closed(self, server: Server) -> None:
+    def forget_server(self, server: Server) -> None:
         if self._listening.get(server.address) is server:
             del self._listening[server.address]
 
@@ -95,12 +95,12 @@ class Network:
         self.world.after(seconds, lambda: self._pass(source, target, arrive))
 
     def _pass(self, source: str, target: str, arrive: Callable[[], object]) -> None:
-        if self.severed(source, target):
+        if self.is_severed(source, target):
             self._held.append(lambda: self._pass(source, target, arrive))
         else:
             arrive()
 
-    def severed(self, source: str, target: str) -> bool:
+    def is_severed(self, source: str, target: str) -> bool:
         return frozenset((source, target)) in self._parted or source in self._dark or target in self._dark
 
     def forget(self, end: Socket) -> None:
@@ -154,14 +154,14 @@ class Network:
             self._dark.add(process.name)
         for server in list(self._listening.values()):
             if server.process is process:
-                self.closed(server)
+                self.forget_server(server)
         for end in list(self._ends):
             if end.process is process:
                 end.die(silent=host)
 
 
 class Server:
-    """What `asyncio.Server` is to its listener."""
+    """The listener's `asyncio.Server`."""
 
     def __init__(self, network: Network, process: Process, factory: Factory, address: tuple[str, int]) -> None:
         self.process = process
@@ -182,7 +182,7 @@ class Server:
 
     def close(self) -> None:
         self._serving = False
-        self._network.closed(self)
+        self._network.forget_server(self)
 
     async def wait_closed(self) -> None:
         await asyncio.sleep(0)
@@ -283,7 +283,7 @@ class Socket(asyncio.Transport):
         self._sent.popleft()()
 
     def _hear(self, data: bytes) -> None:
-        self.peer._arrived(len(data))
+        self.peer._note_arrival(len(data))
         if self._over or self._closing:
             # Nobody is going to read it.
             self._tell_reset()
@@ -376,7 +376,7 @@ class Socket(asyncio.Transport):
     def _tell_reset(self) -> None:
         self._travel(lambda: self.peer.process.call_soon(self.peer._hear_reset))
 
-    def _arrived(self, count: int) -> None:
+    def _note_arrival(self, count: int) -> None:
         self._under_way -= count
         if self._closing and not self._over:
             self._finish_when_sent()
@@ -397,7 +397,7 @@ class Socket(asyncio.Transport):
 
 
 def _nothing() -> None:
-    """What arrives of bytes that were lost with their host."""
+    """Deliver nothing: the bytes were lost with their host."""
 
 
 def _answer(asked: asyncio.Future[Any], far: Socket | None) -> None:

@@ -14,7 +14,7 @@ from concurrent.futures import Future
 from functools import partial
 from typing import Any, Final, TypeVar
 
-from engine.common.pool_calls import Call, Pool, answered, run
+from engine.common.pool_calls import Call, Pool, run, with_future
 from simulated.world import Process
 
 T = TypeVar("T")
@@ -59,7 +59,7 @@ class SimulatedPool(Pool):
         self._lanes = [_Lane(process) for _ in range(threads)]
 
     def submit(self, fn: Callable[..., T], /, *args: Any, **kwargs: Any) -> Future[T]:
-        future, settling = answered(partial(fn, *args, **kwargs))
+        future, settling = with_future(partial(fn, *args, **kwargs))
         self.post(settling)
         return future
 
@@ -70,7 +70,7 @@ class SimulatedPool(Pool):
         """Threads are the world's."""
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """As `close`."""
+        """Do the same as `close`."""
 
 
 class SimulatedOperations:
@@ -84,7 +84,7 @@ class SimulatedOperations:
         return len(self._lanes)
 
     def submit(self, partition: int | None, call: Callable[[], T]) -> Future[T]:
-        future, settling = answered(call)
+        future, settling = with_future(call)
         self.post(partition, settling)
         return future
 

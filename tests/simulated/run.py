@@ -36,7 +36,7 @@ _LEAVE: Final = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a run came to. failure: what does not hold. seconds: of virtual time. asked: states of the questions, by count."""
+    """The result of a run. failure: what does not hold. seconds: of virtual time. asked: states of the questions, by count."""
 
     seed: int
     failure: str | None
@@ -105,7 +105,7 @@ class Run:
         self.world.run(lambda: len(self.members) == count, _MEET)
         if self.plan.early:
             return None
-        return self._until(lambda: strangers(self._living()), _MEET)
+        return self._until(lambda: strangers(self._living_members()), _MEET)
 
     def _be_asked(self) -> str | None:
         for visit in self.plan.visits:
@@ -125,14 +125,17 @@ class Run:
         return too_many_cancels(everybody)
 
     def _come_to_rest(self) -> str | None:
-        return self._until(lambda: self._leaving() or left_over(self._living()) or strangers(self._living()), _REST)
+        return self._until(
+            lambda: self._unfinished_leaver() or left_over(self._living_members()) or strangers(self._living_members()),
+            _REST,
+        )
 
-    def _leaving(self) -> str | None:
-        """Who was told to end and has not."""
-        return next((f"{member.name} has not left" for member in self._living() if member.leaving), None)
+    def _unfinished_leaver(self) -> str | None:
+        """Name a member that was told to end and has not."""
+        return next((f"{member.name} has not left" for member in self._living_members() if member.leaving), None)
 
     def _leave(self) -> str | None:
-        leaving = [(member, member.process.start(member.leave())) for member in self._living()]
+        leaving = [(member, member.process.start(member.leave())) for member in self._living_members()]
         if not self.world.run(lambda: all(task.done() for _, task in leaving), self.world.now + _LEAVE):
             return f"{', '.join(m.name for m, task in leaving if not task.done())} cannot end"
         for member, task in leaving:
@@ -156,7 +159,7 @@ class Run:
 
     # -- members -------------------------------------------------------------------------------------------------
 
-    def _living(self) -> list[SimulatedMember]:
+    def _living_members(self) -> list[SimulatedMember]:
         return [self.members[number] for number in sorted(self.members)]
 
     def _start(self, number: int) -> None:

@@ -1,4 +1,4 @@
-"""What happens in one run, all of it from the seed: the cluster, what its clients ask and how, what goes wrong and when."""
+"""The scenario of one run, all of it from the seed: the cluster, what its clients ask and how, what goes wrong and when."""
 
 from __future__ import annotations
 
@@ -66,15 +66,15 @@ class Scenario:
     faults: tuple[Fault, ...]
 
     @property
-    def disturbed(self) -> bool:
+    def is_disturbed(self) -> bool:
         """Whether anything happens for which a query may fail."""
         return self._silence >= TIMING.failure_after or any(fault.kind != "slow" for fault in self.faults)
 
     def disturbs(self, manner: Manner) -> bool:
         """Whether anything happens for which a query that is asked so may fail. One that waits outlives its data connections."""
         if manner.policy != "wait":
-            return self.disturbed
-        return replace(self, faults=tuple(fault for fault in self.faults if fault.kind != "fragile")).disturbed
+            return self.is_disturbed
+        return replace(self, faults=tuple(fault for fault in self.faults if fault.kind != "fragile")).is_disturbed
 
     @property
     def _silence(self) -> float:
@@ -88,7 +88,7 @@ class Scenario:
 
 
 def scenario(chance: Random) -> Scenario:
-    """What this chance makes."""
+    """Make a scenario of this chance."""
     count = chance.randint(20, 50) if chance.randrange(_LARGE) == 0 else chance.choice(_SIZES)
     horizon = chance.choice(_HORIZONS)
     troubled = chance.random() < 0.6

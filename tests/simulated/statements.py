@@ -36,19 +36,19 @@ _KNOWN: Final = 0.97
 
 def ask(chance: Random) -> Asked:
     """A statement by chance."""
-    return chance.choice(_repertoire()) if chance.random() < _KNOWN else _made(chance)
+    return chance.choice(_repertoire()) if chance.random() < _KNOWN else _make_statement(chance)
 
 
 @cache
 def _repertoire() -> tuple[Asked, ...]:
     chance = Random(0)
-    return tuple(_made(chance) for _ in range(_REPERTOIRE))
+    return tuple(_make_statement(chance) for _ in range(_REPERTOIRE))
 
 
-def _made(chance: Random) -> Asked:
+def _make_statement(chance: Random) -> Asked:
     kind = chance.random()
     if kind < 0.25:
-        return Asked(_ordered(chance), ordered=True)
+        return Asked(_ordered_query(chance), ordered=True)
     if kind < 0.35:
         whole = _scan(chance)
         return Asked(f"{whole} limit {chance.choice((1, 7, 30))}", whole=whole)
@@ -74,7 +74,7 @@ def _where(chance: Random) -> str:
     )
 
 
-def _grouped(chance: Random) -> str:
+def _grouped_query(chance: Random) -> str:
     key = chance.choice(("g", "k", "k % 3", "s is null"))
     what = chance.choice(
         ("count(*), sum(v)", "min(s), max(id)", "count(distinct k), count(v)", "sum(v) filter (where k > 9), avg(v)")
@@ -83,16 +83,16 @@ def _grouped(chance: Random) -> str:
     return f"select {key}, {what} from t{_where(chance)} group by {key}{having}"
 
 
-def _counted(chance: Random) -> str:
+def _counted_query(chance: Random) -> str:
     return f"select count(*), sum(v), min(id), max(s) from t{_where(chance)}"
 
 
-def _joined(chance: Random) -> str:
+def _joined_query(chance: Random) -> str:
     kind = chance.choice(("join", "left join", "right join", "full join"))
     return f"select t.id, u.id, t.v, u.w from (select * from t{_where(chance)}) t {kind} u on t.k = u.k"
 
 
-def _mirrored(chance: Random) -> str:
+def _mirrored_query(chance: Random) -> str:
     kind = chance.choice(("join", "left join"))
     return f"select t.id, d.name from (select * from t{_where(chance)}) t {kind} d on t.g = d.g"
 
@@ -113,17 +113,17 @@ def _distinct(chance: Random) -> str:
     return f"select distinct {chance.choice(('g', 'k, g', 's is null, k % 2'))} from t{_where(chance)}"
 
 
-def _united(chance: Random) -> str:
+def _united_query(chance: Random) -> str:
     how = chance.choice(("union all", "union", "intersect", "except"))
     return f"select k from t{_where(chance)} {how} select k from u"
 
 
-def _windowed(chance: Random) -> str:
+def _windowed_query(chance: Random) -> str:
     first, second = "row_number() over (partition by g order by id)", "sum(v) over (partition by g)"
     return f"select id, {first}, {second} from t{_where(chance)}"
 
 
-def _nested(chance: Random) -> str:
+def _nested_query(chance: Random) -> str:
     return f"select n, count(*) from (select g, count(*) as n from t{_where(chance)} group by g) x group by n"
 
 
@@ -142,13 +142,13 @@ def _empty(chance: Random) -> str:
     )
 
 
-def _ordered(chance: Random) -> str:
+def _ordered_query(chance: Random) -> str:
     order = chance.choice(("id", "id desc", "v nulls first, id", "s desc nulls last, id", "g, id desc"))
     text = f"select id, g, v, s from t{_where(chance)} order by {order}"
     return text + chance.choice(("", "", " limit 5", " limit 40 offset 3", " offset 17"))
 
 
 _BAGS: Final[tuple[_Make, ...]] = (
-    _scan, _grouped, _grouped, _counted, _joined, _mirrored, _joined_and_grouped, _half_joined, _distinct, _united, _windowed,
-    _nested, _with, _empty,
+    _scan, _grouped_query, _grouped_query, _counted_query, _joined_query, _mirrored_query, _joined_and_grouped,
+    _half_joined, _distinct, _united_query, _windowed_query, _nested_query, _with, _empty,
 )  # fmt: skip

@@ -98,7 +98,7 @@ class StorageGround:
                 table = Table(catalog.new_oid(), "public", name, COLUMNS, "parquet", "", ())
                 self._fill(catalog, catalog.create_table(table))
             store.publish()
-            self._first = _beginning(self.folder / "first", store)
+            self._first = _read_beginning(self.folder / "first", store)
             store.close()
         _age_files(self.folder / "first", AGE_SECONDS)
 
@@ -125,7 +125,7 @@ class StorageGround:
         self._folder.cleanup()
 
 
-def _beginning(folder: Path, store: CatalogStore) -> Beginning:
+def _read_beginning(folder: Path, store: CatalogStore) -> Beginning:
     """The catalog and the files in a folder, as they are."""
     state: dict[str, frozenset[str]] = {}
     contents: dict[tuple[str, str], int] = {}
@@ -242,7 +242,7 @@ class StorageRun:
             table = refresh(found)
             assert table.storage is not None, "a stored table"
             paths = [path_below(table, file) for file in table.files]
-            self.history.seen(Transaction(), store.snapshot.version, table.storage.location, paths)
+            self.history.note_reading(Transaction(), store.snapshot.version, table.storage.location, paths)
             for file in table.files:
                 member.writers.read(table, file)
             if sorted(DeltaTable(table.path).file_uris()) != sorted(table.files):

@@ -1,4 +1,4 @@
-"""What must hold in every run, whatever happened in it.
+"""The invariants of every run, whatever happened in it.
 
 - Rows are right: who read to the end has the answer, who stopped before has a part of it (the first part, where it has an order).
 - A query fails only when something went wrong, and says so with an SQLSTATE that stands for it.
@@ -35,9 +35,9 @@ _REPEATS: Final[Mapping[Policy, float]] = {"fail": 0, "spool": 0, "local": 1, "r
 def judge(
     question: Question, lake: Lake, *, disturbed: bool, linked: bool, troubled: Collection[str] = ()
 ) -> str | None:
-    """What is wrong with what came of a question; None: nothing. linked: a topology says what may be sent where. troubled: queries
-    whose tasks died, had their input cut off, or ran twice at once."""
-    if question.state == "asking" and not question.gone:
+    """Return what is wrong with the result of a question; None: nothing. linked: a topology says what may be sent where.
+    troubled: queries whose tasks died, had their input cut off, or ran twice at once."""
+    if question.state == "asking" and not question.is_gone:
         return f"{question.name} waits for ever: {question.asked.text}"
     if question.error is not None:
         state = question.error.sqlstate
@@ -52,7 +52,7 @@ def judge(
 
 
 def _unmannerly(question: Question) -> str | None:
-    """What its fault policy does not allow."""
+    """Return how a question broke its fault policy."""
     if question.repeats > _REPEATS[question.manner.policy]:
         return f"it was repeated {question.repeats} times"
     if question.manner.policy == "spool" and question.spooled > SPOOL_LIMIT:
@@ -100,7 +100,7 @@ def too_many_cancels(members: list[SimulatedMember]) -> str | None:
 
 
 def left_over(members: list[SimulatedMember]) -> str | None:
-    """What these hold although no query runs; None: nothing."""
+    """Name a member that still holds something although no query runs; None: nothing is held."""
     for member in members:
         if held := member.held():
             return f"{member.name} still holds {held}"
@@ -111,7 +111,7 @@ def strangers(members: list[SimulatedMember]) -> str | None:
     """Members that live and do not know each other; None: all do."""
     names = {member.name for member in members}
     for member in members:
-        known = member.known()
+        known = member.known_members()
         if {name for name, state in known.items() if state == "up"} != names:
             seen = ", ".join(f"{name} {state}" for name, state in known.items())
             return f"{member.name} sees {seen} where {', '.join(sorted(names))} are up"

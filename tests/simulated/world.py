@@ -241,7 +241,7 @@ class Process(_Loop):  # type: ignore[misc]
         return False
 
     def call_exception_handler(self, context: dict[str, Any]) -> None:
-        """What no code has caught: a fault of the member's, unless it was killed."""
+        """Handle an exception that no code has caught: a fault of the member's, unless it was killed."""
         if self.state not in ("running", "paused"):
             return
         error = context.get("exception")

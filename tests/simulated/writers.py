@@ -89,13 +89,13 @@ class Writers:
             if catalog.in_transaction:
                 if chance.random() < 0.1:
                     catalog.rollback()
-                    self._history.failed(transaction)
+                    self._history.note_failure(transaction)
                     return
                 catalog.commit()
-            self._history.committed(transaction)
+            self._history.note_commit(transaction)
             self._stage.note(actor.name, "has committed", transaction.version is not None)
         except _CONFLICTS:
-            self._history.failed(transaction)
+            self._history.note_failure(transaction)
             catalog.rollback()
         except _EXCUSED as error:
             self._excuse(error, begun)
@@ -121,7 +121,7 @@ class Writers:
             catalog.claim(self._table(catalog, name))
             self._store.refresh()
         with catalog.one_state() if kind in ("move", "column") else nullcontext():
-            table = self._seen(catalog, transaction, name, told)
+            table = self._read_table(catalog, transaction, name, told)
             self._stage.note("statement:", kind, name)
             self._perform(catalog, transaction, table, kind, begun)
 
@@ -130,11 +130,11 @@ class Writers:
             case "read":
                 self._read(table, begun)
             case "append":
-                self._change(catalog, transaction, table, self._staged(table), (), appends_only=True)
+                self._change(catalog, transaction, table, self._stage_files(table), (), appends_only=True)
             case "area":
                 self._change(catalog, transaction, table, self._staged_elsewhere(table), (), appends_only=True)
             case "key":
-                self._change(catalog, transaction, table, self._staged(table), (), whole=True)
+                self._change(catalog, transaction, table, self._stage_files(table), (), whole=True)
             case "move" if not transaction.has_changes:
                 self._move(catalog, transaction, table)
             case "column":
@@ -142,7 +142,7 @@ class Writers:
             case _:
                 self._replace(catalog, transaction, table, anew=kind == "replace")
 
-    def _seen(self, catalog: SessionCatalog, transaction: Transaction, name: str, told: int) -> Table:
+    def _read_table(self, catalog: SessionCatalog, transaction: Transaction, name: str, told: int) -> Table:
         """The table, as a statement that begins now has it. told: the newest version that anybody knew of before."""
         table = self._table(catalog, name)
         version = self._version(catalog, transaction)
@@ -150,7 +150,7 @@ class Writers:
             raise Violation(f"a statement sees version {version} after {told} was acknowledged")
         assert table.storage is not None, "a stored table"
         location = table.storage.location
-        self._history.seen(transaction, version, location, [path_below(table, file) for file in table.files])
+        self._history.note_reading(transaction, version, location, [path_below(table, file) for file in table.files])
         return table
 
     def _version(self, catalog: SessionCatalog, transaction: Transaction) -> int:
@@ -186,7 +186,7 @@ class Writers:
         if not table.files:
             return
         gone = path_below(table, self._stage.chance.choice(table.files))
-        self._change(catalog, transaction, table, self._staged(table) if anew else (), (gone,))
+        self._change(catalog, transaction, table, self._stage_files(table) if anew else (), (gone,))
 
     def _move(self, catalog: SessionCatalog, transaction: Transaction, table: Table) -> None:
         """All rows written anew in a new folder."""
@@ -198,7 +198,7 @@ class Writers:
         assert moved.storage is not None, "a stored table"
         transaction.bases.setdefault(table.storage.location, base)
         transaction.bases[moved.storage.location] = OWN
-        files = self._staged(moved)
+        files = self._stage_files(moved)
         transaction.added.setdefault(moved.storage.location, set()).update(file.path for file in files)
         catalog.change_data(moved, files, (), appends_only=True)
 
@@ -232,7 +232,7 @@ class Writers:
 
     # -- files ---------------------------------------------------------------------------------------------------
 
-    def _staged(self, table: Table, folder: Path | None = None) -> tuple[DataFile, ...]:
+    def _stage_files(self, table: Table, folder: Path | None = None) -> tuple[DataFile, ...]:
         assert table.storage is not None, "a stored table"
         chance = self._stage.chance
         numbers = [chance.randrange(1 << 30) for _ in range(chance.choice((1, 3)))]
@@ -253,7 +253,7 @@ class Writers:
         area = StagingArea(Path(table.path), new_name())
         area.make()
         IN_FLIGHT_FILES.watch(area)
-        files = self._staged(table, area.path)
+        files = self._stage_files(table, area.path)
         keep(area, table, files)
         return files
 
@@ -296,17 +296,17 @@ class Writers:
         self._transactions[actor] = transaction = Transaction()
         self._store.refresh()
         catalog = SessionCatalog(self._store)
-        table = self._seen(catalog, transaction, name, self._history.told)
+        table = self._read_table(catalog, transaction, name, self._history.told)
         small = [path_below(table, file) for file in table.files[:3]]
         if len(small) < 2:
             return
-        added = self._staged(table)
+        added = self._stage_files(table)
         if is_claimed(Path(table.path)) or is_claimed(Path(table.path).parent):
             assert table.storage is not None, "a stored table"
             tables.unlink(self._store.tables, table.storage.location, added)
             return
         self._change(catalog, transaction, table, added, small)
-        self._history.committed(transaction)
+        self._history.note_commit(transaction)
 
     def vacuum(self) -> int:
         """Files and folders that were removed."""

@@ -33,8 +33,8 @@ def _slow(member: int, when: float = 0.0) -> Fault:
     ],
 )
 def test_a_slow_network_excuses_failures_where_heartbeats_come_too_late(made: Scenario, disturbed: bool) -> None:
-    assert made.disturbed == disturbed
+    assert made.is_disturbed == disturbed
 
 
 def test_the_seed_in_which_two_slow_members_lose_each_other_is_disturbed() -> None:
-    assert scenario(Random(1001247)).disturbed
+    assert scenario(Random(1001247)).is_disturbed

@@ -21,7 +21,7 @@ from engine.executors.spark.executor import SparkExecutor
 from engine.plan_ir.expr import Const
 from engine.plan_ir.logical import Root, Values
 from engine.planner.codegen import Bindings, compile_plan
-from engine.statements.maintenance.analyze_statistics import Meant, counting, sampling, statistics
+from engine.statements.maintenance.analyze_statistics import Meant, count_query, sample_query, statistics
 
 pytestmark = [
     pytest.mark.spark,
@@ -97,10 +97,10 @@ async def _answer(plan: Root, spark: SparkExecutor) -> pa.Table:
 async def test_what_analyze_asks(folder: Path, spark: SparkExecutor) -> None:
     nation = Data(str(folder)).nation
     meant = Meant(nation, nation.columns)
-    counted = await _answer(counting(meant), spark)
-    sample = await _answer(sampling(meant, 1_000_000, 900_000), spark)
+    counted = await _answer(count_query(meant), spark)
+    sample = await _answer(sample_query(meant, 1_000_000, 900_000), spark)
     assert 0 < sample.num_rows <= len(NATIONS)
-    whole = await _answer(sampling(meant, len(NATIONS), 100), spark)
+    whole = await _answer(sample_query(meant, len(NATIONS), 100), spark)
     found = statistics(meant, counted.to_batches()[0], whole, 10_000, 100)
     assert (found.rows, found.pages) == (len(NATIONS), 2)
     assert [(c.nulls, c.distinct, c.least, c.greatest) for c in found.columns] == [

@@ -37,7 +37,7 @@ class HostilePeer:
 
     def meet(self) -> Self:
         """Go through the handshake, to its end or to the member's goodbye."""
-        self._connection.sendall(self._channel.opening())
+        self._connection.sendall(self._channel.opening_bytes())
         while not self._is_open and self.goodbye is None and self._hear():
             pass
         return self

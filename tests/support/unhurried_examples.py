@@ -9,7 +9,7 @@ import os
 
 from hypothesis import HealthCheck, settings
 
-from engine.common.depth import bounded
+from engine.common.depth import bounded_depth
 
 settings.register_profile(
     "unhurried",
@@ -20,5 +20,5 @@ settings.register_profile(
 settings.load_profile("unhurried")
 
 # The first statement that a process reads raises Python's recursion limit for good; hypothesis warns where that is in an example.
-with bounded():
+with bounded_depth():
     pass

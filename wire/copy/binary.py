@@ -71,7 +71,7 @@ class BinaryReader:
             yield Block(columns, len(starts), lambda row: (first + row + 1, None), lambda: first + 1, error)
 
     def _begin(self) -> None:
-        """What comes before the rows. Raises BadCopyFileFormat."""
+        """Read the header that stands before the rows. Raises BadCopyFileFormat."""
         held = self._held
         if not held.startswith(SIGNATURE):
             raise BadCopyFileFormat("COPY file signature not recognized")
@@ -145,38 +145,40 @@ class BinaryReader:
     # -- behind the rows -----------------------------------------------------------------------------------------
 
     def _behind(self, rest: bytes, *, final: bool) -> SqlError | None:
-        """What is wrong with what is not a whole row; notes where it is the end."""
+        """Return the error in bytes that are not a whole row; note the trailer where they are it."""
         line, after = self._rows + 1, BadCopyFileFormat("received copy data after EOF marker")
         if self._ended:
-            return self._placed(after, line) if rest else None
+            return self._add_context(after, line) if rest else None
         if len(rest) < 2:
             return None
         (count,) = struct.unpack_from("!h", rest)
         if count == _END:
             self._ended = True
             del self._held[:2]
-            return self._placed(after, line) if self._held else None
+            return self._add_context(after, line) if self._held else None
         if count != len(self._names):
             message = f"row field count is {count}, expected {len(self._names)}"
-            return self._placed(BadCopyFileFormat(message), line)
+            return self._add_context(BadCopyFileFormat(message), line)
         return self._in_row(rest, line, final=final)
 
     def _in_row(self, rest: bytes, line: int, *, final: bool) -> SqlError | None:
-        """Of a row that is not whole: whether it never will be."""
+        """Return the error of a row that is not whole and never will be."""
         at = 2
         for name in self._names:
             if at + 4 <= len(rest):
                 (size,) = struct.unpack_from("!i", rest, at)
                 if size < -1:
-                    return self._placed(BadCopyFileFormat("invalid field size"), line, name)
+                    return self._add_context(BadCopyFileFormat("invalid field size"), line, name)
                 at += 4 + max(size, 0)
             else:
                 at = len(rest) + 1
             if at > len(rest):
-                return self._placed(BadCopyFileFormat("unexpected EOF in COPY data"), line, name) if final else None
+                return (
+                    self._add_context(BadCopyFileFormat("unexpected EOF in COPY data"), line, name) if final else None
+                )
         return None
 
-    def _placed(self, error: SqlError, line: int, column: str | None = None) -> SqlError:
+    def _add_context(self, error: SqlError, line: int, column: str | None = None) -> SqlError:
         error.context = context(self._table, line) + (f", column {column}" if column else "")
         return error
 

@@ -16,7 +16,7 @@ Bytes1D = npt.NDArray[np.uint8]
 
 @dataclass(frozen=True, slots=True)
 class Marks:
-    """What a dialect found in some bytes that begin with a row.
+    """The places of separators, quotes and escapes that a dialect found in some bytes that begin with a row.
 
     separators: delimiters and ends of rows, in their order. ends: which of them end a row. drop: bytes that are no part of any
     value. replaced: bytes that stand for another, and by_: those. marked: places that, within a field, say that it
@@ -32,7 +32,7 @@ class Marks:
     closed: bool = True
 
     def upto(self, size: int) -> Marks:
-        """Those of the first bytes."""
+        """Return the marks of the first `size` bytes."""
         kept, replaced = self.separators < size, self.replaced < size
         return Marks(
             self.separators[kept], self.ends[kept], self.drop[self.drop < size], self.replaced[replaced],
@@ -103,15 +103,15 @@ class Rows:
         return pairs.take(pa.array(np.arange(0, 2 * len(starts), 2)))
 
     def equal(self, text: bytes) -> Bools:
-        """Which fields are written as `text`, byte by byte."""
+        """Tell which fields are written as `text`, byte by byte."""
         same: Bools = (self.stops - self.starts) == len(text)
         for offset, byte in enumerate(text):
             at = np.flatnonzero(same)
             same[at] = self.data[self.starts[at] + offset] == byte
         return same
 
-    def marked(self) -> Bools:
-        """Which fields have a mark in them."""
+    def has_mark(self) -> Bools:
+        """Tell which fields have a mark in them."""
         marked = self.marks.marked
         return np.asarray(np.searchsorted(marked, self.starts) != np.searchsorted(marked, self.stops))
 
@@ -121,8 +121,8 @@ def places(data: Bytes1D, byte: bytes) -> Ints:
     return np.flatnonzero(data == byte[0])
 
 
-def none() -> Any:
+def empty_ints() -> Any:
     return np.empty(0, np.int64)
 
 
-__all__ = ["Bytes1D", "Bytes2D", "Marks", "Rows", "none", "places"]
+__all__ = ["Bytes1D", "Bytes2D", "Marks", "Rows", "empty_ints", "places"]

@@ -13,7 +13,7 @@ from typing import Final
 
 import numpy as np
 
-from wire.copy.block import Bytes1D, Marks, none, places
+from wire.copy.block import Bytes1D, Marks, empty_ints, places
 from wire.copy.options import Layout
 from wire.types.byte_columns import Ints
 
@@ -34,17 +34,19 @@ _QUOTE, _ESCAPE, _OTHER = (
 
 
 def marks(data: Bytes1D, layout: Layout) -> Marks:
-    """Of bytes that begin with a row."""
-    toggles, drop = _doubled(data, layout) if layout.quote == layout.escape else _escaped(data, layout)
+    """Find the marks of bytes that begin with a row."""
+    toggles, drop = (
+        _find_doubled_quotes(data, layout) if layout.quote == layout.escape else _find_escaped_quotes(data, layout)
+    )
     candidates = np.flatnonzero((data == layout.delimiter[0]) | (data == 10) | (data == 13))
     if len(toggles):
         candidates = candidates[np.searchsorted(toggles, candidates) % 2 == 0]
     ends = data[candidates] != layout.delimiter[0]
     closed = len(toggles) % 2 == 0
-    return Marks(candidates, ends, drop, none(), np.empty(0, np.uint8), toggles, closed)
+    return Marks(candidates, ends, drop, empty_ints(), np.empty(0, np.uint8), toggles, closed)
 
 
-def _doubled(data: Bytes1D, layout: Layout) -> tuple[Ints, Ints]:
+def _find_doubled_quotes(data: Bytes1D, layout: Layout) -> tuple[Ints, Ints]:
     """The quotes, which all toggle; and those that are not part of a value."""
     quotes = places(data, layout.quote)
     if not len(quotes):
@@ -54,7 +56,7 @@ def _doubled(data: Bytes1D, layout: Layout) -> tuple[Ints, Ints]:
     return quotes, quotes[~meant]
 
 
-def _escaped(data: Bytes1D, layout: Layout) -> tuple[Ints, Ints]:
+def _find_escaped_quotes(data: Bytes1D, layout: Layout) -> tuple[Ints, Ints]:
     """The quotes that toggle; and, with the escapes before what they escape, what is not part of a value."""
     events = np.flatnonzero((data == layout.quote[0]) | (data == layout.escape[0]))
     if not len(events):
@@ -63,7 +65,7 @@ def _escaped(data: Bytes1D, layout: Layout) -> tuple[Ints, Ints]:
     step = np.where(is_quote, _QUOTE, _ESCAPE)
     apart = np.diff(events, prepend=events[0] - 1) != 1
     step = np.where(apart, _THEN[_OTHER, step], step)
-    before = np.concatenate(([_OUTSIDE], _FUNCTIONS[_composed(step)][:, _OUTSIDE][:-1]))
+    before = np.concatenate(([_OUTSIDE], _FUNCTIONS[_compose_steps(step)][:, _OUTSIDE][:-1]))
     # Something else came between: an escape before it escapes nothing.
     before = np.where(apart & (before == _ESCAPED), _INSIDE, before)
     toggles = events[is_quote & (before != _ESCAPED)]
@@ -71,7 +73,7 @@ def _escaped(data: Bytes1D, layout: Layout) -> tuple[Ints, Ints]:
     return toggles, np.sort(np.concatenate((toggles, taken - 1)))
 
 
-def _composed(steps: Ints) -> Ints:
+def _compose_steps(steps: Ints) -> Ints:
     """For each step, all up to it, one after the other."""
     total, reach = steps.copy(), 1
     while reach < len(total):

@@ -84,23 +84,23 @@ class RowReader:
         for at in range(0, len(piece), BLOCK_BYTES):
             if self._over:
                 return
-            self._held += self._converted(piece[at : at + BLOCK_BYTES], final=False)
+            self._held += self._decode_piece(piece[at : at + BLOCK_BYTES], final=False)
             if len(self._held) >= self._wanted:
                 yield from self._blocks(final=False)
 
     def finish(self) -> Iterator[Block]:
         """There is no more: the rest."""
         if not self._over:
-            self._held += self._converted(b"", final=True)
+            self._held += self._decode_piece(b"", final=True)
             yield from self._blocks(final=True)
 
-    def _converted(self, piece: bytes, *, final: bool) -> bytes:
+    def _decode_piece(self, piece: bytes, *, final: bool) -> bytes:
         if self._decoder is None:
             return piece
         try:
             return self._decoder.decode(piece, final).encode()
         except UnicodeDecodeError as error:
-            raise self._placed(self._not_text(error), self._lines + 1) from None
+            raise self._add_context(self._not_text(error), self._lines + 1) from None
 
     def _not_text(self, error: UnicodeDecodeError) -> SqlError:
         wrong = " ".join(f"0x{byte:02x}" for byte in error.object[error.start : max(error.end, error.start + 1)])
@@ -159,7 +159,7 @@ class RowReader:
         """All rows that are whole, taken from what is held."""
         data = np.frombuffer(bytes(self._held), np.uint8)
         if final:
-            data = self._ended(data)
+            data = self._terminate_last_row(data)
         marks = self._marks(data)
         unterminated = final and self._layout.csv and not marks.closed
         data, marks, corrupt = self._upto_end_of_data(data, marks)
@@ -178,20 +178,20 @@ class RowReader:
         wrong = wrong or corrupt
         if wrong is not None:
             self._over = True
-            return rows, self._placed(wrong, self._lines + 1)
+            return rows, self._add_context(wrong, self._lines + 1)
         if unterminated and not self._over:
             self._over = True
-            return rows, self._unterminated(data[consumed:].tobytes())
+            return rows, self._unterminated_error(data[consumed:].tobytes())
         return rows, None
 
     def _marks(self, data: Bytes1D) -> Marks:
         return quoted.marks(data, self._layout) if self._layout.csv else text.marks(data, self._layout)
 
-    def _ended(self, data: Bytes1D) -> Bytes1D:
+    def _terminate_last_row(self, data: Bytes1D) -> Bytes1D:
         """The last row with the end that it may lack."""
         if not len(data):
             return data
-        if not self._layout.csv and len(escapes := text.escaping(data)) and escapes[-1] == len(data) - 1:
+        if not self._layout.csv and len(escapes := text.find_escapes(data)) and escapes[-1] == len(data) - 1:
             data = data[:-1]
         marks = self._marks(data)
         if self._layout.csv and not marks.closed:
@@ -203,9 +203,9 @@ class RowReader:
         end = self._end or (b"\r\n" if crnl else b"\r" if 13 in data[marks.separators] else b"\n")
         return np.concatenate((data, np.frombuffer(end, np.uint8)))
 
-    def _unterminated(self, line: bytes) -> SqlError:
+    def _unterminated_error(self, line: bytes) -> SqlError:
         number = self._lines + 1 + line.count(b"\n" if self._end == b"\n" else b"\r")
-        return self._placed(BadCopyFileFormat("unterminated CSV quoted field"), number, line)
+        return self._add_context(BadCopyFileFormat("unterminated CSV quoted field"), number, line)
 
     def _upto_end_of_data(self, data: Bytes1D, marks: Marks) -> tuple[Bytes1D, Marks, SqlError | None]:
         r"""The data before a line `\.`, if there is one. In the text format it may stand nowhere else."""
@@ -213,7 +213,7 @@ class RowReader:
         at = raw.find(_END_OF_DATA)
         if at < 0:
             return data, marks, None
-        escapes = frozenset() if self._layout.csv else frozenset(text.escaping(data).tolist())
+        escapes = frozenset() if self._layout.csv else frozenset(text.find_escapes(data).tolist())
         ends = marks.separators[marks.ends]
         while at >= 0:
             after = int(np.searchsorted(ends, at))
@@ -310,16 +310,16 @@ class RowReader:
 
     def _header_error(self, row: Rows) -> SqlError | None:
         fields = row.fields().cast(pa.string()).to_pylist()
-        nulls = row.equal(self._layout.null) & ~row.marked()
+        nulls = row.equal(self._layout.null) & ~row.has_mark()
         context = int(row.lines[0])
         if len(fields) != len(self._names):
             message = f"wrong number of fields in header line: got {len(fields)}, expected {len(self._names)}"
-            return self._placed(BadCopyFileFormat(message), context, row.line(0))
+            return self._add_context(BadCopyFileFormat(message), context, row.line(0))
         for number, (got, null, expected) in enumerate(zip(fields, nulls, self._names, strict=True), 1):
             if null or got != expected:
                 shown = f'got null value ("{self._layout.null.decode()}")' if null else f'got "{got}"'
                 message = f'column name mismatch in header line field {number}: {shown}, expected "{expected}"'
-                return self._placed(BadCopyFileFormat(message), context, row.line(0))
+                return self._add_context(BadCopyFileFormat(message), context, row.line(0))
         return None
 
     # -- columns -------------------------------------------------------------------------------------------------
@@ -350,7 +350,7 @@ class RowReader:
                 error: SqlError = BadCopyFileFormat("extra data after last expected column")
             else:
                 error = BadCopyFileFormat(f'missing data for column "{self._names[widths[at]]}"')
-            found.append((at, self._placed(error, int(rows.lines[at]), rows.line(at))))
+            found.append((at, self._add_context(error, int(rows.lines[at]), rows.line(at))))
         if rows.count and (broken := self._broken_text(rows)) is not None:
             found.append(broken)
         return min(found, key=lambda item: item[0]) if found else (rows.count, None)
@@ -368,7 +368,7 @@ class RowReader:
         except UnicodeDecodeError as broken:
             at, error = broken.start, self._not_text(broken)
         row = int(np.searchsorted(rows.stops[rows.firsts[1:] - 1], at))
-        return row, self._placed(error, int(rows.lines[row]))
+        return row, self._add_context(error, int(rows.lines[row]))
 
     def _columns(self, rows: Rows, width: int) -> tuple[pa.StringArray, ...]:
         if not rows.count or not width:
@@ -376,7 +376,7 @@ class RowReader:
         fields, nulls = rows.fields(), rows.equal(self._layout.null)
         escaped = len(rows.marks.replaced) > 0
         if self._layout.csv and len(rows.marks.marked):
-            nulls &= ~rows.marked()
+            nulls &= ~rows.has_mark()
         numbers = np.arange(rows.count) * width
         return tuple(
             self._column(number, fields.take(pa.array(numbers + number)), nulls[number::width], rows, escaped)
@@ -411,11 +411,11 @@ class RowReader:
         try:
             from_client(values[row].as_py(), "UTF8")
         except SqlError as error:
-            raise self._placed(error, int(rows.lines[row]), rows.line(row)) from None
+            raise self._add_context(error, int(rows.lines[row]), rows.line(row)) from None
 
     # -- errors --------------------------------------------------------------------------------------------------
 
-    def _placed(self, error: SqlError, line: int, text: bytes | None = None) -> SqlError:
+    def _add_context(self, error: SqlError, line: int, text: bytes | None = None) -> SqlError:
         error.context = context(self._table, line, text)
         return error
 
@@ -439,8 +439,8 @@ def context(table: str, line: int, text: bytes | str | None = None, column: str 
     if text is None:
         return where if column is None else f"{where}: null input"
     shown = text if isinstance(text, str) else text.decode(errors="replace")
-    return f'{where}: "{shown if len(shown.encode()) <= _SHOWN else clipped(shown)}"'
+    return f'{where}: "{shown if len(shown.encode()) <= _SHOWN else clip_text(shown)}"'
 
 
-def clipped(text: str) -> str:
+def clip_text(text: str) -> str:
     return text.encode()[:_SHOWN].decode(errors="ignore") + "..."

@@ -11,7 +11,7 @@ from typing import Final
 
 import numpy as np
 
-from wire.copy.block import Bytes1D, Marks, none, places
+from wire.copy.block import Bytes1D, Marks, empty_ints, places
 from wire.copy.options import Layout
 from wire.types.byte_columns import Ints
 
@@ -26,8 +26,8 @@ _HEX[list(b"abcdef")] = _HEX[list(b"ABCDEF")] = range(10, 16)
 
 
 def marks(data: Bytes1D, layout: Layout) -> Marks:
-    """Of bytes that begin with a row."""
-    escapes = escaping(data)
+    """Find the marks of bytes that begin with a row."""
+    escapes = find_escapes(data)
     candidates = np.flatnonzero((data == layout.delimiter[0]) | (data == 10) | (data == 13))
     if len(escapes):
         taken = np.zeros(len(data) + 1, np.bool_)
@@ -36,10 +36,10 @@ def marks(data: Bytes1D, layout: Layout) -> Marks:
     ends = data[candidates] != layout.delimiter[0]
     whole = escapes[escapes + 1 < len(data)]
     drop, replaced, by = _meanings(data, whole)
-    return Marks(candidates, ends, drop, replaced, by, none(), closed=len(whole) == len(escapes))
+    return Marks(candidates, ends, drop, replaced, by, empty_ints(), closed=len(whole) == len(escapes))
 
 
-def escaping(data: Bytes1D) -> Ints:
+def find_escapes(data: Bytes1D) -> Ints:
     """The backslashes that are not themselves taken by one."""
     found = places(data, b"\\")
     if not len(found):
@@ -51,9 +51,9 @@ def escaping(data: Bytes1D) -> Ints:
 
 
 def _meanings(data: Bytes1D, escapes: Ints) -> tuple[Ints, Ints, Bytes1D]:
-    """What is dropped of escapes, what stays of each, and as which byte."""
+    """Return the bytes of escapes to drop, those to replace, and the bytes that replace them."""
     if not len(escapes):
-        return none(), none(), np.empty(0, np.uint8)
+        return empty_ints(), empty_ints(), np.empty(0, np.uint8)
     # Three bytes behind each, zeros beyond the end of the data: no digits.
     behind = np.concatenate((data, np.zeros(3, np.uint8)))
     one, two, three = (behind[escapes + i] for i in (1, 2, 3))

@@ -63,9 +63,9 @@ class RowWriter:
         layout, names = self._layout, self._names
         if layout.header == "none":
             return memoryview(b"")
-        values = [_encoded(pa.array([name], pa.string()).view(pa.binary()), self._settings) for name in names]
+        values = [_encode_values(pa.array([name], pa.string()).view(pa.binary()), self._settings) for name in names]
         if layout.csv:
-            values = [self._quoted(value, forced=False, lone=len(names) == 1) for value in values]
+            values = [self._quote_texts(value, forced=False, lone=len(names) == 1) for value in values]
         return self._messages(1, values)
 
     def encode(self, batch: pa.RecordBatch) -> memoryview:
@@ -77,22 +77,22 @@ class RowWriter:
         return self._messages(batch.num_rows, values)
 
     def trailer(self) -> memoryview:
-        """What comes after the rows: nothing."""
+        """Return the bytes after the rows: none."""
         return memoryview(b"")
 
     def _column(self, number: int, array: pa.Array) -> pa.BinaryArray:
         layout = self._layout
         texts = as_binary(text_column(self._columns[number], array, self._settings).join())
         if layout.csv:
-            texts = self._quoted(texts, forced=number in layout.force_quote, lone=len(self._columns) == 1)
+            texts = self._quote_texts(texts, forced=number in layout.force_quote, lone=len(self._columns) == 1)
         else:
-            texts = _expanded(texts, self._escapes, None)
+            texts = _expand_escapes(texts, self._escapes, None)
         if not array.null_count:
             return texts
-        null = _encoded(pa.array([layout.null], pa.binary()), self._settings)[0]
+        null = _encode_values(pa.array([layout.null], pa.binary()), self._settings)[0]
         return pc.if_else(pc.is_valid(array), texts, pa.scalar(null.as_py(), pa.binary()))
 
-    def _quoted(self, texts: pa.BinaryArray, *, forced: bool, lone: bool) -> pa.BinaryArray:
+    def _quote_texts(self, texts: pa.BinaryArray, *, forced: bool, lone: bool) -> pa.BinaryArray:
         r"""CSV: what has a byte that means something, looks like a null or, alone, like the end of the data, in quotes."""
         layout = self._layout
         if forced:
@@ -107,7 +107,7 @@ class RowWriter:
         if not wanted.any():
             return texts
         quotes = pc.if_else(pa.array(wanted), pa.scalar(layout.quote, pa.binary()), pa.scalar(b"", pa.binary()))
-        return join([quotes, _expanded(texts, self._escapes, wanted), quotes])
+        return join([quotes, _expand_escapes(texts, self._escapes, wanted), quotes])
 
     def _messages(self, rows: int, values: Sequence[pa.BinaryArray]) -> memoryview:
         pieces = [fixed_array(self._heads(rows, values))] if self._framed else []
@@ -126,12 +126,12 @@ class RowWriter:
         return np.concatenate((constant(rows, _MESSAGE), size.astype(">i4").view(np.uint8).reshape(rows, 4)), axis=1)
 
 
-def _encoded(values: pa.BinaryArray, settings: OutputSettings) -> pa.BinaryArray:
+def _encode_values(values: pa.BinaryArray, settings: OutputSettings) -> pa.BinaryArray:
     return column_to_client(values, settings.client_encoding)
 
 
 def _text_escapes(layout: Layout) -> tuple[Bytes2D, Ints]:
-    """What stands for each byte in the text format, padded to two, and how many of the two count."""
+    """Return the text format's output for each byte, padded to two bytes, and how many of the two count."""
     table = [bytes([byte]) for byte in range(256)]
     for byte, letter in _LETTERS.items():
         table[byte] = b"\\" + letter
@@ -140,7 +140,7 @@ def _text_escapes(layout: Layout) -> tuple[Bytes2D, Ints]:
             table[byte] = b"\\" + bytes([byte])
     if layout.delimiter != b"\t" and layout.delimiter[0] in _LETTERS:
         table[layout.delimiter[0]] = b"\\" + layout.delimiter
-    return _padded(table)
+    return _pad_table(table)
 
 
 def _csv_escapes(layout: Layout) -> tuple[Bytes2D, Ints]:
@@ -148,15 +148,15 @@ def _csv_escapes(layout: Layout) -> tuple[Bytes2D, Ints]:
     table = [bytes([byte]) for byte in range(256)]
     for byte in (layout.quote[0], layout.escape[0]):
         table[byte] = layout.escape + bytes([byte])
-    return _padded(table)
+    return _pad_table(table)
 
 
-def _padded(table: Sequence[bytes]) -> tuple[Bytes2D, Ints]:
+def _pad_table(table: Sequence[bytes]) -> tuple[Bytes2D, Ints]:
     return np.array([list(text.ljust(2)) for text in table], np.uint8), np.array([len(text) for text in table])
 
 
 def _has(texts: pa.BinaryArray, special: Bools) -> Bools:
-    """Which texts have a special byte."""
+    """Tell which texts have a special byte."""
     offsets = offsets_of(texts)
     found = special[data_of(texts)[offsets[0] : offsets[-1]]]
     counts = np.concatenate(([0], np.cumsum(found)))
@@ -164,7 +164,7 @@ def _has(texts: pa.BinaryArray, special: Bools) -> Bools:
     return np.asarray(counts[at[1:]] != counts[at[:-1]])
 
 
-def _expanded(texts: pa.BinaryArray, escapes: tuple[Bytes2D, Ints], rows: Bools | None) -> pa.BinaryArray:
+def _expand_escapes(texts: pa.BinaryArray, escapes: tuple[Bytes2D, Ints], rows: Bools | None) -> pa.BinaryArray:
     """The texts with what stands for their bytes; only those of `rows`, where some are given."""
     table, widths = escapes
     offsets = offsets_of(texts)

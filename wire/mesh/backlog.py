@@ -39,18 +39,18 @@ class Backlog:
         self._batches: deque[Outgoing] = deque()
 
     @property
-    def offered(self) -> int:
+    def offered_count(self) -> int:
         return self.first + len(self._batches)
 
     @property
-    def pending(self) -> bool:
+    def has_pending(self) -> bool:
         """Whether a batch waits for credit."""
-        return self.sent < self.offered
+        return self.sent < self.offered_count
 
     @property
-    def confirmed(self) -> bool:
+    def is_confirmed(self) -> bool:
         """Whether the receiver has all that was offered."""
-        return self.keeps and self.first == self.offered
+        return self.keeps and self.first == self.offered_count
 
     def add(self, batch: Outgoing) -> None:
         self._batches.append(batch)

@@ -122,12 +122,12 @@ class DataSender:
     @property
     def pending(self) -> bool:
         """Whether a batch waits for credit; then no other may be offered."""
-        return self._backlog.pending
+        return self._backlog.has_pending
 
     @property
     def confirmed(self) -> bool:
         """Whether the receiver has said that it has everything."""
-        return self.state is State.DONE and self._backlog.confirmed
+        return self.state is State.DONE and self._backlog.is_confirmed
 
     def offer(self, body: memoryview | bytes, rows: int, *, last: bool = False) -> _Chunks:
         """Send a batch, or keep it as the pending one. Returns what is to be written now."""
@@ -137,8 +137,8 @@ class DataSender:
         return self.send_pending()
 
     def send_pending(self) -> _Chunks:
-        """What is pending, as far as credit now covers it; the announcement of a batch larger than the window. To be called after
-        each Ok and FlowControl."""
+        """Return the frames of pending batches, as far as credit now covers them; the announcement of a batch larger than the
+        window. To be called after each Ok and FlowControl."""
         chunks: list[bytes | memoryview] = []
         while self.state is State.OPEN and self.pending:
             size = len(self._backlog.peek().body)
@@ -265,19 +265,19 @@ class DataReceiver:
         return self._announcement(self.credits)
 
     def buffer(self) -> memoryview:
-        """Where the next bytes are to be written; see `filled`."""
+        """Where the next bytes are to be written; see `buffer_updated`."""
         return self._reader.buffer()
 
-    def filled(self, count: int) -> Iterator[ReceiverEvent]:
+    def buffer_updated(self, count: int) -> Iterator[ReceiverEvent]:
         """The events in the `count` bytes written to `buffer()`. Raises RemoteProtocolError."""
-        return self._events(self._reader.filled(count))
+        return self._events(self._reader.buffer_updated(count))
 
     def receive_data(self, data: bytes) -> Iterator[ReceiverEvent]:
         """The events in `data`; to be exhausted before the next call. Raises RemoteProtocolError."""
         return self._events(self._reader.feed(data))
 
     def answers(self) -> bytes:
-        """What the protocol itself has to say after events: the grant for an oversize batch."""
+        """Return the frames that the protocol itself sends after events: the grant for an oversize batch."""
         if self.state is not State.OPEN or self.credits is None:
             return b""
         return self._announcement(self.credits)
@@ -309,7 +309,7 @@ class DataReceiver:
             raise RemoteProtocolError(f"{type(message).__name__} with a body")
         match message:
             case Open():
-                return self._opened(message)
+                return self._accept_open(message)
             case Batch():
                 return self._batch(message, item.body)
             case Oversize(size):
@@ -320,7 +320,7 @@ class DataReceiver:
                 return message
         raise AssertionError("the table of messages and the match disagree")
 
-    def _opened(self, message: Open) -> Open:
+    def _accept_open(self, message: Open) -> Open:
         if message.version != VERSION:
             raise VersionMismatch(f"protocol version {message.version} where {VERSION} is spoken")
         self.opening = message

@@ -87,7 +87,7 @@ class Refused(RemoteProtocolError):
 
 @dataclass(frozen=True, slots=True)
 class Introduced:
-    """Who the peer is; our turn: `proceed` or `goodbye`. The end that accepted has the proof of it, the other not yet."""
+    """The peer's identity; our turn: `proceed` or `goodbye`. The end that accepted has the proof of it, the other not yet."""
 
     identity: Identity
 
@@ -138,7 +138,7 @@ class ControlChannel:
         self._answers: list[bytes] = []
         self._peer = identity
 
-    def opening(self) -> bytes:
+    def opening_bytes(self) -> bytes:
         """The first bytes of the end that dialled."""
         assert self.dialled, "the end that accepted waits to be spoken to"
         return PREFACE + self._hello
@@ -170,20 +170,20 @@ class ControlChannel:
         return encode(Goodbye(reason, message[:1000]))
 
     def buffer(self) -> memoryview:
-        """Where the next bytes are to be written; see `filled`."""
+        """Where the next bytes are to be written; see `buffer_updated`."""
         return self._reader.buffer()
 
-    def filled(self, count: int) -> Iterator[ControlEvent]:
+    def buffer_updated(self, count: int) -> Iterator[ControlEvent]:
         """The events in the `count` bytes written to `buffer()`; to be exhausted, each answered before the next is taken.
         Raises RemoteProtocolError."""
-        return self._events(self._reader.filled(count))
+        return self._events(self._reader.buffer_updated(count))
 
     def receive_data(self, data: bytes) -> Iterator[ControlEvent]:
-        """As `filled`, for bytes one already has."""
+        """Return the events in `data`, like `buffer_updated`, for bytes already held."""
         return self._events(self._reader.feed(data))
 
     def answers(self) -> bytes:
-        """What the protocol itself has to say; to be written when the events are exhausted."""
+        """Return the frames that the protocol itself sends; to be written when the events are exhausted."""
         said, self._answers = b"".join(self._answers), []
         return said
 
@@ -203,12 +203,12 @@ class ControlChannel:
         self._check_turn(message)
         match message:
             case Hello():
-                self._called(item, message)
+                self._accept_hello(item, message)
                 return None
             case Welcome():
-                return self._welcomed(item, message)
+                return self._accept_welcome(item, message)
             case Proof():
-                return self._proved(message)
+                return self._check_proof(message)
         return Received(message, item.body)
 
     def _check_turn(self, message: ControlMessage) -> None:
@@ -218,21 +218,21 @@ class ControlChannel:
         if not heard:
             raise RemoteProtocolError(f"{type(message).__name__} while {self.state.value}")
 
-    def _called(self, item: Frame, hello: Hello) -> None:
+    def _accept_hello(self, item: Frame, hello: Hello) -> None:
         self._check_fit(hello)
         self._peer = hello.identity
         self._hello = frame(item.kind, bytes(item.header))
         self._answers.append(self._welcome)
         self.state = State.ANSWERED
 
-    def _welcomed(self, item: Frame, welcome: Welcome) -> Introduced:
+    def _accept_welcome(self, item: Frame, welcome: Welcome) -> Introduced:
         self._check_fit(welcome)
         self._peer = welcome.identity
         self._welcome = frame(item.kind, bytes(item.header))
         self.state = State.MEETING
         return Introduced(welcome.identity)
 
-    def _proved(self, proof: Proof) -> Introduced | Established:
+    def _check_proof(self, proof: Proof) -> Introduced | Established:
         if not hmac.compare_digest(proof.code, self._code(by_dialler=not self.dialled)):
             raise Refused("secret", f"{self._peer.member} does not know the secret of cluster {self._cluster}")
         if self.dialled:

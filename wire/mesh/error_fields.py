@@ -18,7 +18,7 @@ _CONTEXT_MAX: Final = 4096
 
 
 class ErrorFields(msgspec.Struct, frozen=True, array_like=True):
-    """As `wire.errors.SqlError`'s of the same names."""
+    """The fields of `wire.errors.SqlError` of the same names."""
 
     position: int | None = None
     context: str | None = None

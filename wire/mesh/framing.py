@@ -7,7 +7,7 @@ A frame is a fixed prefix, a header (one MessagePack struct of `wire.mesh.messag
 A connection starts with `PREFACE`, so that whoever speaks something else is refused at its first bytes instead of being
 taken for a frame of absurd length. The protocol's version is in the opening message.
 
-`FrameReader` gives the buffer to read into (`buffer`, `filled`), so that a body of a megabyte is received straight into its
+`FrameReader` gives the buffer to read into (`buffer`, `buffer_updated`), so that a body of a megabyte is received straight into its
 own memory and nothing copies it; `feed` is the same for bytes one already has. The sizes of header and body are checked against
 `header_limit` and `body_limit` before any of them is allocated.
 """
@@ -70,12 +70,12 @@ class FrameReader:
         return self._preface or self._body is not None or bool(self._head)
 
     def buffer(self) -> memoryview:
-        """Where the next bytes of the stream are to be written; pass their number to `filled`."""
+        """Where the next bytes of the stream are to be written; pass their number to `buffer_updated`."""
         if self._body is not None:
             return memoryview(self._body)[self._body_filled :]
         return memoryview(self._scratch)
 
-    def filled(self, count: int) -> Iterator[Frame]:
+    def buffer_updated(self, count: int) -> Iterator[Frame]:
         """`count` bytes have been written to `buffer()`: the frames that are now complete."""
         if self._body is None:
             yield from self.feed(bytes(memoryview(self._scratch)[:count]))

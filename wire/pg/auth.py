@@ -66,7 +66,7 @@ class Authentication(Protocol):
 
 
 def password_failed(user: str) -> InvalidPassword:
-    """What is said of a wrong password, of a role without one, and of a role that does not exist."""
+    """Return the error for a wrong password, for a role without one, and for a role that does not exist."""
     return InvalidPassword(f'password authentication failed for user "{user}"')
 
 
@@ -200,7 +200,7 @@ class _Exchange:
         except ScramException as error:
             if "invalid characters" in error.args[0]:
                 raise ProtocolViolation("non-printable characters in SCRAM nonce") from None
-            raise _malformed(error) from None
+            raise _malformed_error(error) from None
 
     def _check_flag(self, flag: str) -> None:
         """gs2-cbind-flag against the mechanism (auth-scram.c, read_client_first_message)."""
@@ -240,11 +240,11 @@ class _Exchange:
             if error.server_error is ServerError.INVALID_PROOF and error.__cause__ is None:
                 return None
             if error.server_error is ServerError.CHANNEL_BINDINGS_DONT_MATCH:
-                raise _unbound(self._bound) from None
-            raise _malformed(error) from None
+                raise _channel_binding_error(self._bound) from None
+            raise _malformed_error(error) from None
 
 
-def _malformed(error: ScramException) -> ProtocolViolation:
+def _malformed_error(error: ScramException) -> ProtocolViolation:
     return ProtocolViolation(_MALFORMED, detail=f"{error.args[0].removesuffix('.')}.")
 
 
@@ -258,8 +258,8 @@ def _unlike_a_first(text: str) -> ProtocolViolation:
     )
 
 
-def _unbound(bound: bool) -> InvalidAuthorizationSpecification | ProtocolViolation:
-    """What c= has to say does not fit. bound: whether it is the channel's."""
+def _channel_binding_error(bound: bool) -> InvalidAuthorizationSpecification | ProtocolViolation:
+    """Return the error for a c= attribute that does not match. bound: whether it is the channel's."""
     if bound:
         return InvalidAuthorizationSpecification("SCRAM channel binding check failed")
     return ProtocolViolation("unexpected SCRAM channel-binding attribute in client-final-message")

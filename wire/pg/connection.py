@@ -97,12 +97,12 @@ _COMMANDS: Final[dict[type, State]] = {
 
 
 def _copy_ignored(state: State) -> dict[type, State]:
-    """What a frontend still sends after a COPY failed: accepted and without effect (55.2.6)."""
+    """Return the messages that a frontend may still send after a COPY failed: accepted and without effect (55.2.6)."""
     return dict.fromkeys((m.CopyData, m.CopyDone, m.CopyFail), state)
 
 
-def _copying(state: State, after: State) -> dict[type, State]:
-    """What a frontend sends while it copies."""
+def _copy_transitions(state: State, after: State) -> dict[type, State]:
+    """Return the messages that a frontend may send during COPY."""
     return {m.CopyData: state, m.Flush: state, m.Sync: state, m.CopyDone: after, m.CopyFail: after}
 
 
@@ -117,8 +117,8 @@ RECEIVES: Final[dict[State, dict[type, State]]] = {
     State.AUTHENTICATING: {m.PasswordMessage: State.AUTHENTICATING},
     State.IDLE: {**_COMMANDS, **_copy_ignored(State.IDLE)},
     State.EXTENDED: {**_COMMANDS, **_copy_ignored(State.EXTENDED)},
-    State.SIMPLE_COPY_IN: _copying(State.SIMPLE_COPY_IN, State.SIMPLE),
-    State.EXTENDED_COPY_IN: _copying(State.EXTENDED_COPY_IN, State.EXTENDED),
+    State.SIMPLE_COPY_IN: _copy_transitions(State.SIMPLE_COPY_IN, State.SIMPLE),
+    State.EXTENDED_COPY_IN: _copy_transitions(State.EXTENDED_COPY_IN, State.EXTENDED),
     State.SKIPPING: {
         **dict.fromkeys(_COMMANDS, State.SKIPPING),
         **_copy_ignored(State.SKIPPING),
@@ -134,7 +134,7 @@ _EXTENDED_ANSWERS: Final = (
 
 
 def _any_time(state: State) -> dict[type, State]:
-    """What the server may say unasked (55.2.7)."""
+    """Return the messages that the server may send at any time (55.2.7)."""
     return {m.NoticeResponse: state, m.ParameterStatus: state}
 
 

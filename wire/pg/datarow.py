@@ -37,7 +37,7 @@ from wire.types.byte_columns import (
     fixed_array,
     join,
     offsets_of,
-    ragged,
+    to_ragged,
     validity_of,
 )
 from wire.types.output import EncodedColumn, OutputSettings, text_column
@@ -163,7 +163,7 @@ def _length_words(column: ByteColumn, lengths: Ints | None, valid: Bools | None)
 def _only(piece: Piece, valid: Bools) -> pa.BinaryArray:
     """A piece without the bytes of null rows."""
     if isinstance(piece, np.ndarray):
-        return ragged(piece, np.broadcast_to(valid[:, None], piece.shape))
+        return to_ragged(piece, np.broadcast_to(valid[:, None], piece.shape))
     bitmap = pa.array(valid).buffers()[1]
     _, _, data = piece.buffers()
     return binary_array(offsets_of(piece), data if data is not None else b"", bitmap)

@@ -339,7 +339,7 @@ class BackendKeyData:
 
 @dataclass(frozen=True, slots=True)
 class NotificationResponse:
-    """What another session, or this one, said with NOTIFY. pid: of the session that said it."""
+    """A notification that another session, or this one, sent with NOTIFY. pid: of the session that said it."""
 
     pid: int
     channel: str
@@ -452,7 +452,7 @@ class ParameterDescription:
 
 @dataclass(frozen=True, slots=True)
 class FunctionCallResponse:
-    """What a FunctionCall gave; None is NULL."""
+    """The result of a FunctionCall; None is NULL."""
 
     value: bytes | None
 

@@ -112,7 +112,7 @@ class Backreference(Node):
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What option letters say; `every` is the functions' own `g`."""
+    """The options that letters stand for; `every` is the functions' own `g`."""
 
     ignore_case: bool = False
     dot_excludes_newline: bool = False
@@ -192,7 +192,7 @@ def read(text: str, options: Options) -> Pattern:
 
 def _literally(text: str, options: Options) -> Pattern:
     reader = _Reader(text, options)
-    return Pattern(Sequence(tuple(reader.cased(literal(ord(char))) for char in text)), 0, options)
+    return Pattern(Sequence(tuple(reader.with_both_cases(literal(ord(char))) for char in text)), 0, options)
 
 
 def literal(point: int) -> Chars:
@@ -230,10 +230,10 @@ class _Reader:
         while (char := self.peek()) not in ("", "|", ")"):
             if char in "*+?" or (char == "{" and self.bound_ahead()):
                 raise _error("quantifier operand invalid")
-            parts.append(self.quantified(self.atom()))
+            parts.append(self.quantify(self.atom()))
         return parts[0] if len(parts) == 1 else Sequence(tuple(parts))
 
-    def quantified(self, part: Node) -> Node:
+    def quantify(self, part: Node) -> Node:
         bounds = self.quantifier()
         if bounds is None:
             return part
@@ -310,7 +310,7 @@ class _Reader:
                 return Assertion("line_end" if self.options.lines else "end")
             case "\\":
                 return self.escape()
-        return self.cased(literal(ord(char)))
+        return self.with_both_cases(literal(ord(char)))
 
     def group(self) -> Node:
         for mark, behind, negated in (
@@ -321,20 +321,20 @@ class _Reader:
         ):
             if self.text.startswith(mark, self.at):
                 self.at += len(mark)
-                return Look(self.closed(), behind, negated)
+                return Look(self.group_body(), behind, negated)
         if self.text.startswith("?:", self.at):
             self.at += 2
-            return self.closed()
+            return self.group_body()
         if self.text.startswith("?", self.at):
             raise _error("quantifier operand invalid")
         self.groups += 1
         number = self.groups
         self.open.add(number)
-        inside = self.closed()
+        inside = self.group_body()
         self.open.discard(number)
         return Group(inside, number)
 
-    def closed(self) -> Node:
+    def group_body(self) -> Node:
         self.depth += 1
         if self.depth > _DEPTH_MAX:
             raise StatementTooComplex("stack depth limit exceeded", hint="The regular expression nests too deeply.")
@@ -358,7 +358,7 @@ class _Reader:
             number = self.backreference(char)
             if number is not None:
                 return Backreference(number)
-        return self.cased(literal(self.entered(char)))
+        return self.with_both_cases(literal(self.character_entry(char)))
 
     def backreference(self, first: str) -> int | None:
         """A group's number; None where the digits are an octal number."""
@@ -373,7 +373,7 @@ class _Reader:
             return number
         return None
 
-    def entered(self, char: str) -> int:
+    def character_entry(self, char: str) -> int:
         """The code point that a character-entry escape stands for."""
         if char in _ENTRY:
             return _ENTRY[char]
@@ -428,11 +428,11 @@ class _Reader:
             first = False
         if negated and self.options.dot_excludes_newline:
             ranges.append((10, 10))
-        return self.cased(Chars(tuple(ranges), frozenset(names), negated))
+        return self.with_both_cases(Chars(tuple(ranges), frozenset(names), negated))
 
     def bracket_item(self, ranges: list[tuple[int, int]], names: set[str], first: bool) -> None:
         if self.text.startswith("[:", self.at):
-            name = self.delimited(":")
+            name = self.delimited_text(":")
             if name not in CLASS_NAMES:
                 raise _error("invalid character class")
             names.add(name)
@@ -454,7 +454,7 @@ class _Reader:
     def bracket_char(self, names: set[str] | None) -> int | None:
         """One character of a bracket expression; None after a class escape, which goes to `names`."""
         if self.text.startswith(("[.", "[="), self.at):
-            element = self.delimited(self.text[self.at + 1])
+            element = self.delimited_text(self.text[self.at + 1])
             if len(element) != 1:
                 raise _error("invalid collating element")
             return ord(element)
@@ -475,9 +475,9 @@ class _Reader:
             return None
         if escaped in "AmMyYZ":
             raise _error("invalid escape \\ sequence")
-        return self.entered(escaped)
+        return self.character_entry(escaped)
 
-    def delimited(self, mark: str) -> str:
+    def delimited_text(self, mark: str) -> str:
         end = self.text.find(f"{mark}]", self.at + 2)
         if end < 0:
             raise _error("brackets [] not balanced")
@@ -487,7 +487,7 @@ class _Reader:
 
     # -- letter case
 
-    def cased(self, chars: Chars) -> Chars:
+    def with_both_cases(self, chars: Chars) -> Chars:
         """With both cases of every letter, when case is ignored."""
         if not self.options.ignore_case:
             return chars

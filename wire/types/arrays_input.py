@@ -51,14 +51,14 @@ def read_array(text: str, read_element: Callable[[str], Any], delimiter: str = "
     """
     body, bounds = _dimensions(text)
     if not body.startswith("{"):
-        raise _malformed(
+        raise _malformed_literal(
             text,
             "Missing array dimension value." if body.startswith("[") else _OPENING,
         )
-    value, depth = _nested(text, body, read_element, delimiter)
+    value, depth = _read_nested(text, body, read_element, delimiter)
     lengths = _lengths(value)
     if bounds and (len(bounds) != depth or [upper - lower + 1 for lower, upper in bounds] != lengths):
-        raise _malformed(text, "Specified array dimensions do not match array contents.")
+        raise _malformed_literal(text, "Specified array dimensions do not match array contents.")
     if any(lower != 1 for lower, _ in bounds):
         raise FeatureNotSupported("not supported: array lower bounds other than 1")
     return value
@@ -67,7 +67,7 @@ def read_array(text: str, read_element: Callable[[str], Any], delimiter: str = "
 _OPENING: Final = 'Array value must start with "{" or dimension information.'
 
 
-def _malformed(text: str, detail: str) -> SqlError:
+def _malformed_literal(text: str, detail: str) -> SqlError:
     return InvalidTextRepresentation(f'malformed array literal: "{text}"', detail=detail)
 
 
@@ -92,10 +92,10 @@ def _dimensions(text: str) -> tuple[str, list[tuple[int, int]]]:
     if not bounds:
         return body, bounds
     if not body.startswith("="):
-        raise _malformed(text, 'Missing "=" after array dimensions.')
+        raise _malformed_literal(text, 'Missing "=" after array dimensions.')
     body = body[1:].lstrip(_SPACE)
     if not body.startswith("{"):
-        raise _malformed(text, 'Array contents must start with "{".')
+        raise _malformed_literal(text, 'Array contents must start with "{".')
     return body, bounds
 
 
@@ -105,8 +105,8 @@ def _items(text: str, body: str, delimiter: str) -> Iterator[_Item]:
     while True:
         match = _TOKENS[delimiter].match(body, at)
         if not match:
-            raise _malformed(
-                text, "Unexpected end of input." if not body[at:].strip(_SPACE) else _unexpected(body[at:])
+            raise _malformed_literal(
+                text, "Unexpected end of input." if not body[at:].strip(_SPACE) else _unexpected_detail(body[at:])
             )
         kind = match.lastgroup
         assert kind is not None
@@ -116,10 +116,10 @@ def _items(text: str, body: str, delimiter: str) -> Iterator[_Item]:
         if depth == 0:
             break
     if body[at:].strip(_SPACE):
-        raise _malformed(text, "Junk after closing right brace.")
+        raise _malformed_literal(text, "Junk after closing right brace.")
 
 
-def _unexpected(rest: str) -> str:
+def _unexpected_detail(rest: str) -> str:
     first = rest.lstrip(_SPACE)[0]
     return "Unexpected end of input." if first in '"\\' else f'Unexpected "{first}" character.'
 
@@ -135,7 +135,7 @@ _MAY_FOLLOW: Final = {
 }
 
 
-def _nested(text: str, body: str, read_element: Callable[[str], Any], delimiter: str) -> tuple[list[Any], int]:
+def _read_nested(text: str, body: str, read_element: Callable[[str], Any], delimiter: str) -> tuple[list[Any], int]:
     """The nested lists and their depth; every element must be at the same depth."""
     stack: list[list[Any]] = []
     result: list[Any] = []
@@ -144,7 +144,7 @@ def _nested(text: str, body: str, read_element: Callable[[str], Any], delimiter:
     for kind, piece in _items(text, body, delimiter):
         symbol = "," if kind == "delimiter" else piece if kind == "brace" else "element"
         if symbol not in _MAY_FOLLOW[last] and not (symbol == "}" and last == "{" and len(stack) == 1):
-            raise _malformed(
+            raise _malformed_literal(
                 text, "Unexpected array element." if symbol == "element" else f'Unexpected "{piece}" character.'
             )
         if symbol == "{":
@@ -153,7 +153,7 @@ def _nested(text: str, body: str, read_element: Callable[[str], Any], delimiter:
             stack.pop()
         elif symbol == "element":
             if leaf_depth not in (0, len(stack)):
-                raise _ragged(text)
+                raise _ragged_error(text)
             leaf_depth = len(stack)
             stack[-1].append(_element(kind, piece, read_element))
         last = last + "," if symbol == "," else symbol
@@ -183,8 +183,8 @@ def _element(kind: str, token: str, read_element: Callable[[str], Any]) -> Any:
     return read_element(_BACKSLASH.sub(r"\1", bare))
 
 
-def _ragged(text: str) -> SqlError:
-    return _malformed(text, "Multidimensional arrays must have sub-arrays with matching dimensions.")
+def _ragged_error(text: str) -> SqlError:
+    return _malformed_literal(text, "Multidimensional arrays must have sub-arrays with matching dimensions.")
 
 
 def _lengths(value: list[Any]) -> list[int]:
@@ -202,7 +202,7 @@ def _check_shape(text: str, value: list[Any], leaf_depth: int) -> None:
     level: list[Any] = [value]
     for depth in range(leaf_depth):
         if any(not isinstance(item, list) for item in level) or len({len(item) for item in level}) > 1:
-            raise _ragged(text)
+            raise _ragged_error(text)
         level = [child for item in level for child in item]
         if depth + 1 < leaf_depth and any(not isinstance(item, list) for item in level):
-            raise _ragged(text)
+            raise _ragged_error(text)

@@ -72,13 +72,13 @@ def as_binary(array: pa.Array) -> pa.BinaryArray:
 
 
 def validity_of(array: pa.Array) -> Bools | None:
-    """Which rows are not null, or None when all are."""
+    """Tell which rows are not null, or return None when all are."""
     if array.null_count == 0:
         return None
     return np.asarray(pc.is_valid(array).to_numpy(zero_copy_only=False))
 
 
-def ragged(matrix: Bytes2D, keep: Bools) -> pa.BinaryArray:
+def to_ragged(matrix: Bytes2D, keep: Bools) -> pa.BinaryArray:
     """Each row's kept bytes of a matrix; `keep` has the matrix's shape."""
     offsets = np.zeros(len(matrix) + 1, np.int64)
     np.cumsum(np.count_nonzero(keep, axis=1), out=offsets[1:])
@@ -242,4 +242,4 @@ class Sheet:
         if all(keep is None for _, keep in self._parts):
             return ByteColumn(self.rows, (matrix,))
         keeps = [np.ones(m.shape, np.bool_) if keep is None else keep for m, keep in self._parts]
-        return ByteColumn(self.rows, (ragged(matrix, np.concatenate(keeps, axis=1)),))
+        return ByteColumn(self.rows, (to_ragged(matrix, np.concatenate(keeps, axis=1)),))

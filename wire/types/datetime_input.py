@@ -78,7 +78,7 @@ def civil_from_days(days: int) -> tuple[int, int, int]:
 
 @dataclass(slots=True)
 class _Reader:
-    """What is known so far of one text. `have`: names of the fields seen."""
+    """The fields read so far from one text. `have`: names of the fields seen."""
 
     settings: InputSettings
     time_only: bool = False
@@ -197,7 +197,7 @@ class _Reader:
 
     def _number_token(self, tokens: list[Token], index: int, text: str) -> None:
         if self.prefix:
-            self._prefixed(text)
+            self._read_prefixed(text)
             return
         digits, point, _ = text.partition(".")
         dated = not self.have.isdisjoint(("year", "month", "day"))
@@ -220,7 +220,7 @@ class _Reader:
         else:
             raise BadFormat
 
-    def _prefixed(self, text: str) -> None:
+    def _read_prefixed(self, text: str) -> None:
         prefix, self.prefix = self.prefix, ""
         if prefix == "julian":
             self._julian_day(text)
@@ -234,7 +234,7 @@ class _Reader:
 
     def _julian_day(self, text: str) -> None:
         whole, _, fraction = text.partition(".")
-        number = _bounded(whole or "0")
+        number = _read_bounded(whole or "0")
         self._claim("year", "month", "day")
         self.special = ""
         self.julian = True
@@ -264,13 +264,13 @@ class _Reader:
     def _run_together_date(self, digits: str) -> None:
         self._claim("year", "month", "day")
         self.day, self.month = int(digits[-2:]), int(digits[-4:-2])
-        self.year = _bounded(digits[:-4])
+        self.year = _read_bounded(digits[:-4])
         self.short_year = len(digits) == 6
 
     def _number(self, text: str) -> None:
         """A number whose place decides what it is, by DateStyle's order."""
         digits, point, fraction = text.partition(".")
-        value = _bounded(digits or "0")
+        value = _read_bounded(digits or "0")
         if point and not digits and not fraction:
             raise BadFormat
         if len(digits) > 2 and point:
@@ -334,7 +334,7 @@ class _Reader:
         kind, value = meaning
         match kind:
             case "reserved":
-                self._reserved(str(value))
+                self._read_reserved_word(str(value))
             case "month" if not self.time_only:
                 self._month_word(int(value))
             case "weekday" if not self.time_only:
@@ -382,7 +382,7 @@ class _Reader:
             raise BadFormat
         self.prefix = "time"
 
-    def _reserved(self, word: str) -> None:
+    def _read_reserved_word(self, word: str) -> None:
         if word == "allballs":
             self._claim("time", "zone")
             self.offset = 0
@@ -485,7 +485,7 @@ def _month_days(year: int, month: int) -> int:
     return 29 if month == 2 and leap else _MONTH_DAYS[month - 1]
 
 
-def _bounded(digits: str) -> int:
+def _read_bounded(digits: str) -> int:
     value = whole(digits)
     if value > _INT_MAX:
         raise ClockOverflow
@@ -508,7 +508,7 @@ def read_clock(text: str, *, minute_to_second: bool = False) -> tuple[int, int]:
     match = _CLOCK.fullmatch(text)
     if not match:
         raise BadFormat
-    hour, minute, second = _bounded_hour(match[1]), _bounded(match[2] or "0"), _bounded(match[3] or "0")
+    hour, minute, second = _bounded_hour(match[1]), _read_bounded(match[2] or "0"), _read_bounded(match[3] or "0")
     fraction = match[4] or match[5] or ""
     if match[5] is not None or (minute_to_second and match[3] is None):
         hour, minute, second = 0, hour, minute

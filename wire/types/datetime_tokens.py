@@ -114,17 +114,17 @@ def _next(text: str, at: int, character: str) -> tuple[Token | None, int]:
     if character in string.digits:
         return _number(text, at)
     if character == ".":
-        return _matched(Kind.NUMBER, _FRACTION, text, at)
+        return _match_token(Kind.NUMBER, _FRACTION, text, at)
     if character in string.ascii_letters:
         return _word(text, at)
     if character in "+-":
-        return _signed(text, at)
+        return _read_signed(text, at)
     if character in _SKIPPED:
         return None, at + 1
     raise BadFormat
 
 
-def _matched(kind: Kind, pattern: re.Pattern[str], text: str, at: int) -> tuple[Token, int]:
+def _match_token(kind: Kind, pattern: re.Pattern[str], text: str, at: int) -> tuple[Token, int]:
     match = pattern.match(text, at)
     assert match is not None
     return Token(kind, match[0].lower()), match.end()
@@ -132,27 +132,27 @@ def _matched(kind: Kind, pattern: re.Pattern[str], text: str, at: int) -> tuple[
 
 def _number(text: str, at: int) -> tuple[Token, int]:
     if _TIME.match(text, at):
-        return _matched(Kind.TIME, _TIME, text, at)
+        return _match_token(Kind.TIME, _TIME, text, at)
     if match := _NUMERIC_DATE.match(text, at):
         single = match[0].count(match[1]) == 1
         return Token(Kind.NUMBER if match[1] == "." and single else Kind.DATE, match[0]), match.end()
     if match := _MIXED_DATE.match(text, at):
-        return _matched(Kind.DATE, re.compile(rf"\d+[A-Za-z0-9{re.escape(match[1])}]*"), text, at)
-    return _matched(Kind.NUMBER, _DIGITS, text, at)
+        return _match_token(Kind.DATE, re.compile(rf"\d+[A-Za-z0-9{re.escape(match[1])}]*"), text, at)
+    return _match_token(Kind.NUMBER, _DIGITS, text, at)
 
 
 def _word(text: str, at: int) -> tuple[Token, int]:
-    letters, end = _matched(Kind.WORD, _LETTERS, text, at)
+    letters, end = _match_token(Kind.WORD, _LETTERS, text, at)
     following = text[end : end + 1]
     glued = following in ("-", "/", ".") or (
         (following == "+" or following in string.digits) and not is_word(letters.text)
     )
     if following and glued:
-        return _matched(Kind.DATE, _LONG_WORD, text, at)
+        return _match_token(Kind.DATE, _LONG_WORD, text, at)
     return letters, end
 
 
-def _signed(text: str, at: int) -> tuple[Token, int]:
+def _read_signed(text: str, at: int) -> tuple[Token, int]:
     if match := _SIGNED_NUMBER.match(text, at):
         return Token(Kind.ZONE, match[1] + match[2]), match.end()
     if match := _SIGNED_WORD.match(text, at):

@@ -46,7 +46,7 @@ def interval_typmod(fields: str = "", precision: int | None = None) -> int:
 
 
 def shown(typmod: int) -> str:
-    """What stands behind `interval` for a modifier that is not -1."""
+    """Return the text behind `interval` for a modifier that is not -1."""
     bits, precision = (typmod >> 16) & FULL_RANGE, typmod & FULL_PRECISION
     fields = "" if bits == FULL_RANGE else f" {SPANS[bits]}"
     return fields if precision == FULL_PRECISION else f"{fields}({precision})"

@@ -63,7 +63,7 @@ def read_jsonb(text: str) -> str:
         if event == "open":
             stack.append({} if value == "{" else [])
         elif event == "key":
-            stack.append(unescaped(value))
+            stack.append(unescape(value))
         else:
             rendered = _close(stack.pop()) if event == "close" else _scalar(event, value)
             _place(stack, root, rendered)
@@ -91,7 +91,7 @@ def _close(container: Any) -> str:
 
 def _scalar(kind: str, text: str) -> str:
     if kind == "string":
-        return _quote(unescaped(text))
+        return _quote(unescape(text))
     if kind == "number":
         return _number(text)
     return text
@@ -106,7 +106,7 @@ def _quote(text: str) -> str:
     return '"' + text.translate(_OUTPUT_ESCAPES) + '"'
 
 
-def unescaped(literal: str) -> str:
+def unescape(literal: str) -> str:
     """The string that a JSON string literal stands for; surrogate pairs are one character."""
     if "\\" not in literal:
         return literal[1:-1]
@@ -127,7 +127,7 @@ def require_text(document: str) -> None:
     """Raises what reading one of a document's strings raises."""
     if "\\u" in document:
         for literal in _STRING.finditer(document):
-            unescaped(literal[0])
+            unescape(literal[0])
 
 
 def _invalid(detail: str) -> SqlError:
@@ -149,7 +149,7 @@ def _lexemes(text: str) -> Iterator[_Lexeme]:
 
 
 def _wrong_token(text: str, at: int) -> str:
-    """What is wrong where no token begins."""
+    """Return the error's detail for a place where no token begins."""
     blank = _BLANK.match(text, at)
     assert blank is not None
     start = blank.end()

@@ -125,10 +125,10 @@ def parse_jsonpath(text: str) -> Path:
 
     Raises SqlSyntaxError, InvalidTextRepresentation, NumericValueOutOfRange, FeatureNotSupported, InvalidRegularExpression.
     """
-    return _remembered(text) if len(text) <= _REMEMBERED_LENGTH_MAX else _parsed(text)
+    return _remembered(text) if len(text) <= _REMEMBERED_LENGTH_MAX else _parse_path(text)
 
 
-def _parsed(text: str) -> Path:
+def _parse_path(text: str) -> Path:
     tokens = _tokens(text)
     if not tokens:
         raise InvalidTextRepresentation(f'invalid input syntax for type jsonpath: "{text}"')
@@ -144,7 +144,7 @@ def _parsed(text: str) -> Path:
 
 #: Longer ones are so rare that their trees need not take memory.
 _REMEMBERED_LENGTH_MAX: Final = 1000
-_remembered: Final = lru_cache(512)(_parsed)
+_remembered: Final = lru_cache(512)(_parse_path)
 
 
 def read_jsonpath(text: str) -> str:
@@ -153,7 +153,7 @@ def read_jsonpath(text: str) -> str:
 
 
 def jsonpath_text(carried: str) -> str:
-    """As PostgreSQL shows it."""
+    """Print a path as PostgreSQL does."""
     return _Printer(whole=False).path(parse_jsonpath(carried))
 
 
@@ -198,11 +198,11 @@ def _unreadable(text: str, at: int, end: int) -> Exception:
     return SqlSyntaxError(f'trailing junk after numeric literal at or near "{text[at:end]}" of jsonpath input')
 
 
-def _unquoted(text: str) -> str:
-    return _ESCAPE.sub(_escaped, text[1:-1])
+def _unquote(text: str) -> str:
+    return _ESCAPE.sub(_replace_escape, text[1:-1])
 
 
-def _escaped(found: re.Match[str]) -> str:
+def _replace_escape(found: re.Match[str]) -> str:
     if found[3] is not None:
         if found[3] in "ux":
             raise FeatureNotSupported(f"not supported: \\{found[3]} in a jsonpath")
@@ -274,11 +274,11 @@ class _Parser:
         self._depth += 1
         if self._depth > _DEPTH_MAX:
             raise FeatureNotSupported(f"not supported: jsonpath with more than {_DEPTH_MAX} levels of parentheses")
-        found = self._joined("||", lambda: self._joined("&&", self._condition))
+        found = self._join_operands("||", lambda: self._join_operands("&&", self._condition))
         self._depth -= 1
         return found
 
-    def _joined(self, sign: str, part: _Part) -> Node:
+    def _join_operands(self, sign: str, part: _Part) -> Node:
         left = part()
         while self._sign(sign):
             right = self._as(part(), condition=True)
@@ -307,8 +307,8 @@ class _Parser:
         return self._pattern(left) if self._word("like_regex") else left
 
     def _pattern(self, left: Node) -> Node:
-        pattern = _unquoted(self._take("string"))
-        flags = _unquoted(self._take("string")) if self._word("flag") else ""
+        pattern = _unquote(self._take("string"))
+        flags = _unquote(self._take("string")) if self._word("flag") else ""
         return Node("like_regex", _regex(pattern, flags), [left], condition=True)
 
     def _sum(self) -> Node:
@@ -319,13 +319,13 @@ class _Parser:
         return left
 
     def _product(self) -> Node:
-        left = self._signed()
+        left = self._read_signed()
         while sign := self._sign("*", "/", "%"):
             left = self._as(left, condition=False)
-            left = Node(sign, args=[left, self._as(self._signed(), condition=False)])
+            left = Node(sign, args=[left, self._as(self._read_signed(), condition=False)])
         return left
 
-    def _signed(self) -> Node:
+    def _read_signed(self) -> Node:
         signs = list[str]()
         while sign := self._sign("+", "-"):
             signs.append(sign)
@@ -425,7 +425,7 @@ class _Parser:
         kind = self._next().kind
         written = self._take("name", "word", "string")
         if kind == "string":
-            return Node("key", _unquoted(written))
+            return Node("key", _unquote(written))
         lower = written.lower()
         if lower in (*_METHODS, "datetime") and self._sign("("):
             argument = (
@@ -441,11 +441,11 @@ class _Parser:
 def _scalar(kind: str, written: str) -> Node:
     match kind:
         case "string":
-            return Node("string", _unquoted(written))
+            return Node("string", _unquote(written))
         case "variable":
             return Node("variable", written[1:])
         case "variable string":
-            return Node("variable", _unquoted(written[1:]))
+            return Node("variable", _unquote(written[1:]))
         case _:
             return Node("number", read_numeric(written, -1))
 
@@ -508,7 +508,7 @@ class _Printer:
     def _itself(self, node: Node, *, step: bool, enclosed: bool) -> str:
         match node.kind:
             case "key" | "any key" | "any":
-                return ("." if step else "") + _accessed(node)
+                return ("." if step else "") + _print_any(node)
             case "number" if node.steps:
                 return f"{node.value:f} " if self._whole and node.value >= 0 else f"({node.value:f})"
             case "number":
@@ -516,24 +516,24 @@ class _Printer:
             case "constant":
                 return json.dumps(node.value)
             case "string":
-                return _quoted(node.value)
+                return _quote(node.value)
             case "variable":
-                return "$" + _quoted(node.value)
+                return "$" + _quote(node.value)
             case "any element":
                 return "[*]"
             case "method":
-                return f".{node.value}({self._listed(node)})"
+                return f".{node.value}({self._print_list(node)})"
             case "$" | "@" | "last":
                 return node.kind
             case "filter" | "!" | "exists" | "is unknown" | "subscripts":
                 begin, end = _AROUND[node.kind]
-                return begin + self._listed(node) + end
+                return begin + self._print_list(node) + end
             case "slice":
                 return " to ".join(self._node(arg, step=False, enclosed=False) for arg in node.args)
         text = self._operation(node)
         return f"({text})" if enclosed else text
 
-    def _listed(self, node: Node) -> str:
+    def _print_list(self, node: Node) -> str:
         return ",".join(self._node(arg, step=False, enclosed=False) for arg in node.args)
 
     def _operation(self, node: Node) -> str:
@@ -548,17 +548,17 @@ class _Printer:
             return str(node.value) + args[0]
         if node.kind == "like_regex":
             flags = f' flag "{node.value.flags}"' if node.value.flags else ""
-            return f"{args[0]} like_regex {_quoted(node.value.text)}{flags}"
+            return f"{args[0]} like_regex {_quote(node.value.text)}{flags}"
         return f"{args[0]} {node.kind} {args[1]}"
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     return json.dumps(text, ensure_ascii=False)
 
 
-def _accessed(node: Node) -> str:
+def _print_any(node: Node) -> str:
     if node.kind != "any":
-        return "*" if node.kind == "any key" else _quoted(node.value)
+        return "*" if node.kind == "any key" else _quote(node.value)
     if node.value == (0, LAST):
         return "**"
     begin, end = ("last" if level == LAST else str(level) for level in node.value)

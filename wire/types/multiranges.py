@@ -14,8 +14,18 @@ from typing import Any, Final
 
 from wire.errors import InvalidBinaryRepresentation, InvalidTextRepresentation
 from wire.types import pg_types as t
-from wire.types.range_ops import parted
-from wire.types.ranges import SUBTYPES, Range, Write, canonical, received, rewritten, send_range, with_bounds, written
+from wire.types.range_ops import normalize_ranges
+from wire.types.ranges import (
+    SUBTYPES,
+    Range,
+    Write,
+    canonical,
+    decode_range,
+    rewrite_bounds,
+    send_range,
+    with_bounds,
+    write_range,
+)
 
 #: The ranges that a multirange is made of.
 RANGES: Final = {
@@ -31,19 +41,19 @@ _RANGE: Final = re.compile(rf"""[\[(](?:[^"\\\])]|{_ESCAPED}|"(?:[^"\\]|""|{_ESC
 
 
 def subtype_of(typ: t.PgType) -> t.PgType:
-    """Of the bounds of a multirange."""
+    """Return the type of a multirange's bounds."""
     return SUBTYPES[RANGES[typ]]
 
 
 def pieces(text: str) -> Iterator[str]:
     """The texts of the ranges, but for empty ones. Raises InvalidTextRepresentation when it comes to what is wrong."""
 
-    def malformed(detail: str) -> InvalidTextRepresentation:
+    def malformed_literal(detail: str) -> InvalidTextRepresentation:
         return InvalidTextRepresentation(f'malformed multirange literal: "{text}"', detail=detail)
 
     at, first = _past_blanks(text, 0), True
     if text[at : at + 1] != "{":
-        raise malformed("Missing left brace.")
+        raise malformed_literal("Missing left brace.")
     while True:
         at = _past_blanks(text, at + 1)
         if first and text[at : at + 1] == "}":
@@ -51,20 +61,22 @@ def pieces(text: str) -> Iterator[str]:
         if at < len(text) and text[at] in "[(":
             found = _RANGE.match(text, at)
             if found is None:
-                raise malformed("Unexpected end of input.")
+                raise malformed_literal("Unexpected end of input.")
             yield found[0]
             at = found.end()
         elif text[at : at + len(_EMPTY)].lower() == _EMPTY:
             at += len(_EMPTY)
         else:
-            raise malformed("Expected range start." if at < len(text) else "Unexpected end of input.")
+            raise malformed_literal("Expected range start." if at < len(text) else "Unexpected end of input.")
         first, at = False, _past_blanks(text, at)
         if text[at : at + 1] == "}":
             break
         if text[at : at + 1] != ",":
-            raise malformed("Expected comma or end of multirange." if at < len(text) else "Unexpected end of input.")
+            raise malformed_literal(
+                "Expected comma or end of multirange." if at < len(text) else "Unexpected end of input."
+            )
     if _past_blanks(text, at + 1) < len(text):
-        raise malformed("Junk after closing right brace.")
+        raise malformed_literal("Junk after closing right brace.")
 
 
 def _past_blanks(text: str, at: int) -> int:
@@ -74,20 +86,20 @@ def _past_blanks(text: str, at: int) -> int:
 
 
 def all_written(ranges: Iterable[Range], subtype: t.PgType, write: Write) -> str:
-    """As multirange_out, of ranges as `parted` gives them."""
-    return "{" + ",".join(written(range_, subtype, write) for range_ in ranges) + "}"
+    """Write a multirange as multirange_out does, from ranges as `normalize_ranges` gives them."""
+    return "{" + ",".join(write_range(range_, subtype, write) for range_ in ranges) + "}"
 
 
 def read_multirange(typ: t.PgType, text: str, read: Callable[[t.PgType, str], Any], write: Write) -> str:
     """The canonical text. read, write: of a bound. Raises what `read` does, InvalidTextRepresentation, DataException."""
     subtype = subtype_of(typ)
     found = [canonical(subtype, with_bounds(subtype, piece, read)) for piece in pieces(text)]
-    return all_written(parted(found), subtype, write)
+    return all_written(normalize_ranges(found), subtype, write)
 
 
 def all_rewritten(typ: t.PgType, text: str, read: Callable[[t.PgType, str], Any], write: Write) -> str:
     """A canonical text with its bounds written in other styles."""
-    return "{" + ",".join(rewritten(RANGES[typ], piece, read, write) for piece in pieces(text)) + "}"
+    return "{" + ",".join(rewrite_bounds(RANGES[typ], piece, read, write) for piece in pieces(text)) + "}"
 
 
 def send_multirange(typ: t.PgType, text: str, send: Callable[[t.PgType, str], bytes]) -> bytes:
@@ -103,11 +115,11 @@ def receive_multirange(typ: t.PgType, data: bytes, receive: Callable[[t.PgType, 
         size = _number(data, at)
         if at + 4 + size > len(data):
             raise InvalidBinaryRepresentation("insufficient data left in message")
-        found.append(received(subtype, data[at + 4 : at + 4 + size], receive))
+        found.append(decode_range(subtype, data[at + 4 : at + 4 + size], receive))
         at += 4 + size
     if at != len(data):
         raise InvalidBinaryRepresentation("incorrect binary data format")
-    return all_written(parted(found), subtype, write)
+    return all_written(normalize_ranges(found), subtype, write)
 
 
 def _number(data: bytes, at: int) -> int:

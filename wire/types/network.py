@@ -94,7 +94,7 @@ def _class_bits(octets: list[int]) -> int:
 
 
 def address_text(typ: t.PgType, key: bytes) -> str:
-    """As inet_out and cidr_out: an inet's mask is not said where it is the whole address."""
+    """Write an address as inet_out and cidr_out do: without an inet's mask where it is the whole address."""
     found = address_of(key)
     shown = socket.inet_ntop(_FAMILY[found.family], found.packed)
     if typ is t.CIDR or found.bits != len(found.packed) * 8:

@@ -192,7 +192,7 @@ def _with_scale(value: Decimal, scale: int) -> Decimal:
 
 
 def numeric_overflow(precision: int, scale: int) -> NumericValueOutOfRange:
-    """What is said of a number that does not fit numeric(precision, scale)."""
+    """Return the error for a number that does not fit numeric(precision, scale)."""
     limit = "1" if precision == scale else f"10^{precision - scale}"
     return NumericValueOutOfRange(
         "numeric field overflow",

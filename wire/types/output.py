@@ -35,7 +35,7 @@ __all__ = ["EncodedColumn", "OutputSettings", "format_value", "text_column"]
 
 @dataclass(frozen=True, slots=True)
 class EncodedColumn:
-    """What an encoder must know of a result column beside its batches.
+    """A result column's properties that an encoder needs beside its batches.
 
     type, typmod: PostgreSQL's. display, minimum: a numeric's digits (`wire.types.carriers.NumericScale`), also inside arrays.
     fields: the columns of an anonymous record, else empty.
@@ -77,10 +77,10 @@ def text_column(column: EncodedColumn, array: pa.Array, settings: OutputSettings
     written = _write(column, array, settings)
     if settings.client_encoding in ("UTF8", "SQL_ASCII"):
         return written
-    return ByteColumn(written.rows, tuple(_converted(piece, settings) for piece in written.pieces))
+    return ByteColumn(written.rows, tuple(_encode_piece(piece, settings) for piece in written.pieces))
 
 
-def _converted(piece: Piece, settings: OutputSettings) -> Piece:
+def _encode_piece(piece: Piece, settings: OutputSettings) -> Piece:
     return piece if isinstance(piece, np.ndarray) else column_to_client(piece, settings.client_encoding)
 
 

@@ -226,7 +226,7 @@ def numeric_text(array: pa.Array, display: NumericScale, minimum: int) -> ByteCo
     small = small_unscaled(array)
     if small is None or scale > 18:
         text = _wide_text(array)
-        return ByteColumn(len(array), (_trimmed(text, scale) if display is NumericScale.TRIMMED else text,))
+        return ByteColumn(len(array), (_trim_zeros(text, scale) if display is NumericScale.TRIMMED else text,))
     return _small_text(small, scale, trimmed=display is NumericScale.TRIMMED)
 
 
@@ -291,7 +291,7 @@ def _wide_text(array: pa.Array) -> pa.BinaryArray:
     return join([as_binary(sign), whole, pa.array([b"."] * len(array), pa.binary()), decimals])
 
 
-def _trimmed(text: pa.BinaryArray, scale: int) -> pa.BinaryArray:
+def _trim_zeros(text: pa.BinaryArray, scale: int) -> pa.BinaryArray:
     if scale == 0:
         return text
     return as_binary(pc.ascii_rtrim(pc.ascii_rtrim(text.cast(pa.string()), "0"), "."))

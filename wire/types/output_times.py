@@ -265,7 +265,7 @@ class _Interval:
     micros: Ints
 
     @property
-    def timed(self) -> Bools:
+    def has_time(self) -> Bools:
         return np.asarray((self.hours != 0) | (self.minutes != 0) | (self.seconds != 0) | (self.micros != 0))
 
     @property
@@ -273,7 +273,7 @@ class _Interval:
         return np.asarray((self.hours < 0) | (self.minutes < 0) | (self.seconds < 0) | (self.micros < 0))
 
 
-def _truncated(values: Ints, unit: int) -> tuple[Ints, Ints]:
+def _divide_toward_zero(values: Ints, unit: int) -> tuple[Ints, Ints]:
     """Quotient and remainder as C has them: toward zero, the remainder with the value's sign."""
     sign = np.where(values < 0, -1, 1)
     size = np.abs(values)
@@ -282,10 +282,10 @@ def _truncated(values: Ints, unit: int) -> tuple[Ints, Ints]:
 
 def interval_text(array: pa.Array, settings: OutputSettings) -> ByteColumn:
     all_months, days, time = interval_fields(array)
-    years, months = _truncated(all_months, 12)
-    hours, rest = _truncated(time, _HOUR)
-    minutes, rest = _truncated(rest, _MINUTE)
-    seconds, micros = _truncated(rest, _SECOND)
+    years, months = _divide_toward_zero(all_months, 12)
+    hours, rest = _divide_toward_zero(time, _HOUR)
+    minutes, rest = _divide_toward_zero(rest, _MINUTE)
+    seconds, micros = _divide_toward_zero(rest, _SECOND)
     fields = _Interval(years, months, days, hours, minutes, seconds, micros)
     sheet = Sheet(len(array))
     {
@@ -321,7 +321,7 @@ def _write_postgres(sheet: Sheet, fields: _Interval) -> None:
         sheet.literal(b"s", shown & (values != 1))
         before_negative = np.where(shown, values < 0, before_negative)
         written = written | shown
-    shown = fields.timed | ~written
+    shown = fields.has_time | ~written
     sheet.literal(b" ", shown & written)
     sheet.literal(b"-", shown & fields.time_negative)
     sheet.literal(b"+", shown & ~fields.time_negative & before_negative)
@@ -370,7 +370,7 @@ def _write_sql(sheet: Sheet, fields: _Interval) -> None:
     negative = np.logical_or.reduce([v < 0 for v in values])
     positive = np.logical_or.reduce([v > 0 for v in values])
     year_month = (fields.years != 0) | (fields.months != 0)
-    day_time = fields.timed | (fields.days != 0)
+    day_time = fields.has_time | (fields.days != 0)
     has_day = fields.days != 0
     standard = ~(negative & positive) & ~(year_month & day_time)
     zero = ~negative & ~positive
@@ -404,7 +404,7 @@ def _write_iso(sheet: Sheet, fields: _Interval) -> None:
     for values, unit in ((fields.years, b"Y"), (fields.months, b"M"), (fields.days, b"D")):
         _write_designated(sheet, values, unit)
         dated = dated | (values != 0)
-    sheet.literal(b"T", fields.timed)
+    sheet.literal(b"T", fields.has_time)
     _write_designated(sheet, fields.hours, b"H")
     _write_designated(sheet, fields.minutes, b"M")
     shown = (fields.seconds != 0) | (fields.micros != 0)
@@ -412,7 +412,7 @@ def _write_iso(sheet: Sheet, fields: _Interval) -> None:
     sheet.number(np.abs(fields.seconds), keep=shown)
     sheet.fraction(np.abs(fields.micros), shown)
     sheet.literal(b"S", shown)
-    sheet.literal(b"T0S", ~dated & ~fields.timed)
+    sheet.literal(b"T0S", ~dated & ~fields.has_time)
 
 
 def _write_designated(sheet: Sheet, values: Ints, unit: bytes) -> None:

@@ -13,7 +13,7 @@ from wire.types.datetime_input import read_date, read_timestamp
 from wire.types.multiranges import RANGES, all_rewritten
 from wire.types.numbers_input import read_integer, read_numeric
 from wire.types.output_times import date_text, timestamp_text
-from wire.types.ranges import SUBTYPES, rewritten
+from wire.types.ranges import SUBTYPES, rewrite_bounds
 from wire.types.text_settings import InputSettings, OutputSettings
 from wire.types.value_codecs import each
 
@@ -43,7 +43,7 @@ def read_bound(subtype: t.PgType, text: str) -> Any:
 def range_text(typ: t.PgType, array: pa.Array, settings: OutputSettings) -> ByteColumn:
     """A column of ranges, or of multiranges, in the session's styles."""
     subtype = SUBTYPES[RANGES.get(typ, typ)]
-    restyled = all_rewritten if typ in RANGES else rewritten
+    restyled = all_rewritten if typ in RANGES else rewrite_bounds
     as_kept = settings.date_format == "ISO" and (subtype is not t.TIMESTAMPTZ or settings.time_zone == "UTC")
     if as_kept or subtype in _NUMBERS:
         return of_array(array)

@@ -26,13 +26,13 @@ def upper(given: Range) -> Place:
     return (1, 0, 0) if given.upper is None else (0, given.upper, 0 if given.upper_in else -1)
 
 
-def spanning(low: Range, high: Range) -> Range:
+def span(low: Range, high: Range) -> Range:
     """From the lower bound of one to the upper bound of another."""
     return Range(low.lower, high.upper, low.lower_in, high.upper_in)
 
 
 def overlap(one: Range, two: Range) -> bool:
-    """Of two that are not empty."""
+    """Whether two ranges that are not empty overlap."""
     return lower(one) <= upper(two) and lower(two) <= upper(one)
 
 
@@ -41,12 +41,12 @@ def follows(one: Range, two: Range) -> bool:
     return one.upper is not None and two.lower is not None and one.upper == two.lower and one.upper_in != two.lower_in
 
 
-def adjacent(one: Range, two: Range) -> bool:
+def are_adjacent(one: Range, two: Range) -> bool:
     return follows(one, two) or follows(two, one)
 
 
 def contains(one: Range, two: Range) -> bool:
-    """Of two that are not empty."""
+    """Whether one range contains another; neither is empty."""
     return lower(one) <= lower(two) and upper(two) <= upper(one)
 
 
@@ -54,17 +54,17 @@ def merge(one: Range, two: Range) -> Range:
     """The smallest range that has both. Of bounds that differ in digits alone, the second's."""
     if one.empty or two.empty:
         return two if one.empty else one
-    return spanning(one if lower(one) < lower(two) else two, one if upper(one) > upper(two) else two)
+    return span(one if lower(one) < lower(two) else two, one if upper(one) > upper(two) else two)
 
 
 def intersect(one: Range, two: Range) -> Range:
-    """What both have. Of bounds that differ in digits alone, the first's."""
+    """Return the values that both ranges have. Of bounds that differ in digits alone, the first's."""
     if one.empty or two.empty or not overlap(one, two):
         return Range(empty=True)
-    return spanning(max(one, two, key=lower), min(one, two, key=upper))
+    return span(max(one, two, key=lower), min(one, two, key=upper))
 
 
-def parted(given: Iterable[Range]) -> list[Range]:
+def normalize_ranges(given: Iterable[Range]) -> list[Range]:
     """The same values as ranges with gaps between, in order, none of them empty."""
     found: list[Range] = []
     for one in sorted(

@@ -40,27 +40,27 @@ class Range:
     empty: bool = False
 
 
-def _malformed(text: str, detail: str) -> InvalidTextRepresentation:
+def _malformed_literal(text: str, detail: str) -> InvalidTextRepresentation:
     return InvalidTextRepresentation(f'malformed range literal: "{text}"', detail=detail)
 
 
-def parsed(text: str) -> Range:
+def parse_bounds(text: str) -> Range:
     """The range with its bounds as texts. Raises InvalidTextRepresentation."""
     body = text.strip(" \t\n\r\v\f")
     if body.lower() == "empty":
         return Range(empty=True)
     if body[:5].lower() == "empty":
-        raise _malformed(text, 'Junk after "empty" key word.')
+        raise _malformed_literal(text, 'Junk after "empty" key word.')
     if body[:1] not in ("[", "("):
-        raise _malformed(text, "Missing left parenthesis or bracket.")
+        raise _malformed_literal(text, "Missing left parenthesis or bracket.")
     lower, at = _bound(text, body, 1)
     if body[at] != ",":
-        raise _malformed(text, "Missing comma after lower bound.")
+        raise _malformed_literal(text, "Missing comma after lower bound.")
     upper, at = _bound(text, body, at + 1)
     if body[at] == ",":
-        raise _malformed(text, "Too many commas.")
+        raise _malformed_literal(text, "Too many commas.")
     if at + 1 != len(body):
-        raise _malformed(text, "Junk after right parenthesis or bracket.")
+        raise _malformed_literal(text, "Junk after right parenthesis or bracket.")
     return Range(lower, upper, body[0] == "[" and lower is not None, body[at] == "]" and upper is not None)
 
 
@@ -89,18 +89,18 @@ def _bound(text: str, body: str, at: int) -> tuple[str | None, int]:
             found.append(character)
             said = True
         at += 1
-    raise _malformed(text, "Unexpected end of input.")
+    raise _malformed_literal(text, "Unexpected end of input.")
 
 
 def read_range(typ: t.PgType, text: str, read: Callable[[t.PgType, str], Any], write: Write) -> str:
     """The canonical text. read, write: of a bound. Raises what `read` does, InvalidTextRepresentation, DataException."""
     subtype = SUBTYPES[typ]
-    return written(canonical(subtype, with_bounds(subtype, text, read)), subtype, write)
+    return write_range(canonical(subtype, with_bounds(subtype, text, read)), subtype, write)
 
 
 def with_bounds(subtype: t.PgType, text: str, read: Callable[[t.PgType, str], Any]) -> Range:
     """The range that a text says, its bounds read. Raises what `read` does, InvalidTextRepresentation."""
-    found = parsed(text)
+    found = parse_bounds(text)
     lower, upper = (None if bound is None else read(subtype, bound) for bound in (found.lower, found.upper))
     return replace(found, lower=lower, upper=upper)
 
@@ -141,29 +141,29 @@ def _next(subtype: t.PgType, value: int) -> int:
 Write = Callable[[t.PgType, Any], str]
 
 
-def written(given: Range, subtype: t.PgType, write: Write) -> str:
-    """As range_out. write: a bound's text."""
+def write_range(given: Range, subtype: t.PgType, write: Write) -> str:
+    """Write a range as range_out does. write: a bound's text."""
     if given.empty:
         return "empty"
-    lower, upper = ("" if b is None else _quoted(write(subtype, b)) for b in (given.lower, given.upper))
+    lower, upper = ("" if b is None else _quote_bound(write(subtype, b)) for b in (given.lower, given.upper))
     return f"{'[' if given.lower_in else '('}{lower},{upper}{']' if given.upper_in else ')'}"
 
 
-def _quoted(text: str) -> str:
+def _quote_bound(text: str) -> str:
     if text and not _QUOTED & set(text):
         return text
     return '"' + text.replace("\\", "\\\\").replace('"', '""') + '"'
 
 
-def rewritten(typ: t.PgType, text: str, read: Callable[[t.PgType, str], Any], write: Write) -> str:
+def rewrite_bounds(typ: t.PgType, text: str, read: Callable[[t.PgType, str], Any], write: Write) -> str:
     """A canonical text with its bounds written in other styles."""
     subtype = SUBTYPES[typ]
-    return written(with_bounds(subtype, text, read), subtype, write)
+    return write_range(with_bounds(subtype, text, read), subtype, write)
 
 
 def send_range(typ: t.PgType, text: str, send: Callable[[t.PgType, str], bytes]) -> bytes:
     """send: a bound's bytes, from its text."""
-    found, subtype = parsed(text), SUBTYPES[typ]
+    found, subtype = parse_bounds(text), SUBTYPES[typ]
     if found.empty:
         return bytes((_EMPTY,))
     flags = _LOWER_IN * found.lower_in | _UPPER_IN * found.upper_in
@@ -175,10 +175,10 @@ def send_range(typ: t.PgType, text: str, send: Callable[[t.PgType, str], bytes])
 def receive_range(typ: t.PgType, data: bytes, receive: Callable[[t.PgType, bytes], Any], write: Write) -> str:
     """The canonical text. Raises InvalidBinaryRepresentation, what `receive` does, DataException."""
     subtype = SUBTYPES[typ]
-    return written(received(subtype, data, receive), subtype, write)
+    return write_range(decode_range(subtype, data, receive), subtype, write)
 
 
-def received(subtype: t.PgType, data: bytes, receive: Callable[[t.PgType, bytes], Any]) -> Range:
+def decode_range(subtype: t.PgType, data: bytes, receive: Callable[[t.PgType, bytes], Any]) -> Range:
     """The canonical range. Raises InvalidBinaryRepresentation, what `receive` does, DataException."""
     flags, at = data[0] if data else -1, 1
     if flags < 0:

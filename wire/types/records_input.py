@@ -29,24 +29,24 @@ def read_record(typ: t.PgType, text: str, read: ReadAttribute) -> dict[str, Any]
     """The value that a row literal stands for. Raises InvalidTextRepresentation."""
     body = text.lstrip(_SPACE)
     if not body.startswith("("):
-        raise _malformed(text, "Missing left parenthesis.")
+        raise _malformed_literal(text, "Missing left parenthesis.")
     value: dict[str, Any] = {}
     at = 1
     for index, attribute in enumerate(typ.attributes):
         if index:
             if body[at : at + 1] != ",":
-                raise _malformed(text, "Too few columns.")
+                raise _malformed_literal(text, "Too few columns.")
             at += 1
         match = _FIELD.match(body, at)
         assert match is not None
         if body[match.end() : match.end() + 1] not in (",", ")"):
-            raise _malformed(text, "Unexpected end of input.")
+            raise _malformed_literal(text, "Unexpected end of input.")
         at = match.end()
         value[attribute.field] = None if match.end() == match.start() else _read(attribute, _plain(match[0]), read)
     if body[at : at + 1] != ")":
-        raise _malformed(text, "Too many columns.")
+        raise _malformed_literal(text, "Too many columns.")
     if body[at + 1 :].lstrip(_SPACE):
-        raise _malformed(text, "Junk after right parenthesis.")
+        raise _malformed_literal(text, "Junk after right parenthesis.")
     return value
 
 
@@ -65,5 +65,5 @@ def _plain(field: str) -> str:
     )
 
 
-def _malformed(text: str, detail: str) -> SqlError:
+def _malformed_literal(text: str, detail: str) -> SqlError:
     return InvalidTextRepresentation(f'malformed record literal: "{text}"', detail=detail)

@@ -55,25 +55,25 @@ class Words:
         if not first:
             return None
         if first == "'":
-            return self._quoted()
+            return self._read_quoted()
         if self._ends(first):
             raise self.wrong()
         found = list[str]()
         while (here := self.here()) and here not in BLANKS and not self._ends(here) and (here != ":" or not found):
-            found.append(self._escaped() if here == "\\" else here)
+            found.append(self._read_escaped() if here == "\\" else here)
             self.at += 1
         return "".join(found)
 
     def _ends(self, character: str) -> bool:
         return self._kind == "tsquery" and character in _OPERATORS
 
-    def _escaped(self) -> str:
+    def _read_escaped(self) -> str:
         self.at += 1
         if not self.here():
             raise SqlSyntaxError(f'there is no escaped character: "{self.text}"')
         return self.here()
 
-    def _quoted(self) -> str:
+    def _read_quoted(self) -> str:
         found = list[str]()
         while True:
             self.at += 1
@@ -84,7 +84,7 @@ class Words:
                 self.at += 1
                 if self.here() != "'":
                     break
-            found.append(self._escaped() if here == "\\" else here)
+            found.append(self._read_escaped() if here == "\\" else here)
         if not found:
             raise self.wrong()
         return "".join(found)
@@ -97,16 +97,16 @@ def read_tsvector(text: str) -> str:
         length = len(word.encode())
         if length > WORD_BYTES:
             raise ProgramLimitExceeded(f"word is too long ({length} bytes, max {WORD_BYTES} bytes)")
-        _limited(size)
+        _check_size(size)
         size += length
         places = list(_places(words)) if words.here() == ":" else []
         entries.setdefault(word, []).extend(places)
     unique = [(word, _unique(entries[word])) for word in sorted(entries, key=str.encode)]
-    _limited(texts_bytes(unique))
-    return _written(unique)
+    _check_size(texts_bytes(unique))
+    return _write_entries(unique)
 
 
-def _limited(size: int) -> None:
+def _check_size(size: int) -> None:
     if size > TEXTS_BYTES:
         raise ProgramLimitExceeded(f"string is too long for tsvector ({size} bytes, max {TEXTS_BYTES} bytes)")
 
@@ -135,7 +135,7 @@ def _places(words: Words) -> Iterator[Place]:
 
 
 def _place(digits: str) -> int:
-    """As C's atoi has it, in the fourteen bits that there are."""
+    """Read a position as C's atoi does, in the fourteen bits that there are."""
     number = min(int(digits.lstrip("0")[:20] or "0"), 2**63 - 1) & 0xFFFFFFFF
     return _PLACE_LAST if _PLACE_LAST < number < 1 << 31 else number & _PLACE_LAST
 
@@ -153,34 +153,34 @@ def _unique(places: list[Place]) -> list[Place]:
     return found
 
 
-def quoted(word: str) -> str:
+def quote_word(word: str) -> str:
     return "'" + word.replace("\\", "\\\\").replace("'", "''") + "'"
 
 
-def _written(entries: list[Entry]) -> str:
-    """As tsvectorout."""
+def _write_entries(entries: list[Entry]) -> str:
+    """Write entries as tsvectorout does."""
     return " ".join(
-        quoted(word) + (":" if places else "") + ",".join(f"{place}{_LETTERS[weight]}" for place, weight in places)
+        quote_word(word) + (":" if places else "") + ",".join(f"{place}{_LETTERS[weight]}" for place, weight in places)
         for word, places in entries
     )
 
 
 def entries_of(text: str) -> list[Entry]:
-    """What a canonical text says."""
-    return [(_bare(found[1]), _said(found[2])) for found in _PLAIN.finditer(text)]
+    """Read the entries of a canonical text."""
+    return [(_bare(found[1]), _read_places(found[2])) for found in _PLAIN.finditer(text)]
 
 
 def _bare(word: str) -> str:
     return word.replace("''", "'").replace("\\\\", "\\")
 
 
-def _said(places: str | None) -> list[Place]:
+def _read_places(places: str | None) -> list[Place]:
     shown = places.split(",") if places else ()
     return [(int(one.rstrip("ABC")), _WEIGHTS.get(one[-1], 0)) for one in shown]
 
 
 def texts_bytes(entries: list[Entry]) -> int:
-    """What PostgreSQL needs for the words and places of a value; places begin at even bytes."""
+    """Return the bytes that PostgreSQL needs for the words and places of a value; places begin at even bytes."""
     size = 0
     for word, places in entries:
         size += len(word.encode())
@@ -244,4 +244,4 @@ def receive_tsvector(data: bytes) -> str:
         raise InvalidBinaryRepresentation("invalid tsvector: a lexeme is there twice")
     if any(not word or (places and not places[0][0]) for word, places in entries) or texts_bytes(entries) > TEXTS_BYTES:
         raise InvalidBinaryRepresentation("invalid tsvector: no such lexeme or position")
-    return _written(entries)
+    return _write_entries(entries)

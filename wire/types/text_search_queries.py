@@ -21,7 +21,7 @@ from wire.errors import (
     SqlSyntaxError,
 )
 from wire.types.numbers_input import whole
-from wire.types.text_search import BLANKS, DIGITS, TEXTS_BYTES, WORD_BYTES, Received, Words, quoted
+from wire.types.text_search import BLANKS, DIGITS, TEXTS_BYTES, WORD_BYTES, Received, Words, quote_word
 
 NOT, AND, OR, PHRASE = 1, 2, 3, 4
 _PRIORITY: Final = {NOT: 4, AND: 2, OR: 1, PHRASE: 3}
@@ -87,7 +87,7 @@ class _Reader:
         waiting: list[tuple[int, int]] = []
         while self._operand(waiting, first=first):
             first = False
-            found = self._between()
+            found = self._next_operator()
             if found is None:
                 break
             self._push(waiting, *found)
@@ -100,7 +100,7 @@ class _Reader:
         waiting.append((kind, distance))
 
     def _apply(self, waiting: list[tuple[int, int]], kind: int) -> None:
-        """What waits and binds at least as tight as what comes. NOT begins inside what waits."""
+        """Apply the waiting operators that bind at least as tight as the next one. NOT begins inside what waits."""
         while waiting and kind != NOT and _PRIORITY[kind] <= _PRIORITY[waiting[-1][0]]:
             before, distance = waiting.pop()
             right = self.values.pop()
@@ -136,10 +136,10 @@ class _Reader:
         if self.bytes >= TEXTS_BYTES:
             raise ProgramLimitExceeded(f'value is too big in tsquery: "{words.text}"')
         self.bytes += len(word.encode()) + 1
-        self.values.append(self._modified(word))
+        self.values.append(self._read_modifiers(word))
         return True
 
-    def _modified(self, word: str) -> Word:
+    def _read_modifiers(self, word: str) -> Word:
         weights, prefix, words = 0, False, self.words
         if words.here() == ":":
             words.at += 1
@@ -149,7 +149,7 @@ class _Reader:
                 words.at += 1
         return Word(word, weights, prefix)
 
-    def _between(self) -> tuple[int, int] | None:
+    def _next_operator(self) -> tuple[int, int] | None:
         """The operator after an operand, and its distance; None where the level ends. Raises SqlSyntaxError."""
         words = self.words
         while (here := words.here()) and here in BLANKS:
@@ -168,7 +168,7 @@ class _Reader:
         return None
 
     def _distance(self) -> int | None:
-        """Of `<->` or `<n>`, which something has to follow; None where it is none."""
+        """Read the distance of `<->` or `<n>`, which something has to follow; None where it is none."""
         words, distance = self.words, 1
         at = words.at + 1
         if words.text[at : at + 1] == "-":
@@ -191,7 +191,7 @@ class _Reader:
 
 
 def tree_of(text: str) -> Query | None:
-    """What a text says; None: there is no word in it. Raises SqlSyntaxError, InvalidParameterValue, ProgramLimitExceeded."""
+    """Parse a query; None where there is no word in it. Raises SqlSyntaxError, InvalidParameterValue, ProgramLimitExceeded."""
     return _Reader(text).query()
 
 
@@ -208,7 +208,7 @@ def nodes(query: Query | None) -> Iterator[Query]:
 # -- text out ------------------------------------------------------------------------------------------------------------
 
 
-def _written(query: Query | None, *, exact: bool) -> str:
+def _write_query(query: Query | None, *, exact: bool) -> str:
     """exact: with parentheses wherever reading it would not give the same tree."""
     return "" if query is None else _infix(query, 0, right=None, exact=exact)
 
@@ -236,16 +236,16 @@ def _symbol(node: Operator) -> str:
 def _word(word: Word) -> str:
     letters = "".join(letter.upper() for letter, bit in _WEIGHTS.items() if word.weights & bit)
     modifiers = "*" * word.prefix + letters
-    return quoted(word.text) + (f":{modifiers}" if modifiers else "")
+    return quote_word(word.text) + (f":{modifiers}" if modifiers else "")
 
 
 def read_tsquery(text: str) -> str:
-    return _written(tree_of(text), exact=True)
+    return _write_query(tree_of(text), exact=True)
 
 
 def tsquery_text(carried: str) -> str:
-    """As tsqueryout."""
-    return _written(tree_of(carried), exact=False)
+    """Write a query as tsqueryout does."""
+    return _write_query(tree_of(carried), exact=False)
 
 
 # -- binary --------------------------------------------------------------------------------------------------------------
@@ -280,7 +280,7 @@ def receive_tsquery(data: bytes) -> str:
         else:
             raise InvalidBinaryRepresentation(f"unrecognized tsquery node type: {kind}")
     received.end()
-    return read_tsquery(_written(_built(items), exact=True))
+    return read_tsquery(_write_query(_built(items), exact=True))
 
 
 def _built(items: list[Word | tuple[int, int]]) -> Query | None:

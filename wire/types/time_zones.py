@@ -99,7 +99,7 @@ class Zone:
         return min(fitting) if fitting else before
 
 
-def _fixed(name: str, offset: int, abbreviation: str) -> Zone:
+def _fixed_zone(name: str, offset: int, abbreviation: str) -> Zone:
     return Zone(name, np.array([-(1 << 62)]), np.zeros(1, np.int16), np.array([offset], np.int32), (abbreviation,))
 
 
@@ -117,9 +117,9 @@ def zone(name: str) -> Zone:
 
 @lru_cache(maxsize=1024)
 def find_zone(name: str) -> Zone | None:
-    """As `zone`, but None for an unknown one."""
+    """Return the same as `zone`, but None for an unknown name."""
     if name.upper() in ("UTC", "GMT"):
-        return _fixed(name.upper(), 0, name.upper())
+        return _fixed_zone(name.upper(), 0, name.upper())
     if _NAME.fullmatch(name):
         known = canonical_name(name)
         if known is not None:
@@ -177,7 +177,7 @@ def _read_tzif(name: str, data: bytes) -> Zone:
         abbreviations,
     )
     rule = _parse_posix(footer) if footer else None
-    return base if rule is None or rule.summer is None else _extended(base, rule)
+    return base if rule is None or rule.summer is None else _extend_zone(base, rule)
 
 
 @dataclass(frozen=True, slots=True)
@@ -292,11 +292,11 @@ def _posix_zone(text: str) -> Zone | None:
     # PostgreSQL takes an offset with seconds for a database with leap seconds, and refuses it.
     if rule is None or rule.standard[0] % 60:
         return None
-    base = _fixed(text, *rule.standard)
-    return base if rule.summer is None else _extended(base, rule)
+    base = _fixed_zone(text, *rule.standard)
+    return base if rule.summer is None else _extend_zone(base, rule)
 
 
-def _extended(base: Zone, rule: _Rule) -> Zone:
+def _extend_zone(base: Zone, rule: _Rule) -> Zone:
     """`base` with the rule's changes after its last one, for a whole cycle of the calendar."""
     assert rule.summer is not None
     last = int(base.starts[-1]) if len(base.starts) > 1 else _days(1901, 1, 1) * 86_400

@@ -82,11 +82,11 @@ def type_heard(said: TypeTold) -> t.PgType:
     """The type that another process has told. Raises KeyError."""
     if isinstance(said, int):
         return t.BY_OID[said]
-    typ = _made(said.definition)
+    typ = _make_type(said.definition)
     return t.array_of(typ) if said.is_array else typ
 
 
-def _made(d: Definition) -> t.PgType:
+def _make_type(d: Definition) -> t.PgType:
     if d.kind == "enum":
         return enum_type(d.oid, d.array, d.name, d.sql_name, d.labels)
     attributes = tuple(t.Attribute(name, type_heard(said), *rest) for name, said, *rest in d.attributes)

@@ -53,7 +53,7 @@ class Codec:
     show: Callable[[Any], str] | None = None
 
 
-def _packed(layout: str, data: bytes) -> tuple[Any, ...]:
+def _unpack(layout: str, data: bytes) -> tuple[Any, ...]:
     if len(data) != struct.calcsize(layout):
         raise InvalidBinaryRepresentation("incorrect binary data format")
     return struct.unpack(layout, data)
@@ -99,7 +99,7 @@ def _send_tid(text: str) -> bytes:
 
 
 def _uint8(read: Callable[[str, int], int], show: Callable[[int], str]) -> Codec:
-    return Codec(read, lambda v: struct.pack("!Q", v), lambda b: _held("64 bits", _packed("!Q", b)[0]), show)
+    return Codec(read, lambda v: struct.pack("!Q", v), lambda b: _held("64 bits", _unpack("!Q", b)[0]), show)
 
 
 # -- texts ---------------------------------------------------------------------------------------------------------------
@@ -168,12 +168,12 @@ CODECS: Final[dict[t.PgType, Codec]] = {
     t.MONEY: Codec(
         lambda text, _typmod: money.read_money(text),
         lambda v: struct.pack("!q", v),
-        lambda b: _packed("!q", b)[0],
+        lambda b: _unpack("!q", b)[0],
         money.money_text,
     ),
     t.PG_LSN: _uint8(_read_lsn, _lsn_text),
     t.XID8: _uint8(_read_xid8, str),
-    t.TID: Codec(_read_tid, _send_tid, lambda data: "({},{})".format(*_packed("!IH", data))),
+    t.TID: Codec(_read_tid, _send_tid, lambda data: "({},{})".format(*_unpack("!IH", data))),
     t.XML: _own_text(_read_xml),
     t.ACLITEM: _own_text(_read_aclitem),
     t.REFCURSOR: _own_text(lambda text, _typmod: text),
@@ -200,7 +200,7 @@ CODECS: Final[dict[t.PgType, Codec]] = {
 
 
 def each(array: pa.Array, make: Callable[[Any], bytes]) -> ByteColumn:
-    """What `make` gives for the values of a column, asked for each different one."""
+    """Apply `make` to the values of a column, once to each different one."""
     encoded = array.dictionary_encode()
     made = pa.array([make(value) for value in encoded.dictionary.to_pylist()], pa.binary())
     return of_array(made.take(encoded.indices))

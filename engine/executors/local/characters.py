@@ -36,7 +36,7 @@ def _form(name: str) -> Form:
         raise InvalidParameterValue(f"invalid normalization form: {name}") from None
 
 
-def _normalized(text: str, form: str) -> str:
+def _normalize(text: str, form: str) -> str:
     return unicodedata.normalize(_form(form), text)
 
 
@@ -44,7 +44,7 @@ def _is_normalized(text: str, form: str) -> bool:
     return unicodedata.is_normalized(_form(form), text)
 
 
-def _unescaped(text: str) -> str:
+def _unescape(text: str) -> str:
     """unistr: escapes as the characters that they mean, two halves of a pair as one."""
     with_halves = _ESCAPE.sub(_meant, text)
     try:
@@ -76,7 +76,7 @@ def _encoding(name: str, which: str) -> str:
     return found
 
 
-def _converted(data: bytes, source_name: str, target_name: str) -> bytes:
+def _convert(data: bytes, source_name: str, target_name: str) -> bytes:
     source, target = _encoding(source_name, "source"), _encoding(target_name, "destination")
     if source != target and "UTF8" not in (source, target):
         raise FeatureNotSupported(f"not supported: conversion from {source} to {target}")
@@ -99,8 +99,8 @@ def _text(data: bytes, source: str) -> str:
         ) from None
 
 
-register("sluice_normalize", ["VARCHAR", "VARCHAR"], "VARCHAR", _normalized)
+register("sluice_normalize", ["VARCHAR", "VARCHAR"], "VARCHAR", _normalize)
 register("sluice_is_normalized", ["VARCHAR", "VARCHAR"], "BOOLEAN", _is_normalized)
-register("sluice_unistr", ["VARCHAR"], "VARCHAR", _unescaped)
+register("sluice_unistr", ["VARCHAR"], "VARCHAR", _unescape)
 register("sluice_hashtext", ["VARCHAR"], "INTEGER", hash_text)
-register("sluice_convert", ["BLOB", "VARCHAR", "VARCHAR"], "BLOB", _converted)
+register("sluice_convert", ["BLOB", "VARCHAR", "VARCHAR"], "BLOB", _convert)

@@ -109,7 +109,7 @@ class LocalCursor:
             if isinstance(table, SystemTable):
                 self._register(table)
         values = dict(parameters) if parameters else None
-        text = self._planned(statement) if in_memory and values is None else statement
+        text = self._plan_or_statement(statement) if in_memory and values is None else statement
         return self._submit(text, values, batch_rows).arrow_reader()
 
     def profile(self) -> None:
@@ -117,11 +117,11 @@ class LocalCursor:
         self._connection.execute("SET enable_profiling = 'no_output'")
 
     def profiled(self) -> str:
-        """What was counted of the statement that has ended, as DuckDB's JSON."""
+        """Return the counts of the statement that has ended, as DuckDB's JSON."""
         return str(self._connection.get_profiling_information("json"))
 
-    def _planned(self, statement: str) -> str:
-        """What to run in the statement's place: the plan of one that comes again, and the first time itself."""
+    def _plan_or_statement(self, statement: str) -> str:
+        """Return the statement to run in a statement's place: the plan of one that comes again, and the first time itself."""
         # A plan reads what has its inputs' names when it runs, if the types are those for which it was made.
         key = (statement, tuple((name, schema) for name, (_, schema) in self._inputs.items()))
         if key not in self._plans:
@@ -189,7 +189,7 @@ class LocalCursor:
         self._connection.execute(statement.sql("duckdb"))
 
     def table_bytes(self) -> int:
-        """What all tables of the database take of memory."""
+        """Return the memory that all tables of the database take."""
         [(found,)] = self._connection.execute(_TABLE_BYTES).fetchall()
         return int(found)
 
@@ -273,13 +273,13 @@ class LocalDatabase:
             if idle:
                 return idle.pop()
         try:
-            return LocalCursor(self._connected(time_zone, name), time_zone)
+            return LocalCursor(self._connect(time_zone, name), time_zone)
         except BaseException:
             with self._lock:
-                self._returned(time_zone)
+                self._note_return(time_zone)
             raise
 
-    def _connected(self, time_zone: str, name: str) -> duckdb.DuckDBPyConnection:
+    def _connect(self, time_zone: str, name: str) -> duckdb.DuckDBPyConnection:
         """name: as DuckDB calls the zone."""
         connection = self._root.cursor()
         try:
@@ -296,7 +296,7 @@ class LocalDatabase:
         """Return a cursor whose result is gone; one that failed is not used again."""
         dropped = [cursor]
         with self._lock:
-            self._returned(cursor.time_zone)
+            self._note_return(cursor.time_zone)
             if healthy and not self._retired:
                 dropped = self._keep(cursor)
         for old in dropped:
@@ -326,7 +326,7 @@ class LocalDatabase:
         self.retire()
         shutil.rmtree(self._spill, ignore_errors=True)
 
-    def _returned(self, time_zone: str) -> None:
+    def _note_return(self, time_zone: str) -> None:
         self._lent[time_zone] -= 1
         if not self._lent[time_zone]:
             del self._lent[time_zone]

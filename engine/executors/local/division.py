@@ -81,8 +81,8 @@ def lengths(texts: Any) -> Integers:
 
 
 class Digits:
-    """Of decimals given as texts: the exponent of the first base-10000 group (0 of zero), the group itself, and how many
-    fractional digits there are without trailing zeros."""
+    """The leading digits of decimals given as texts: the exponent of the first base-10000 group (0 of zero), the group itself,
+    and how many fractional digits there are without trailing zeros."""
 
     def __init__(self, texts: Any, scale: int) -> None:
         plain = pc.ascii_ltrim(pc.replace_substring(texts, ".", ""), "-0")

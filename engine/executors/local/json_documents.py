@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from wire.errors import ArraySubscriptError, InvalidParameterValue, InvalidTextRepresentation, NullValueNotAllowed
-from wire.types.json_input import read_jsonb, require_text, unescaped
+from wire.types.json_input import read_jsonb, require_text, unescape
 from wire.types.numbers_input import whole
 
 _BLANK: Final = re.compile(r"[ \t\n\r]*")
@@ -122,7 +122,7 @@ def as_text(text: str) -> str | None:
     """A part as `->>` gives it: a string without its quotes, null as None."""
     bare = text.strip(" \t\n\r")
     if bare[0] == '"':
-        return unescaped(bare)
+        return unescape(bare)
     return None if bare == "null" else bare
 
 
@@ -134,7 +134,7 @@ def array_length(text: str, binary: bool) -> int:
     raise InvalidParameterValue(f"cannot get array length of a {'scalar' if scalar else 'non-array'}")
 
 
-def listed(text: str, function: str, binary: bool) -> list[str]:
+def list_elements(text: str, function: str, binary: bool) -> list[str]:
     """The elements, for the set-returning functions. Raises 22023 in their words."""
     what = kind(text)
     if what == "array":
@@ -148,7 +148,7 @@ def listed(text: str, function: str, binary: bool) -> list[str]:
     raise InvalidParameterValue(wrong)
 
 
-def paired(text: str, function: str, binary: bool) -> list[tuple[str, str]]:
+def list_members(text: str, function: str, binary: bool) -> list[tuple[str, str]]:
     """The members, for the set-returning functions: each as it comes. Raises 22023 in their words."""
     require_text(text)
     what = kind(text)
@@ -200,7 +200,7 @@ def object_of_lists(keys: Sequence[str | None], values: Sequence[str | None]) ->
         raise ArraySubscriptError("mismatched array dimensions")
     if None in keys:
         raise NullValueNotAllowed("null value not allowed for object key")
-    pairs = (f"{_quoted(str(key))} : {write(value)}" for key, value in zip(keys, values, strict=True))
+    pairs = (f"{_quote(str(key))} : {write(value)}" for key, value in zip(keys, values, strict=True))
     return "{" + ", ".join(pairs) + "}"
 
 
@@ -216,17 +216,17 @@ def write(value: Any) -> str:
     """The normal form of jsonb."""
     if isinstance(value, dict):
         ordered = sorted(value.items(), key=lambda item: (len(item[0].encode()), item[0].encode()))
-        return "{" + ", ".join(f"{_quoted(key)}: {write(item)}" for key, item in ordered) + "}"
+        return "{" + ", ".join(f"{_quote(key)}: {write(item)}" for key, item in ordered) + "}"
     if isinstance(value, list):
         return "[" + ", ".join(write(item) for item in value) + "]"
     if isinstance(value, Number):
         return str(value)
     if isinstance(value, str):
-        return _quoted(value)
+        return _quote(value)
     return "null" if value is None else "true" if value else "false"
 
 
-def _quoted(value: str) -> str:
+def _quote(value: str) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
@@ -239,7 +239,7 @@ def scalar(text: str, wanted: str, typ: str) -> str:
     raise InvalidParameterValue(f"cannot cast jsonb {named} to type {typ}")
 
 
-def normalized(text: str) -> str:
+def normalize(text: str) -> str:
     return read_jsonb(text)
 
 
@@ -281,7 +281,7 @@ def exists(value: Any, key: str) -> bool:
     return isinstance(value, str) and not isinstance(value, Number) and value == key
 
 
-def joined(a: Any, b: Any) -> Any:
+def concatenate(a: Any, b: Any) -> Any:
     """a || b."""
     if isinstance(a, dict) and isinstance(b, dict):
         return {**a, **b}
@@ -321,13 +321,13 @@ def without_path(value: Any, path: Sequence[str | None]) -> Any:
     """value #- path."""
     if not isinstance(value, dict | list):
         raise InvalidParameterValue("cannot delete path in scalar")
-    return _changed(value, path, 1, lambda _container, _key: _GONE) if path and value else value
+    return _change_at_path(value, path, 1, lambda _container, _key: _GONE) if path and value else value
 
 
 _GONE: Final = object()
 
 
-def replaced(value: Any, path: Sequence[str | None], new: Any, create: bool) -> Any:
+def set_path(value: Any, path: Sequence[str | None], new: Any, create: bool) -> Any:
     """jsonb_set."""
     if not isinstance(value, dict | list):
         raise InvalidParameterValue("cannot set path in scalar")
@@ -336,13 +336,13 @@ def replaced(value: Any, path: Sequence[str | None], new: Any, create: bool) -> 
         known = key in container if isinstance(container, dict) else 0 <= key < len(container)
         return new if known or create else _GONE_NOWHERE
 
-    return _changed(value, path, 1, put) if path and (value or create) else value
+    return _change_at_path(value, path, 1, put) if path and (value or create) else value
 
 
 _GONE_NOWHERE: Final = object()
 
 
-def _changed(value: Any, path: Sequence[str | None], position: int, put: Any) -> Any:
+def _change_at_path(value: Any, path: Sequence[str | None], position: int, put: Any) -> Any:
     """The value with what is at the path replaced by `put(container, key)`."""
     step, rest = path[0], path[1:]
     if step is None:
@@ -356,7 +356,7 @@ def _changed(value: Any, path: Sequence[str | None], position: int, put: Any) ->
 
 def _changed_member(value: dict[str, Any], key: str, rest: Sequence[str | None], position: int, put: Any) -> Any:
     if rest:
-        return {**value, key: _changed(value[key], rest, position + 1, put)} if key in value else value
+        return {**value, key: _change_at_path(value[key], rest, position + 1, put)} if key in value else value
     new = put(value, key)
     if new is _GONE_NOWHERE:
         return value
@@ -370,7 +370,7 @@ def _changed_element(value: list[Any], index: int, rest: Sequence[str | None], p
     if rest:
         if not inside:
             return value
-        return [*value[:index], _changed(value[index], rest, position + 1, put), *value[index + 1 :]]
+        return [*value[:index], _change_at_path(value[index], rest, position + 1, put), *value[index + 1 :]]
     new = put(value, index)
     if new is _GONE_NOWHERE or (new is _GONE and not inside):
         return value
@@ -381,20 +381,22 @@ def _changed_element(value: list[Any], index: int, rest: Sequence[str | None], p
     return [new, *value] if index < 0 else [*value, new]
 
 
-def inserted(value: Any, path: Sequence[str | None], new: Any, after: bool) -> Any:
+def insert_at_path(value: Any, path: Sequence[str | None], new: Any, after: bool) -> Any:
     """jsonb_insert."""
     if not isinstance(value, dict | list):
         raise InvalidParameterValue("cannot set path in scalar")
-    return _inserted(value, path, 1, new, after) if path else value
+    return _insert_value(value, path, 1, new, after) if path else value
 
 
-def _inserted(value: Any, path: Sequence[str | None], position: int, new: Any, after: bool) -> Any:
+def _insert_value(value: Any, path: Sequence[str | None], position: int, new: Any, after: bool) -> Any:
     step, rest = path[0], path[1:]
     if step is None:
         raise NullValueNotAllowed(f"path element at position {position} is null")
     if isinstance(value, dict):
         if rest:
-            return {**value, step: _inserted(value[step], rest, position + 1, new, after)} if step in value else value
+            return (
+                {**value, step: _insert_value(value[step], rest, position + 1, new, after)} if step in value else value
+            )
         if step in value:
             raise InvalidParameterValue(
                 "cannot replace existing key", hint="Try using the function jsonb_set to replace key value."
@@ -406,18 +408,18 @@ def _inserted(value: Any, path: Sequence[str | None], position: int, new: Any, a
     if rest:
         if not 0 <= index < len(value):
             return value
-        return [*value[:index], _inserted(value[index], rest, position + 1, new, after), *value[index + 1 :]]
+        return [*value[:index], _insert_value(value[index], rest, position + 1, new, after), *value[index + 1 :]]
     at = min(max(index, 0), len(value))
     if after and 0 <= index < len(value):
         at = index + 1
     return [*value[:at], new, *value[at:]]
 
 
-def stripped(value: Any) -> Any:
+def strip_nulls(value: Any) -> Any:
     """Without members that are null."""
     if isinstance(value, dict):
-        return {key: stripped(item) for key, item in value.items() if item is not None}
-    return [stripped(item) for item in value] if isinstance(value, list) else value
+        return {key: strip_nulls(item) for key, item in value.items() if item is not None}
+    return [strip_nulls(item) for item in value] if isinstance(value, list) else value
 
 
 def pretty(value: Any, depth: int = 0) -> str:
@@ -425,7 +427,7 @@ def pretty(value: Any, depth: int = 0) -> str:
     inner, outer = " " * 4 * (depth + 1), " " * 4 * depth
     if isinstance(value, dict):
         ordered = sorted(value.items(), key=lambda item: (len(item[0].encode()), item[0].encode()))
-        lines = [f"{inner}{_quoted(key)}: {pretty(item, depth + 1)}" for key, item in ordered]
+        lines = [f"{inner}{_quote(key)}: {pretty(item, depth + 1)}" for key, item in ordered]
         return "{\n" + ",\n".join(lines) + f"\n{outer}}}" if lines else f"{{\n{outer}}}"
     if isinstance(value, list):
         lines = [inner + pretty(item, depth + 1) for item in value]
@@ -437,14 +439,14 @@ def pretty(value: Any, depth: int = 0) -> str:
 _KEEPING: Final = json.JSONDecoder(parse_float=Number, parse_int=Number, object_pairs_hook=tuple)
 
 
-def compacted(text: str) -> str:
+def compact(text: str) -> str:
     """json_strip_nulls: without space and members that are null; members in their order, all of one key."""
     return _compact(_KEEPING.decode(text))
 
 
 def _compact(value: Any) -> str:
     if isinstance(value, tuple):
-        kept = (f"{_quoted(key)}:{_compact(item)}" for key, item in value if item is not None)
+        kept = (f"{_quote(key)}:{_compact(item)}" for key, item in value if item is not None)
         return "{" + ",".join(kept) + "}"
     if isinstance(value, list):
         return "[" + ",".join(_compact(item) for item in value) + "]"

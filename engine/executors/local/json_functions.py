@@ -21,30 +21,30 @@ def _register(name: str, parameters: Sequence[str], returns: str, compute: Calla
     register(f"sluice_{name}", parameters, returns, compute)
 
 
-def _changing(compute: Callable[..., Any]) -> Callable[..., str]:
+def _on_text(compute: Callable[..., Any]) -> Callable[..., str]:
     """A function of a jsonb value as one of its text."""
     return lambda text, *rest: documents.write(compute(documents.read(text), *rest))
 
 
 def _set(text: str, path: Sequence[str | None], new: str, create: bool) -> str:
-    return documents.write(documents.replaced(documents.read(text), path, documents.read(new), create))
+    return documents.write(documents.set_path(documents.read(text), path, documents.read(new), create))
 
 
 def _insert(text: str, path: Sequence[str | None], new: str, after: bool) -> str:
-    return documents.write(documents.inserted(documents.read(text), path, documents.read(new), after))
+    return documents.write(documents.insert_at_path(documents.read(text), path, documents.read(new), after))
 
 
 def _pairs(text: str, function: str, binary: bool, as_text: bool) -> list[dict[str, str | None]]:
-    found = documents.paired(text, function, binary)
+    found = documents.list_members(text, function, binary)
     return [{"f0": key, "f1": documents.as_text(value) if as_text else value} for key, value in found]
 
 
 def _texts(text: str, function: str, binary: bool, as_text: bool) -> list[str | None]:
-    return [documents.as_text(item) if as_text else item for item in documents.listed(text, function, binary)]
+    return [documents.as_text(item) if as_text else item for item in documents.list_elements(text, function, binary)]
 
 
 def _keys(text: str, function: str, binary: bool) -> list[str]:
-    return [key for key, _ in documents.paired(text, function, binary)]
+    return [key for key, _ in documents.list_members(text, function, binary)]
 
 
 def _set_lax(text: str, path: Sequence[str | None], new: str | None, create: bool, instead: str | None) -> str | None:
@@ -73,7 +73,7 @@ def _lax(text: str | None, path: Any, new: str | None, create: bool | None, inst
 
 _V, _B, _I, _L = "VARCHAR", "BOOLEAN", "INTEGER", "VARCHAR[]"
 _register("json", [_V], _V, read_json)
-_register("jsonb", [_V], _V, documents.normalized)
+_register("jsonb", [_V], _V, documents.normalize)
 _register("json_typeof", [_V], _V, documents.kind)
 _register("json_member", [_V, _V], _V, documents.member)
 _register("json_element", [_V, _I], _V, documents.element)
@@ -85,8 +85,8 @@ _register("json_elements", [_V, _V, _B, _B], _L, _texts)
 _register("json_pairs", [_V, _V, _B, _B], _PAIRS, _pairs)
 _register("json_records", [_V, _V, _B], _L, documents.records)
 _register("json_keys", [_V, _V, _B], _L, _keys)
-_register("json_stripped", [_V], _V, documents.compacted)
-_register("jsonb_stripped", [_V], _V, _changing(documents.stripped))
+_register("json_stripped", [_V], _V, documents.compact)
+_register("jsonb_stripped", [_V], _V, _on_text(documents.strip_nulls))
 _register("jsonb_pretty", [_V], _V, lambda text: documents.pretty(documents.read(text)))
 _register("jsonb_contains", [_V, _V], _B, lambda a, b: documents.contains(documents.read(a), documents.read(b)))
 _register("jsonb_exists", [_V, _V], _B, lambda text, key: documents.exists(documents.read(text), key))
@@ -103,12 +103,15 @@ _register(
     lambda text, keys: all(documents.exists(documents.read(text), key) for key in keys if key is not None),
 )
 _register(
-    "jsonb_concat", [_V, _V], _V, lambda a, b: documents.write(documents.joined(documents.read(a), documents.read(b)))
+    "jsonb_concat",
+    [_V, _V],
+    _V,
+    lambda a, b: documents.write(documents.concatenate(documents.read(a), documents.read(b))),
 )
-_register("jsonb_without_key", [_V, _V], _V, _changing(lambda value, key: documents.without_keys(value, [key])))
-_register("jsonb_without_keys", [_V, _L], _V, _changing(documents.without_keys))
-_register("jsonb_without_index", [_V, _I], _V, _changing(documents.without_index))
-_register("jsonb_without_path", [_V, _L], _V, _changing(documents.without_path))
+_register("jsonb_without_key", [_V, _V], _V, _on_text(lambda value, key: documents.without_keys(value, [key])))
+_register("jsonb_without_keys", [_V, _L], _V, _on_text(documents.without_keys))
+_register("jsonb_without_index", [_V, _I], _V, _on_text(documents.without_index))
+_register("jsonb_without_path", [_V, _L], _V, _on_text(documents.without_path))
 _register("jsonb_set", [_V, _L, _V, _B], _V, _set)
 _register("jsonb_insert", [_V, _L, _V, _B], _V, _insert)
 register("sluice_jsonb_set_lax", [_V, _L, _V, _B, _V], _V, _lax, strict=False)

@@ -31,7 +31,7 @@ def _exists(search: Search, _silent: bool) -> bool | None:
 
 
 def _match(search: Search, silent: bool) -> bool | None:
-    found = search.found()
+    found = search.find_items()
     if len(found) == 1 and (found[0] is None or isinstance(found[0], bool)):
         return found[0]
     if not silent:
@@ -40,19 +40,19 @@ def _match(search: Search, silent: bool) -> bool | None:
 
 
 def _query(search: Search, _silent: bool) -> list[str]:
-    return [documents.write(item) for item in search.found()]
+    return [documents.write(item) for item in search.find_items()]
 
 
 def _query_array(search: Search, _silent: bool) -> str:
-    return documents.write(search.found())
+    return documents.write(search.find_items())
 
 
 def _query_first(search: Search, _silent: bool) -> str | None:
-    found = search.found()
+    found = search.find_items()
     return documents.write(found[0]) if found else None
 
 
-def _answering(answer: Callable[[Search, bool], Any]) -> Callable[..., Any]:
+def _with_answer(answer: Callable[[Search, bool], Any]) -> Callable[..., Any]:
     def call(document: str, path: str, variables: str, silent: bool, zone: str) -> Any:
         try:
             return answer(_search(document, path, variables, silent, zone), silent)
@@ -63,8 +63,8 @@ def _answering(answer: Callable[[Search, bool], Any]) -> Callable[..., Any]:
 
 
 _PARAMETERS = ("VARCHAR", "VARCHAR", "VARCHAR", "BOOLEAN", "VARCHAR")
-register("sluice_jsonb_path_exists", _PARAMETERS, "BOOLEAN", _answering(_exists))
-register("sluice_jsonb_path_match", _PARAMETERS, "BOOLEAN", _answering(_match))
-register("sluice_jsonb_path_query", _PARAMETERS, "VARCHAR[]", _answering(_query))
-register("sluice_jsonb_path_query_array", _PARAMETERS, "VARCHAR", _answering(_query_array))
-register("sluice_jsonb_path_query_first", _PARAMETERS, "VARCHAR", _answering(_query_first))
+register("sluice_jsonb_path_exists", _PARAMETERS, "BOOLEAN", _with_answer(_exists))
+register("sluice_jsonb_path_match", _PARAMETERS, "BOOLEAN", _with_answer(_match))
+register("sluice_jsonb_path_query", _PARAMETERS, "VARCHAR[]", _with_answer(_query))
+register("sluice_jsonb_path_query_array", _PARAMETERS, "VARCHAR", _with_answer(_query_array))
+register("sluice_jsonb_path_query_first", _PARAMETERS, "VARCHAR", _with_answer(_query_first))

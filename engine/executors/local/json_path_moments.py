@@ -54,7 +54,7 @@ def type_name(moment: Moment) -> str:
 
 
 def text(moment: Moment) -> str:
-    """As JSON shows it; a timestamp with time zone in the offset that it was written with."""
+    """Write a moment as JSON shows it; a timestamp with time zone in the offset that it was written with."""
     offset = _offset(moment.east) if moment.kind in ("timetz", "timestamptz") else ""
     if moment.kind == "date":
         return "".join(_date(moment.value))
@@ -80,7 +80,7 @@ def _offset(east: int) -> str:
     return f"{'-' if east < 0 else '+'}{abs(east) // 3600:02d}:{abs(east) // 60 % 60:02d}"
 
 
-def compared(a: Moment, b: Moment, zone: str | None) -> int | None:
+def compare_moments(a: Moment, b: Moment, zone: str | None) -> int | None:
     """Below, at or above 0; None where they do not compare. zone: the session's, or None where it may not be asked for.
 
     Raises FeatureNotSupported.

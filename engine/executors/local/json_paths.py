@@ -1,4 +1,4 @@
-"""What a jsonpath finds in a document, as PostgreSQL's jsonb_path_ functions do.
+"""Evaluation of jsonpath in a document, as PostgreSQL's jsonb_path_ functions do it.
 
 **Items.** A path's value is a sequence of items: parts of the document (dicts, lists, `Number`, str, bool and None, as
 `json_documents` reads them), and dates and times, which only datetime() makes. A path is a head (`$`, `@`, a constant, a variable,
@@ -97,7 +97,7 @@ class _Failed(Exception):
 
 
 class _Scope(NamedTuple):
-    """What surrounds an item.
+    """The surroundings of an item.
 
     current: `@`. size: of the array whose subscripts are computed, for `last`. lenient: whether structural errors are none.
     document: the number of the document that items come from, and the document. raising: whether errors will be raised. listing:
@@ -127,7 +127,7 @@ class Search:
         self._next_document = 1 if variables is None else 2
         self._offsets: dict[int, tuple[Any, dict[int, int]]] = {}
 
-    def found(self) -> list[Any]:
+    def find_items(self) -> list[Any]:
         """The items, dates and times as texts; where an error is kept silent, those before it."""
         items: list[Any] = []
         try:
@@ -160,7 +160,8 @@ class Search:
         return self._run((node, *node.steps), 0, item, scope, self._lax)
 
     def _run(self, chain: Sequence[Node], at: int, item: Any, scope: _Scope, unwrap: bool) -> Iterator[Any]:
-        """What `chain` from `at` on finds, applied to an item. unwrap: whether an array is gone through where that is due."""
+        """Yield the items that `chain` from `at` on finds, applied to an item. unwrap: whether an array is gone through where
+        that is due."""
         node = chain[at]
         if unwrap and isinstance(item, list) and _is_unwrapping(node):
             for element in item:
@@ -198,11 +199,11 @@ class Search:
                 if self._condition(node.args[0], item, scope._replace(current=item)):
                     yield from self._next(chain, at, item, scope)
             case "unary":
-                yield from self._signed(chain, at, item, scope)
+                yield from self._apply_sign(chain, at, item, scope)
             case "method":
                 yield from self._method(chain, at, item, scope)
             case _:
-                yield from self._next(chain, at, self._computed(node, item, scope), scope)
+                yield from self._next(chain, at, self._compute(node, item, scope), scope)
 
     def _next(self, chain: Sequence[Node], at: int, item: Any, scope: _Scope) -> Iterator[Any]:
         if at + 1 == len(chain):
@@ -300,7 +301,7 @@ class Search:
             return list(items)
         return [one for found in items for one in (found if isinstance(found, list) else [found])]
 
-    def _computed(self, node: Node, item: Any, scope: _Scope) -> Number:
+    def _compute(self, node: Node, item: Any, scope: _Scope) -> Number:
         sides = [self._operand(arg, item, scope, True) for arg in node.args]
         for side, found in zip(("left", "right"), sides, strict=True):
             if len(found) != 1 or not isinstance(found[0], Number):
@@ -312,7 +313,7 @@ class Search:
         except SqlError as error:
             raise _Failed(error) from None
 
-    def _signed(self, chain: Sequence[Node], at: int, item: Any, scope: _Scope) -> Iterator[Any]:
+    def _apply_sign(self, chain: Sequence[Node], at: int, item: Any, scope: _Scope) -> Iterator[Any]:
         node = chain[at]
         passing = not scope.listing and at + 1 == len(chain)
         for found in self._operand(node.args[0], item, scope, True):
@@ -435,7 +436,7 @@ class Search:
             case "null":
                 return 0
             case "moment":
-                return moments.compared(a, b, self._zone)
+                return moments.compare_moments(a, b, self._zone)
             case "number":
                 a, b = Decimal(a), Decimal(b)
         return int(a > b) - int(a < b)
@@ -506,13 +507,13 @@ def _datetime(item: Any, template: str | None) -> Moment:
 
 
 @lru_cache(64)
-def _rendered(regex: Regex) -> str:
+def _render_regex(regex: Regex) -> str:
     return render_test(regex.pattern, "re2")
 
 
 def _matches(regex: Regex, text: str) -> bool:
     """Raises FeatureNotSupported for what the local engine's regular expressions cannot say."""
     try:
-        return bool(pc.match_substring_regex(pa.array([text]), _rendered(regex))[0].as_py())
+        return bool(pc.match_substring_regex(pa.array([text]), _render_regex(regex))[0].as_py())
     except pa.ArrowInvalid:
         raise FeatureNotSupported(f"not supported: the regular expression {regex.text}") from None

@@ -18,7 +18,7 @@ _MOST_ELEMENTS: Final = 1 << 24
 _INT4: Final = 1 << 31
 
 
-def _assigned(text: str | None, path: Sequence[str | None], new: str | None, in_array: bool) -> str:
+def _assign(text: str | None, path: Sequence[str | None], new: str | None, in_array: bool) -> str:
     """in_array: whether a document that is null is taken for an empty array rather than an empty object."""
     if None in path:
         raise NullValueNotAllowed("jsonb subscript in assignment must not be null")
@@ -32,7 +32,7 @@ def _with(value: Any, steps: Sequence[str], level: int, new: Any) -> Any:
         return new
     step = steps[level]
     if isinstance(value, dict):
-        inner = _with(value[step], steps, level + 1, new) if step in value else _made(steps[level + 1 :], new)
+        inner = _with(value[step], steps, level + 1, new) if step in value else _build_missing(steps[level + 1 :], new)
         return {**value, step: inner}
     if isinstance(value, list):
         return _with_element(value, steps, level, new)
@@ -48,11 +48,11 @@ def _with_element(value: list[Any], steps: Sequence[str], level: int, new: Any) 
         raise InvalidParameterValue(f"path element at position {level + 1} is out of range: {whole(steps[level])}")
     if index < len(value):
         return [*value[:index], _with(value[index], steps, level + 1, new), *value[index + 1 :]]
-    return [*value, *_nulls(index - len(value)), _made(steps[level + 1 :], new)]
+    return [*value, *_nulls(index - len(value)), _build_missing(steps[level + 1 :], new)]
 
 
-def _made(steps: Sequence[str], new: Any) -> Any:
-    """What was not there: an array for each step that reads as an integer, an object for any other."""
+def _build_missing(steps: Sequence[str], new: Any) -> Any:
+    """Build a value that was not there: an array for each step that reads as an integer, an object for any other."""
     for step in reversed(steps):
         index = _integer(step)
         new = {step: new} if index is None else [*_nulls(index), new]
@@ -60,7 +60,7 @@ def _made(steps: Sequence[str], new: Any) -> Any:
 
 
 def _integer(step: str) -> int | None:
-    """As strtoint reads it, up to the text's end."""
+    """Read an integer as strtoint does, up to the text's end."""
     digits = step.lstrip(" \t\n\v\f\r")
     if not is_digits(digits.removeprefix("-" if digits.startswith("-") else "+")):
         return None
@@ -74,4 +74,4 @@ def _nulls(count: int) -> list[None]:
     return [None] * count
 
 
-register("sluice_jsonb_assigned", ["VARCHAR", "VARCHAR[]", "VARCHAR", "BOOLEAN"], "VARCHAR", _assigned, strict=False)
+register("sluice_jsonb_assigned", ["VARCHAR", "VARCHAR[]", "VARCHAR", "BOOLEAN"], "VARCHAR", _assign, strict=False)

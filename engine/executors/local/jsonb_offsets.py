@@ -24,26 +24,26 @@ _SHORT_SCALE_MAX, _SHORT_WEIGHT_FIRST, _SHORT_WEIGHT_END = 63, -64, 64
 def offsets(document: Any) -> dict[int, int]:
     """The distance of each dict and list from the outermost one, by the object's id()."""
     found: dict[int, int] = {}
-    _placed(document, 0, found)
+    _place_value(document, 0, found)
     return found
 
 
-def _placed(value: Any, at: int, found: dict[int, int]) -> int:
+def _place_value(value: Any, at: int, found: dict[int, int]) -> int:
     """Where `value` ends that comes at `at`."""
     if isinstance(value, dict | list):
-        at = _aligned(at)
+        at = _align(at)
         found[id(value)] = at
         items: list[Any] = value if isinstance(value, list) else [*value.keys(), *value.values()]
         at += _WORD + _WORD * len(items)
         for item in items:
-            at = _placed(item, at, found)
+            at = _place_value(item, at, found)
         return at
     if isinstance(value, Number):
-        return _aligned(at) + _numeric_bytes(Decimal(value))
+        return _align(at) + _numeric_bytes(Decimal(value))
     return at + len(value.encode()) if isinstance(value, str) else at
 
 
-def _aligned(at: int) -> int:
+def _align(at: int) -> int:
     return -(-at // _WORD) * _WORD
 
 

@@ -17,20 +17,20 @@ from wire.errors import NullValueNotAllowed
 from wire.types import pg_types as t
 from wire.types.multiranges import all_written, pieces, subtype_of
 from wire.types.range_bounds import bound_text, read_bound
-from wire.types.range_ops import contains, follows, intersect, lower, overlap, parted, upper
+from wire.types.range_ops import contains, follows, intersect, lower, normalize_ranges, overlap, upper
 from wire.types.ranges import Range, canonical, with_bounds
 
 _Ranges = list[Range]
 
 
 def _read(subtype: t.PgType, text: str) -> _Ranges:
-    """Of a multirange, or of a range."""
+    """Read the ranges of a multirange, or of a range."""
     texts = pieces(text) if text.startswith("{") else (text,)
     return [found for one in texts if not (found := with_bounds(subtype, one, read_bound)).empty]
 
 
-def _told(ranges: Iterable[Range], subtype: t.PgType) -> str:
-    return all_written(parted(canonical(subtype, range_) for range_ in ranges), subtype, bound_text)
+def _write_multirange(ranges: Iterable[Range], subtype: t.PgType) -> str:
+    return all_written(normalize_ranges(canonical(subtype, range_) for range_ in ranges), subtype, bound_text)
 
 
 # -- what two of them make ------------------------------------------------------------------------------------------------
@@ -62,11 +62,11 @@ def _without(given: Range, taken: Range) -> _Ranges:
 
 
 def _of_two(compute: Callable[[_Ranges, _Ranges], _Ranges]) -> Callable[[str, str, str], str]:
-    def made(typ: str, one: str, two: str) -> str:
+    def compute_texts(typ: str, one: str, two: str) -> str:
         subtype = subtype_of(t.BY_NAME[typ])
-        return _told(compute(_read(subtype, one), _read(subtype, two)), subtype)
+        return _write_multirange(compute(_read(subtype, one), _read(subtype, two)), subtype)
 
-    return made
+    return compute_texts
 
 
 # -- how they lie -----------------------------------------------------------------------------------------------------------
@@ -84,7 +84,7 @@ def _before(one: _Ranges, two: _Ranges) -> bool:
     return bool(one and two) and upper(one[-1]) < lower(two[0])
 
 
-def _adjacent(one: _Ranges, two: _Ranges) -> bool:
+def _are_adjacent(one: _Ranges, two: _Ranges) -> bool:
     return bool(one and two) and (follows(one[-1], two[0]) or follows(two[-1], one[0]))
 
 
@@ -96,7 +96,7 @@ def _not_left(one: _Ranges, two: _Ranges) -> bool:
     return bool(one and two) and lower(one[0]) >= lower(two[0])
 
 
-def _judged(compute: Callable[[_Ranges, _Ranges], bool]) -> Callable[[str, str, str], bool]:
+def _predicate_of(compute: Callable[[_Ranges, _Ranges], bool]) -> Callable[[str, str, str], bool]:
     def judge(typ: str, one: str, two: str) -> bool:
         subtype = subtype_of(t.BY_NAME[typ])
         return compute(_read(subtype, one), _read(subtype, two))
@@ -115,41 +115,41 @@ def _has(typ: str, text: str, element: str) -> bool:
 # -- what makes one ---------------------------------------------------------------------------------------------------------
 
 
-def _made(typ: str, ranges: Sequence[str | None]) -> str:
+def _construct(typ: str, ranges: Sequence[str | None]) -> str:
     subtype, found = subtype_of(t.BY_NAME[typ]), list[Range]()
     for text in ranges:
         if text is None:
             raise NullValueNotAllowed("multirange values cannot contain null members")
         found += _read(subtype, text)
-    return _told(found, subtype)
+    return _write_multirange(found, subtype)
 
 
-def _gathered(typ: str, texts: Sequence[str | None]) -> str | None:
-    """Of all ranges or multiranges that are not null; null where there is none."""
+def _unite(typ: str, texts: Sequence[str | None]) -> str | None:
+    """Unite all ranges or multiranges that are not null; null where there is none."""
     present = [text for text in texts if text is not None]
-    return _made(typ, present) if present else None
+    return _construct(typ, present) if present else None
 
 
 def _common(typ: str, texts: Sequence[str | None]) -> str | None:
-    """What all multiranges have that are not null; null where there is none."""
+    """Intersect all multiranges that are not null; null where there is none."""
     subtype, found = subtype_of(t.BY_NAME[typ]), None
     for text in texts:
         if text is not None:
             one = _read(subtype, text)
-            found = one if found is None else parted(_intersection(found, one))
-    return None if found is None else _told(found, subtype)
+            found = one if found is None else normalize_ranges(_intersection(found, one))
+    return None if found is None else _write_multirange(found, subtype)
 
 
 _V: Final = "VARCHAR"
 for _name, _compute in (("union", _union), ("intersect", _intersection), ("minus", _minus)):
     register(f"sluice_multirange_{_name}", [_V, _V, _V], _V, _of_two(_compute))
 for _name, _judge in (
-    ("contains", _contains), ("overlaps", _overlap), ("before", _before), ("adjacent", _adjacent), ("not_right", _not_right),
+    ("contains", _contains), ("overlaps", _overlap), ("before", _before), ("adjacent", _are_adjacent), ("not_right", _not_right),
     ("not_left", _not_left),
 ):  # fmt: skip
-    register(f"sluice_multirange_{_name}", [_V, _V, _V], "BOOLEAN", _judged(_judge))
+    register(f"sluice_multirange_{_name}", [_V, _V, _V], "BOOLEAN", _predicate_of(_judge))
 register("sluice_multirange_has", [_V, _V, _V], "BOOLEAN", _has)
-register("sluice_multirange_made", [_V, "VARCHAR[]"], _V, _made)
-register("sluice_multirange_gathered", [_V, "VARCHAR[]"], _V, _gathered)
+register("sluice_multirange_made", [_V, "VARCHAR[]"], _V, _construct)
+register("sluice_multirange_gathered", [_V, "VARCHAR[]"], _V, _unite)
 register("sluice_multirange_common", [_V, "VARCHAR[]"], _V, _common)
 register("sluice_multirange_ranges", [_V], "VARCHAR[]", lambda text: list(pieces(text)))

@@ -96,7 +96,7 @@ def contains(one: bytes, two: bytes, *, equal: bool) -> bool:
     return Address(inner.family, outer.bits, inner.packed).network == outer.network
 
 
-def _merged(one: bytes, two: bytes) -> bytes:
+def _merge_networks(one: bytes, two: bytes) -> bytes:
     """The smallest network that has both. Raises InvalidParameterValue for two families."""
     a, b = address_of(one), address_of(two)
     if a.family != b.family:
@@ -106,7 +106,7 @@ def _merged(one: bytes, two: bytes) -> bytes:
     return _network(Address(a.family, bits, a.packed))
 
 
-def _abbreviated(address: Address) -> str:
+def _abbreviate(address: Address) -> str:
     """A network without the octets that its mask leaves out; of IPv6 none is."""
     if address.family != 2:
         return address_text(t.CIDR, address.key())
@@ -160,7 +160,7 @@ _FUNCTIONS: Final[tuple[tuple[str, str, pa.DataType, _Values], ...]] = (
     ("network", "BLOB", pa.binary(), _network),
     ("broadcast", "BLOB", pa.binary(), _broadcast),
     ("netmask", "BLOB", pa.binary(), lambda address: _with(address, _mask(address), _size(address))),
-    ("abbreviated", "VARCHAR", pa.utf8(), _abbreviated),
+    ("abbreviated", "VARCHAR", pa.utf8(), _abbreviate),
     ("not", "BLOB", pa.binary(), _not),
     ("hostmask", "BLOB", pa.binary(), lambda address: _with(address, _host_mask(address), _size(address))),
 )
@@ -173,7 +173,7 @@ _PAIRS: Final[tuple[tuple[str, str, str, pa.DataType, _Values], ...]] = (
     ("or", "BLOB", "BLOB", pa.binary(), _bitwise("OR", operator.or_)),
     ("plus", "BIGINT", "BLOB", pa.binary(), _plus),
     ("distance", "BLOB", "BIGINT", pa.int64(), _distance),
-    ("merged", "BLOB", "BLOB", pa.binary(), _merged),
+    ("merged", "BLOB", "BLOB", pa.binary(), _merge_networks),
 )
 for _name, _returns, _typ, _compute in _FUNCTIONS:
     arrow_function(f"sluice_inet_{_name}", ["BLOB"], _returns)(_each(_compute, _typ))

@@ -33,15 +33,15 @@ def scale_of(value: Decimal) -> int:
 
 
 def add(a: Decimal, b: Decimal) -> Decimal:
-    return _made(_EXACT.add(a, b))
+    return _check_range(_EXACT.add(a, b))
 
 
 def subtract(a: Decimal, b: Decimal) -> Decimal:
-    return _made(_EXACT.subtract(a, b))
+    return _check_range(_EXACT.subtract(a, b))
 
 
 def multiply(a: Decimal, b: Decimal) -> Decimal:
-    return _made(_with_scale(_EXACT.multiply(a, b), min(scale_of(a) + scale_of(b), _SCALE_MAX)))
+    return _check_range(_with_scale(_EXACT.multiply(a, b), min(scale_of(a) + scale_of(b), _SCALE_MAX)))
 
 
 def divide(a: Decimal, b: Decimal) -> Decimal:
@@ -54,14 +54,14 @@ def divide(a: Decimal, b: Decimal) -> Decimal:
     quotient, rest = divmod(abs(dividend) * 10 ** max(shift, 0), abs(divisor) * 10 ** max(-shift, 0))
     quotient += 2 * rest >= abs(divisor) * 10 ** max(-shift, 0)
     value = Decimal(-quotient if (dividend < 0) != (divisor < 0) else quotient)
-    return _made(value.scaleb(-scale, _EXACT))
+    return _check_range(value.scaleb(-scale, _EXACT))
 
 
 def remainder(a: Decimal, b: Decimal) -> Decimal:
     """Raises DivisionByZero."""
     if not b:
         raise DivisionByZero("division by zero")
-    return _made(_with_scale(_EXACT.remainder(a, b), max(scale_of(a), scale_of(b))))
+    return _check_range(_with_scale(_EXACT.remainder(a, b), max(scale_of(a), scale_of(b))))
 
 
 def negate(value: Decimal) -> Decimal:
@@ -69,16 +69,16 @@ def negate(value: Decimal) -> Decimal:
 
 
 def floor(value: Decimal) -> Decimal:
-    return _made(value.to_integral_value(ROUND_FLOOR, _EXACT))
+    return _check_range(value.to_integral_value(ROUND_FLOOR, _EXACT))
 
 
 def ceiling(value: Decimal) -> Decimal:
-    return _made(value.to_integral_value(ROUND_CEILING, _EXACT))
+    return _check_range(value.to_integral_value(ROUND_CEILING, _EXACT))
 
 
 def groups(value: Decimal) -> tuple[int, int, int]:
-    """Of a number other than 0 as digits to the base of 10000: the first one's weight, the first one, and how many there are
-    without zeros at the end."""
+    """Describe a number other than 0 as digits to the base of 10000: the first one's weight, the first one, and how many there
+    are without zeros at the end."""
     weight = value.adjusted() // _GROUP
     first = int(value.copy_abs().scaleb(-weight * _GROUP, _EXACT))
     exponent = value.normalize(_EXACT).as_tuple().exponent
@@ -97,7 +97,7 @@ def _with_scale(value: Decimal, scale: int) -> Decimal:
     return value.quantize(Decimal((0, (1,), -scale)), context=_EXACT)
 
 
-def _made(value: Decimal) -> Decimal:
+def _check_range(value: Decimal) -> Decimal:
     if not value:
         return value.copy_abs()
     if value.adjusted() >= _WHOLE_MAX:

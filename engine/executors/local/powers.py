@@ -31,7 +31,7 @@ _LOG10_E: Final = 0.434294481903252
 _REMEMBERED: Final = 65_536
 
 
-def _rounded(value: Decimal, digits: int, scale: int) -> str:
+def _round_value(value: Decimal, digits: int, scale: int) -> str:
     """`value` to `digits` fractional digits. Raises NumericValueOutOfRange where they do not fit decimal(38, scale)."""
     if value == 0:
         return "0"
@@ -40,7 +40,7 @@ def _rounded(value: Decimal, digits: int, scale: int) -> str:
     return format(value.quantize(Decimal((0, (1,), -digits)), context=_CONTEXT), "f")
 
 
-def _shown(text: str) -> int:
+def _shown_digits(text: str) -> int:
     """The fractional digits of a quotient: those of its size's class, and those that it has."""
     value = Decimal(text).normalize()
     given = max(0, -int(value.as_tuple().exponent)) if value else 0
@@ -68,14 +68,14 @@ def exponential(text: str, minimum: int, scale: int) -> str:
     weight = max(-1000.0, min(1000.0, float(value) * _LOG10_E))
     if abs(weight) > _WIDEST:
         raise NumericValueOutOfRange("value overflows numeric format")
-    return _rounded(value.exp(_CONTEXT), max(_SIGNIFICANT - math.trunc(weight), minimum, 0), scale)
+    return _round_value(value.exp(_CONTEXT), max(_SIGNIFICANT - math.trunc(weight), minimum, 0), scale)
 
 
 @lru_cache(_REMEMBERED)
 def natural(text: str, minimum: int, scale: int) -> str:
     value = Decimal(text)
     logarithm = _logarithm(value)
-    return _rounded(logarithm, max(_SIGNIFICANT - _weight_of_ln(value), minimum, 0), scale)
+    return _round_value(logarithm, max(_SIGNIFICANT - _weight_of_ln(value), minimum, 0), scale)
 
 
 @lru_cache(_REMEMBERED)
@@ -85,7 +85,7 @@ def logarithm(base_text: str, text: str, minimum: int, scale: int) -> str:
     if below == 0:
         raise DivisionByZero("division by zero")
     digits = max(_SIGNIFICANT - (_weight_of_ln(value) - _weight_of_ln(base)), minimum, 0)
-    return _rounded(_CONTEXT.divide(above, below), digits, scale)
+    return _round_value(_CONTEXT.divide(above, below), digits, scale)
 
 
 @lru_cache(_REMEMBERED)
@@ -97,12 +97,12 @@ def power(base_text: str, exponent_text: str, minimum: int, scale: int) -> str:
     if base < 0 and not whole:
         raise InvalidArgumentForPower("a negative number raised to a non-integer power yields a complex result")
     if whole or base == 0:
-        return _rounded(_whole_power(base, exponent), max(_SIGNIFICANT, minimum), scale)
+        return _round_value(_whole_power(base, exponent), max(_SIGNIFICANT, minimum), scale)
     raised = _CONTEXT.multiply(exponent, base.ln(_CONTEXT))
     weight = float(raised) * _LOG10_E
     if abs(weight) > _WIDEST:
         raise NumericValueOutOfRange("value overflows numeric format")
-    return _rounded(raised.exp(_CONTEXT), max(_SIGNIFICANT - math.trunc(weight), minimum, 0), scale)
+    return _round_value(raised.exp(_CONTEXT), max(_SIGNIFICANT - math.trunc(weight), minimum, 0), scale)
 
 
 def _whole_power(base: Decimal, exponent: Decimal) -> Decimal:
@@ -122,33 +122,33 @@ def _distinct(texts: Any, compute: Callable[[str], str]) -> Any:
 
 
 def _of_one(compute: Callable[[str, int, int], str]) -> Callable[..., Any]:
-    def vectorised(values: Any, minima: Any, kinds: Any, scales: Any) -> Any:
+    def compute_vector(values: Any, minima: Any, kinds: Any, scales: Any) -> Any:
         if len(values) == 0:
             return pa.array([], pa.utf8())
         minimum, kind, scale = (c[0].as_py() for c in (minima, kinds, scales))
 
         def of_text(text: str) -> str:
-            return compute(text, max(minimum, _shown(text)) if kind else minimum, scale)
+            return compute(text, max(minimum, _shown_digits(text)) if kind else minimum, scale)
 
         return _distinct(values, of_text)
 
-    return vectorised
+    return compute_vector
 
 
 def _of_two(compute: Callable[[str, str, int, int], str]) -> Callable[..., Any]:
-    def vectorised(first: Any, second: Any, minima: Any, kinds: Any, scales: Any) -> Any:
+    def compute_vector(first: Any, second: Any, minima: Any, kinds: Any, scales: Any) -> Any:
         if len(first) == 0:
             return pa.array([], pa.utf8())
         minimum, kind, scale = (c[0].as_py() for c in (minima, kinds, scales))
 
         def of_pair(pair: str) -> str:
             a, b = pair.split(" ")
-            shown = [_shown(text) for bit, text in ((1, a), (2, b)) if kind & bit]
+            shown = [_shown_digits(text) for bit, text in ((1, a), (2, b)) if kind & bit]
             return compute(a, b, max([minimum, *shown]), scale)
 
         return _distinct(pc.binary_join_element_wise(first, second, " "), of_pair)
 
-    return vectorised
+    return compute_vector
 
 
 _ONE: Final = ["VARCHAR", "INTEGER", "INTEGER", "INTEGER"]

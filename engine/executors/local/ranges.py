@@ -1,4 +1,4 @@
-"""What makes a range of two, and ranges of bounds: for the local engine, whose SQL would have to name every case.
+"""Functions that make a range of two, and ranges of bounds: for the local engine, whose SQL would have to name every case.
 
 Ranges come as their canonical texts (`wire.types.ranges`); how two of them lie is said by `wire.types.range_ops`.
 
@@ -14,8 +14,8 @@ from engine.executors.local.distinct_calls import register
 from wire.errors import DataException, SqlSyntaxError
 from wire.types import pg_types as t
 from wire.types.range_bounds import bound_text, read_bound
-from wire.types.range_ops import adjacent, intersect, lower, merge, overlap, upper
-from wire.types.ranges import SUBTYPES, Range, canonical, with_bounds, written
+from wire.types.range_ops import are_adjacent, intersect, lower, merge, overlap, upper
+from wire.types.ranges import SUBTYPES, Range, canonical, with_bounds, write_range
 
 _FLAGS: Final = ("[]", "[)", "(]", "()")
 
@@ -26,13 +26,13 @@ def _read(subtype: t.PgType, text: str) -> Range:
 
 def union(one: Range, two: Range) -> Range:
     """Raises DataException where something lies between them."""
-    if not one.empty and not two.empty and not overlap(one, two) and not adjacent(one, two):
+    if not one.empty and not two.empty and not overlap(one, two) and not are_adjacent(one, two):
         raise DataException("result of range union would not be contiguous")
     return merge(one, two)
 
 
 def minus(one: Range, two: Range) -> Range:
-    """What of `one` is not in `two`. Raises DataException where that would be two ranges."""
+    """Return the part of `one` that is not in `two`. Raises DataException where that would be two ranges."""
     if one.empty or two.empty or not overlap(one, two):
         return one
     before, after = lower(one) < lower(two), upper(one) > upper(two)
@@ -45,19 +45,19 @@ def minus(one: Range, two: Range) -> Range:
     return Range(empty=True)
 
 
-def _told(given: Range, subtype: t.PgType) -> str:
-    return written(canonical(subtype, given), subtype, bound_text)
+def _write_canonical(given: Range, subtype: t.PgType) -> str:
+    return write_range(canonical(subtype, given), subtype, bound_text)
 
 
 def _of_two(compute: Callable[[Range, Range], Range]) -> Callable[[str, str, str], str]:
-    def made(typ: str, one: str, two: str) -> str:
+    def compute_texts(typ: str, one: str, two: str) -> str:
         subtype = SUBTYPES[t.BY_NAME[typ]]
-        return _told(compute(_read(subtype, one), _read(subtype, two)), subtype)
+        return _write_canonical(compute(_read(subtype, one), _read(subtype, two)), subtype)
 
-    return made
+    return compute_texts
 
 
-def _judged(compute: Callable[[Range, Range], bool]) -> Callable[[str, str, str], bool]:
+def _predicate_of(compute: Callable[[Range, Range], bool]) -> Callable[[str, str, str], bool]:
     def judge(typ: str, one: str, two: str) -> bool:
         subtype = SUBTYPES[t.BY_NAME[typ]]
         left, right = _read(subtype, one), _read(subtype, two)
@@ -67,29 +67,29 @@ def _judged(compute: Callable[[Range, Range], bool]) -> Callable[[str, str, str]
 
 
 def _intersection(typ: str, texts: Sequence[str | None]) -> str | None:
-    """Of all that are not null; null where there is none."""
+    """Intersect all ranges that are not null; null where there is none."""
     subtype = SUBTYPES[t.BY_NAME[typ]]
     found: Range | None = None
     for text in texts:
         if text is not None:
             one = _read(subtype, text)
             found = one if found is None else intersect(found, one)
-    return None if found is None else _told(found, subtype)
+    return None if found is None else _write_canonical(found, subtype)
 
 
-def _made(typ: str, lower: str | None, upper: str | None, flags: str) -> str:
+def _construct(typ: str, lower: str | None, upper: str | None, flags: str) -> str:
     if flags not in _FLAGS:
         raise SqlSyntaxError("invalid range bound flags", hint='Valid values are "[]", "[)", "(]", and "()".')
     subtype = SUBTYPES[t.BY_NAME[typ]]
     low, high = (None if bound is None else read_bound(subtype, bound) for bound in (lower, upper))
     inside = flags[0] == "[" and low is not None, flags[1] == "]" and high is not None
-    return _told(Range(low, high, *inside), subtype)
+    return _write_canonical(Range(low, high, *inside), subtype)
 
 
 _V: Final = "VARCHAR"
 for _name, _compute in (("union", union), ("intersect", intersect), ("minus", minus), ("merge", merge)):
     register(f"sluice_range_{_name}", [_V, _V, _V], _V, _of_two(_compute))
-register("sluice_range_not_right", [_V, _V, _V], "BOOLEAN", _judged(lambda a, b: upper(a) <= upper(b)))
-register("sluice_range_not_left", [_V, _V, _V], "BOOLEAN", _judged(lambda a, b: lower(a) >= lower(b)))
+register("sluice_range_not_right", [_V, _V, _V], "BOOLEAN", _predicate_of(lambda a, b: upper(a) <= upper(b)))
+register("sluice_range_not_left", [_V, _V, _V], "BOOLEAN", _predicate_of(lambda a, b: lower(a) >= lower(b)))
 register("sluice_range_intersection", [_V, "VARCHAR[]"], _V, _intersection)
-register("sluice_range_made", [_V, _V, _V, _V], _V, _made, strict=False)
+register("sluice_range_made", [_V, _V, _V, _V], _V, _construct, strict=False)

@@ -31,7 +31,8 @@ _IDLE: Final = 8
 
 
 class RoleDatabase:
-    """What `LocalDatabase` is to its cursors, made when the first is asked for. Its methods may be called from any thread."""
+    """A role's database, made when the first cursor is asked for; to its cursors it is a `LocalDatabase`. Its methods may be
+    called from any thread."""
 
     def __init__(self, make: Callable[[], LocalDatabase]) -> None:
         self._make = make
@@ -39,7 +40,7 @@ class RoleDatabase:
         self._made: LocalDatabase | None = None
 
     def borrow(self, time_zone: str) -> LocalCursor:
-        """As `LocalDatabase.borrow`."""
+        """Borrow a cursor, as `LocalDatabase.borrow` does."""
         with self._lock:
             if self._made is None:
                 self._made = self._make()
@@ -73,7 +74,7 @@ class RoleDatabases:
         database = self._kept.get(share)
         if database is None:
             folder = f"role-{next(self._numbers)}"
-            database = self._kept[share] = RoleDatabase(lambda: self._made(share, folder))
+            database = self._kept[share] = RoleDatabase(lambda: self._make_database(share, folder))
         self._kept.move_to_end(share)
         self._users[database] += 1
         return database
@@ -102,13 +103,13 @@ class RoleDatabases:
         return counted
 
     def close(self) -> list[RoleDatabase]:
-        """Those to be closed; nobody uses them."""
+        """Return the databases to be closed; nobody uses them."""
         assert not self._users, "statements are still running"
         kept = [*self._kept.values()]
         self._kept.clear()
         return kept
 
-    def _made(self, share: MemoryShare, folder: str) -> LocalDatabase:
+    def _make_database(self, share: MemoryShare, folder: str) -> LocalDatabase:
         try:
             return LocalDatabase(replace(self._config, local_threads=1, local_memory=f"{share.bytes}B"), folder)
         except duckdb.OutOfMemoryException:

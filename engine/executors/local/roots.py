@@ -38,7 +38,7 @@ def root(values: Any, value_scales: Any, scales: Any, minima: Any, kinds: Any) -
         raise InvalidArgumentForPower("cannot take square root of a negative number")
     wanted = _digits_wanted(values, value_scale, variances=bool(kind))
     try:
-        refined = _refined(exact, scale)
+        refined = _refine_roots(exact, scale)
     except pa.ArrowInvalid:
         raise NumericValueOutOfRange(
             "value out of range: a square root with more digits than numeric can hold"
@@ -49,7 +49,8 @@ def root(values: Any, value_scales: Any, scales: Any, minima: Any, kinds: Any) -
 
 
 def _without_ties(found: Any, refined: Any, exact: Any, digits: Integers) -> Any:
-    """Of what lies just half way, a unit less where it was rounded to there: the square of the half way point tells. Seldom."""
+    """Take a unit from results that lie just half way where they were rounded to there: the square of the half way point tells.
+    Seldom."""
     numbers, places = np.unique(digits, return_inverse=True)
     units = pc.cast(pa.array([Decimal(1).scaleb(-int(number)) for number in numbers]), found.type)
     unit = pc.take(units, pa.array(places))
@@ -72,7 +73,7 @@ def _digits_wanted(values: Any, scale: int, *, variances: bool) -> Integers:
     return wanted + 4 * (digits.decimals > wanted)
 
 
-def _refined(exact: Any, scale: int) -> Any:
+def _refine_roots(exact: Any, scale: int) -> Any:
     """Roots with some digits to spare."""
     doubles = np.sqrt(np.asarray(pc.cast(exact, pa.float64()).to_numpy(zero_copy_only=False)))
     width = len(str(int(doubles.max()))) + scale

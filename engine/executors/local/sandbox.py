@@ -1,5 +1,5 @@
-"""What no DuckDB of ours does, that of a member and those of Spark's tasks. It imports nothing, as each of Spark's workers pays for
-what it imports."""
+"""Restrictions of every DuckDB of ours, that of a member and those of Spark's tasks. It imports nothing, as each of Spark's
+workers pays for what it imports."""
 
 from __future__ import annotations
 

@@ -117,7 +117,7 @@ class SmallFiles:
         stamps = _stamps(files)
         if stamps is None or any(time.time_ns() - changed < _SETTLED_NS for _, changed, _ in stamps):
             return None
-        call, text = _naming(reader, files)
+        call, text = _name_files(reader, files)
         key = (text, stamps)
         with self._lock:
             if (found := self._kept.get(key)) is not None:
@@ -167,7 +167,7 @@ class SmallFiles:
         self._change(exp.Drop(kind="TABLE", tables=[exp.to_table(table.name)]))
 
     def _table_bytes(self) -> int:
-        """What the database's tables take of memory."""
+        """Return the memory that the database's tables take."""
         cursor = self._database.borrow("UTC")
         try:
             return cursor.table_bytes()
@@ -201,7 +201,7 @@ def _stamps(files: tuple[str, ...]) -> _Stamps | None:
 
 
 @lru_cache(_SEEN)
-def _naming(reader: Reader, files: tuple[str, ...]) -> tuple[exp.Anonymous, str]:
+def _name_files(reader: Reader, files: tuple[str, ...]) -> tuple[exp.Anonymous, str]:
     """The reader's call with its files named, and its text."""
     named = reader.call.copy()
     assert isinstance(named, exp.Anonymous)

@@ -19,7 +19,7 @@ from wire.types import pg_types as t
 from wire.types import text_search, text_search_queries
 from wire.types.multiranges import RANGES, pieces
 from wire.types.range_bounds import read_bound
-from wire.types.ranges import SUBTYPES, Range, parsed
+from wire.types.ranges import SUBTYPES, Range, parse_bounds
 
 _BIAS: Final = 1 << 31
 _NULL, _STRING, _NUMBER, _FALSE, _TRUE, _ARRAY, _OBJECT = (bytes((n,)) for n in (0, 1, 2, 3, 4, 16, 17))
@@ -42,10 +42,10 @@ def document_key(text: str) -> bytes:
     value = documents.read(text)
     if isinstance(value, dict):
         return _part(value)
-    return _listed(value, b"\1") if isinstance(value, list) else _listed([value], b"\0")
+    return _list_key(value, b"\1") if isinstance(value, list) else _list_key([value], b"\0")
 
 
-def _listed(items: list[Any], container: bytes) -> bytes:
+def _list_key(items: list[Any], container: bytes) -> bytes:
     return _ARRAY + len(items).to_bytes(4) + container + b"".join(map(_part, items))
 
 
@@ -54,7 +54,7 @@ def _part(value: Any) -> bytes:
         members = sorted(((key.encode(), item) for key, item in value.items()), key=lambda m: (len(m[0]), m[0]))
         return _OBJECT + len(members).to_bytes(4) + b"".join(key + b"\0" + _part(item) for key, item in members)
     if isinstance(value, list):
-        return _listed(value, b"\1")
+        return _list_key(value, b"\1")
     if isinstance(value, documents.Number):
         return _NUMBER + number_key(Decimal(value))
     if isinstance(value, str):
@@ -64,7 +64,7 @@ def _part(value: Any) -> bytes:
 
 def range_key(typ: t.PgType, text: str) -> bytes:
     """A range's canonical text: the empty one first, no lower bound before any, no upper bound after all."""
-    found = parsed(text)
+    found = parse_bounds(text)
     return b"\0" if found.empty else b"\1" + _lower(typ, found) + _upper(typ, found)
 
 
@@ -97,7 +97,9 @@ def tsvector_key(text: str) -> bytes:
     for word, places in entries:
         key += (b"\0" if places else b"\1") + word.encode() + b"\0"
         if places:
-            key += _down(len(places)) + b"".join(_down(place) + _down(weight) for place, weight in places)
+            key += _descending_key(len(places)) + b"".join(
+                _descending_key(place) + _descending_key(weight) for place, weight in places
+            )
     return key
 
 
@@ -105,7 +107,7 @@ def _size(number: int) -> bytes:
     return number.to_bytes(4)
 
 
-def _down(number: int) -> bytes:
+def _descending_key(number: int) -> bytes:
     """Greater numbers first."""
     return (_BIAS * 2 - 1 - number).to_bytes(4)
 
@@ -122,10 +124,10 @@ def tsquery_key(carried: str) -> bytes:
         if isinstance(node, bytes):
             key += node
         elif isinstance(node, text_search_queries.Word):
-            key += b"\1" + _down(_checksum(node.text.encode()) + _BIAS) + node.text.encode() + b"\0"
+            key += b"\1" + _descending_key(_checksum(node.text.encode()) + _BIAS) + node.text.encode() + b"\0"
         else:
-            key += b"\0" + _down(node.kind)
-            distance = [_down(node.distance)] if node.kind == text_search_queries.PHRASE else []
+            key += b"\0" + _descending_key(node.kind)
+            distance = [_descending_key(node.distance)] if node.kind == text_search_queries.PHRASE else []
             left_over += [*distance, *([] if node.left is None else [node.left]), node.right]
     return key
 

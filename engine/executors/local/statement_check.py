@@ -22,7 +22,7 @@ from typing import Any, Final
 import duckdb
 import msgspec
 
-from engine.common.depth import bounded
+from engine.common.depth import bounded_depth
 from engine.executors.local import udf
 from engine.executors.local.fragment_functions import FUNCTIONS, READER_OPTIONS, READERS, SETTING, TABLE_FUNCTIONS
 from engine.executors.local.sandbox import CONFINED
@@ -55,8 +55,8 @@ def require_compiled(statement: str, relations: Set[str]) -> tuple[str, ...]:
     relations: the names of the fragment's inputs. Takes some milliseconds, in proportion to the text.
     """
     named: list[str] = []
-    with bounded():
-        found = msgspec.json.decode(_serialized(statement))
+    with bounded_depth():
+        found = msgspec.json.decode(_serialize(statement))
         if found["error"]:
             raise refusal(f"it is no query that DuckDB reads ({found.get('error_message', '')})")
         statements = found["statements"]
@@ -125,14 +125,14 @@ def _of_table_function(node: Node, tables: Set[str], named: list[str]) -> Iterat
         require_compilable(not any(argument.get("name") for argument in function["arguments"]), f"options of {name}")
         files, *options = arguments
         if not (files["class"] == "PARAMETER" and _FILES.fullmatch(files["identifier"])):
-            named += map(_file, _listed(name, files))
+            named += map(_file, _list_elements(name, files))
         arguments = [_option(name, option) for option in options]
     else:
         require_compilable(name in TABLE_FUNCTIONS, f'the function "{name}" in FROM')
     yield arguments, tables
 
 
-def _listed(reader: str, files: Node) -> Iterator[Node]:
+def _list_elements(reader: str, files: Node) -> Iterator[Node]:
     """The elements of a list of files."""
     listed = files.get("function_name") == "list_value" and not files.get("schema") and not files.get("catalog")
     require_compilable(listed, f"files of {reader} that are no list")
@@ -157,7 +157,7 @@ def _option(reader: str, option: Node) -> Node:
     return value
 
 
-def _serialized(statement: str) -> bytes:
+def _serialize(statement: str) -> bytes:
     with _PARSING:
         [(text,)] = _parser().execute(_SERIALIZE, [statement]).fetchall()
     return str(text).encode()

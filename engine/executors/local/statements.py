@@ -1,4 +1,4 @@
-"""What a statement for DuckDB reads, told from its text: as a fragment it may have come from another member.
+"""Sources that a statement for DuckDB reads, told from its text: as a fragment it may have come from another member.
 
 Its tree is that of the dialect in which it was written, and is believed only if its text is, letter for letter, the statement
 again: so what is made of it differs from what was sent in nothing but what was changed here.

@@ -23,7 +23,7 @@ def _each(compute: Callable[..., Any], typ: pa.DataType, arguments: int) -> Call
     """`compute` of the arguments' values, once for each combination of them. DuckDB counts a function's parameters."""
 
     def run(*columns: Any) -> pa.Array:
-        encoded = [_encoded(column) for column in columns]
+        encoded = [_encode_dictionary(column) for column in columns]
         firsts, back = _combinations([column.indices.to_numpy() for column in encoded])
         given = [column.dictionary.take(column.indices.take(pa.array(firsts))).to_pylist() for column in encoded]
         return pa.array([compute(*values) for values in zip(*given, strict=True)], typ).take(pa.array(back))
@@ -42,7 +42,7 @@ def _each(compute: Callable[..., Any], typ: pa.DataType, arguments: int) -> Call
 
 
 def _combinations(columns: list[npt.NDArray[Any]]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Of rows of numbers: where each combination is first, and which of these each row is."""
+    """Find the combinations in rows of numbers: where each is first, and which of these each row is."""
     codes = columns[0].astype(np.int64)
     for column in columns[1:]:
         _seen, codes = np.unique(codes, return_inverse=True)
@@ -51,7 +51,7 @@ def _combinations(columns: list[npt.NDArray[Any]]) -> tuple[npt.NDArray[np.int64
     return firsts, back
 
 
-def _encoded(array: Any) -> Any:
+def _encode_dictionary(array: Any) -> Any:
     return (array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array).dictionary_encode()
 
 

@@ -58,7 +58,7 @@ def install(connection: duckdb.DuckDBPyConnection) -> None:
     for function in FUNCTIONS.values():
         connection.create_function(
             function.name,
-            _telling(function.compute),
+            _with_error_texts(function.compute),
             list(function.parameters),
             function.returns,
             type=PythonUDFType.ARROW,
@@ -67,7 +67,7 @@ def install(connection: duckdb.DuckDBPyConnection) -> None:
         )
 
 
-def _telling(compute: Vectorised) -> Vectorised:
+def _with_error_texts(compute: Vectorised) -> Vectorised:
     """`compute`, its SqlErrors as texts that `engine.executors.local.errors` reads back: DuckDB keeps no more of an exception."""
 
     @functools.wraps(compute)

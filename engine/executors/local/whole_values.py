@@ -26,7 +26,7 @@ READ: Final = (
 SHOWN: Final = tuple(typ for typ, codec in CODECS.items() if codec.show is not None)
 
 
-def stored(typ: t.PgType) -> str:
+def storage_type(typ: t.PgType) -> str:
     assert typ.carried is not None
     return _STORED[typ.carried]
 
@@ -43,7 +43,7 @@ def _whole(array: Any) -> pa.Array:
     return array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
 
 
-def _reading(typ: t.PgType) -> Callable[[Any], pa.Array]:
+def _make_reader(typ: t.PgType) -> Callable[[Any], pa.Array]:
     def read(texts: Any) -> pa.Array:
         found, error = read_values(
             _whole(texts), lambda text: parse_text(typ, text, settings=InputSettings()), carrier(typ)
@@ -55,11 +55,11 @@ def _reading(typ: t.PgType) -> Callable[[Any], pa.Array]:
     return read
 
 
-def _writing(typ: t.PgType) -> Callable[[Any], pa.Array]:
+def _make_writer(typ: t.PgType) -> Callable[[Any], pa.Array]:
     return lambda values: text_of(typ, _whole(values)).join().cast(pa.utf8())
 
 
 for _typ in READ:
-    arrow_function(reader(_typ), [_STORED[t.TEXT]], stored(_typ))(_reading(_typ))
+    arrow_function(reader(_typ), [_STORED[t.TEXT]], storage_type(_typ))(_make_reader(_typ))
 for _typ in SHOWN:
-    arrow_function(writer(_typ), [stored(_typ)], _STORED[t.TEXT])(_writing(_typ))
+    arrow_function(writer(_typ), [storage_type(_typ)], _STORED[t.TEXT])(_make_writer(_typ))

@@ -60,14 +60,14 @@ def tables_of(session: SparkSession, namespace: str) -> Sequence[SparkTable]:
     """
     parts = namespace.split(".")
     try:
-        listed = session.catalog.listTables(".".join(map(quoted, parts)))
+        listed = session.catalog.listTables(".".join(map(quote_name, parts)))
     except AnalysisException as error:
         raise InvalidSchemaName(f'schema "{namespace}" is not present on foreign server "spark"') from error
     found = [table.name for table in listed if not table.isTemporary]
-    return [_described(session, name, ".".join(map(quoted, (*parts, name)))) for name in sorted(found)]
+    return [_describe_table(session, name, ".".join(map(quote_name, (*parts, name)))) for name in sorted(found)]
 
 
-def _described(session: SparkSession, name: str, path: str) -> SparkTable:
+def _describe_table(session: SparkSession, name: str, path: str) -> SparkTable:
     fields = session.table(path).schema.fields
     typed = [(field, type_of(field.dataType)) for field in fields]
     known = [(field, typ) for field, typ in typed if typ is not None]
@@ -95,7 +95,7 @@ def read(session: SparkSession, table: Table) -> DataFrame:
         frame = session.table(table.path)
         kinds = {c.name: storage_name(c.type, "spark") for c in table.columns}
         return frame.select(
-            *(unfiltered(f.col(quoted(name)).cast(kind), kind).alias(name) for name, kind in kinds.items())
+            *(unfiltered(f.col(quote_name(name)).cast(kind), kind).alias(name) for name, kind in kinds.items())
         )
     except AnalysisException as error:
         raise ObjectNotInPrerequisiteState(
@@ -104,5 +104,5 @@ def read(session: SparkSession, table: Table) -> DataFrame:
         ) from error
 
 
-def quoted(name: str) -> str:
+def quote_name(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"

@@ -101,7 +101,7 @@ def _arithmetic(message: str) -> SqlError:
 
 
 def _numeric(message: str) -> SqlError:
-    """Of a numeric whose precision somebody gave, which is told; computed ones have the engine's most."""
+    """Return the error of a numeric whose precision somebody gave, which is told; computed ones have the engine's most."""
     found = _DECIMAL.search(message)
     if found is None or int(found[1]) == MAX_PRECISION:
         return NumericValueOutOfRange("numeric field overflow")
@@ -117,7 +117,7 @@ def _mismatch(message: str) -> SqlError:
     return FeatureNotSupported("not supported: an expression over these types in Spark", detail=message)
 
 
-def _correlated(_message: str) -> SqlError:
+def _correlated_subquery_error(_message: str) -> SqlError:
     return FeatureNotSupported("not supported: this correlated subquery in Spark")
 
 
@@ -142,9 +142,9 @@ _CONDITIONS: Final[dict[str, Callable[[str], SqlError]]] = {
     "SCALAR_SUBQUERY_TOO_MANY_ROWS": _always(
         CardinalityViolation, "more than one row returned by a subquery used as an expression"
     ),
-    "UNSUPPORTED_SUBQUERY_EXPRESSION_CATEGORY": _correlated,
+    "UNSUPPORTED_SUBQUERY_EXPRESSION_CATEGORY": _correlated_subquery_error,
     # Names are found before: what is left is a name of two queries further out, which Spark does not look for.
-    "UNRESOLVED_COLUMN.WITH_SUGGESTION": _correlated,
+    "UNRESOLVED_COLUMN.WITH_SUGGESTION": _correlated_subquery_error,
     "DATATYPE_MISMATCH": _mismatch,
     "RECURSION_LEVEL_LIMIT_EXCEEDED": _always(StatementTooComplex, "recursive query exceeds Spark's limit of levels"),
     "RECURSION_ROW_LIMIT_EXCEEDED": _always(StatementTooComplex, "recursive query exceeds Spark's limit of rows"),

@@ -63,7 +63,7 @@ def _rows(place: _Place) -> int:
 
 
 def _inputs(place: _Place) -> Sequence[_Place]:
-    """What an operator reads. An aggregate's is what the lowest of the parts of it reads that Spark has made."""
+    """Return the inputs of an operator. An aggregate's is what the lowest of the parts of it reads that Spark has made."""
     inputs = _below(place)
     if _name(place.plan) not in _AGGREGATES:
         return inputs

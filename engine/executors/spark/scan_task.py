@@ -1,4 +1,4 @@
-"""What runs in a Spark task that reads files through DuckDB: `engine.planner.codegen.scans`.
+"""Code of a Spark task that reads files through DuckDB: `engine.planner.codegen.scans`.
 
 Stores and their credentials come with the task, in PySpark's own closure, which is in no plan, log or event. A store without a key
 takes what the executor's process has been given.
@@ -65,11 +65,11 @@ class ScanUnits:
                     for unit in self.units[number]:
                         read = connection.sql(self.statement, params=self._values(unit))
                         rows: pa.RecordBatchReader = read.to_arrow_reader(_BATCH_ROWS)
-                        yield from map(self._named, rows)
+                        yield from map(self._name_columns, rows)
             except duckdb.Error as error:
                 raise TaskError(translate(error)) from None
 
-    def _named(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+    def _name_columns(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         if not self.columns:
             return pa.RecordBatch.from_arrays([pa.nulls(batch.num_rows, pa.bool_())], names=[NOTHING])
         return pa.RecordBatch.from_arrays(batch.columns, names=list(self.columns))

@@ -213,7 +213,7 @@ class SparkRuntime:
         return True
 
     def loss(self, error: BaseException) -> SqlError | None:
-        """What a call to the JVM raised, where the reason is that the JVM has ended. Blocks for a moment.
+        """Translate the error of a call to the JVM, where the reason is that the JVM has ended. Blocks for a moment.
 
         Py4J says of a broken connection whatever its caller makes of no answer, such as that a class does not exist; what
         else reads from the JVM, that its stream is short or its port closed. An answer of Java's came before the end.

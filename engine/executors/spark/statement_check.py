@@ -18,7 +18,7 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
-from engine.common.depth import bounded
+from engine.common.depth import bounded_depth
 from engine.executors.spark.fragment_functions import FUNCTIONS, TABLE_FUNCTIONS
 from engine.planner.codegen.provenance import refusal, require_compilable
 from engine.sql.trees.dialects import to_sql
@@ -44,7 +44,7 @@ def require_compiled(statement: str, relations: Set[str]) -> tuple[str, ...]:
 
     relations: the names of the tables that it is told of. Takes some milliseconds, in proportion to the text.
     """
-    with bounded():
+    with bounded_depth():
         tree = _tree(statement)
         for node in tree.walk():
             _require_node(node, relations)

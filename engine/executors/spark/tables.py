@@ -94,7 +94,7 @@ def _parquet(session: SparkSession, table: Table) -> DataFrame:
     for column in table.columns:
         if column.name in table.partition_by:
             fields.append(st.StructField(column.name, st.StringType()))
-            columns.append(_stored(f.col(_quoted(column.name)), column.type, "string").alias(column.name))
+            columns.append(_to_storage_type(f.col(_quote(column.name)), column.type, "string").alias(column.name))
             continue
         if column.name not in physical.names:
             columns.append(f.lit(None).cast(storage_name(column.type, "spark")).alias(column.name))
@@ -102,7 +102,7 @@ def _parquet(session: SparkSession, table: Table) -> DataFrame:
         natural = "timestamp" if column.name in int96 else _natural(physical.field(column.name).type, column)
         fields.append(st.StructField(column.name, st.DataType.fromDDL(natural)))
         value = _from_parquet(column, physical.field(column.name).type, column.name in int96)
-        columns.append(_stored(value, column.type, natural).alias(column.name))
+        columns.append(_to_storage_type(value, column.type, natural).alias(column.name))
     if table.storage is not None:
         # A view hides the metadata of the relation below it. What a query does not ask for is not made.
         columns += [f.col("_metadata.file_path").alias(VIEW_FILE), f.col("_metadata.row_index").alias(VIEW_ROW)]
@@ -117,8 +117,8 @@ def _lake(session: SparkSession, table: Table) -> DataFrame:
     fields = [st.StructField(c.name, st.StringType()) if c.name in folders else _empty_field(c) for c in table.columns]
     frame = _reader(session, table).schema(st.StructType(fields)).parquet(*table.files)
     kinds = {c.name: "string" if c.name in folders else storage_name(c.type, "spark") for c in table.columns}
-    values = {c.name: unfiltered(f.col(_quoted(c.name)), kinds[c.name]) for c in table.columns}
-    return frame.select(*(_stored(values[c.name], c.type, kinds[c.name]).alias(c.name) for c in table.columns))
+    values = {c.name: unfiltered(f.col(_quote(c.name)), kinds[c.name]) for c in table.columns}
+    return frame.select(*(_to_storage_type(values[c.name], c.type, kinds[c.name]).alias(c.name) for c in table.columns))
 
 
 def _reader(session: SparkSession, table: Table) -> DataFrameReader:
@@ -152,14 +152,14 @@ def _natural(typ: pa.DataType, column: TableColumn) -> str:
     if is_list(typ):
         return f"array<{_natural(typ.value_type, column)}>"
     if pa.types.is_struct(typ):
-        fields = (f"{_quoted(field.name)}: {_natural(field.type, column)}" for field in typ)
+        fields = (f"{_quote(field.name)}: {_natural(field.type, column)}" for field in typ)
         return f"struct<{', '.join(fields)}>"
     raise FeatureNotSupported(f'not supported: column "{column.name}" of Parquet type {typ} in Spark')
 
 
 def _from_parquet(column: TableColumn, typ: pa.DataType, int96: bool) -> Column:
     """The column's value where Spark's reading is not yet the declared type's value."""
-    value = f.col(_quoted(column.name))
+    value = f.col(_quote(column.name))
     if int96:
         return value if column.type.pg is t.TIMESTAMPTZ else _wall_clock(f.unix_micros(value))
     if pa.types.is_timestamp(typ) and typ.unit == "ns":
@@ -194,7 +194,9 @@ def _text(session: SparkSession, table: Table) -> DataFrame:
         frame = reader.option("primitivesAsString", "true").json(list(table.files))
     else:
         frame = reader.options(**_csv_options(table)).csv(list(table.files))
-    return frame.select(*(_stored(f.col(_quoted(c.name)), c.type, "string").alias(c.name) for c in table.columns))
+    return frame.select(
+        *(_to_storage_type(f.col(_quote(c.name)), c.type, "string").alias(c.name) for c in table.columns)
+    )
 
 
 def _csv_options(table: Table) -> dict[str, str]:
@@ -203,10 +205,10 @@ def _csv_options(table: Table) -> dict[str, str]:
         if name not in _CSV_OPTIONS:
             raise FeatureNotSupported(f'not supported: option "{name}" of a CSV file in Spark')
     found = {_CSV_OPTIONS[name]: value for name, value in table.options.items()}
-    return {**_sniffed(table.files[0]), "multiLine": "true", "enforceSchema": "true", **found}
+    return {**_sniff_csv(table.files[0]), "multiLine": "true", "enforceSchema": "true", **found}
 
 
-def _sniffed(file: str) -> dict[str, str]:
+def _sniff_csv(file: str) -> dict[str, str]:
     with duckdb.connect(":memory:", config={"threads": 1}) as connection:
         sniffed = connection.execute("select Delimiter, Quote, Escape, HasHeader from sniff_csv(?)", [file]).fetchone()
     assert sniffed is not None, "the sniffer gives one row"
@@ -219,7 +221,7 @@ def _character(sniffed: str) -> str:
     return '"' if sniffed in ("", "\0", "(empty)") else sniffed
 
 
-def _stored(value: Column, typ: SqlType, natural: str) -> Column:
+def _to_storage_type(value: Column, typ: SqlType, natural: str) -> Column:
     """A value of Spark type `natural` in the storage type of `typ`."""
     if typ.pg is t.TIME and natural == "string":
         return _clock(value)
@@ -237,5 +239,5 @@ def _clock(text: Column) -> Column:
     return f.when(text.startswith("24:00:00"), f.lit(_DAY_MICROS)).otherwise(clock)
 
 
-def _quoted(name: str) -> str:
+def _quote(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"

@@ -1,4 +1,4 @@
-"""What runs in a Spark task: it sends its partition to the receivers and leaves a small summary as the job's result.
+"""Code of a Spark task: it sends its partition to the receivers and leaves a small summary as the job's result.
 
 Imported in Spark's Python workers, where its start counts in the time to a query's first row: it needs Arrow, msgspec and the
 wire, and of PySpark only the task's context. The driver's side is `engine.executors.spark.executor` and
@@ -63,7 +63,7 @@ class SendPartition:
             for receiver in range(len(self.edges)) if self.always else ():
                 streams.open(receiver)
             for batch in batches:
-                if not streams.wanted:
+                if not streams.is_wanted:
                     break
                 if batch.num_rows:
                     for receiver, rows in router(with_infinities(carry_to(batch, schema))):
@@ -114,7 +114,7 @@ def idle(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 def sent_by(summaries: Iterable[pa.RecordBatch]) -> Sent:
-    """What a job's summaries tell."""
+    """Add up a job's summaries."""
     rows: defaultdict[int, dict[int, int]] = defaultdict(dict)
     totals = dict.fromkeys(_COUNTED, 0)
     for row in pa.Table.from_batches(summaries, _SUMMARY).to_pylist():

@@ -1,4 +1,4 @@
-"""What runs in a Spark task that writes into a table: a MUTATE's sink over its partition, which leaves its intents as the result.
+"""Code of a Spark task that writes into a table: a MUTATE's sink over its partition, which leaves its intents as the result.
 
 Rows are judged, counted and written here as a member would (`engine.writers.sink`), so they never leave the executor. The
 job's result is a row for each task: how many rows changed, and the files. Only what such a row names is ever committed: of a task
@@ -44,7 +44,7 @@ copyreg.pickle(t.PgType, lambda typ: (type_heard, (type_told(typ),)))
 
 
 def rules(plan: Mutate) -> Mutate:
-    """What a task has to know of a MUTATE: neither how its rows are found, nor which files there are."""
+    """Return the part of a MUTATE that a task has to know: neither how its rows are found, nor which files there are."""
     assert plan.table.storage is not None, "a stored table"
     storage = replace(plan.table.storage, added=(), removed=())
     table = replace(plan.table, files=(), storage=storage, query=None)
@@ -63,7 +63,7 @@ class WritePartition:
 
     @property
     def parted_by(self) -> tuple[int, ...]:
-        """Which of the input's columns are those that the table is partitioned by."""
+        """Return the positions of the input's columns that the table is partitioned by."""
         table = self.plan.table
         assert table.storage is not None, "a stored table"
         index = {column.id: number for number, column in enumerate(self.plan.input.columns)}
@@ -72,18 +72,18 @@ class WritePartition:
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         try:
-            written = self._written(batches)
+            written = self._write_rows(batches)
         except SqlError as error:
             raise TaskError(error) from None
         yield from encode_result(written)
 
-    def _written(self, batches: Iterable[pa.RecordBatch]) -> Written:
+    def _write_rows(self, batches: Iterable[pa.RecordBatch]) -> Written:
         schema = pa.ipc.read_schema(pa.py_buffer(self.schema))
         writer = writer_of(self.plan, Path(self.folder), self.output)
         sink = RowSink(self.plan, writer, _take, self.output)
         returned = ReturnedFile(Path(self.folder))
         try:
-            for batch in _gathered(batches):
+            for batch in _gather_batches(batches):
                 sink.write(with_infinities(carry_to(batch, schema)))
                 returned.write(sink.take_returned())
             return replace(sink.written(writer.finish()), returned_in=returned.finish())
@@ -93,7 +93,7 @@ class WritePartition:
             raise
 
 
-def _gathered(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def _gather_batches(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     kept: list[pa.RecordBatch] = []
     rows = size = 0
     for batch in batches:

@@ -42,13 +42,13 @@ def write_frame(frame: DataFrame, task: WritePartition) -> Written:
     if any(pa.types.is_list(typ) for typ in schema.types):
         # How many dimensions arrays have, Spark alone knows.
         task = replace(task, schema=fitted(schema, to_arrow_schema(frame.schema)).serialize().to_pybytes())
-    frame = _parted(frame.toDF(*(f"c{i}" for i in range(len(frame.columns)))), task.parted_by)
+    frame = _rebalance(frame.toDF(*(f"c{i}" for i in range(len(frame.columns)))), task.parted_by)
     udf = _create_udf(task, INTENTS_ON_SPARK, PythonEvalType.SQL_MAP_ARROW_ITER_UDF, "write", deterministic=False)
     mapped = frame._jdf.mapInArrow(udf(*(frame[name] for name in frame.columns))._jc, False, None)
     return written_by(collect_arrow(mapped))
 
 
-def _parted(frame: DataFrame, places: Sequence[int]) -> DataFrame:
+def _rebalance(frame: DataFrame, places: Sequence[int]) -> DataFrame:
     """The rows of each partition of the table side by side in as few tasks as their number asks for: Spark's REBALANCE brings them
     together, many small partitions into one task and a large one into several; sorted, a task has one file open at a time."""
     from pyspark.sql import functions as f

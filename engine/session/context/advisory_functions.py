@@ -53,7 +53,7 @@ def _taken(shared: bool, transaction: bool) -> Callable[[SessionState, Arguments
     return take
 
 
-def _tried(shared: bool, transaction: bool) -> Callable[[SessionState, Arguments], Any]:
+def _make_attempt(shared: bool, transaction: bool) -> Callable[[SessionState, Arguments], Any]:
     def attempt(session: SessionState, arguments: Arguments) -> Any:
         if None in arguments:
             return None
@@ -62,7 +62,7 @@ def _tried(shared: bool, transaction: bool) -> Callable[[SessionState, Arguments
     return attempt
 
 
-def _released(shared: bool) -> Callable[[SessionState, Arguments], Any]:
+def _make_release(shared: bool) -> Callable[[SessionState, Arguments], Any]:
     def release(session: SessionState, arguments: Arguments) -> Any:
         if None in arguments:
             return None
@@ -81,7 +81,7 @@ def _all_released(session: SessionState, _arguments: Arguments) -> Any:
 
 FUNCTIONS: Final[Mapping[str, Callable[[SessionState, Arguments], Any]]] = {
     **{name: _taken(*modes) for name, modes in WAITING.items()},
-    **{name: _tried(*modes) for name, modes in _TRYING.items()},
-    **{name: _released(shared) for name, shared in _RELEASING.items()},
+    **{name: _make_attempt(*modes) for name, modes in _TRYING.items()},
+    **{name: _make_release(shared) for name, shared in _RELEASING.items()},
     "pg_advisory_unlock_all": _all_released,
 }

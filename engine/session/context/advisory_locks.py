@@ -36,7 +36,7 @@ _AGAIN_SECONDS: Final = 0.1
 
 
 class MemberLocks:
-    """What this member holds beside the other members of its catalog. file: None where there can be no others.
+    """The locks that this member holds beside the other members of its catalog. file: None where there can be no others.
 
     One descriptor for all locks: the process's locks on a file end when any of its descriptors is closed.
     """
@@ -67,7 +67,7 @@ class MemberLocks:
 
 
 def _byte(key: Key) -> int:
-    """Which byte of the file stands for a key: one of 2^62, so that two never meet."""
+    """Return the byte of the file that stands for a key: one of 2^62, so that two never meet."""
     return int.from_bytes(hashlib.sha256(repr(key).encode()).digest()[:8], "big") >> 2
 
 
@@ -127,7 +127,7 @@ class AdvisoryLocks:
         self._waiting.append(waiter)
         try:
             async with asyncio.timeout(seconds or None):
-                await self._granted(waiter)
+                await self._wait_for_grant(waiter)
         except TimeoutError:
             self._give_up(waiter)
             raise LockNotAvailable("canceling statement due to lock timeout") from None
@@ -135,7 +135,7 @@ class AdvisoryLocks:
             self._give_up(waiter)
             raise
 
-    async def _granted(self, waiter: _Waiter) -> None:
+    async def _wait_for_grant(self, waiter: _Waiter) -> None:
         while not waiter.granted.done():
             # Another member's locks end without a word.
             with contextlib.suppress(TimeoutError):
@@ -162,7 +162,7 @@ class AdvisoryLocks:
         return True
 
     def _weaken(self, key: Key, held: Counter[tuple[int, bool]]) -> None:
-        """What this member holds is as strong as is needed."""
+        """Reduce this member's lock to the strength that its sessions need."""
         assert self._members is not None, "nothing is held that was not taken"
         if not held:
             del self._held[key]

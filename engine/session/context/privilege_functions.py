@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 Arguments = Sequence[Any]
 
 
-def _asking(session: SessionState, arguments: Arguments, count: int) -> tuple[int, Arguments]:
+def _role_and_arguments(session: SessionState, arguments: Arguments, count: int) -> tuple[int, Arguments]:
     """The OID of the role that is asked about, and the other arguments. count: of those."""
     if len(arguments) == count:
         return session.roles.current.oid, arguments
@@ -111,13 +111,13 @@ def _of_relation(session: SessionState, role: int, found: StoredRelation | Syste
 
 
 def _has_table(session: SessionState, arguments: Arguments) -> bool | None:
-    role, (said, text) = _asking(session, arguments, 2)
+    role, (said, text) = _role_and_arguments(session, arguments, 2)
     asked, found = words.parse_privileges("table", text), _relation(session, said)
     return None if found is None else _of_relation(session, role, found, asked)
 
 
 def _has_sequence(session: SessionState, arguments: Arguments) -> bool | None:
-    role, (said, text) = _asking(session, arguments, 2)
+    role, (said, text) = _role_and_arguments(session, arguments, 2)
     asked, found = words.parse_privileges("sequence", text), _relation(session, said)
     if found is None:
         return None
@@ -127,7 +127,7 @@ def _has_sequence(session: SessionState, arguments: Arguments) -> bool | None:
 
 
 def _has_any_column(session: SessionState, arguments: Arguments) -> bool | None:
-    role, (said, text) = _asking(session, arguments, 2)
+    role, (said, text) = _role_and_arguments(session, arguments, 2)
     asked, found = words.parse_privileges("any_column", text), _relation(session, said)
     if found is None:
         return None
@@ -140,7 +140,7 @@ def _has_any_column(session: SessionState, arguments: Arguments) -> bool | None:
 
 
 def _has_column(session: SessionState, arguments: Arguments) -> bool | None:
-    role, (said, column, text) = _asking(session, arguments, 3)
+    role, (said, column, text) = _role_and_arguments(session, arguments, 3)
     asked, found = words.parse_privileges("column", text), _relation(session, said)
     if found is None:
         return None
@@ -174,7 +174,7 @@ def _by_column(session: SessionState, role: int, oid: int, number: int, asked: w
 
 
 def _has_schema(session: SessionState, arguments: Arguments) -> bool | None:
-    role, (said, text) = _asking(session, arguments, 2)
+    role, (said, text) = _role_and_arguments(session, arguments, 2)
     asked, snapshot = words.parse_privileges("schema", text), session.catalog.current()
     oid = schema_oid(snapshot, said) if isinstance(said, str) else said
     if oid is None:
@@ -187,7 +187,7 @@ def _has_schema(session: SessionState, arguments: Arguments) -> bool | None:
 
 
 def _has_database(session: SessionState, arguments: Arguments) -> bool | None:
-    role, (said, text) = _asking(session, arguments, 2)
+    role, (said, text) = _role_and_arguments(session, arguments, 2)
     asked = words.parse_privileges("database", text)
     if isinstance(said, int):
         return _any(session, role, DATABASE_OID, "d", asked) if said == DATABASE_OID else None
@@ -197,7 +197,7 @@ def _has_database(session: SessionState, arguments: Arguments) -> bool | None:
 
 
 def _has_function(session: SessionState, arguments: Arguments) -> bool | None:
-    role, (said, text) = _asking(session, arguments, 2)
+    role, (said, text) = _role_and_arguments(session, arguments, 2)
     asked = words.parse_privileges("function", text)
     if isinstance(said, str) and not functions_named(dotted(said.partition("(")[0])[-1]):
         raise UndefinedFunction(f'function "{said}" does not exist')
@@ -207,7 +207,7 @@ def _has_function(session: SessionState, arguments: Arguments) -> bool | None:
 
 
 def _has_type(session: SessionState, arguments: Arguments) -> bool | None:
-    role, (said, text) = _asking(session, arguments, 2)
+    role, (said, text) = _role_and_arguments(session, arguments, 2)
     asked = words.parse_privileges("type", text)
     snapshot = session.catalog.current()
     users = partial(pg_type_named, snapshot, search_path=session.search_path())
@@ -218,7 +218,7 @@ def _has_type(session: SessionState, arguments: Arguments) -> bool | None:
 
 
 def _everybodys(session: SessionState, role: int, asked: words.Asked) -> bool:
-    """What PostgreSQL gives everybody, of things that are the system's."""
+    """Whether PostgreSQL gives the right to everybody, of things that are the system's."""
     return bool(asked.rights) or _is_all_powerful(session, role)
 
 
@@ -234,7 +234,7 @@ _SYSTEM_KINDS: Final = {
 
 def _has_of_system(kind: str, session: SessionState, arguments: Arguments) -> bool | None:
     """Languages are everybody's to use, the rest a superuser's."""
-    role, (said, text) = _asking(session, arguments, 2)
+    role, (said, text) = _role_and_arguments(session, arguments, 2)
     asked, where = words.parse_privileges(kind, text), _SYSTEM_KINDS[kind]
     if isinstance(said, str) and (where is None or said not in rows(where[0])[where[1]].to_pylist()):
         name = "foreign-data wrapper" if kind == "foreign_data_wrapper" else kind
@@ -250,7 +250,7 @@ def _oids(relation: str) -> frozenset[int]:
 
 
 def _has_role(session: SessionState, arguments: Arguments) -> bool | None:
-    role, (said, text) = _asking(session, arguments, 2)
+    role, (said, text) = _role_and_arguments(session, arguments, 2)
     asked, of, snapshot = words.asked_of_role(text), _role(session, said), session.catalog.current()
     if _is_all_powerful(session, role):
         return True

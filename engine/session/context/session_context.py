@@ -92,7 +92,7 @@ class SessionContext:
         """Return the setting's schemas but those that do not exist or may not be used. `$user` is none of the system's: a role of
         that name would else find its relations first, and make its own there."""
         snapshot, authority = self.catalog.current(), self.authority()
-        names = [_unquoted(part) for part in self.settings.get("search_path").split(",")]
+        names = [_unquote(part) for part in self.settings.get("search_path").split(",")]
         own = self.roles.current_name
         users = None if own in _LOOKED_IN else own
         named = [users if name == "$user" else name for name in names if name]
@@ -102,7 +102,7 @@ class SessionContext:
         return there
 
     def authority(self) -> Authority:
-        """What the role that the session is may do, as of now."""
+        """Return the rights of the session's current role, as of now."""
         snapshot = self.catalog.current()
         if self._judge.rights is not snapshot.rights or self._judge.roles is not snapshot.roles:
             self._judge = Judge(snapshot.rights, snapshot.roles)
@@ -135,7 +135,7 @@ class SessionContext:
         context = SystemContext(
             self.catalog.current(), self.settings, self.client, self.roles.session_name, self.database, members,
             self._engine.store.pending, self.roles.may_see, self.roles.may_examine,
-            copies=self._engine.copies.running, authority=self.authority(), counted=self._engine.store.counted,
+            copies=self._engine.copies.running_copies, authority=self.authority(), counted=self._engine.store.counted,
         )  # fmt: skip
         return RecordingCatalog(context, self._system, self._engine.store, self.authority(), self._engine.roots)
 
@@ -146,7 +146,7 @@ class SessionContext:
         return replace(self._input[1], now=self.transaction.now())
 
     def context_value(self, name: str) -> Any:
-        """What a `ContextRef` of that name stands for now."""
+        """Return the value that a `ContextRef` of that name stands for now."""
         match name:
             case "now":
                 return self.transaction.now()
@@ -168,7 +168,7 @@ class SessionContext:
                 raise UndefinedObject(f'no such context value: "{name}"')
 
     def definer(self) -> Definer:
-        """What definitions are made on, as of now."""
+        """Return the environment of definitions, as of now."""
         path, settings, members = self.search_path(), self.input_settings(), self._engine.mesh.members()
 
         def context() -> BindContext:
@@ -195,12 +195,12 @@ class SessionContext:
         )
 
     def terms(self) -> Terms:
-        """What a query is compiled under."""
+        """Return the terms under which a query is compiled."""
         return Terms.of(self.settings, self.memory)
 
     @property
     def memory(self) -> MemoryShare | None:
-        """What the session's statements may have, with those of its user's other sessions."""
+        """Return the memory share of the session's statements, with those of its user's other sessions."""
         return share_of(self._user, self.settings)
 
     async def write_kept(self) -> None:
@@ -235,6 +235,6 @@ class SessionContext:
         return self.settings.get("transaction_isolation") in ("repeatable read", "serializable")
 
 
-def _unquoted(part: str) -> str:
+def _unquote(part: str) -> str:
     text = part.strip()
     return text[1:-1].replace('""', '"') if text[:1] == '"' == text[-1:] else text.lower()

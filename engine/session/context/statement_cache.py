@@ -87,7 +87,7 @@ class PlannedQuery:
 
     @functools.cached_property
     def split(self) -> Split:
-        """What engines run of it, and what is done with its rows."""
+        """Split the plan into what engines run of it, and what is done with its rows."""
         return split(self.plan)
 
     def survey(self) -> None:
@@ -102,7 +102,7 @@ class PlannedQuery:
 
     @functools.cached_property
     def size(self) -> int:
-        """Of its plan, in nodes."""
+        """Count the nodes of the plan."""
         return size(self.plan)
 
     @property
@@ -143,7 +143,7 @@ class StatementCache:
 
     def keep(self, key: Hashable, entry: PlannedQuery) -> None:
         if (before := self._entries.pop(key, None)) is not None:
-            self._dropped(before)
+            self._note_drop(before)
         if entry.bytes > _ENTRY_BYTES:
             return
         self._entries[key] = entry
@@ -164,8 +164,8 @@ class StatementCache:
 
     def _make_room(self) -> None:
         while len(self._entries) > _STATEMENTS or self._bytes > _ROOM_BYTES:
-            self._dropped(self._entries.popitem(last=False)[1])
+            self._note_drop(self._entries.popitem(last=False)[1])
 
-    def _dropped(self, entry: PlannedQuery) -> None:
+    def _note_drop(self, entry: PlannedQuery) -> None:
         entry.kept = False
         self._bytes -= entry.bytes

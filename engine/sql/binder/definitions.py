@@ -15,7 +15,7 @@ from typing import Final
 from sqlglot import exp
 
 from engine.catalog.model.objects import Table, TableColumn
-from engine.common.depth import bounded
+from engine.common.depth import bounded_depth
 from engine.common.sql_type import SqlType
 from engine.plan_ir.expr import Call, Column, ColumnRef, ContextRef, Expr
 from engine.sql.binder.casts import can_coerce
@@ -131,7 +131,7 @@ def _may_change(part: Expr) -> bool:
 def _bind_definition(tree: exp.Expression, row: RowOfTable | None, context: BindContext, clause: str) -> Expr:
     for parameter in tree.find_all(exp.Parameter):
         raise UndefinedParameter(f"there is no parameter ${parameter.name}", position=cursor(position(parameter)))
-    with bounded():
+    with bounded_depth():
         binder = QueryBinder(context)
         scope = Scope(context, binder)
         if row is not None:

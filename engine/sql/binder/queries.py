@@ -10,7 +10,7 @@ from sqlglot import exp
 
 from engine.catalog.model.objects import View
 from engine.common import sql_type as st
-from engine.common.depth import bounded
+from engine.common.depth import bounded_depth
 from engine.contracts.sessions import ResultColumn
 from engine.plan_ir.expr import Column, Const, Expr
 from engine.plan_ir.logical import Evaluator, Node, Root
@@ -43,7 +43,7 @@ def bind_query(query: Query, context: BindContext) -> BoundQuery:
 
     Raises SqlError of every kind that PostgreSQL's analysis does; FeatureNotSupported for what is not here.
     """
-    with bounded():
+    with bounded_depth():
         binder = QueryBinder(context)
         bound = binder.bind(query.tree, None)
         plan = binder.with_names_of_objects(Root(bound.columns, bound.plan, bound.requirement))

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
-from engine.common.depth import bounded
+from engine.common.depth import bounded_depth
 from engine.sql.parser.lexer import Kind, tokenize
 from engine.sql.parser.nodes.statements import MutationStatement, Query, Statement, WithChanges
 from engine.sql.parser.utility import (
@@ -64,7 +64,7 @@ def parse(sql: str, notice: Callable[[str], None] = lambda _message: None) -> tu
     notice: called with PostgreSQL's notices, such as of a name that was cut to 63 bytes.
     Raises SqlSyntaxError with a position, FeatureNotSupported, or StatementTooComplex.
     """
-    with bounded():
+    with bounded_depth():
         return tuple(_statements(StatementReader(sql, tokenize(sql, notice))))
 
 

@@ -34,7 +34,7 @@ from engine.statements.dml.intents import Intents
 from engine.statements.dml.run import run
 from engine.statements.dml.shown_columns import with_shown
 from engine.statements.dml.statement import SessionMutationContext, require_writable
-from engine.statements.shared.copy_files import FileRows, opened
+from engine.statements.shared.copy_files import FileRows, open_file
 from wire.copy.binary import BinaryReader
 from wire.copy.reader import RowReader
 from wire.errors import ObjectNotInPrerequisiteState, SqlError
@@ -80,7 +80,7 @@ def _require_new(session: SessionContext, table: Table) -> None:
 
 async def _source(engine: SessionServices, file: str) -> FileRows:
     def begin() -> FileRows:
-        return FileRows(opened(engine.copy_roots.source(file), file), engine.in_writer_pool)
+        return FileRows(open_file(engine.copy_roots.source(file), file), engine.in_writer_pool)
 
     source: FileRows = await shielded(engine.in_writer_pool(begin))
     return source

@@ -119,11 +119,11 @@ async def _to_folder(
 
 
 async def _target(engine: SessionServices, file: str, form: CopyFormat, columns: Sequence[ResultColumn]) -> FileTarget:
-    def checked() -> FileTarget:
+    def check_target() -> FileTarget:
         path = engine.copy_roots.target(file)
         return FileTarget(path, file, lake_form(form.form, columns), engine.in_writer_pool)
 
-    return await engine.in_operation_pool(checked)
+    return await engine.in_operation_pool(check_target)
 
 
 def _as_json(query: s.Query) -> s.Query:
@@ -162,7 +162,7 @@ def _rows_of(statement: CopyTo, context: BindContext) -> tuple[exp.Select, int]:
     found = context.catalog.resolve(schema, name, context.search_path)
     if found is None:
         raise UndefinedTable(f'relation "{f"{schema}.{name}" if schema else name}" does not exist')
-    kind = _uncopied(found)
+    kind = _uncopyable_kind(found)
     if kind is not None:
         raise WrongObjectType(f'cannot copy from {kind} "{name}"', hint="Try the COPY (SELECT ...) TO variant.")
     generated = {c.name: c for c in found.columns if c.generated} if isinstance(found, Table) else {}
@@ -183,8 +183,8 @@ def _rows_of(statement: CopyTo, context: BindContext) -> tuple[exp.Select, int]:
     return exp.Select(expressions=columns, from_=exp.From(expressions=[table.copy()])), found.oid
 
 
-def _uncopied(found: Table | View | SystemTable) -> str | None:
-    """What a relation is whose rows only a query gives."""
+def _uncopyable_kind(found: Table | View | SystemTable) -> str | None:
+    """Return the kind of a relation whose rows only a query gives."""
     if isinstance(found, View):
         return "view"
     if isinstance(found, Table) and found.query is not None:

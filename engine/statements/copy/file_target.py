@@ -129,7 +129,7 @@ class _Plain:
 
 
 def no_parquet(column: ResultColumn, target: str) -> FeatureNotSupported:
-    """What is said of a column that readers of Parquet would not take for what it is."""
+    """Return the error for a column that readers of Parquet would not take for what it is."""
     return FeatureNotSupported(
         f'not supported: COPY TO {target} of column "{column.name}", of type {column.type.pg.sql_name}',
         hint="COPY a query that casts it to text.",
@@ -153,7 +153,7 @@ class _Parquet:
 
     def write(self, batch: pa.RecordBatch) -> None:
         for i, column in self._texts.items():
-            batch = batch.set_column(i, batch.schema.names[i], _printed(column, batch.column(i)))
+            batch = batch.set_column(i, batch.schema.names[i], _print_texts(column, batch.column(i)))
         self._kept.append(to_files(batch, self._schema))
         self._bytes += batch.nbytes
         if self._bytes >= _GROUP_BYTES:
@@ -170,6 +170,6 @@ class _Parquet:
             self._writer.write_table(rows, row_group_size=max(rows.num_rows, 1))
 
 
-def _printed(column: EncodedColumn, array: pa.Array) -> pa.Array:
+def _print_texts(column: EncodedColumn, array: pa.Array) -> pa.Array:
     texts = text_column(column, array, OutputSettings()).join().view(pa.string())
     return pc.if_else(array.is_valid(), texts, pa.scalar(None, pa.string()))

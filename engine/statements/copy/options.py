@@ -1,4 +1,4 @@
-"""What the options of a COPY mean, and which contradict each other (copy.c: ProcessCopyOptions)."""
+"""Options of COPY: their values, and which contradict each other (copy.c: ProcessCopyOptions)."""
 
 from __future__ import annotations
 

@@ -56,11 +56,11 @@ class ColumnMaker:
         """The column but for its default, which `with_default` binds. Raises what PostgreSQL does of one column."""
         serial = self._serial(written)
         if serial is not None:
-            return self._numbered(written, st.of(serial), number, "")
+            return self._make_numbered(written, st.of(serial), number, "")
         typ = resolve_type(written.type, self._definer.notify, self._definer.user_type)
         if written.identity:
             self._check_identity(written, typ)
-            return self._numbered(written, typ, number, written.identity)
+            return self._make_numbered(written, typ, number, written.identity)
         if typ.pg.category == "P":
             raise InvalidTableDefinition(f'column "{written.name}" has pseudo-type {typ.pg.sql_name}')
         if is_row_type(typ.pg.oid):
@@ -76,7 +76,7 @@ class ColumnMaker:
             context = self._definer.context()
             row = RowOfTable.of(table, context)
             bind_generated(written.generated.tree, column, row, table, context)
-            return replace(column, default=self._definer.stored(written.generated.text))
+            return replace(column, default=self._definer.storage_text(written.generated.text))
         if written.default is None:
             return column
         return replace(column, default=stored_default(written.default, column, self._definer))
@@ -107,10 +107,10 @@ class ColumnMaker:
 
     def with_identity(self, column: TableColumn, written: ColumnDefinition) -> TableColumn:
         """A column that is there made an identity."""
-        made = self._numbered(written, column.type, column.number, written.identity)
+        made = self._make_numbered(written, column.type, column.number, written.identity)
         return replace(column, default=made.default, identity=made.identity)
 
-    def _numbered(self, written: ColumnDefinition, typ: SqlType, number: int, identity: str) -> TableColumn:
+    def _make_numbered(self, written: ColumnDefinition, typ: SqlType, number: int, identity: str) -> TableColumn:
         """A column that takes its values of a sequence of its own."""
         options = written.sequence or SequenceOptions()
         if options.name is not None and self._names.has_relation(options.name.name):
@@ -132,7 +132,7 @@ def stored_default(formula: Formula, column: TableColumn, definer: Definer) -> s
     bound = bind_default(formula.tree, column.name, column.type, definer.context())
     if formula.text.strip().lower() == "null":
         return None if column.domain is None else f"NULL::{column.type.pg.sql_name}"
-    text = definer.stored(printed_default(formula.tree, formula.text, bound, column.type))
+    text = definer.storage_text(printed_default(formula.tree, formula.text, bound, column.type))
     return with_sequences_by_oid(text, lambda name: relation_named(name, definer.context()))
 
 

@@ -91,7 +91,7 @@ def alter_attributes(typ: CompositeType, actions: tuple[AttributeAction, ...], d
             case DropAttribute():
                 changed = _without_attribute(changed, action, definer)
             case AlterAttribute(attribute=written):
-                changed = _retyped(changed, written, definer)
+                changed = _retype_attribute(changed, written, definer)
     if any(True for _ in columns_of(typ, definer.snapshot)) and not _keeps_one(typ, changed):
         raise FeatureNotSupported(
             f"not supported: a column of type {typ.name} without any attribute that its table knows"
@@ -137,7 +137,7 @@ def _without_attribute(typ: CompositeType, action: DropAttribute, definer: Defin
     return replace(typ, attributes=tuple(item for item in typ.attributes if item.name != action.name))
 
 
-def _retyped(typ: CompositeType, written: AttributeDefinition, definer: Definer) -> CompositeType:
+def _retype_attribute(typ: CompositeType, written: AttributeDefinition, definer: Definer) -> CompositeType:
     old = next((item for item in typ.attributes if item.name == written.name), None)
     if old is None:
         raise UndefinedColumn(f'column "{written.name}" of relation "{typ.name}" does not exist')

@@ -1,5 +1,5 @@
-"""What is asked of the rows that are there before a table may promise something of them: each question is a query that must
-give no row, and says what is wrong where it gives one.
+"""Scans that verify existing rows before a table promises something of them: each question is a query that must give no row,
+and says what is wrong where it gives one.
 
 Source: PostgreSQL 15, tablecmds.c (ATRewriteTable), index.c and tuplesort's comparetup_index_btree for keys.
 """
@@ -14,7 +14,7 @@ from sqlglot import exp
 from engine.catalog.model.objects import Constraint, Table, TableColumn
 from engine.plan_ir.shown_columns import ShownColumns
 from engine.sql.deparse.stored_text import read_formula
-from engine.statements.dml.foreign_keys import half_null, pairs_of, unmatched
+from engine.statements.dml.foreign_keys import half_null, pairs_of, select_unmatched
 from engine.statements.dml.unique import key_types, twice_in
 from engine.writers.violations import about_constraint, half_null_key, key_detail, no_such_key
 from wire.dataclass import dataclass
@@ -47,7 +47,7 @@ def violated(table: Table, check: Constraint) -> Question:
 
 
 def null_in_domain(table: Table, column: TableColumn) -> Question:
-    """As `not_null`, for a domain that takes none any more."""
+    """Return the question of `not_null` for a domain that takes no nulls any more."""
     message = f'column "{column.name}" of table "{table.name}" contains null values'
     about = About(table.schema, table.name, column.name)
     tree = _select([exp.Literal.number(1)], table, where=_is_null(column.name))
@@ -55,7 +55,7 @@ def null_in_domain(table: Table, column: TableColumn) -> Question:
 
 
 def breaks_domain(table: Table, column: TableColumn, condition: exp.Expression) -> Question:
-    """As `violated`, for a domain's new condition, said of the column."""
+    """Return the question of `violated` for a domain's new condition, said of the column."""
     message = f'column "{column.name}" of table "{table.name}" contains values that violate the new constraint'
     about = About(table.schema, table.name, column.name)
     tree = _select([exp.Literal.number(1)], table, where=exp.Not(this=condition))
@@ -72,15 +72,15 @@ def keys_twice(table: Table, key: Constraint) -> Question:
             about=about_constraint(table, key),
         )
 
-    return Question(_first(twice_in(table, key, _named(table))), error)
+    return Question(_first(twice_in(table, key, _table_reference(table))), error)
 
 
 def without_match(table: Table, constraint: Constraint, there: Table) -> list[Question]:
     """Rows that name a key which is not there. there: the table that the constraint names."""
-    own, other = _named(table), _named(there)
+    own, other = _table_reference(table), _table_reference(there)
     found = [
         Question(
-            _first(unmatched(own, other, pairs_of(constraint, there))),
+            _first(select_unmatched(own, other, pairs_of(constraint, there))),
             lambda row, settings, shown: no_such_key(table, constraint, there, row, settings, shown(table)),
         )
     ]
@@ -102,13 +102,13 @@ def _first(tree: exp.Select) -> exp.Select:
 def _select(values: Sequence[exp.Expression], table: Table, where: exp.Expression) -> exp.Select:
     return exp.Select(
         expressions=list(values),
-        from_=exp.From(expressions=[_named(table)]),
+        from_=exp.From(expressions=[_table_reference(table)]),
         where=exp.Where(this=where),
         limit=exp.Limit(expression=exp.Literal.number(1)),
     )
 
 
-def _named(table: Table) -> exp.Table:
+def _table_reference(table: Table) -> exp.Table:
     return exp.Table(
         this=exp.Identifier(this=table.name, quoted=True), db=exp.Identifier(this=table.schema, quoted=True)
     )

@@ -58,7 +58,7 @@ def _with_check(table: Table, written: ConstraintDefinition, definer: Definer, n
     else:
         _check_free(table, name)
         names.take(name, key=False)
-    stored = definer.stored(written.formula.text)
+    stored = definer.storage_text(written.formula.text)
     made = Constraint(definer.catalog.new_oid(), name, "check", columns, stored, valid=written.valid)
     return replace(table, constraints=(*table.constraints, made))
 

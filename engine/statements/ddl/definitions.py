@@ -1,4 +1,4 @@
-"""Which function carries out which statement that defines something, and its command tag."""
+"""Dispatch table of the statements that define something: each one's function and its command tag."""
 
 from __future__ import annotations
 

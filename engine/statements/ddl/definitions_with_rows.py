@@ -108,7 +108,7 @@ async def _refresh(session: SessionContext, engine: SessionServices, statement: 
 
 
 def _not_unique(error: UniqueViolation) -> UniqueViolation:
-    """What PostgreSQL says of a key that is there twice when it makes an index anew, as it does for all rows of a refresh."""
+    """Return PostgreSQL's error for a duplicate key in an index that it makes anew, as it does for all rows of a refresh."""
     assert error.about is not None, "a violation names its constraint"
     detail = None if error.detail is None else f"{error.detail.removesuffix('already exists.')}is duplicated."
     return UniqueViolation(

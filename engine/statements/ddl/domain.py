@@ -34,10 +34,10 @@ def create_domain(statement: d.CreateDomain, definer: Definer) -> None:
     name, catalog = statement.name, definer.catalog
     schema = schema_of_new_type(name, definer)
     with unplaced():
-        catalog.put_type(_made(statement, schema, definer))
+        catalog.put_type(_make_domain(statement, schema, definer))
 
 
-def _made(statement: d.CreateDomain, schema: str, definer: Definer) -> DomainType:
+def _make_domain(statement: d.CreateDomain, schema: str, definer: Definer) -> DomainType:
     name, catalog = statement.name.name, definer.catalog
     typ = resolve_type(statement.type, definer.notify, definer.user_type)
     under = domain_named(statement.type, definer.user_type)
@@ -59,7 +59,7 @@ def _default(written: Formula | None, name: str, typ: st.SqlType, definer: Defin
     if written is None or written.text.strip().lower() == "null":
         return None
     bound = bind_default(written.tree, name, typ, definer.context())
-    return definer.stored(printed_default(written.tree, written.text.strip(), bound, typ))
+    return definer.storage_text(printed_default(written.tree, written.text.strip(), bound, typ))
 
 
 def _with_check(
@@ -70,12 +70,13 @@ def _with_check(
     name = written.name or Names.free(domain.name, "", "check", taken)
     if name in taken:
         raise DuplicateObject(f'constraint "{name}" for domain "{domain.name}" already exists')
-    made = DomainCheck(definer.catalog.new_oid(), name, definer.stored(written.formula.text), valid=valid)
+    made = DomainCheck(definer.catalog.new_oid(), name, definer.storage_text(written.formula.text), valid=valid)
     return replace(domain, checks=(*domain.checks, made))
 
 
 def alter_domain(statement: d.AlterDomain, definer: Definer) -> tuple[Question, ...]:
-    """What must hold of the rows that are there. Raises UndefinedObject, WrongObjectType, DuplicateObject."""
+    """Alter a domain, and return the questions that existing rows must pass. Raises UndefinedObject, WrongObjectType,
+    DuplicateObject."""
     domain = definer.domain(statement.name)
     definer.authority.require_owner(domain, "type")
     match statement.action:
@@ -86,7 +87,7 @@ def alter_domain(statement: d.AlterDomain, definer: Definer) -> tuple[Question, 
         case action:
             typ = _below(domain, definer)
             with unplaced():
-                altered = _altered(domain, action, typ, definer)
+                altered = _apply_action(domain, action, typ, definer)
             _require_not_inside(domain, action, definer)
             definer.catalog.put_type(altered, domain)
             return tuple(_questions(domain, action, definer))
@@ -99,7 +100,7 @@ def _below(domain: DomainType, definer: Definer) -> st.SqlType:
     return st.of(t.base_of(found), t.base_typmod(found))
 
 
-def _altered(domain: DomainType, action: object, typ: st.SqlType, definer: Definer) -> DomainType:
+def _apply_action(domain: DomainType, action: object, typ: st.SqlType, definer: Definer) -> DomainType:
     match action:
         case d.SetDomainDefault(formula=formula):
             return replace(domain, default=_default(formula, domain.name, typ, definer))

@@ -110,7 +110,7 @@ def _find_relation(
     relation = snapshot.resolve(name.schema, name.name, path)
     key = None if relation is not None else _key(name, snapshot, path)
     if relation is None and key is None:
-        _missing(name, statement, snapshot, notify)
+        _report_missing(name, statement, snapshot, notify)
         return None
     if key is not None and (statement.kind != "index" or not key[1].is_index):
         _refuse_key(statement, *key)
@@ -151,7 +151,7 @@ def _refuse_key(statement: Drop, table: Table, key: Constraint) -> None:
     )
 
 
-def _missing(name: QualifiedName, statement: Drop, snapshot: Snapshot, notify: Notify) -> None:
+def _report_missing(name: QualifiedName, statement: Drop, snapshot: Snapshot, notify: Notify) -> None:
     """Raises unless IF EXISTS was said."""
     lost = name.schema is not None and not snapshot.has_schema(name.schema) and name.schema != PG_CATALOG
     what = f'schema "{name.schema}"' if lost else f'{statement.kind} "{name.name}"'

@@ -9,7 +9,7 @@ from sqlglot import exp
 
 from engine.catalog.model.objects import Table
 from engine.sql.parser.nodes.statements import Insert
-from engine.statements.shared.named_tables import named
+from engine.statements.shared.named_tables import table_reference
 
 #: The name of a table as it was before it is written anew, or of a materialized view's query (`NamedTables`).
 BEFORE: Final = "before"
@@ -26,7 +26,7 @@ def filling(table: Table, rows: exp.Expression, columns: Sequence[str] | None = 
 
 def reading_before(values: Sequence[exp.Expression]) -> exp.Select:
     """SELECT values FROM the table as it was."""
-    return exp.Select(expressions=list(values), from_=exp.From(expressions=[named(BEFORE)]))
+    return exp.Select(expressions=list(values), from_=exp.From(expressions=[table_reference(BEFORE)]))
 
 
 def _table(schema: str, name: str) -> exp.Table:

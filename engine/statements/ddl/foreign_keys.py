@@ -38,7 +38,7 @@ def with_foreign_key(table: Table, written: ConstraintDefinition, definer: Defin
     """The table with one more. Raises as PostgreSQL does."""
     assert written.references is not None
     said = written.references
-    there = _referenced(table, said, definer)
+    there = _find_referenced(table, said, definer)
     own = [_column(table, name) for name in written.columns]
     key = _key_columns(there, said)
     if len(own) != len(key):
@@ -69,7 +69,7 @@ def with_foreign_key(table: Table, written: ConstraintDefinition, definer: Defin
     return replace(table, constraints=(*table.constraints, made))
 
 
-def _referenced(table: Table, said: ReferencedKey, definer: Definer) -> Table:
+def _find_referenced(table: Table, said: ReferencedKey, definer: Definer) -> Table:
     """The table that is named; it may be the one that is being made."""
     if said.table.name == table.name and said.table.schema in (None, table.schema):
         return table
@@ -125,7 +125,7 @@ def _key_columns(there: Table, said: ReferencedKey) -> Sequence[TableColumn]:
 
 
 def _check_generated(own: Sequence[TableColumn], said: ReferencedKey) -> None:
-    """What would change a generated column."""
+    """Refuse actions that would change a generated column."""
     if not any(column.generated for column in own):
         return
     for when, action, changes in (

@@ -50,7 +50,8 @@ _RELATION: Final = acl.ALL["r"] | acl.ALL["s"]
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What a statement is to change, its roles found. rights: 0 with `everything` is ALL. columns: rights by column's name."""
+    """The rights that a statement is to change, its roles found. rights: 0 with `everything` is ALL. columns: rights by
+    column's name."""
 
     adds: bool
     option: bool
@@ -207,14 +208,14 @@ def _change_relation(relation: StoredRelation, wanted: Wanted, ground: RoleGroun
             wanted = replace(wanted, rights=wanted.rights & acl.ALL["s"])
     else:
         _require_possible(wanted.rights & ~acl.ALL["r"], 0, "table")
-    columns = _numbered(relation, wanted)
+    columns = _rights_by_column(relation, wanted)
     if wanted.everything or wanted.rights:
         _change_object(ground, draft, relation.oid, letter, kind_of(relation), relation.name, wanted)
     for number, rights in columns.items():
         _change_column(relation, number, rights, wanted, ground, draft)
 
 
-def _numbered(relation: StoredRelation, wanted: Wanted) -> dict[int, int]:
+def _rights_by_column(relation: StoredRelation, wanted: Wanted) -> dict[int, int]:
     """Rights by columns' numbers. What is revoked of a whole relation is revoked of its columns too."""
     found: dict[int, int] = {}
     declared = () if isinstance(relation, NumberSequence) else relation.columns
@@ -239,7 +240,7 @@ def _change_object(
     grantor, may = _grantor(before, own.owner, asked, ground, judge)
     if not may and not _has_any(before, grantor, own.owner, acl.ALL[letter], judge):
         raise denied(kind, name)
-    rights = _given(asked, may, wanted, f'"{name}"', ground, everything=wanted.everything)
+    rights = _grantable_rights(asked, may, wanted, f'"{name}"', ground, everything=wanted.everything)
     after = _after(before, rights, grantor, own.owner, wanted, judge)
     draft.put(oid, name, replace(own, acl=after))
 
@@ -250,7 +251,7 @@ def _change_column(
     assert not isinstance(relation, NumberSequence), "its columns have no privileges of their own"
     judge = draft.judge
     own, before = judge.rights.of(relation.oid), judge.rights.of(relation.oid).column(number)
-    implicit = not any(relation_column == number for relation_column in _said(relation, wanted))
+    implicit = not any(relation_column == number for relation_column in _named_columns(relation, wanted))
     if implicit and not before:
         return
     whole = (*judge.rights.list_of(relation.oid, "r"), *before)
@@ -259,12 +260,12 @@ def _change_column(
     if not may and not _has_any(whole, grantor, own.owner, acl.ALL["c"], judge):
         raise InsufficientPrivilege(f'permission denied for column "{column}" of relation "{relation.name}"')
     what = f'column "{column}" of relation "{relation.name}"'
-    rights = _given(asked, may, wanted, what, ground, everything=asked == acl.ALL["c"])
+    rights = _grantable_rights(asked, may, wanted, what, ground, everything=asked == acl.ALL["c"])
     after = _after(before, rights, grantor, own.owner, wanted, judge)
     draft.put(relation.oid, relation.name, own.with_column(number, after))
 
 
-def _said(relation: StoredRelation, wanted: Wanted) -> Iterator[int]:
+def _named_columns(relation: StoredRelation, wanted: Wanted) -> Iterator[int]:
     assert not isinstance(relation, NumberSequence)
     names = {name for name, _ in wanted.columns}
     return (column.number for column in relation.columns if column.name in names)
@@ -282,8 +283,8 @@ def _has_any(before: Acl, role: int, owner: int, rights: int, judge: Judge) -> b
     return bool(may_do or acl.options(before, role, owner, rights, judge.has_rights_of))
 
 
-def _given(asked: int, may: int, wanted: Wanted, what: str, ground: RoleGround, *, everything: bool) -> int:
-    """What of `asked` the grantor may give, with the warning about the rest."""
+def _grantable_rights(asked: int, may: int, wanted: Wanted, what: str, ground: RoleGround, *, everything: bool) -> int:
+    """Return the part of `asked` that the grantor may give; warn about the rest."""
     rights = asked & may
     said, code = ("were granted", "01007") if wanted.adds else ("could be revoked", "01006")
     if not rights:

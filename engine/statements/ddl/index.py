@@ -27,8 +27,8 @@ from wire.errors import (
 )
 
 
-def _stored(part: KeyPart, definer: Definer) -> KeyPart:
-    return replace(part, formula=definer.stored(part.formula)) if part.formula else part
+def _store_part(part: KeyPart, definer: Definer) -> KeyPart:
+    return replace(part, formula=definer.storage_text(part.formula)) if part.formula else part
 
 
 def create_index(statement: CreateIndex, definer: Definer) -> tuple[Question, ...]:
@@ -36,10 +36,10 @@ def create_index(statement: CreateIndex, definer: Definer) -> tuple[Question, ..
     table = _table(statement, definer)
     _require_able(statement)
     names = Names(definer.snapshot, table.schema)
-    parts = tuple(_stored(part, definer) for part in parts_of(statement, table, definer.context()))
+    parts = tuple(_store_part(part, definer) for part in parts_of(statement, table, definer.context()))
     where = None
     if statement.predicate is not None:
-        where = _stored(predicate(statement.predicate, table, definer.context()), definer)
+        where = _store_part(predicate(statement.predicate, table, definer.context()), definer)
     plain = where is None and not any(part.formula for part in parts)
     for included in statement.included:
         if table.column(included) is None:
@@ -104,6 +104,6 @@ def _require_able(statement: CreateIndex) -> None:
 
 
 def _option(column: IndexedColumn) -> int:
-    """As pg_index.indoption."""
+    """Return the column's bits of pg_index.indoption."""
     nulls_first = column.descending if column.nulls_first is None else column.nulls_first
     return int(column.descending) | int(nulls_first) << 1

@@ -1,4 +1,4 @@
-"""What an index on expressions, or on some rows, is made of: bound, judged, named, and told as PostgreSQL tells it.
+"""Parts of an index on expressions, and predicates of partial indexes: bound, judged, named, and told as PostgreSQL tells it.
 
 An expression is kept as it was written, like a check, and is bound again by whoever needs it; how it is printed is found out when
 the index is defined, and again where a column that it reads gets another name or type.
@@ -29,7 +29,7 @@ from wire.types import pg_types as t
 
 
 def parts_of(statement: CreateIndex, table: Table, context: BindContext) -> tuple[KeyPart, ...]:
-    """What the key is made of, with the names that its attributes get. Raises as PostgreSQL does."""
+    """Return the parts of the key, with the names that its attributes get. Raises as PostgreSQL does."""
     found = [
         _column(said.name, table) if said.formula is None else expression(said.formula, table, context)
         for said in statement.columns
@@ -65,15 +65,15 @@ def expression(said: Formula, table: Table, context: BindContext) -> KeyPart:
     if expr.type.pg.oid not in t.BY_OID:
         raise FeatureNotSupported(f"not supported: an index on an expression of type {expr.type}")
     name = label(said.tree)
-    part = _told(KeyPart("expr" if name == UNNAMED else name, said.text), expr)
+    part = _with_printed_text(KeyPart("expr" if name == UNNAMED else name, said.text), expr)
     return replace(part, type=expr.type.pg.oid, typmod=expr.type.typmod)
 
 
 def predicate(said: Formula, table: Table, context: BindContext) -> KeyPart:
-    """Which rows an index is about."""
+    """Return the predicate of a partial index."""
     expr = bind_index_predicate(said.tree, RowOfTable.of(table, context), context)
     _require_types_of(table, said.tree, context)
-    return _told(KeyPart("", said.text), expr)
+    return _with_printed_text(KeyPart("", said.text), expr)
 
 
 def _require_types_of(table: Table, tree: exp.Expression, context: BindContext) -> None:
@@ -86,7 +86,7 @@ def _require_types_of(table: Table, tree: exp.Expression, context: BindContext) 
             raise FeatureNotSupported(f"not supported: an index that names type {found.sql_name}, which no column has")
 
 
-def _told(part: KeyPart, expr: Expr) -> KeyPart:
+def _with_printed_text(part: KeyPart, expr: Expr) -> KeyPart:
     """With how PostgreSQL prints it, where that is known."""
     try:
         text, pretty = print_expression(expr), print_expression(expr, pretty=True)
@@ -104,7 +104,7 @@ def classes_of(statement: CreateIndex, parts: Sequence[KeyPart], table: Table) -
     types = [part_type(table, part) for part in parts]
     defaults = [default_class(method, typ) for typ in types]
     for said, typ, default in zip(statement.columns, types, defaults, strict=True):
-        chosen = default if said.operators is None else _named(method, said.operators, typ)
+        chosen = default if said.operators is None else _find_operator_class(method, said.operators, typ)
         if chosen is None:
             raise UndefinedObject(
                 f'data type {typ.sql_name} has no default operator class for access method "{method}"',
@@ -114,7 +114,7 @@ def classes_of(statement: CreateIndex, parts: Sequence[KeyPart], table: Table) -
     return () if found == defaults else tuple(chosen.oid for chosen in found)
 
 
-def _named(method: str, name: QualifiedName, typ: t.PgType) -> OperatorClass:
+def _find_operator_class(method: str, name: QualifiedName, typ: t.PgType) -> OperatorClass:
     found = named_class(method, name.name) if name.schema in (None, PG_CATALOG) else None
     if found is None:
         raise UndefinedObject(f'operator class "{name}" does not exist for access method "{method}"')
@@ -150,16 +150,16 @@ def _again(
 def with_renamed_column(index: Constraint, old: str, new: str) -> Constraint:
     """An index whose formulas call a column otherwise; how they are printed is for `made_again`."""
 
-    def renamed(part: KeyPart) -> KeyPart:
+    def rename_part(part: KeyPart) -> KeyPart:
         if not part.formula:
             return replace(part, name=new) if part.name == old else part
         return replace(part, formula=with_column_renamed(part.formula, old, new))
 
-    return _each(index, renamed)
+    return _each(index, rename_part)
 
 
 def with_renamed_table(index: Constraint, old: str, new: str) -> Constraint:
-    """As `with_renamed_column`, for `table.column`."""
+    """Rename `table.column` like `with_renamed_column`."""
     return _each(index, lambda p: replace(p, formula=with_table_renamed(p.formula, old, new)) if p.formula else p)
 
 

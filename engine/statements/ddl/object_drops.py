@@ -46,7 +46,7 @@ _LISTED: Final = {
 _PART_OF: Final = {"trigger": "table", "rule": "relation", "policy": "table"}
 
 
-def _skipping(definer: Definer, if_exists: bool, find: Callable[[], str]) -> None:
+def _skip_missing(definer: Definer, if_exists: bool, find: Callable[[], str]) -> None:
     """find: says in a notice's words what is missing, having raised why for whoever did not say IF EXISTS."""
     try:
         missing = find()
@@ -60,7 +60,7 @@ def _skipping(definer: Definer, if_exists: bool, find: Callable[[], str]) -> Non
 def drop_objects(statement: DropObjects, definer: Definer) -> None:
     """Raises UndefinedObject, InvalidSchemaName, DependentObjectsStillExist."""
     for name in statement.names:
-        _skipping(definer, statement.if_exists, partial(_find_object, statement, name, definer))
+        _skip_missing(definer, statement.if_exists, partial(_find_object, statement, name, definer))
 
 
 def _find_object(statement: DropObjects, name: QualifiedName, definer: Definer) -> str:
@@ -79,7 +79,7 @@ def _find_object(statement: DropObjects, name: QualifiedName, definer: Definer) 
 
 def drop_part(statement: DropPart, definer: Definer) -> None:
     """Raises UndefinedTable, InvalidSchemaName, UndefinedObject."""
-    _skipping(definer, statement.if_exists, partial(_find_part, statement, definer))
+    _skip_missing(definer, statement.if_exists, partial(_find_part, statement, definer))
 
 
 def _find_part(statement: DropPart, definer: Definer) -> str:
@@ -99,7 +99,7 @@ def drop_functions(statement: DropFunctions, definer: Definer) -> None:
     required: list[SqlError] = []
     for function in statement.functions:
         try:
-            _skipping(definer, statement.if_exists, partial(_find_function, statement, function, definer))
+            _skip_missing(definer, statement.if_exists, partial(_find_function, statement, function, definer))
         except DependentObjectsStillExist as error:
             required.append(error)
     if required:
@@ -121,7 +121,7 @@ def _find_function(statement: DropFunctions, function: NamedFunction, definer: D
             hint="Specify the argument list to select the function unambiguously.",
         )
     if rows:
-        raise _present(kind, rows[0], name)
+        raise _system_object_error(kind, rows[0], name)
     if statement.if_exists:
         return f"{kind} {name}({','.join(argument.written for argument in function.arguments or ())}) does not exist"
     said = "function" if kind == "routine" else kind
@@ -131,7 +131,7 @@ def _find_function(statement: DropFunctions, function: NamedFunction, definer: D
     raise UndefinedFunction(f"{said} {name}({listed}) does not exist")
 
 
-def _present(kind: str, row: dict[str, Any], name: QualifiedName) -> SqlError:
+def _system_object_error(kind: str, row: dict[str, Any], name: QualifiedName) -> SqlError:
     """Why one of PostgreSQL's own stays."""
     signature = f"{quoted(row['proname'])}({','.join(_type_name(oid) for oid in row['proargtypes'])})"
     if kind == "aggregate" and row["prokind"] != "a":

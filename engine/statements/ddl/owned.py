@@ -1,4 +1,4 @@
-"""What a role owns and is named in: REASSIGN OWNED, DROP OWNED, and what keeps DROP ROLE from dropping it.
+"""Objects that a role owns or is named in: REASSIGN OWNED, DROP OWNED, and what keeps DROP ROLE from dropping it.
 
 Source: PostgreSQL 15, pg_shdepend.c (shdepReassignOwned, shdepDropOwned, checkSharedDependencies), aclchk.c
 (RemoveRoleFromObjectACL).
@@ -24,28 +24,28 @@ from wire.errors import DependentObjectsStillExist, InsufficientPrivilege, Notic
 _KINDS = {"r": "relations", "s": "sequences", "f": "functions", "T": "types", "n": "schemas"}
 
 
-def owned(role: int, snapshot: Snapshot) -> list[int]:
+def owned_objects(role: int, snapshot: Snapshot) -> list[int]:
     """The OIDs of what a role that is not the first owns."""
     return sorted(oid for oid in snapshot.oids() if snapshot.rights.of(oid).owner == role)
 
 
 def reassign_owned(statement: ReassignOwned, ground: RoleGround) -> None:
     """Raises InsufficientPrivilege, UndefinedObject, DependentObjectsStillExist."""
-    roles, to = [ground.named(name) for name in statement.roles], ground.named(statement.to)
+    roles, to = [ground.find_role(name) for name in statement.roles], ground.find_role(statement.to)
     for role in (*roles, to):
         if not ground.authority.judge.has_rights_of(ground.current.oid, role.oid) and not ground.current.superuser:
             raise InsufficientPrivilege("permission denied to reassign objects")
     draft, snapshot = RightsDraft(ground.catalog), ground.catalog.current()
     for role in roles:
         _require_ordinary(role, "reassign ownership of objects")
-        for oid in owned(role.oid, snapshot):
+        for oid in owned_objects(role.oid, snapshot):
             draft.put(oid, role.name, owned_by(draft.of(oid), to.oid))
     draft.record()
 
 
 def drop_owned(statement: DropOwned, ground: RoleGround) -> None:
     """Raises InsufficientPrivilege, UndefinedObject, DependentObjectsStillExist."""
-    roles = [ground.named(name) for name in statement.roles]
+    roles = [ground.find_role(name) for name in statement.roles]
     for role in roles:
         if not ground.authority.judge.has_rights_of(ground.current.oid, role.oid) and not ground.current.superuser:
             raise InsufficientPrivilege("permission denied to drop objects")
@@ -53,7 +53,9 @@ def drop_owned(statement: DropOwned, ground: RoleGround) -> None:
         _require_ordinary(role, "drop objects")
         _revoke_all(role.oid, ground)
     snapshot = ground.catalog.current()
-    things = [_thing(oid, snapshot) for role in roles for oid in owned(role.oid, snapshot) if oid != DATABASE_OID]
+    things = [
+        _thing(oid, snapshot) for role in roles for oid in owned_objects(role.oid, snapshot) if oid != DATABASE_OID
+    ]
 
     def notify(message: str, detail: str | None = None) -> None:
         ground.notify(Notice(message, detail=detail))
@@ -77,7 +79,7 @@ def _require_ordinary(role: Role, doing: str) -> None:
 
 
 def _revoke_all(role: int, ground: RoleGround) -> None:
-    """What was granted to the role goes, and its default privileges."""
+    """Revoke what was granted to the role, and its default privileges."""
     draft, has = RightsDraft(ground.catalog), ground.roles.has_rights_of
     for oid, rights in list(draft.judge.rights.objects.items()):
         if role in rights.roles:
@@ -131,12 +133,12 @@ def _dependents(role: int, ground: RoleGround) -> Iterator[str]:
 def _of_defaults(role: int, snapshot: Snapshot) -> Iterator[str]:
     for key, said in snapshot.rights.defaults.items():
         if key.role == role:
-            yield f"owner of {_described(key, snapshot)}"
+            yield f"owner of {_describe_default(key, snapshot)}"
         elif role in acl.named_roles(said, key.role):
-            yield f"privileges for {_described(key, snapshot)}"
+            yield f"privileges for {_describe_default(key, snapshot)}"
 
 
-def _described(key: DefaultKey, snapshot: Snapshot) -> str:
+def _describe_default(key: DefaultKey, snapshot: Snapshot) -> str:
     role = snapshot.roles.with_oid(key.role)
     schema = next((s.name for s in snapshot.schemas.values() if s.oid == key.schema), None)
     of = f"default privileges on new {_KINDS[key.kind]} belonging to role {quoted(role.name if role else '')}"

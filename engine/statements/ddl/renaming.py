@@ -34,7 +34,7 @@ def rename(relation: StoredRelation, to: str, definer: Definer) -> None:
     if Names(definer.snapshot, relation.schema).has_relation(to):
         raise DuplicateTable(f'relation "{to}" already exists')
     definer.catalog.remove(relation)
-    definer.catalog.put(named(relation, relation.schema, to))
+    definer.catalog.put(with_name(relation, relation.schema, to))
 
 
 def move(relation: StoredRelation, schema: str, definer: Definer) -> None:
@@ -50,11 +50,11 @@ def move(relation: StoredRelation, schema: str, definer: Definer) -> None:
             "cannot move an owned sequence into another schema",
             detail=f'Sequence "{relation.name}" is linked to table "{table.name if table else ""}".',
         )
-    for moved in (relation, *_owned(relation, definer)):
+    for moved in (relation, *_owned_sequences(relation, definer)):
         if Names(definer.snapshot, schema).has_relation(moved.name):
             raise DuplicateTable(f'relation "{moved.name}" already exists in schema "{schema}"')
         definer.catalog.remove(moved)
-        definer.catalog.put(named(moved, schema, moved.name))
+        definer.catalog.put(with_name(moved, schema, moved.name))
 
 
 def _check_target(schema: str, definer: Definer) -> None:
@@ -65,18 +65,18 @@ def _check_target(schema: str, definer: Definer) -> None:
     definer.authority.require_creation(definer.snapshot, schema)
 
 
-def _owned(relation: StoredRelation, definer: Definer) -> list[Sequence]:
+def _owned_sequences(relation: StoredRelation, definer: Definer) -> list[Sequence]:
     relations = definer.snapshot.relations.values()
     return [r for r in relations if isinstance(r, Sequence) and r.owner is not None and r.owner[0] == relation.oid]
 
 
-def named(relation: StoredRelation, schema: str, name: str) -> StoredRelation:
+def with_name(relation: StoredRelation, schema: str, name: str) -> StoredRelation:
     """The relation under another name."""
     if not isinstance(relation, Table):
         return replace(relation, schema=schema, name=name)
     constraints = tuple(_of_table(c, relation.name, name) for c in relation.constraints)
     query = None if relation.query is None else replace(relation.query, schema=schema, name=name)
-    columns = _generated(relation, lambda text: with_table_renamed(text, relation.name, name))
+    columns = _with_generated(relation, lambda text: with_table_renamed(text, relation.name, name))
     return replace(relation, schema=schema, name=name, columns=columns, constraints=constraints, query=query)
 
 
@@ -86,7 +86,7 @@ def _of_table(constraint: Constraint, name: str, to: str) -> Constraint:
     return with_renamed_table(constraint, name, to) if constraint.parts else constraint
 
 
-def _generated(table: Table, change: Callable[[str], str]) -> tuple[TableColumn, ...]:
+def _with_generated(table: Table, change: Callable[[str], str]) -> tuple[TableColumn, ...]:
     """The columns, what generates them told otherwise."""
     return tuple(
         replace(c, default=change(c.default)) if c.generated and c.default is not None else c for c in table.columns
@@ -110,11 +110,11 @@ def rename_column(relation: StoredRelation, name: str, to: str, definer: Definer
         raise DuplicateColumn(f'column "{to}" of relation "{relation.name}" already exists')
     made = _with_column(relation, name, to)
     if isinstance(made, Table):
-        made = replace(made, constraints=tuple(_printed(c, made, definer) for c in made.constraints))
+        made = replace(made, constraints=tuple(_with_printed_text(c, made, definer) for c in made.constraints))
     definer.catalog.put(made, replacing=True)
 
 
-def _printed(constraint: Constraint, table: Table, definer: Definer) -> Constraint:
+def _with_printed_text(constraint: Constraint, table: Table, definer: Definer) -> Constraint:
     """With its expressions as they are printed now."""
     return made_again(constraint, table, definer.context()) if constraint.parts else constraint
 
@@ -122,7 +122,7 @@ def _printed(constraint: Constraint, table: Table, definer: Definer) -> Constrai
 def _with_column(relation: Table | View, name: str, to: str) -> Table | View:
     if isinstance(relation, View):
         return replace(relation, columns=tuple(replace(c, name=to) if c.name == name else c for c in relation.columns))
-    columns = _generated(relation, lambda text: with_column_renamed(text, name, to))
+    columns = _with_generated(relation, lambda text: with_column_renamed(text, name, to))
     columns = tuple(replace(c, name=to, stored=c.file_column) if c.name == name else c for c in columns)
     return replace(relation, columns=columns, constraints=tuple(_constraint(c, name, to) for c in relation.constraints))
 

@@ -91,7 +91,7 @@ def _with_options(role: Role, options: RoleOptions, ground: RoleGround) -> Role:
     if options.valid_until is not None:
         said["valid_until"] = _moment(options.valid_until, ground.input)
     if options.password_said:
-        said["password"] = _kept(options.password, role.name, ground)
+        said["password"] = _make_verifier(options.password, role.name, ground)
     return replace(role, **said)
 
 
@@ -100,13 +100,13 @@ def _moment(text: str, settings: InputSettings) -> int:
     return min(micros, FOREVER)
 
 
-def _kept(password: str | None, name: str, ground: RoleGround) -> str | None:
+def _make_verifier(password: str | None, name: str, ground: RoleGround) -> str | None:
     if password == "":
         ground.notify(Notice("empty string is not a valid password, clearing password"))
     if not password:
         return None
     encryption = cast("verifiers.Encryption", ground.settings.get("password_encryption"))
-    return verifiers.kept(password, name, encryption)
+    return verifiers.make_verifier(password, name, encryption)
 
 
 def _join(oid: int, options: RoleOptions, ground: RoleGround) -> None:
@@ -115,21 +115,21 @@ def _join(oid: int, options: RoleOptions, ground: RoleGround) -> None:
     assert role is not None
     itself = RoleName(name=role.name)
     for name in options.in_roles:
-        add_members(ground.named(name), [itself], ground.current, ground, admin=False)
+        add_members(ground.find_role(name), [itself], ground.current, ground, admin=False)
     for names, admin in ((options.admins, True), (options.members, False)):
-        add_members(ground.named(itself), names, ground.current, ground, admin=admin)
+        add_members(ground.find_role(itself), names, ground.current, ground, admin=admin)
 
 
 def alter_role(statement: AlterRole, ground: RoleGround) -> None:
     """Raises InsufficientPrivilege, InvalidParameterValue, UndefinedObject."""
-    role, options = ground.named(statement.role), statement.options
+    role, options = ground.find_role(statement.role), statement.options
     if role.name in PREDEFINED:
         raise ReservedName(f'role name "{role.name}" is reserved', detail="Cannot alter reserved roles.")
     _check_alteration(role, options, ground)
     if role.oid == FIRST_ROLE and options.superuser is False:
         raise FeatureNotSupported(f'role "{role.name}" must stay a superuser', detail="It is the first role.")
     ground.catalog.put_role(_with_options(role, options, ground))
-    current = ground.named(statement.role)
+    current = ground.find_role(statement.role)
     _join(current.oid, replace(options, in_roles=(), admins=()), ground)
 
 
@@ -149,7 +149,7 @@ def _check_alteration(role: Role, options: RoleOptions, ground: RoleGround) -> N
 
 def rename_role(statement: RenameRole, ground: RoleGround) -> None:
     """Raises InsufficientPrivilege, DuplicateObject, ReservedName, FeatureNotSupported, UndefinedObject."""
-    role = ground.named(RoleName(name=statement.name))
+    role = ground.find_role(RoleName(name=statement.name))
     for who, what in ((ground.session, "session"), (ground.current, "current")):
         if role.oid == who.oid:
             raise FeatureNotSupported(f"{what} user cannot be renamed")
@@ -181,7 +181,7 @@ def drop_roles(statement: DropRole, ground: RoleGround) -> None:
         if role is None and statement.if_exists:
             ground.notify(Notice(f'role "{name.name}" does not exist, skipping'))
         else:
-            _drop(role or ground.named(name), ground)
+            _drop(role or ground.find_role(name), ground)
 
 
 def _drop(role: Role, ground: RoleGround) -> None:
@@ -196,7 +196,7 @@ def _drop(role: Role, ground: RoleGround) -> None:
     for member in _members(role, ground.roles):
         left = tuple(m for m in member.member_of if m.role != role.oid)
         ground.catalog.put_role(replace(member, member_of=left))
-    ground.catalog.remove_role(ground.named(RoleName(name=role.name)))
+    ground.catalog.remove_role(ground.find_role(RoleName(name=role.name)))
 
 
 def _members(role: Role, roles: Roles) -> Iterable[Role]:

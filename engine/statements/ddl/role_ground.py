@@ -1,4 +1,4 @@
-"""What every statement about roles and privileges is given."""
+"""The environment of statements about roles and privileges."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class RoleGround:
 
     @property
     def authority(self) -> Authority:
-        """Of the state as it is now."""
+        """Return the authority in the state as it is now."""
         snapshot = self.catalog.current()
         return Authority(self.current, Judge(snapshot.rights, snapshot.roles))
 
@@ -46,7 +46,7 @@ class RoleGround:
     def may_create(self) -> bool:
         return self.current.superuser or self.current.createrole
 
-    def named(self, name: RoleName) -> Role:
+    def find_role(self, name: RoleName) -> Role:
         """Raises UndefinedObject."""
         if name.special in ("current", "session"):
             asked = (self.current if name.special == "current" else self.session).name
@@ -57,9 +57,9 @@ class RoleGround:
         return found
 
     def meant(self, name: RoleName) -> Role:
-        """Who is to own or be given something: while there is no role, also who asks. Raises UndefinedObject."""
+        """Find the role that is to own or be given something: while there is no role, also who asks. Raises UndefinedObject."""
         alone = not self.roles and name.name == self.session.name and not name.special
-        return self.session if alone else self.named(name)
+        return self.session if alone else self.find_role(name)
 
 
 def is_row_type(name: QualifiedName, ground: RoleGround) -> bool:

@@ -14,16 +14,16 @@ from wire.errors import InsufficientPrivilege, InvalidGrantOperation, Notice
 
 def grant_roles(statement: GrantRole, ground: RoleGround) -> None:
     """Raises InsufficientPrivilege, UndefinedObject, InvalidGrantOperation."""
-    grantor = ground.named(statement.grantor) if statement.grantor is not None else ground.current
-    members = [RoleName(name=ground.named(member).name) for member in statement.members]
+    grantor = ground.find_role(statement.grantor) if statement.grantor is not None else ground.current
+    members = [RoleName(name=ground.find_role(member).name) for member in statement.members]
     for name in statement.roles:
-        role = ground.named(RoleName(name=name))
+        role = ground.find_role(RoleName(name=name))
         if statement.group and role.superuser and not ground.current.superuser:
             raise InsufficientPrivilege("must be superuser to alter superuser roles or change superuser attribute")
         if statement.revoke:
             _check(role, grantor, ground)
             for member in members:
-                _leave(ground.named(member), role, statement.admin, ground)
+                _leave(ground.find_role(member), role, statement.admin, ground)
         else:
             add_members(role, members, grantor, ground, admin=statement.admin)
 
@@ -37,7 +37,7 @@ def add_members(role: Role, members: Sequence[RoleName], grantor: Role, ground: 
         raise InvalidGrantOperation(f'role "{role.name}" cannot have explicit members')
     for name in members:
         # As it is by now: an earlier part of the statement may have changed it.
-        _enter(ground.named(name), Membership(role.oid, admin, grantor.oid), role, ground)
+        _enter(ground.find_role(name), Membership(role.oid, admin, grantor.oid), role, ground)
 
 
 def _check(role: Role, grantor: Role, ground: RoleGround) -> None:

@@ -17,7 +17,7 @@ Settings = tuple[tuple[str, str], ...]
 
 def alter_setting(statement: AlterRoleSetting, ground: RoleGround) -> None:
     """Raises InsufficientPrivilege, UndefinedObject, InvalidParameterValue, CantChangeRuntimeParam."""
-    role = _altered(statement, ground)
+    role = _find_altered_role(statement, ground)
     if statement.database and statement.database != DATABASE:
         raise UndefinedObject(f'database "{statement.database}" does not exist', sqlstate="3D000")
     if statement.name in ("role", "session_authorization"):
@@ -25,16 +25,16 @@ def alter_setting(statement: AlterRoleSetting, ground: RoleGround) -> None:
     everybody = statement.role is None
     match everybody, bool(statement.database):
         case True, True:
-            ground.catalog.put_role(replace(role, all_here=_changed(role.all_here, statement, ground)))
+            ground.catalog.put_role(replace(role, all_here=_change_settings(role.all_here, statement, ground)))
         case True, False:
-            ground.catalog.put_role(replace(role, all_settings=_changed(role.all_settings, statement, ground)))
+            ground.catalog.put_role(replace(role, all_settings=_change_settings(role.all_settings, statement, ground)))
         case False, True:
-            ground.catalog.put_role(replace(role, here=_changed(role.here, statement, ground)))
+            ground.catalog.put_role(replace(role, here=_change_settings(role.here, statement, ground)))
         case _:
-            ground.catalog.put_role(replace(role, settings=_changed(role.settings, statement, ground)))
+            ground.catalog.put_role(replace(role, settings=_change_settings(role.settings, statement, ground)))
 
 
-def _altered(statement: AlterRoleSetting, ground: RoleGround) -> Role:
+def _find_altered_role(statement: AlterRoleSetting, ground: RoleGround) -> Role:
     """The role; for ALL the first one, which keeps what is everybody's."""
     if statement.role is None:
         if not ground.current.superuser:
@@ -45,7 +45,7 @@ def _altered(statement: AlterRoleSetting, ground: RoleGround) -> Role:
                 "not supported: ALTER ROLE ALL while there is no role", hint="CREATE ROLE makes one."
             )
         return first
-    role = ground.named(statement.role)
+    role = ground.find_role(statement.role)
     if role.superuser and not ground.current.superuser:
         raise InsufficientPrivilege("must be superuser to alter superusers")
     if not ground.may_create and role.oid != ground.current.oid:
@@ -53,7 +53,7 @@ def _altered(statement: AlterRoleSetting, ground: RoleGround) -> Role:
     return role
 
 
-def _changed(settings: Settings, statement: AlterRoleSetting, ground: RoleGround) -> Settings:
+def _change_settings(settings: Settings, statement: AlterRoleSetting, ground: RoleGround) -> Settings:
     probe = SessionSettings()
     probe.privileged = lambda: ground.current.superuser
     if statement.name == "all":

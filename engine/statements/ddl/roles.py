@@ -1,4 +1,4 @@
-"""Which function carries out which statement about roles and privileges, and its command tag."""
+"""Dispatch table of the statements about roles and privileges: each one's function and its command tag."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from engine.catalog.model.roles import Role
 from engine.catalog.snapshot import SLUICE, RightsChange
 from engine.sql.parser.nodes.statements import AlterSchema, CreateSchema
 from engine.statements.ddl.owner import owned_by
-from engine.statements.ddl.renaming import named
+from engine.statements.ddl.renaming import with_name
 from engine.statements.shared.definer import Definer
 from wire.errors import (
     DuplicateSchema,
@@ -70,7 +70,7 @@ def alter_schema(statement: AlterSchema, definer: Definer) -> None:
     catalog.put_schema(Schema(schema.oid, statement.to, schema.comment))
     for relation in [r for r in snapshot.relations.values() if r.schema == statement.name]:
         catalog.remove(relation)
-        catalog.put(named(relation, statement.to, relation.name))
+        catalog.put(with_name(relation, statement.to, relation.name))
     for typ in [typ for typ in snapshot.types.values() if typ.schema == statement.name]:
         catalog.put_type(replace(typ, schema=statement.to), typ)
     catalog.remove_schema(statement.name)

@@ -12,7 +12,7 @@ from engine.sql.binder.type_names import resolve_type
 from engine.sql.parser.nodes.statements import AlterSequence, CreateSequence, SequenceOptions
 from engine.statements.shared.definer import Definer
 from engine.statements.shared.names import Names
-from engine.statements.shared.restarted_sequences import restarted
+from engine.statements.shared.restarted_sequences import restart_sequence
 from wire.dataclass import dataclass
 from wire.errors import (
     DuplicateTable,
@@ -67,7 +67,7 @@ def new_sequence(schema: str, name: str, options: SequenceOptions, typ: SqlType,
     if isinstance(options.restart, int):
         _check_within(made, "RESTART", options.restart)
         made = replace(made, first=options.restart)
-    return owned(made, options, definer)
+    return with_owner(made, options, definer)
 
 
 def alter_sequence(statement: AlterSequence, definer: Definer) -> None:
@@ -79,7 +79,7 @@ def alter_sequence(statement: AlterSequence, definer: Definer) -> None:
     sequence = definer.sequence(statement.name)
     definer.authority.require_owner(sequence, "sequence")
     definer.catalog.put(
-        owned(altered(sequence, statement.options, definer), statement.options, definer), replacing=True
+        with_owner(altered(sequence, statement.options, definer), statement.options, definer), replacing=True
     )
 
 
@@ -103,13 +103,13 @@ def altered(sequence: Sequence, options: SequenceOptions, definer: Definer) -> S
     if options.restart is not None:
         first = options.restart if isinstance(options.restart, int) else made.start
         _check_within(made, "RESTART", first)
-        return restarted(made, first, definer.catalog)
+        return restart_sequence(made, first, definer.catalog)
     at = definer.sequences.stands(sequence)
     _check_within(made, "RESTART", at)
     return made
 
 
-def owned(sequence: Sequence, options: SequenceOptions, definer: Definer) -> Sequence:
+def with_owner(sequence: Sequence, options: SequenceOptions, definer: Definer) -> Sequence:
     """OWNED BY, where it is said."""
     if options.owned_by is None:
         return sequence

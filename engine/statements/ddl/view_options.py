@@ -23,7 +23,7 @@ _CHECKS: Final = ("local", "cascaded")
 
 
 def checked(options: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
-    """What was written, if it may be. Raises InvalidParameterValue."""
+    """Return the options as written, if they are valid. Raises InvalidParameterValue."""
     found: dict[str, str] = {}
     for name, value in options:
         if name not in (*_BOOLEAN, _CHECK):

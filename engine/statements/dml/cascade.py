@@ -28,7 +28,7 @@ from engine.plan_ir.logical import Mutate
 from engine.planner.optimizer.pruning import with_files
 from engine.sql.parser.nodes.statements import Assignment, MutationStatement, Update
 from engine.statements.shared import plan_files as names
-from engine.statements.shared.named_tables import named
+from engine.statements.shared.named_tables import table_reference
 from engine.storage.staging import TableWriter
 from engine.storage.staging_area import StagingArea, new_name
 
@@ -60,11 +60,11 @@ async def follow(
 def left(pairs: Pairs) -> exp.Select:
     """SELECT "old k" AS k FROM moved WHERE "new k" IS DISTINCT FROM "old k": the keys that rows have no more."""
     keys = [exp.Alias(this=_column(_OLD + k, MOVED), alias=exp.Identifier(this=k, quoted=True)) for _, k in pairs]
-    from_ = exp.From(expressions=[named(MOVED, MOVED)])
-    return exp.Select(expressions=keys, from_=from_, where=exp.Where(this=_changed(pairs)))
+    from_ = exp.From(expressions=[table_reference(MOVED, MOVED)])
+    return exp.Select(expressions=keys, from_=from_, where=exp.Where(this=_any_changed(pairs)))
 
 
-def _changed(pairs: Pairs) -> exp.Expression:
+def _any_changed(pairs: Pairs) -> exp.Expression:
     others: list[exp.Expression] = [
         exp.NullSafeNEQ(this=_column(_NEW + k, MOVED), expression=_column(_OLD + k, MOVED)) for _, k in pairs
     ]
@@ -80,8 +80,8 @@ def _statement(child: Table, pairs: Pairs) -> MutationStatement:
     target = exp.Table(
         this=exp.Identifier(this=child.name, quoted=True), db=exp.Identifier(this=child.schema, quoted=True)
     )
-    where = reduce(lambda a, b: exp.And(this=a, expression=b), [*same, _changed(pairs)])
-    from_ = exp.From(expressions=[named(MOVED, MOVED)])
+    where = reduce(lambda a, b: exp.And(this=a, expression=b), [*same, _any_changed(pairs)])
+    from_ = exp.From(expressions=[table_reference(MOVED, MOVED)])
     return Update(target=target, returning=(), assignments=tuple(values), from_=from_, where=where, text="")
 
 
@@ -97,12 +97,12 @@ async def as_table(
     area = StagingArea(Path(plan.table.path), new_name())
     await ground.in_writer_pool(area.make)
     try:
-        yield await ground.in_writer_pool(lambda: _written(plan, moved, area))
+        yield await ground.in_writer_pool(lambda: _write_moved_keys(plan, moved, area))
     finally:
         await shielded(ground.in_writer_pool(area.abandon))
 
 
-def _written(plan: Mutate, moved: Sequence[pa.RecordBatch], area: StagingArea) -> Table:
+def _write_moved_keys(plan: Mutate, moved: Sequence[pa.RecordBatch], area: StagingArea) -> Table:
     table, storage = plan.table, plan.table.storage
     assert storage is not None, "a stored table"
     declared = [column for name, _ in plan.before if (column := table.column(name)) is not None]

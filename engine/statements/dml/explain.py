@@ -58,13 +58,13 @@ async def explain_change(
 ) -> list[str]:
     """The lines of the answer (JSON: one). actual: what is told beside the plan. Raises SqlError."""
     parameters = dict(enumerate(arguments, 1))
-    planned = await engine.planning.run(lambda: _planned(plan, session, parameters))
-    query = _compiled(planned, session, engine, parameters)
+    planned = await engine.planning.run(lambda: _plan_mutation(plan, session, parameters))
+    query = _compile_mutation(planned, session, engine, parameters)
 
     changed = actual.get("Rows")
     rows = rows_of_plan(planned.plan, parameters, changed if isinstance(changed, int) else None, costs=statement.costs)
 
-    def told(node: Node, described: Described) -> Described:
+    def describe_files(node: Node, described: Described) -> Described:
         described = described if statement.distsql else rows(node, described)
         if not isinstance(node, (Mutate, Mutation)) or planned.candidates is None:
             return described
@@ -73,17 +73,17 @@ async def explain_change(
 
     if statement.distsql:
         statements = fragment_texts(query, engine) if statement.verbose else None
-        return _physical(planned, query, statements, statement, actual, told)
+        return _physical(planned, query, statements, statement, actual, describe_files)
     sql = None
     if statement.verbose and not isinstance(query.runs, DistributedQuery):
         sql = engine.executor(query.choice.engine).sql(query.runs)
     summary = Summary(query.choice.engine, query.choice.reason, sql, actual)
     if statement.format != "text":
-        return [format_document(json_text(planned.plan, summary, told), statement.format)]
-    return text_lines(planned.plan, summary, told)
+        return [format_document(json_text(planned.plan, summary, describe_files), statement.format)]
+    return text_lines(planned.plan, summary, describe_files)
 
 
-def _planned(plan: Mutate, session: SessionContext, parameters: Mapping[int, Any]) -> _Planned:
+def _plan_mutation(plan: Mutate, session: SessionContext, parameters: Mapping[int, Any]) -> _Planned:
     """May block on footers."""
 
     def ready(final: Root) -> Root:
@@ -112,10 +112,10 @@ def _candidates(located: Node, table: Table) -> Sequence[str]:
     return [file for file in table.files if file in named]
 
 
-def _compiled(
+def _compile_mutation(
     planned: _Planned, session: SessionContext, engine: EngineServices, parameters: Mapping[int, Any]
 ) -> CompiledQuery:
-    """What would make the rows, and write them."""
+    """Compile the plan that would make the rows, and write them."""
     values = {name: session.context_value(name) for name in functions.context_names(planned.input)}
     bindings = Bindings(dict(parameters), values, session.settings.get("TimeZone"))
     ground, plan, topology = (

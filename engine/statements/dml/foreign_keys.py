@@ -35,7 +35,7 @@ from engine.statements.dml.cascade import MOVED, Pairs, as_table, follow, is_tol
 from engine.statements.dml.intents import Intents
 from engine.statements.dml.unique import overlap
 from engine.statements.shared import plan_files as names
-from engine.statements.shared.named_tables import NamedTables, named
+from engine.statements.shared.named_tables import NamedTables, table_reference
 from engine.writers.violations import half_null_key, no_such_key, still_referenced
 from wire.errors import FeatureNotSupported, ForeignKeyViolation
 from wire.types.text_settings import InputSettings
@@ -51,8 +51,8 @@ _COUNT = "\0count"
 async def judge(
     plan: Mutate, intents: Intents, moved: Sequence[pa.RecordBatch], ground: SessionMutationContext
 ) -> None:
-    """What a statement has done, which is recorded. moved: the keys that changed, where rows follow them. What CASCADE and SET NULL
-    do is done. Raises ForeignKeyViolation."""
+    """Check foreign keys after a statement whose changes are recorded. moved: the keys that changed, where rows follow them.
+    What CASCADE and SET NULL do is done. Raises ForeignKeyViolation."""
     for constraint in plan.foreign_keys if intents.added else ():
         if ground.postpones(constraint, "new"):
             continue
@@ -89,16 +89,18 @@ async def _judge_new(table: Table, constraint: Constraint, intents: Intents, gro
     there = await ground.refreshed(next(other for other in ground.tables() if other.oid == oid))
     added = [names.absolute(table, file.path) for file in intents.added]
     new = _some(table, added)
-    if constraint.references.full and await _asked({_NEW: new}, half_null(named(_NEW), constraint), ground):
+    if constraint.references.full and await _fetch_first(
+        {_NEW: new}, half_null(table_reference(_NEW), constraint), ground
+    ):
         raise half_null_key(table, constraint)
     pairs = pairs_of(constraint, there)
     other = await ground.in_writer_pool(lambda: _with_keys_of(table, added, there, pairs))
     tables = {_NEW: new, _OTHER: other}
-    own: exp.Expression = named(_NEW)
+    own: exp.Expression = table_reference(_NEW)
     if not constraint.valid and intents.removed:
         tables[_OLD] = _some(table, [names.absolute(table, path) for path in intents.removed])
         own = _come(constraint.columns)
-    row = await _asked(tables, unmatched(own, named(_OTHER), pairs), ground)
+    row = await _fetch_first(tables, select_unmatched(own, table_reference(_OTHER), pairs), ground)
     if row is not None:
         raise no_such_key(table, constraint, there, row, ground.output, ground.shown(table))
     if oid != table.oid:
@@ -118,11 +120,13 @@ async def judge_whole(table: Table, constraint: Constraint, ground: SessionMutat
     if (
         not gone
         and constraint.references.full
-        and await _asked({_NEW: rows}, half_null(named(_NEW), constraint), ground)
+        and await _fetch_first({_NEW: rows}, half_null(table_reference(_NEW), constraint), ground)
     ):
         raise half_null_key(table, constraint)
     tables = {_NEW: rows, _OTHER: _some(there, there.files)}
-    row = await _asked(tables, unmatched(named(_NEW), named(_OTHER), pairs_of(constraint, there)), ground)
+    row = await _fetch_first(
+        tables, select_unmatched(table_reference(_NEW), table_reference(_OTHER), pairs_of(constraint, there)), ground
+    )
     if row is not None:
         if gone:
             raise still_referenced(there, table, constraint, row, ground.output, ground.shown(there))
@@ -145,11 +149,11 @@ def _come(columns: Sequence[str]) -> exp.Subquery:
     parts = [
         exp.Select(
             expressions=[*map(_column, columns), exp.Alias(this=sign, alias=count.copy())],
-            from_=exp.From(expressions=[named(rows)]),
+            from_=exp.From(expressions=[table_reference(rows)]),
         )
         for rows, sign in ((_NEW, one), (_OLD, exp.Neg(this=one.copy())))
     ]
-    both = _derived(exp.Union(this=parts[0], expression=parts[1], distinct=False), "both")
+    both = _derive_table(exp.Union(this=parts[0], expression=parts[1], distinct=False), "both")
     more = exp.Anonymous(this="sum", expressions=[_column(_COUNT)])
     grouped = exp.Select(
         expressions=[_column(name) for name in columns],
@@ -157,14 +161,14 @@ def _come(columns: Sequence[str]) -> exp.Subquery:
         group=exp.Group(expressions=[_column(name) for name in columns]),
         having=exp.Having(this=exp.GT(this=more, expression=exp.Literal.number(0))),
     )
-    return _derived(grouped, "own")
+    return _derive_table(grouped, "own")
 
 
-def unmatched(own: exp.Expression, there: exp.Table, pairs: Pairs) -> exp.Select:
+def select_unmatched(own: exp.Expression, there: exp.Table, pairs: Pairs) -> exp.Select:
     """SELECT own.a FROM own WHERE own.a IS NOT NULL AND NOT EXISTS (SELECT FROM there WHERE there.k = own.a)"""
     mine = [_column(a, "own") for a, _ in pairs]
     same = [exp.EQ(this=_column(k, "there"), expression=_column(a, "own")) for a, k in pairs]
-    return _select(mine, _as(own, "own"), _all([*map(_not_null, mine), _none(_as(there, "there"), same)]))
+    return _select(mine, _as(own, "own"), _all([*map(_not_null, mine), _not_exists(_as(there, "there"), same)]))
 
 
 def _with_keys_of(table: Table, added: Sequence[str], there: Table, pairs: Pairs) -> Table:
@@ -204,19 +208,19 @@ async def _judge_gone(
         return
     async with _taken(plan, constraint, intents, moved, ground) as (gone, tables):
         named_still = _still_named(gone, pairs)
-        row = await _asked({**tables, _OTHER: child}, named_still, ground)
+        row = await _fetch_first({**tables, _OTHER: child}, named_still, ground)
         if row is None:
             return
         action = _action(plan, constraint)
         if action in ("no action", "restrict"):
             raise still_referenced(plan.table, child, constraint, row, ground.output, ground.shown(plan.table))
         try:
-            following = _following(child, gone, pairs, action, _set_columns(plan, child, constraint))
+            following = _build_action(child, gone, pairs, action, _set_columns(plan, child, constraint))
             await ground.carry_out(following, tables)
         except ForeignKeyViolation:
             # A default may be the very key that is gone.
             now = await ground.refreshed(next(other for other in ground.tables() if other.oid == child.oid))
-            row = await _asked({**tables, _OTHER: now}, named_still, ground)
+            row = await _fetch_first({**tables, _OTHER: now}, named_still, ground)
             if row is None:
                 raise
             raise still_referenced(
@@ -240,7 +244,7 @@ async def _taken(
         return
     old = _some(plan.table, [names.absolute(plan.table, path) for path in intents.removed])
     new = _some(plan.table, [names.absolute(plan.table, file.path) for file in intents.added])
-    yield _gone(pairs, bool(intents.added)), {_OLD: old, _NEW: new}
+    yield _select_gone(pairs, bool(intents.added)), {_OLD: old, _NEW: new}
 
 
 def _is_left(plan: Mutate, constraint: Constraint) -> bool:
@@ -269,7 +273,7 @@ def _action(plan: Mutate, constraint: Constraint) -> KeyAction:
     return updated
 
 
-def _gone(pairs: Pairs, replaced: bool) -> exp.Select:
+def _select_gone(pairs: Pairs, replaced: bool) -> exp.Select:
     """SELECT k FROM old WHERE k IS NOT NULL AND NOT EXISTS (SELECT FROM new WHERE new.k = old.k)
 
     replaced: whether there are new files."""
@@ -277,15 +281,15 @@ def _gone(pairs: Pairs, replaced: bool) -> exp.Select:
     same = [exp.EQ(this=_column(k, "new"), expression=_column(k, "old")) for _, k in pairs]
     known = list(map(_not_null, keys))
     if replaced:
-        known.append(_none(named(_NEW), same))
-    return _select(keys, named(_OLD), _all(known))
+        known.append(_not_exists(table_reference(_NEW), same))
+    return _select(keys, table_reference(_OLD), _all(known))
 
 
 def _still_named(gone: exp.Select, pairs: Pairs) -> exp.Select:
     """The keys that are gone, and that rows name."""
     same = [exp.EQ(this=_column(a, "own"), expression=_column(k, "gone")) for a, k in pairs]
-    there = _exists(named(_OTHER, "own"), same)
-    return _select([_column(k, "gone") for _, k in pairs], _derived(gone), there)
+    there = _exists(table_reference(_OTHER, "own"), same)
+    return _select([_column(k, "gone") for _, k in pairs], _derive_table(gone), there)
 
 
 def _set_columns(plan: Mutate, child: Table, constraint: Constraint) -> Sequence[str]:
@@ -302,15 +306,15 @@ def _set_columns(plan: Mutate, child: Table, constraint: Constraint) -> Sequence
     return [column.name for column in child.columns if column.number in some]
 
 
-def _following(
+def _build_action(
     child: Table, gone: exp.Select, pairs: Pairs, action: KeyAction, columns: Sequence[str]
 ) -> MutationStatement:
-    """What becomes of the rows that name keys that are gone. columns: those that are set."""
+    """Build the statement that changes the rows that name keys that are gone. columns: those that are set."""
     same = _all([exp.EQ(this=_column(a, child.name), expression=_column(k, "gone")) for a, k in pairs])
     target = exp.Table(
         this=exp.Identifier(this=child.name, quoted=True), db=exp.Identifier(this=child.schema, quoted=True)
     )
-    others = exp.From(expressions=[_derived(gone)])
+    others = exp.From(expressions=[_derive_table(gone)])
     if action == "cascade":
         return Delete(target=target, returning=(), using=others, where=same, text="")
     value: exp.Expression = exp.Null() if action == "set null" else exp.Var(this="DEFAULT")
@@ -321,7 +325,7 @@ def _following(
 # -- asking -------------------------------------------------------------------------------------------------------------
 
 
-async def _asked(
+async def _fetch_first(
     tables: Mapping[str, Table], tree: exp.Select, ground: SessionMutationContext
 ) -> pa.RecordBatch | None:
     """The first row of a query over these tables."""
@@ -349,7 +353,7 @@ def _select(values: Sequence[exp.Expression], item: exp.Expression, where: exp.E
     )  # fmt: skip
 
 
-def _derived(query: exp.Expression, called: str = "gone") -> exp.Subquery:
+def _derive_table(query: exp.Expression, called: str = "gone") -> exp.Subquery:
     alias = exp.TableAlias(this=exp.Identifier(this=called, quoted=True))
     return exp.Subquery(this=query.copy(), alias=alias)
 
@@ -364,7 +368,7 @@ def _exists(item: exp.Expression, conditions: Sequence[exp.Expression]) -> exp.E
     return exp.Exists(this=_select([exp.Literal.number(1)], item, _all(conditions)))
 
 
-def _none(item: exp.Expression, conditions: Sequence[exp.Expression]) -> exp.Expression:
+def _not_exists(item: exp.Expression, conditions: Sequence[exp.Expression]) -> exp.Expression:
     return exp.Not(this=_exists(item, conditions))
 
 

@@ -1,4 +1,4 @@
-"""What a MUTATE wants done (the RFC's intents), and their collector: the initiator commits all of a statement's, or none."""
+"""Intents of a MUTATE (the RFC's intents), and their collector: the initiator commits all of a statement's, or none."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from wire.dataclass import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Intents:
-    """Of a table: files that come, paths (below its folder) of those that go, and how many rows changed."""
+    """A table's changes: files that come, paths (below its folder) of those that go, and how many rows changed."""
 
     added: tuple[DataFile, ...] = ()
     removed: tuple[str, ...] = ()
@@ -20,7 +20,7 @@ class Intents:
         return bool(self.added or self.removed)
 
 
-def collected(parts: Iterable[Intents]) -> Intents:
+def collect_intents(parts: Iterable[Intents]) -> Intents:
     """The intents of all who took part. A file that several want removed is an error of the plan's."""
     added: list[DataFile] = []
     removed: list[str] = []

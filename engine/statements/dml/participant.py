@@ -47,8 +47,8 @@ class Rows(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class StagedWriters:
-    """What writes on this member (`engine.runtime.query_run.Writers`). tables: its folder of tables. sequences: gives what takes
-    the values of sequences for one statement."""
+    """The writers on this member (`engine.runtime.query_run.Writers`). tables: its folder of tables. sequences: gives what
+    takes the values of sequences for one statement."""
 
     tables: Path
     in_pool: InPool
@@ -104,18 +104,18 @@ class StagedIntents:
 
     async def next_batch(self) -> pa.RecordBatch | None:
         if self._told is None:
-            self._told = encode_result(await self._written())
+            self._told = encode_result(await self._write_rows())
         return next(self._told, None)
 
-    async def _written(self) -> Written:
-        writer: Writer = await shielded(self._in_pool(self._opened))
+    async def _write_rows(self) -> Written:
+        writer: Writer = await shielded(self._in_pool(self._open_writer))
         taker = _Taker(sequences_of(self._spec), self._sequences())
         sink = RowSink(rules_of(self._spec), writer, taker.take, self._spec.output, memory=self._memory)
         await drain(self._rows, sink.write, self._in_pool)
         written = sink.written(await shielded(self._in_pool(writer.finish)))
-        return replace(written, given=taker.given())
+        return replace(written, given=taker.last_values())
 
-    def _opened(self) -> Writer:
+    def _open_writer(self) -> Writer:
         """Kept here, where no cancel comes between: whoever closes is to find it."""
         self._writer = self._begin()
         return self._writer
@@ -155,7 +155,7 @@ class _Taker:
     def take(self, sequence: int, count: int) -> npt.NDArray[np.int64]:
         return self.counters.take(self.sequences[sequence], count)
 
-    def given(self) -> tuple[tuple[int, int], ...]:
+    def last_values(self) -> tuple[tuple[int, int], ...]:
         """The last value of each that gave any."""
-        last = ((oid, self.counters.given(sequence)) for oid, sequence in self.sequences.items())
+        last = ((oid, self.counters.last_given(sequence)) for oid, sequence in self.sequences.items())
         return tuple((oid, value) for oid, value in last if value is not None)

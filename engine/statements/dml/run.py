@@ -41,7 +41,7 @@ T = TypeVar("T")
 
 
 class MutationContext(Protocol):
-    """What a MUTATE needs of its session."""
+    """The session as a MUTATE needs it."""
 
     async def open(self, plan: Root, *, here: bool) -> BatchStream:
         """Begin to run a query, not yet optimised. here: on this member alone."""
@@ -74,7 +74,7 @@ class MutationContext(Protocol):
 
     @property
     def memory(self) -> MemoryShare | None:
-        """As in `engine.contracts.executor.ExecutionContext`."""
+        """The memory share, as in `engine.contracts.executor.ExecutionContext`."""
         ...
 
 
@@ -91,7 +91,7 @@ class Engines(Protocol):
 
 
 class Rows(Protocol):
-    """What is drained."""
+    """The rows to drain."""
 
     async def next_batch(self) -> pa.RecordBatch | None: ...
 
@@ -127,10 +127,10 @@ async def run(plan: Mutate, ground: MutationContext, engines: Engines | None = N
         if written.rows:
             await _require_unique(plan, intents, rewritten or (), ground, ask)
     except BaseException:
-        await _removed(plan.table, added, ground)
+        await _remove_staged(plan.table, added, ground)
         raise
     if not written.rows:
-        await _removed(plan.table, added, ground)
+        await _remove_staged(plan.table, added, ground)
         return Outcome(0, written.returned)
     # From here on the files are the catalog's: a commit may have taken place though this fails or is cancelled.
     whole = plan.whole or bool(plan.keys)
@@ -211,7 +211,7 @@ async def drain(
             raise
 
 
-async def _removed(table: Table, added: Sequence[DataFile], ground: MutationContext) -> None:
+async def _remove_staged(table: Table, added: Sequence[DataFile], ground: MutationContext) -> None:
     """Take staged files away again."""
 
     def unlink() -> None:
@@ -266,8 +266,8 @@ async def _require_unique(
 async def _first_of(
     plan: Mutate, keys: Sequence[Constraint], intents: Intents, kept: Sequence[str], ground: MutationContext, ask: Ask
 ) -> SqlError:
-    """What is said of the first row, in the order in which they were written, that has a key which is there already. Which row of
-    the statement that was is told where files keep their order."""
+    """Return the error for the first row, in the order in which they were written, that has a key which is there already. Which
+    row of the statement that was is told where files keep their order."""
     storage = plan.table.storage
     assert storage is not None, "a stored table"
     in_order = not (storage.sort_by or storage.partition_by)

@@ -21,7 +21,7 @@ from engine.statements.dml import statement as mutations
 from engine.statements.dml.autocommit_retry import needs_turn
 from engine.statements.dml.explain import explain_change
 from engine.statements.dml.run import Outcome
-from engine.statements.query.explain import plan_columns, summarised
+from engine.statements.query.explain import plan_columns, select_summary
 from engine.statements.query.run import guard, require_same_columns
 from wire.errors import SqlError
 
@@ -40,7 +40,7 @@ class SessionChanges:
 
     async def prepare(self, statement: s.MutationStatement, parameter_types: tuple[int, ...]) -> Prepared:
         """Bind a statement for Describe. Raises SqlError."""
-        change = await self._prepared(statement, parameter_types)
+        change = await self._prepare_mutation(statement, parameter_types)
         return Prepared(statement, change.bound.parameters, change.bound.columns, change)
 
     async def prepare_explain(self, statement: s.Explain, parameter_types: tuple[int, ...]) -> Prepared:
@@ -51,7 +51,7 @@ class SessionChanges:
 
     async def execute(self, prepared: Prepared, arguments: Sequence[Any]) -> Execution:
         """Run a prepared statement to its end. Raises SqlError."""
-        planned, told = await self._changed(prepared, prepared.statement, prepared.columns or (), arguments)
+        planned, told = await self._run_change(prepared, prepared.statement, prepared.columns or (), arguments)
         return mutations.answer(planned, prepared, told)
 
     async def explain(self, prepared: Prepared, arguments: Sequence[Any]) -> Execution:
@@ -68,9 +68,9 @@ class SessionChanges:
         if statement.analyze:
             started = time.perf_counter()
             columns = planned.bound.columns or ()
-            _, told = await self._changed(replace(prepared, plan=planned), changing, columns, arguments)
+            _, told = await self._run_change(replace(prepared, plan=planned), changing, columns, arguments)
             actual |= {"Rows": told.rows, "Execution Time": (time.perf_counter() - started) * 1e3}
-        actual = summarised(statement, actual)
+        actual = select_summary(statement, actual)
         lines = await explain_change(planned.bound.plan, self._session, self._engine, statement, arguments, actual)
         return explanation(prepared.columns or (), lines)
 
@@ -119,7 +119,7 @@ class SessionChanges:
             await self._engine.see_commits()
         return await mutations.direct_outcome(self._session, self._engine, planned, rows, keeps=True) is not None
 
-    async def _changed(
+    async def _run_change(
         self,
         prepared: Prepared,
         statement: s.Statement,
@@ -159,7 +159,7 @@ class SessionChanges:
         told = await (self._session.transaction.change(outcome) if alone else outcome())
         return planned, told
 
-    async def _prepared(
+    async def _prepare_mutation(
         self, statement: s.MutationStatement, parameter_types: tuple[int, ...]
     ) -> mutations.PlannedMutation:
         if (found := self._find_direct(statement, parameter_types)) is not None:

@@ -60,7 +60,7 @@ def _is_the_same(given: Column, column: TableColumn) -> bool:
     )
 
 
-def described(table: Table, area: Path, made: Path) -> Written | None:
+def take_over_files(table: Table, area: Path, made: Path) -> Written | None:
     """The files that Spark has made, moved into the area under names of ours, durable; None where a column has nulls that may have
     none. made: the folder where they are. May block for long."""
     schema = file_schema(table.columns)

@@ -24,7 +24,7 @@ from engine.executors.spark.rows import SparkRows
 from engine.plan_ir.logical import Mutate
 from engine.planner.codegen.compiled_fragment import CompiledFragment
 from engine.statements.dml.collector import InPool, collected
-from engine.statements.dml.spark_files import by_spark_alone, described
+from engine.statements.dml.spark_files import by_spark_alone, take_over_files
 from engine.storage.staging_area import new_name
 from engine.writers.write_result import Written
 from wire.dataclass import dataclass
@@ -73,15 +73,15 @@ class WritingJob:
             # Of participants that share a folder each has its own place in it.
             made = folder / f"made-{uuid4().hex}"
             names = [column.file_column for column in plan.table.columns]
-            await _ended(await self.spark.write_files(self.rows, self.context, names, made))
-            written: Written | None = await shielded(self.in_pool(lambda: described(plan.table, folder, made)))
+            await _wait_for_end(await self.spark.write_files(self.rows, self.context, names, made))
+            written: Written | None = await shielded(self.in_pool(lambda: take_over_files(plan.table, folder, made)))
             if written is not None:
                 return written
-        return await _ended(await self.spark.write(self.rows, self.context, plan, folder, self.output))
+        return await _wait_for_end(await self.spark.write(self.rows, self.context, plan, folder, self.output))
 
 
-async def _ended(job: SparkProduction[R]) -> R:
-    """What a job has come to; it is gone when this returns."""
+async def _wait_for_end(job: SparkProduction[R]) -> R:
+    """Return the result of a job; it is gone when this returns."""
     try:
         return await asyncio.shield(job.ended)
     finally:

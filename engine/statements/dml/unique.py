@@ -30,7 +30,7 @@ from engine.sql.binder import bind_query
 from engine.sql.binder.scope import BindContext
 from engine.sql.deparse.stored_text import quoted, read_formula
 from engine.sql.parser.nodes.statements import Query
-from engine.statements.shared.named_tables import NamedTables, named
+from engine.statements.shared.named_tables import NamedTables, table_reference
 from wire.types import pg_types as t
 from wire.types.text_settings import InputSettings
 
@@ -52,10 +52,11 @@ def types_of(table: Table) -> Callable[[str | None, str, Sequence[str]], t.PgTyp
 
 
 def key_types(table: Table, key: Constraint) -> Sequence[st.SqlType]:
-    """Of the parts of a key."""
+    """Return the types of the parts of a key."""
     context = BindContext(NamedTables({_NEW: table}), (), InputSettings(), find_type=types_of(table))
     tree = exp.Select(
-        expressions=list(map(_column, _names(key))), from_=exp.From(expressions=[_rows(key, named(_NEW), table)])
+        expressions=list(map(_column, _names(key))),
+        from_=exp.From(expressions=[_rows(key, table_reference(_NEW), table)]),
     )
     return [column.type for column in bind_query(Query(tree=tree, text=""), context).plan.columns]
 
@@ -69,10 +70,10 @@ def doubles(table: Table, key: Constraint, added: Sequence[str], kept: Sequence[
     kept = _with_keys(table, key, added, kept)
     queries: list[exp.Expression] = []
     if rows > 1:
-        queries.append(twice_in(table, key, named(_NEW)))
+        queries.append(twice_in(table, key, table_reference(_NEW)))
     if kept and rows:
-        queries.append(_between(table, key))
-    return _asked(table, queries, added, kept) if queries else None
+        queries.append(_select_conflicts(table, key))
+    return _first_row_plan(table, queries, added, kept) if queries else None
 
 
 def first_double(table: Table, key: Constraint, added: Sequence[str], kept: Sequence[str]) -> Root:
@@ -81,9 +82,9 @@ def first_double(table: Table, key: Constraint, added: Sequence[str], kept: Sequ
     kept = _with_keys(table, key, added, kept)
     placed = _asked_places(table, key)
     if kept:
-        placed = exp.Union(this=placed, expression=_between(table, key, _PLACE), distinct=False)
+        placed = exp.Union(this=placed, expression=_select_conflicts(table, key, _PLACE), distinct=False)
     placed.set("order", _by_place())
-    return _asked(table, [placed], added, kept)
+    return _first_row_plan(table, [placed], added, kept)
 
 
 def _with_keys(table: Table, key: Constraint, added: Sequence[str], kept: Sequence[str]) -> Sequence[str]:
@@ -95,7 +96,7 @@ def _with_keys(table: Table, key: Constraint, added: Sequence[str], kept: Sequen
     return kept
 
 
-def _asked(table: Table, queries: Sequence[exp.Expression], added: Sequence[str], kept: Sequence[str]) -> Root:
+def _first_row_plan(table: Table, queries: Sequence[exp.Expression], added: Sequence[str], kept: Sequence[str]) -> Root:
     """The first row of these queries together."""
     tree = queries[0]
     for query in queries[1:]:
@@ -116,8 +117,8 @@ def _places(table: Table) -> Sequence[TableColumn]:
 
 
 def overlap(table: Table, name: str, added: Sequence[str], other: str | None = None) -> Test | None:
-    """What a file's statistics must allow for it to have one of the new keys. Those of floats leave NaN out, which is equal
-    to itself. other: how the column is called in the file; None: as in the new ones."""
+    """Return the test that a file's statistics must pass for it to have one of the new keys. Those of floats leave NaN out,
+    which is equal to itself. other: how the column is called in the file; None: as in the new ones."""
     column = table.column(name)
     assert column is not None, "a key is made of its table's columns"
     called = column.file_column if other is None else other
@@ -132,7 +133,7 @@ def overlap(table: Table, name: str, added: Sequence[str], other: str | None = N
 
 
 def _names(key: Constraint) -> Sequence[str]:
-    """What the parts of a key are called by the queries here."""
+    """Return the names that the queries here give to the parts of a key."""
     return [f"\0key{n}" for n, _ in enumerate(key.parts)] or key.columns
 
 
@@ -146,14 +147,14 @@ def _rows(key: Constraint, rows: exp.Table, table: Table, places: Sequence[str] 
         for part, called in zip(parts, _names(key), strict=True)
     ]
     of = exp.Select(
-        expressions=[*aliased, *map(_column, places)], from_=exp.From(expressions=[_called(rows, table.name)])
+        expressions=[*aliased, *map(_column, places)], from_=exp.From(expressions=[_alias_item(rows, table.name)])
     )
     if key.predicate is not None:
         of.set("where", exp.Where(this=read_formula(key.predicate.formula)))
-    return _called(exp.Subquery(this=of), rows.name)
+    return _alias_item(exp.Subquery(this=of), rows.name)
 
 
-def _called(item: exp.Expression, name: str) -> exp.Expression:
+def _alias_item(item: exp.Expression, name: str) -> exp.Expression:
     """An item of FROM under a name."""
     item.set("alias", exp.TableAlias(this=exp.Identifier(this=name, quoted=True)))
     return item
@@ -165,7 +166,7 @@ def twice_in(table: Table, key: Constraint, rows: exp.Table) -> exp.Select:
     return exp.Select(
         expressions=[_column(name) for name in _names(key)],
         from_=exp.From(expressions=[_rows(key, rows, table)]),
-        where=_known(key),
+        where=_where_known(key),
         group=exp.Group(expressions=[_column(name) for name in _names(key)]),
         having=exp.Having(this=many),
     )
@@ -182,8 +183,8 @@ def _asked_places(table: Table, key: Constraint) -> exp.Expression:
     )
     numbered = exp.Select(
         expressions=[*map(_column, names), exp.Alias(this=number, alias=exp.Identifier(this=_NUMBER, quoted=True))],
-        from_=exp.From(expressions=[_rows(key, named(_NEW), table, _PLACE)]),
-        where=_known(key),
+        from_=exp.From(expressions=[_rows(key, table_reference(_NEW), table, _PLACE)]),
+        where=_where_known(key),
     )
     alias = exp.TableAlias(this=exp.Identifier(this=_NEW, quoted=True))
     return exp.Select(
@@ -198,7 +199,7 @@ def _by_place() -> exp.Order:
     return exp.Order(expressions=[exp.Ordered(this=_column(name), desc=False, nulls_first=False) for name in _PLACE])
 
 
-def _known(key: Constraint) -> exp.Where | None:
+def _where_known(key: Constraint) -> exp.Where | None:
     """WHERE k IS NOT NULL; None where nulls are equal, too."""
     if key.nulls_not_distinct:
         return None
@@ -206,11 +207,11 @@ def _known(key: Constraint) -> exp.Where | None:
     return exp.Where(this=_all(known))
 
 
-def _between(table: Table, key: Constraint, places: Sequence[str] = ()) -> exp.Expression:
+def _select_conflicts(table: Table, key: Constraint, places: Sequence[str] = ()) -> exp.Expression:
     """SELECT new.k FROM new JOIN old ON new.k = old.k"""
     equal = exp.NullSafeEQ if key.nulls_not_distinct else exp.EQ
     same = [equal(this=_column(name, _NEW), expression=_column(name, _OLD)) for name in _names(key)]
-    new, old = _rows(key, named(_NEW), table, places), _rows(key, named(_OLD), table)
+    new, old = _rows(key, table_reference(_NEW), table, places), _rows(key, table_reference(_OLD), table)
     join = exp.Join(left=new, this=old, kind="INNER", on=_all(same))
     wanted = [_column(name, _NEW) for name in (*_names(key), *places)]
     return exp.Select(expressions=wanted, from_=exp.From(expressions=[join]))

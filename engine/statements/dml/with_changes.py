@@ -27,7 +27,7 @@ from engine.sql.binder.queries import BoundQuery, bind_query
 from engine.sql.binder.scope import BindContext
 from engine.sql.parser.nodes.statements import MutationStatement, Query, WithChanges
 from engine.sql.parser.positions import cursor, position
-from engine.statements.shared.named_tables import NamedTables, named
+from engine.statements.shared.named_tables import NamedTables, table_reference
 from wire.dataclass import dataclass
 from wire.errors import FeatureNotSupported
 from wire.types import pg_types as t
@@ -87,25 +87,25 @@ class _Parts:
         if self._recursive:
             _require_not_recursive(name, item, change)
         self._note(change)
-        bound = bind_mutation(replace(change, with_=self._with(change.with_)), self._prepared())
-        table = self._tables[name] = _returned(name, bound, len(self.changes) + 1)
+        bound = bind_mutation(replace(change, with_=self._with(change.with_)), self._make_context())
+        table = self._tables[name] = _returned_rows(name, bound, len(self.changes) + 1)
         self.changes.append((bound, table))
         if bound.columns is None:
             self._silent.append(name)
         else:
-            self.items.append(_reading(item, name, [column.name for column in bound.columns]))
+            self.items.append(_read_returned(item, name, [column.name for column in bound.columns]))
 
     def last(self, statement: Query | MutationStatement) -> BoundQuery | BoundMutation:
         if isinstance(statement, MutationStatement):
             self._note(statement)
-            return bind_mutation(replace(statement, with_=self._with(None)), self._prepared())
+            return bind_mutation(replace(statement, with_=self._with(None)), self._make_context())
         query = replace(statement, tree=statement.tree.copy())
         query.tree.set("with_", None)
         self._note(query)
         query.tree.set("with_", self._with(None))
-        return bind_query(query, self._prepared())
+        return bind_query(query, self._make_context())
 
-    def _prepared(self) -> BindContext:
+    def _make_context(self) -> BindContext:
         """For one part: of the same state of the catalog, with the same parameters."""
         catalog = NamedTables(self._tables, self._context.catalog)
         return replace(self._context, catalog=catalog, owners={}, origins={}, row_locks=[])
@@ -114,8 +114,8 @@ class _Parts:
         return _with(self.items, own, recursive=self._recursive)
 
     def _note(self, statement: Query | MutationStatement) -> None:
-        """What a part reads. Raises FeatureNotSupported for what returns nothing, and for an item that would be computed twice and
-        may differ."""
+        """Note the items that a part reads. Raises FeatureNotSupported for what returns nothing, and for an item that would be
+        computed twice and may differ."""
         _require_returning(self._silent, statement)
         read = self._reads(list(_trees(statement)))
         for item in self.items:
@@ -142,7 +142,7 @@ class _Parts:
         tree.set("with_", _with(before, tree.args.get("with_"), recursive=self._recursive))
         if self._recursive:
             return True
-        plan = bind_query(Query(tree=tree, text=""), self._prepared()).plan
+        plan = bind_query(Query(tree=tree, text=""), self._make_context()).plan
         return any(is_volatile(expr) for node in walk_all(plan) for expr in expressions(node))
 
 
@@ -155,19 +155,19 @@ def _with(items: Sequence[exp.CTE], own: exp.With | None, *, recursive: bool) ->
     return exp.With(expressions=[*outer, *inner], recursive=recursive) if outer or inner else None
 
 
-def _returned(name: str, bound: BoundMutation, number: int) -> SystemTable:
+def _returned_rows(name: str, bound: BoundMutation, number: int) -> SystemTable:
     columns = tuple(TableColumn(f"c{n}", c.type, n) for n, c in enumerate(bound.plan.columns, 1))
     arrays = [pa.array([], carrier(c.type.pg, c.type.scale)) for c in columns]
     rows = pa.Table.from_arrays(arrays, names=[c.name for c in columns])
     return SystemTable(RETURNED_OID, "", name, columns, rows, -number)
 
 
-def _reading(item: exp.CTE, name: str, names: Sequence[str]) -> exp.CTE:
+def _read_returned(item: exp.CTE, name: str, names: Sequence[str]) -> exp.CTE:
     """The item as a query over what it returned."""
     alias = item.args["alias"]
     given = list(alias.args.get("columns") or ())
     called = [*given, *(exp.Identifier(this=other, quoted=True) for other in names[len(given) :])]
-    query = exp.Select(expressions=[exp.Star()], from_=exp.From(expressions=[named(name)]))
+    query = exp.Select(expressions=[exp.Star()], from_=exp.From(expressions=[table_reference(name)]))
     made = exp.CTE(this=query, alias=exp.TableAlias(this=alias.this.copy(), columns=called))
     made.meta.update(item.meta)
     return made

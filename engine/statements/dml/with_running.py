@@ -107,7 +107,7 @@ class _Running:
         return await self._query(last)
 
     async def _change(self, change: BoundMutation) -> Outcome:
-        plan = _substituted(change.plan, self._rows)
+        plan = _substitute_rows(change.plan, self._rows)
         plan = with_shown(plan, self._session.authority(), self._bound.requirements)
         await query_run.guard(self._session, self._engine, change.locks, _tables(plan))
         ground = SessionMutationContext(
@@ -124,7 +124,7 @@ class _Running:
             await deferred.judge_events(ground.later, ground)
 
     async def _query(self, last: BoundQuery) -> Execution:
-        plan = _substituted(last.plan, self._rows)
+        plan = _substitute_rows(last.plan, self._rows)
         ready = await self._engine.planning.run(lambda: optimise(plan))
         planned = PlannedQuery(ready, tuple(last.columns), self._bound.parameters, tuple(_tables(plan)), last.locks)
         return await query_run.run_planned(self._session, self._engine, planned, self._arguments)
@@ -135,7 +135,7 @@ def _tables(plan: Node) -> list[Table]:
     return [node.table for node in walk_all(plan) if isinstance(node, TableReader) and isinstance(node.table, Table)]
 
 
-def _substituted(plan: _Plan, rows: _Rows) -> _Plan:
+def _substitute_rows(plan: _Plan, rows: _Rows) -> _Plan:
     """The plan, reading what was returned."""
 
     def put(node: Node) -> Node:

@@ -22,7 +22,14 @@ from engine.plan_ir.logical import Root
 from engine.planner.codegen import Bindings
 from engine.planner.planner import optimise
 from engine.sql.parser.nodes.statements import Analyze
-from engine.statements.maintenance.analyze_statistics import Analyzing, Meant, counting, meant, sampling, statistics
+from engine.statements.maintenance.analyze_statistics import (
+    Analyzing,
+    Meant,
+    count_query,
+    meant,
+    sample_query,
+    statistics,
+)
 from engine.statements.shared.compiling import compile_aside
 from engine.statements.shared.fault_policy import RepeatableQuery
 from engine.storage import tables
@@ -54,9 +61,9 @@ async def _analyze(
         around.notice(Notice(f'analyzing "{of.table.schema}.{of.table.name}"', "INFO"))
     table = await engine.in_operation_pool(functools.partial(refresh, of.table))
     of = replace(of, table=table)
-    [counted] = (await _asked(session, engine, counting(of))).to_batches()
+    [counted] = (await _run_query(session, engine, count_query(of))).to_batches()
     rows = counted.column(0)[0].as_py()
-    sample = await _asked(session, engine, sampling(of, rows, around.sample_rows))
+    sample = await _run_query(session, engine, sample_query(of, rows, around.sample_rows))
 
     def keep() -> None:
         session.catalog.keep_statistics(of.table, statistics(of, counted, sample, _size(table), around.target))
@@ -73,7 +80,7 @@ def _size(table: Table) -> int:
     return sum(os.path.getsize(file) for file in table.files)
 
 
-async def _asked(session: SessionContext, engine: EngineServices, plan: Root) -> pa.Table:
+async def _run_query(session: SessionContext, engine: EngineServices, plan: Root) -> pa.Table:
     """All rows of the answer."""
     context = session.execution_context()
     ready, bindings = optimise(plan), Bindings({}, {}, context.time_zone)

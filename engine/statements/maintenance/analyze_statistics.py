@@ -91,12 +91,12 @@ class Meant:
 
 
 def meant(statement: Analyze, session: Analyzing) -> list[Meant]:
-    """What is to be analysed: what is named, else all stored tables. Raises UndefinedTable, UndefinedColumn, DuplicateColumn,
-    FeatureNotSupported."""
+    """Return the tables and columns to analyse: what is named, else all stored tables. Raises UndefinedTable, UndefinedColumn,
+    DuplicateColumn, FeatureNotSupported."""
     if not statement.tables:
         stored = (table for table in session.snapshot.tables() if table.storage is not None)
         return [Meant(table, table.columns) for table in stored if _may(table, session)]
-    found = [(_named(name, session), columns) for name, columns in statement.tables]
+    found = [(_find_table(name, session), columns) for name, columns in statement.tables]
     return [
         Meant(table, _columns(table, columns)) for table, columns in found if table is not None and _may(table, session)
     ]
@@ -106,7 +106,7 @@ def _may(table: Table, session: Analyzing) -> bool:
     return may_look_after(table, "analyze", session.authority, session.notice)
 
 
-def _named(name: QualifiedName, session: Analyzing) -> Table | None:
+def _find_table(name: QualifiedName, session: Analyzing) -> Table | None:
     """None for what has no rows of its own, which PostgreSQL skips with a warning; and for the system catalog."""
     schemas = session.search_path if name.schema is None else (name.schema,)
     if SystemCatalog.oid_of(schemas, name.name) is not None:
@@ -140,7 +140,7 @@ def _columns(table: Table, names: Sequence[str]) -> tuple[TableColumn, ...]:
 # -- what is asked ---------------------------------------------------------------------------------------------------
 
 
-def counting(of: Meant) -> Root:
+def count_query(of: Meant) -> Root:
     """The query for one row: how many rows, then of each column what `_counts` asks."""
     reader = _reader(of)
     calls = [AggregateCall(st.of(t.INT8), _aggregate("count", ()), ())]
@@ -149,7 +149,7 @@ def counting(of: Meant) -> Root:
     return Root(columns, Aggregator(columns, reader, (), tuple(calls)))
 
 
-def sampling(of: Meant, rows: int, wanted: int) -> Root:
+def sample_query(of: Meant, rows: int, wanted: int) -> Root:
     """The query for so many rows, or about as many of them as are wanted."""
     reader = _reader(of)
     node: Node = reader
@@ -189,12 +189,12 @@ def _aggregate(name: str, args: tuple[t.PgType, ...]) -> Function:
 
 
 def statistics(of: Meant, counted: pa.RecordBatch, sample: pa.Table, size: int, target: int) -> TableStatistics:
-    """counted: the row of `counting`. sample: rows of `sampling`. size: bytes of the table's files."""
+    """counted: the row of `count_query`. sample: rows of `sample_query`. size: bytes of the table's files."""
     answers = iter([column[0] for column in counted.columns])
     rows = int(next(answers).as_py())
     columns = []
     for column, values in zip(of.columns, sample.columns, strict=True):
-        made = _Summary(column, rows, values.combine_chunks(), target).made(answers)
+        made = _Summary(column, rows, values.combine_chunks(), target).make_statistics(answers)
         columns.append(made)
     return TableStatistics(float(rows), math.ceil(size / _PAGE), tuple(columns) if rows else ())
 
@@ -210,7 +210,7 @@ class _Summary:
         self._target = target
         self._whole = self._sampled >= rows
 
-    def made(self, answers: Iterator[pa.Scalar[Any]]) -> ColumnStatistics:
+    def make_statistics(self, answers: Iterator[pa.Scalar[Any]]) -> ColumnStatistics:
         """answers: those to `_counts` of the column are taken from it."""
         pg, number = self._column.type.pg, self._column.number
         present = int(next(answers).as_py())
@@ -222,7 +222,7 @@ class _Summary:
         ends = (self._text_of(next(answers)), self._text_of(next(answers))) if pg in _ORDERED else (None, None)
         if not present:
             return ColumnStatistics(number, pg.oid, nulls, width)
-        distinct_values, counts = self._counted()
+        distinct_values, counts = self._count_values()
         distinct = self._distinct(counts, estimate, present)
         common = self._common(counts, distinct, nulls)
         bounds = self._bounds(counts, common) if pg in _ORDERED else np.empty(0, np.int64)
@@ -231,7 +231,7 @@ class _Summary:
             tuple(float(counts[at]) / self._sampled for at in common), self._texts(distinct_values, bounds), *ends,
         )  # fmt: skip
 
-    def _counted(self) -> tuple[pa.Array, Counts]:
+    def _count_values(self) -> tuple[pa.Array, Counts]:
         """The sample's distinct values that are not too wide, in their order, and how often each is there."""
         values = self._values
         if pa.types.is_string(values.type):
@@ -242,7 +242,7 @@ class _Summary:
         return alone.take(order), counts[order.to_numpy()]
 
     def _distinct(self, counts: Counts, estimate: int, present: int) -> float:
-        """As pg_stats.n_distinct has it: above a tenth of the rows it is taken to grow with them."""
+        """Estimate pg_stats.n_distinct: above a tenth of the rows it is taken to grow with them."""
         unique = bool(len(counts)) and int(counts.max()) == 1
         part = present / self._rows
         if self._whole:
@@ -255,7 +255,7 @@ class _Summary:
         return -found / self._rows if found > 0.1 * self._rows else found
 
     def _common(self, counts: Counts, distinct: float, nulls: float) -> Counts:
-        """Which values are common, most common first (analyze.c: compute_scalar_stats)."""
+        """Find the common values, most common first (analyze.c: compute_scalar_stats)."""
         order = np.argsort(-counts, kind="stable")
         tracked = order[counts[order] > 1][: self._target]
         if len(tracked) == len(counts) and distinct > 0:
@@ -286,7 +286,7 @@ class _Summary:
         return number
 
     def _bounds(self, counts: Counts, common: Counts) -> Counts:
-        """Which values part those that are not common into parts of as many rows."""
+        """Find the values that part those that are not common into parts of as many rows."""
         rest = np.setdiff1d(np.arange(len(counts)), common)
         bins = min(len(rest), self._target + 1)
         if bins < 2:

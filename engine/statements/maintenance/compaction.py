@@ -47,7 +47,7 @@ class Compacted:
 
 
 def small_files(files: Iterable[DataFile], below: int) -> list[DataFile]:
-    """Those that are worth being written anew, in the order of their names. below: bytes."""
+    """Return the files that are worth being written anew, in the order of their names. below: bytes."""
     small = [file for file in files if file.size < below]
     partitions = Counter(file.partition for file in small)
     return sorted((file for file in small if partitions[file.partition] > 1), key=lambda file: file.path)

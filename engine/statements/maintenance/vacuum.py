@@ -8,7 +8,7 @@ from engine.catalog.model.objects import Table
 from engine.sql.parser.nodes.statements import Vacuum
 from engine.statements.maintenance import analyze
 from engine.statements.maintenance.compaction import compact
-from engine.statements.maintenance.vacuum_tables import Vacuuming, tell_compacted, vacuum, vacuumed
+from engine.statements.maintenance.vacuum_tables import Vacuuming, tables_to_vacuum, tell_compacted, vacuum
 
 if TYPE_CHECKING:
     from engine.session.context.session_context import SessionContext
@@ -25,7 +25,7 @@ async def run(session: SessionContext, engine: EngineServices, statement: Vacuum
         session.client.notice,
         session.authority(),
     )
-    meant = vacuumed(statement, around)
+    meant = tables_to_vacuum(statement, around)
     for table in meant if statement.full else ():
         await _compact(session, engine, table, statement, around)
     await engine.in_writer_pool(lambda: vacuum(statement, meant, engine.store, around))
@@ -37,7 +37,7 @@ async def run(session: SessionContext, engine: EngineServices, statement: Vacuum
 async def _compact(
     session: SessionContext, engine: EngineServices, table: Table, statement: Vacuum, around: Vacuuming
 ) -> None:
-    """As it was committed: in a pipeline the session may have changes that are not."""
+    """Compact the table as it was committed: in a pipeline the session may have changes that are not."""
     committed = next((found for found in engine.store.snapshot.tables() if found.oid == table.oid), None)
     if committed is None:
         return

@@ -29,13 +29,13 @@ class Vacuuming:
     authority: Authority = UNBOUNDED
 
 
-def vacuumed(statement: Vacuum, session: Vacuuming) -> list[Table]:
+def tables_to_vacuum(statement: Vacuum, session: Vacuuming) -> list[Table]:
     """The stored tables that are meant: those that are named, else all. Raises UndefinedTable.
 
     Temporary tables are left out: their folders go with their session.
     """
     if statement.tables:
-        found = [_named(name, session) for name in statement.tables]
+        found = [_find_table(name, session) for name in statement.tables]
     else:
         found = [table for table in session.snapshot.tables() if table.storage is not None]
     kept = {
@@ -56,7 +56,7 @@ def may_look_after(table: Table, verb: str, authority: Authority, notice: Callab
     return False
 
 
-def _named(name: QualifiedName, session: Vacuuming) -> Table | None:
+def _find_table(name: QualifiedName, session: Vacuuming) -> Table | None:
     """None for what has no files of its own, which PostgreSQL skips with a warning."""
     schemas = session.search_path if name.schema is None else (name.schema,)
     if SystemCatalog.oid_of(schemas, name.name) is not None:

@@ -53,7 +53,7 @@ _SUMMARY: Final = ("Planning Time", "Execution Time")
 
 @dataclass(frozen=True, slots=True)
 class ExplainRequest:
-    """What is to be explained, and how: `statement` has the options."""
+    """The query to explain, and how: `statement` has the options."""
 
     plan: logical.Root
     terms: Terms
@@ -64,8 +64,8 @@ class ExplainRequest:
 
 @dataclass(slots=True)
 class _Run:
-    """What a run for ANALYZE gave: the stream's counters, each member's, times in milliseconds. operators: what the engine of a
-    query that ran here counted."""
+    """The counts of a run for ANALYZE: the stream's counters, each member's, times in milliseconds. operators: what the engine
+    of a query that ran here counted."""
 
     counters: Mapping[str, float | int | str]
     members: Mapping[str, int]
@@ -79,7 +79,7 @@ async def explain(request: ExplainRequest, engine: EngineServices, started: floa
     query = await compile_aside(engine, request.plan, request.terms, request.bindings, analyze=statement.analyze)
     planning_ms = (time.perf_counter() - started) * 1e3
     run = await _run(query, engine, request.context) if statement.analyze else _Run({}, {})
-    actual = summarised(statement, {"Planning Time": planning_ms, **run.counters})
+    actual = select_summary(statement, {"Planning Time": planning_ms, **run.counters})
     if statement.distsql:
         return _physical(request, query, engine, actual, run)
     sql = None
@@ -97,8 +97,8 @@ async def explain(request: ExplainRequest, engine: EngineServices, started: floa
     return text_lines(request.plan, summary, told)
 
 
-def summarised(statement: s.Explain, told: Mapping[str, float | int | str]) -> dict[str, float | int | str]:
-    """Of what is told below a plan, what the options ask for."""
+def select_summary(statement: s.Explain, told: Mapping[str, float | int | str]) -> dict[str, float | int | str]:
+    """Return the part of the summary below a plan that the options ask for."""
     summary = statement.analyze if statement.summary is None else statement.summary
     left_out = {*(() if summary else _SUMMARY), *(() if statement.timing and summary else ("First Batch",))}
     return {name: value for name, value in told.items() if name not in left_out}

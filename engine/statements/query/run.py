@@ -223,7 +223,7 @@ async def _compile(
     bound: Callable[[], Bound],
     terms: Terms,
 ) -> CompiledQuery:
-    """What the query runs as, kept for the next time with the same values under the same terms."""
+    """Compile the query, kept for the next time with the same values under the same terms."""
     members, key = data_members(engine.mesh), None
     # Long values would be kept as the key, and in what is compiled; and to print them takes long.
     lasts = planned.context_names.isdisjoint(_MOMENTS) and not planned.calls_session and not are_long(arguments)
@@ -250,7 +250,8 @@ def _note_compiled(session: SessionContext, planned: PlannedQuery, query: Compil
 
 
 def require_same_columns(described: Sequence[ResultColumn], now: Sequence[ResultColumn]) -> None:
-    """What Describe told must still hold. A type may have other labels or attributes by now, and what is sent has too."""
+    """Raise CachedPlanChanged where the columns that Describe told no longer hold. A type may have other labels or attributes
+    by now, and what is sent has too."""
     if described is not now and [(c.name, c.type.pg.oid, c.type.typmod) for c in described] != [
         (c.name, c.type.pg.oid, c.type.typmod) for c in now
     ]:

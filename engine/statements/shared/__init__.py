@@ -1,1 +1,1 @@
-"""What several kinds of statements share: compilation, distribution over members, fault policies."""
+"""Parts that several kinds of statements share: compilation, distribution over members, fault policies."""

@@ -13,7 +13,7 @@ import functools
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from engine.common.depth import bounded
+from engine.common.depth import bounded_depth
 from engine.common.value_sizes import are_long
 from engine.contracts.mesh import MembersNow
 from engine.plan_ir import logical
@@ -50,11 +50,11 @@ async def compile_aside(
     if nodes is None:
         nodes = await engine.planning.run(functools.partial(size, plan))
     if nodes <= _HERE_NODES and not are_long(bindings.parameters.values()):
-        with bounded():
+        with bounded_depth():
             return compile_now()
 
     def compile_with_text() -> CompiledQuery:
-        with bounded():
+        with bounded_depth():
             query = compile_now()
             if not isinstance(query.runs, CompiledFragment):
                 return query

@@ -45,8 +45,8 @@ class CopyRoots:
     kept: tuple[Path, ...]
 
     def source(self, path: str) -> Path:
-        """What COPY FROM may read. Raises InsufficientPrivilege; may block."""
-        return self._resolved(path)
+        """Return the path of a file that COPY FROM may read. Raises InsufficientPrivilege; may block."""
+        return self._resolve(path)
 
     def target(self, path: str) -> Path:
         """Where COPY TO may write. Raises InvalidName, InsufficientPrivilege, WrongObjectType; may block."""
@@ -69,12 +69,12 @@ class CopyRoots:
     def _new(self, path: str) -> Path:
         if not os.path.isabs(path):
             raise InvalidName("relative path not allowed for COPY to file")
-        found = self._resolved(path)
+        found = self._resolve(path)
         if found.parent == Path(os.path.realpath(self.roots[0])):
             found.parent.mkdir(parents=True, exist_ok=True)
         return found
 
-    def _resolved(self, path: str) -> Path:
+    def _resolve(self, path: str) -> Path:
         found = Path(os.path.realpath(self.roots[0] / path))
         allowed = any(found.is_relative_to(os.path.realpath(root)) for root in self.roots)
         if not allowed or any(found.is_relative_to(os.path.realpath(folder)) for folder in self.kept):
@@ -128,7 +128,7 @@ class FileRows:
         await shielded(self._in_pool(self._file.close))
 
 
-def opened(path: Path, shown: str) -> BinaryIO:
+def open_file(path: Path, shown: str) -> BinaryIO:
     """The file, for reading. Raises UndefinedFile, InsufficientPrivilege, WrongObjectType, IoError."""
     flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     try:

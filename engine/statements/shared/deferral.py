@@ -1,5 +1,6 @@
-"""What a transaction has deferred: which DEFERRABLE constraints are judged later, and which are to be judged yet. A value, so
-that a savepoint keeps it (trigger.c: AfterTriggersData, SetConstraintState). Who judges them: `engine.statements.dml.deferred`."""
+"""Deferred constraints of a transaction: which DEFERRABLE constraints are judged later, and which are to be judged yet. A
+value, so that a savepoint keeps it (trigger.c: AfterTriggersData, SetConstraintState). Who judges them:
+`engine.statements.dml.deferred`."""
 
 from __future__ import annotations
 
@@ -36,7 +37,7 @@ class Deferral:
         said = dict(self.some).get(constraint.oid, self.every)
         return constraint.deferrable == "deferred" if said is None else said
 
-    def told(self, constraints: Iterable[Constraint] | None, *, deferred: bool) -> Deferral:
+    def set_constraints(self, constraints: Iterable[Constraint] | None, *, deferred: bool) -> Deferral:
         """After SET CONSTRAINTS. constraints: None are all."""
         if constraints is None:
             return Deferral(deferred, (), self.events)

@@ -1,4 +1,4 @@
-"""What every statement that defines something is given."""
+"""The environment of statements that define something."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Definer:
         return self.snapshot.resolve(name.schema, name.name, self.search_path)
 
     def user_type(self, schema: str | None, name: str) -> t.PgType | None:
-        """What `engine.sql.binder.type_names.resolve_type` asks for types that users have made: something is to be of that type.
+        """Find a user's type that something is to have, for `engine.sql.binder.type_names.resolve_type`.
 
         Raises InsufficientPrivilege."""
         found = pg_type_named(self.snapshot, schema, name, self.search_path)
@@ -64,7 +64,7 @@ class Definer:
             self.authority.require_type(found)
         return found
 
-    def stored(self, text: str) -> str:
+    def storage_text(self, text: str) -> str:
         """An expression as it is kept: its types with their schemas, since whoever uses it may have another path."""
         return with_types_qualified(text.strip(), self._schema_of_type)
 
@@ -92,7 +92,7 @@ class Definer:
 
     @staticmethod
     def texts_of(relation: StoredRelation) -> tuple[str, ...]:
-        """What is stored of a relation as text: a view's query, defaults and checks."""
+        """Return the SQL texts stored of a relation: a view's query, defaults and checks."""
         match relation:
             case View(definition=text) | Table(query=View(definition=text)):
                 return (text,)

@@ -1,4 +1,4 @@
-"""What depends on what: which objects go with one that is dropped, which forbid it, and in which order they are told of.
+"""Dependencies between objects: which go with one that is dropped, which forbid it, and in which order they are told of.
 
 A thing that depends on another *automatically* goes with it in silence: a serial column's sequence with its table. Otherwise
 it forbids that the other is dropped, or goes too where CASCADE was said.
@@ -30,8 +30,8 @@ Notify = Callable[..., None]
 
 @dataclass(frozen=True, slots=True, order=True)
 class Thing:
-    """What may be dropped: a relation, a column of one, a column's default, a constraint, a schema, a type. oid: of the relation,
-    the constraint, the schema or the type. column: its number, or an attribute's, else 0."""
+    """An object that may be dropped: a relation, a column of one, a column's default, a constraint, a schema, a type. oid: of
+    the relation, the constraint, the schema or the type. column: its number, or an attribute's, else 0."""
 
     oid: int
     column: int = 0
@@ -67,7 +67,7 @@ class Dependencies:
     # -- who depends on a thing ----------------------------------------------------------------------------------
 
     def dependents(self, thing: Thing) -> Iterator[tuple[Thing, bool]]:
-        """What depends on a thing directly, and whether automatically."""
+        """Find what depends on a thing directly, and whether automatically."""
         match thing.kind:
             case "schema":
                 name = next(s.name for s in self._snapshot.schemas.values() if s.oid == thing.oid)
@@ -83,20 +83,20 @@ class Dependencies:
                 yield from self._of_relation(self._relations[thing.oid])
             case "column":
                 yield Thing(thing.oid, thing.column, "default"), True
-                yield from self._generated(thing)
-                yield from self._owned(thing.oid, thing.column)
+                yield from self._generated_columns(thing)
+                yield from self._owned_sequences(thing.oid, thing.column)
                 for view in self._snapshot.dependents(thing.oid):
                     if view.reads_column(thing.oid, thing.column):
                         yield Thing(view.oid), False
-                for _, constraint in self._naming(thing.oid):
+                for _, constraint in self._foreign_keys_to(thing.oid):
                     assert constraint.references is not None
                     if thing.column in constraint.references.columns:
                         yield Thing(constraint.oid, kind="constraint"), False
-                yield from self._including(thing)
+                yield from self._keys_including(thing)
             case "constraint":
                 table, key = self._constraints[thing.oid]
                 numbers = {column.number for column in table.columns if column.name in key.columns}
-                for _, constraint in self._naming(table.oid) if key.is_key and not key.parts else ():
+                for _, constraint in self._foreign_keys_to(table.oid) if key.is_key and not key.parts else ():
                     assert constraint.references is not None
                     if set(constraint.references.columns) == numbers:
                         yield Thing(constraint.oid, kind="constraint"), False
@@ -106,7 +106,7 @@ class Dependencies:
             case "default" | "attribute":
                 return
 
-    def _including(self, column: Thing) -> Iterator[tuple[Thing, bool]]:
+    def _keys_including(self, column: Thing) -> Iterator[tuple[Thing, bool]]:
         """The keys that have a column beside them: what names one does not name the column."""
         table = self._relations[column.oid]
         if isinstance(table, Table):
@@ -115,7 +115,7 @@ class Dependencies:
                 if name in key.included:
                     yield Thing(key.oid, kind="constraint"), True
 
-    def _generated(self, column: Thing) -> Iterator[tuple[Thing, bool]]:
+    def _generated_columns(self, column: Thing) -> Iterator[tuple[Thing, bool]]:
         """The columns that are generated of one."""
         table = self._relations[column.oid]
         name = (
@@ -125,7 +125,7 @@ class Dependencies:
             if other.generated and other.default is not None and name in columns_of(other.default):
                 yield Thing(column.oid, other.number, "column"), False
 
-    def _naming(self, table: int) -> Iterator[tuple[Table, Constraint]]:
+    def _foreign_keys_to(self, table: int) -> Iterator[tuple[Table, Constraint]]:
         """The foreign keys that name a table's key."""
         for owner, constraint in self._constraints.values():
             if constraint.references is not None and constraint.references.table == table:
@@ -138,11 +138,11 @@ class Dependencies:
             for owner in self._defaults(relation.oid):
                 yield Thing(*owner, "default"), False
         if isinstance(relation, Table):
-            yield from self._owned(relation.oid, None)
+            yield from self._owned_sequences(relation.oid, None)
             for column in relation.columns:
                 if column.default is not None:
                     yield Thing(relation.oid, column.number, "default"), True
-            for _, constraint in self._naming(relation.oid):
+            for _, constraint in self._foreign_keys_to(relation.oid):
                 yield Thing(constraint.oid, kind="constraint"), False
             for constraint in relation.constraints:
                 if constraint.references is not None:
@@ -179,7 +179,7 @@ class Dependencies:
             if any(map(says, formulas_of(constraint))):
                 yield Thing(constraint.oid, kind="constraint"), False
 
-    def _owned(self, table: int, column: int | None) -> Iterator[tuple[Thing, bool]]:
+    def _owned_sequences(self, table: int, column: int | None) -> Iterator[tuple[Thing, bool]]:
         for relation in self._relations.values():
             owner = relation.owner if isinstance(relation, NumberSequence) else None
             if owner is not None and owner[0] == table and column in (None, owner[1]):
@@ -214,7 +214,7 @@ class Dependencies:
     # -- words ---------------------------------------------------------------------------------------------------
 
     def describe(self, thing: Thing) -> str:
-        """As PostgreSQL's getObjectDescription."""
+        """Describe a thing as PostgreSQL's getObjectDescription does."""
         if thing.kind == "schema":
             return "schema " + next(s.name for s in self._snapshot.schemas.values() if s.oid == thing.oid)
         if thing.kind == "type":
@@ -252,7 +252,7 @@ class Dependencies:
         return self._relations[oid]
 
     def type(self, oid: int) -> UserType:
-        """Of a type or the arrays of it."""
+        """Return the type with this OID, or of whose arrays it is."""
         return self._types[oid]
 
     def attribute(self, thing: Thing) -> tuple[CompositeType, Attribute]:

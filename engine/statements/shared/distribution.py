@@ -142,7 +142,7 @@ def compile_query(
     if len(physical.fragments) == 1:
         fragment, choice = compile_choice(plan, choice, terms.wish, bindings)
         return CompiledQuery(choice, fragment, physical)
-    told = _told(physical, terms, bindings, analyze)
+    told = _build_query(physical, terms, bindings, analyze)
     if change is not None and physical.mutates:
         told = replace(told, area=change.area)
     return CompiledQuery(choice, told, physical)
@@ -169,10 +169,10 @@ def _physical(
     topology: Topology | None,
     change: StagedChange | None = None,
 ) -> PhysicalPlan:
-    return in_split_order(_placed(plan, choice, terms, bindings, mesh, topology, change))
+    return in_split_order(_place_plan(plan, choice, terms, bindings, mesh, topology, change))
 
 
-def _placed(
+def _place_plan(
     plan: logical.Root,
     choice: Choice,
     terms: Terms,
@@ -250,7 +250,7 @@ def _holder_lost(table: Table, member: str, mesh: Members) -> SerializationFailu
     )
 
 
-def _told(physical: PhysicalPlan, terms: Terms, bindings: Bindings, analyze: bool) -> DistributedQuery:
+def _build_query(physical: PhysicalPlan, terms: Terms, bindings: Bindings, analyze: bool) -> DistributedQuery:
     try:
         shared, members = specs(
             physical,

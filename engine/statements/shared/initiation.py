@@ -1,4 +1,4 @@
-"""Which member may begin a query. A lite member keeps no data: it answers what reads no table, and refuses the rest (0A000)
+"""Members that may begin a query. A lite member keeps no data: it answers what reads no table, and refuses the rest (0A000)
 with the addresses of members that do not.
 
 To drivers it looks like a hot standby, which is what they know of servers that answer some statements: with several hosts
@@ -52,14 +52,14 @@ class Initiation:
     def require_for_query(self, reads: Iterable[Relation]) -> None:
         """Raises FeatureNotSupported for a query over tables on a lite member."""
         if self._role == "lite" and any(isinstance(relation, Table) for relation in reads):
-            raise self._refused("a lite member runs no query over tables")
+            raise self._refusal("a lite member runs no query over tables")
 
     def require_for_statement(self, statement: s.Statement) -> None:
         """Raises FeatureNotSupported for what changes definitions or rows on a lite member."""
         if self._role == "lite" and isinstance(statement, _CHANGES):
-            raise self._refused("a lite member changes no tables")
+            raise self._refusal("a lite member changes no tables")
 
-    def _refused(self, message: str) -> FeatureNotSupported:
+    def _refusal(self, message: str) -> FeatureNotSupported:
         there = ", ".join(member.client for member in initiators(self._mesh)) or "none is up"
         return FeatureNotSupported(
             f"not supported: {message}",

@@ -15,7 +15,7 @@ from wire.dataclass import dataclass
 _HIDDEN: Final = "\0"
 
 
-def named(name: str, alias: str | None = None) -> exp.Table:
+def table_reference(name: str, alias: str | None = None) -> exp.Table:
     """One of them, as an item of FROM."""
     tree = exp.Table(this=exp.Identifier(this=name, quoted=True), db=exp.Identifier(this=_HIDDEN, quoted=True))
     if alias is not None:

@@ -24,7 +24,7 @@ def require_schema(name: str | None, snapshot: Snapshot) -> None:
 
 
 def required_by_system(what: str) -> DependentObjectsStillExist:
-    """What is said of one of PostgreSQL's own that somebody wants to drop."""
+    """Return the error for dropping one of PostgreSQL's own."""
     return DependentObjectsStillExist(f"cannot drop {what} because it is required by the database system")
 
 
@@ -75,11 +75,11 @@ class Names:
 
     @staticmethod
     def free(first: str, second: str, label: str, taken: set[str]) -> str:
-        candidates = _numbered(first, second, label)
+        candidates = _numbered_names(first, second, label)
         return next(name for name in candidates if name not in taken)
 
 
-def _numbered(first: str, second: str, label: str) -> Iterator[str]:
+def _numbered_names(first: str, second: str, label: str) -> Iterator[str]:
     yield object_name(first, second, label)
     number = 1
     while True:

@@ -20,7 +20,7 @@ from wire.errors import NumericValueOutOfRange, ObjectNotInPrerequisiteState
 
 
 class SessionSequences:
-    """Used by one statement at a time. Methods but `note`, `given`, `current` and `last` may block on the catalog database."""
+    """Used by one statement at a time. Methods but `note`, `last_given`, `current` and `last` may block on the catalog database."""
 
     def __init__(self, store: CatalogStore) -> None:
         self._store = store
@@ -64,7 +64,7 @@ class SessionSequences:
         self._given.pop(sequence.oid, None)
         self._given[sequence.oid] = value
 
-    def given(self, sequence: Sequence) -> int | None:
+    def last_given(self, sequence: Sequence) -> int | None:
         """The last value that it gave here, if any."""
         return self._given.get(sequence.oid)
 

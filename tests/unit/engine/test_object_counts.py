@@ -47,7 +47,7 @@ def member(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[LocalMem
     monkeypatch.setattr(engine, "_PARSED", 4)
     monkeypatch.setattr(executor, "_TEXTS", 4)
     monkeypatch.setattr(statements, "_STATEMENTS", WeightedLruCache(4))
-    monkeypatch.setattr(small_files, "_naming", lru_cache(4)(small_files._naming.__wrapped__))
+    monkeypatch.setattr(small_files, "_name_files", lru_cache(4)(small_files._name_files.__wrapped__))
     monkeypatch.setattr(delta, "_VERSIONS", WeightedLruCache(2))
     monkeypatch.setattr(input_size, "_FOOTERS", WeightedLruCache(2))
     with local_member(tmp_path, compact_after=0) as member:

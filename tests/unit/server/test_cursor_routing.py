@@ -24,7 +24,7 @@ from engine.contracts.sessions import ResultColumn
 from server.cluster.routing import ServerMesh
 from server.cursors.cursor import Cursor
 from server.cursors.cursor_lease import CursorLeases
-from server.cursors.cursor_pages import described, page_rows, result_columns, take_page
+from server.cursors.cursor_pages import describe_columns, page_rows, result_columns, take_page
 from server.cursors.cursor_routing import CursorRouter
 from server.cursors.initiator_cursors import Unsettled
 from server.cursors.portal import Portal, PortalState
@@ -379,9 +379,9 @@ def test_columns_survive_the_way() -> None:
         ResultColumn("", SqlType(t.array_of(t.TEXT))),
         ResultColumn("ä", record),
     )
-    assert result_columns(decode_columns(encode_columns(described(columns)))) == columns
+    assert result_columns(decode_columns(encode_columns(describe_columns(columns)))) == columns
     many = tuple(ResultColumn("x" * 63, SqlType(t.INT8)) for _ in range(1600))
-    assert len(result_columns(decode_columns(encode_columns(described(many))))) == 1600
+    assert len(result_columns(decode_columns(encode_columns(describe_columns(many))))) == 1600
     with pytest.raises(RemoteProtocolError):
         decode_columns(b"\x91\x01")
 

@@ -153,13 +153,13 @@ class World:
     def _dial(self, node: Node, link: int, address: str) -> None:
         other = self.at(address)
         if other is None or node not in self.nodes:
-            node.perform(node.machine.closed(link, "Connection refused", self.now))
-        elif node.machine.connected(link):
-            wire = Wire([(node, link), (other, other.machine.accepted(self.now))])
+            node.perform(node.machine.link_closed(link, "Connection refused", self.now))
+        elif node.machine.link_connected(link):
+            wire = Wire([(node, link), (other, other.machine.link_accepted(self.now))])
             self.wires.append(wire)
             for end, (n, number) in enumerate(wire.ends):
                 n.wires[number] = (wire, end)
-                n.machine.connected(number)
+                n.machine.link_connected(number)
             node.say(link, ("hello", node.machine.me))
 
     def _deliver(self, wire: Wire, end: int) -> None:
@@ -172,18 +172,18 @@ class World:
         match said:
             case "end":
                 del node.wires[link]
-                node.perform(machine.closed(link, "Connection reset", self.now))
+                node.perform(machine.link_closed(link, "Connection reset", self.now))
             case ("hello", _):
                 node.say(link, ("welcome", machine.me))
             case ("welcome", Identity() as who):
-                node.perform(machine.introduced(link, who, self.now))
+                node.perform(machine.peer_introduced(link, who, self.now))
             case "proof" if end == 1:
-                node.perform(machine.introduced(link, peer.machine.me, self.now))
+                node.perform(machine.peer_introduced(link, peer.machine.me, self.now))
             case "proof":
-                node.perform(machine.established(link, self.now))
+                node.perform(machine.link_established(link, self.now))
             case Heartbeat() | Goodbye() | _:
                 assert isinstance(said, ControlMessage)
-                node.perform(machine.received(link, said, self.now))
+                node.perform(machine.message_received(link, said, self.now))
 
 
 def up(*nodes: Node) -> bool:
@@ -229,7 +229,7 @@ def test_connections_break_and_come_back(world: World, breaks: Sequence[int]) ->
         node = nodes[number]
         for link in list(node.wires):
             node.hang_up(link)
-            node.perform(node.machine.closed(link, "cut", world.now))
+            node.perform(node.machine.link_closed(link, "cut", world.now))
         for _ in range(world.chance.randrange(20)):
             world.step()
     world.run(15)
@@ -374,9 +374,9 @@ def test_a_large_cluster_is_told_in_parts_that_fit() -> None:
     ann = World(Random(1)).add(identity("ann"))
     names = [f"{n:0>63}" for n in range(200)]
     for name in names:
-        link = ann.machine.accepted(0)
+        link = ann.machine.link_accepted(0)
         peer = Identity(name, name, f"{name}{'x' * 194}:1", "y" * 262, "data", "z" * 63)
-        told = [a.message for a in ann.machine.introduced(link, peer, 0) if isinstance(a, Say) and a.link == link]
+        told = [a.message for a in ann.machine.peer_introduced(link, peer, 0) if isinstance(a, Say) and a.link == link]
     parts = [message for message in told if isinstance(message, Members)]
     assert [m.member for part in parts for m in part.members] == names[:-1]
     assert len(parts) == 4
@@ -385,9 +385,9 @@ def test_a_large_cluster_is_told_in_parts_that_fit() -> None:
 
 def test_strangers_are_counted() -> None:
     machine = World(Random(1)).add(identity("ann")).machine
-    links = [machine.accepted(0) for _ in range(3)]
-    machine.introduced(links[0], identity("bob"), 0)
-    machine.closed(links[1], "gone", 0)
+    links = [machine.link_accepted(0) for _ in range(3)]
+    machine.peer_introduced(links[0], identity("bob"), 0)
+    machine.link_closed(links[1], "gone", 0)
     assert machine.strangers == 1
 
 
@@ -550,7 +550,7 @@ async def test_an_attempt_that_is_given_up_as_it_succeeds_leaves_nothing() -> No
         bob = Member("bob", ann.address)
         members += [ann, bob]
         reached: list[ControlConnection] = []
-        connected = bob.link.connected
+        connected = bob.link.connection_ready
 
         def connect_and_cancel(connection: ControlConnection) -> bool:
             reached.append(connection)
@@ -558,7 +558,7 @@ async def test_an_attempt_that_is_given_up_as_it_succeeds_leaves_nothing() -> No
                 asyncio.get_running_loop().call_soon(bob.link._dials[connection.number].cancel)
             return connected(connection)
 
-        bob.link.connected = connect_and_cancel  # type: ignore[method-assign]
+        bob.link.connection_ready = connect_and_cancel  # type: ignore[method-assign]
         await bob.start()
         await eventually(lambda: ann.states() == {"bob": "up"} and bob.states() == {"ann": "up"})
         assert len(reached) > 3

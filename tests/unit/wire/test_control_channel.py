@@ -59,7 +59,7 @@ class End:
 def met(one: ControlChannel, other: ControlChannel) -> tuple[End, End]:
     """The handshake, byte by byte."""
     ends = (End(one), End(other))
-    said, turn = one.opening(), 1
+    said, turn = one.opening_bytes(), 1
     while said:
         said = b"".join(ends[turn].hear(said[i : i + 1]) for i in range(len(said)))
         turn = 1 - turn
@@ -139,7 +139,7 @@ def test_another_version_is_refused() -> None:
 def test_a_false_acceptor_is_refused() -> None:
     """It answers without knowing the secret; all it learns is one proof over its own nonce."""
     one, false = dialler(), acceptor(b"guess")
-    welcome = End(false).hear(one.opening())
+    welcome = End(false).hear(one.opening_bytes())
     End(one).hear(welcome)
     assert one.state is State.PROVING
     with pytest.raises(Refused, match="bob does not know the secret"):
@@ -149,15 +149,15 @@ def test_a_false_acceptor_is_refused() -> None:
 def test_a_proof_is_of_no_use_elsewhere() -> None:
     """Neither sent back to its maker, nor in another conversation, nor for another address."""
     one, other = dialler(), acceptor()
-    proof = End(one).hear(End(other).hear(one.opening()))
+    proof = End(one).hear(End(other).hear(one.opening_bytes()))
     with pytest.raises(Refused):
         End(one).hear(proof)
     fresh = ControlChannel(BOB, "sluice", SECRET, b"C" * 32, dialled=False)
-    End(fresh).hear(dialler().opening())
+    End(fresh).hear(dialler().opening_bytes())
     with pytest.raises(Refused):
         End(fresh).hear(proof)
     moved = acceptor()
-    End(moved).hear(dialler(identity=msgspec.structs.replace(ANN, mesh="10.0.0.1:1")).opening())
+    End(moved).hear(dialler(identity=msgspec.structs.replace(ANN, mesh="10.0.0.1:1")).opening_bytes())
     with pytest.raises(Refused):
         End(moved).hear(proof)
 

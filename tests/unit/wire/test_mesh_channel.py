@@ -60,7 +60,7 @@ def test_a_member_that_does_not_count_batches_is_understood() -> None:
     assert sender.receive_data(frame(item.kind, older)) == [Ok(10, 10)]
     assert sender.offer(b"x", 1)
     assert not backlog.keeps
-    assert (backlog.first, backlog.offered) == (1, 1)
+    assert (backlog.first, backlog.offered_count) == (1, 1)
 
 
 def test_frames_are_found_however_the_bytes_are_cut() -> None:
@@ -80,7 +80,7 @@ def test_bodies_are_received_in_place() -> None:
         buffer = reader.buffer()[:20]
         count = min(len(buffer), len(stream))
         buffer[:count], stream = stream[:count], stream[count:]
-        found += reader.filled(count)
+        found += reader.buffer_updated(count)
     assert [bytes(f.body) for f in found] == [b"x" * 300]
 
 

@@ -59,7 +59,7 @@ def big_endian(values: Ints, kind: str) -> Bytes2D:
     return swapped.view(np.uint8).reshape(len(values), swapped.dtype.itemsize)
 
 
-def _fixed(kind: str, source: npt.DTypeLike) -> _Writer:
+def _fixed_width_writer(kind: str, source: npt.DTypeLike) -> _Writer:
     return lambda _c, array, _s: _one(big_endian(values_of(array, source), kind))
 
 
@@ -178,11 +178,11 @@ def _numeric(column: EncodedColumn, array: pa.Array, _settings: OutputSettings) 
     else:
         shown = value_scales(array, column.display, column.minimum)
         if column.display is not NumericScale.TRIMMED:
-            array = _rounded(array, shown)
+            array = _round_decimals(array, shown)
     return _numeric_bytes(array, shown)
 
 
-def _rounded(array: pa.Array, shown: Ints) -> pa.Array:
+def _round_decimals(array: pa.Array, shown: Ints) -> pa.Array:
     """Decimals rounded half away from zero, each row to its own number of decimals."""
     for decimals in np.unique(shown).tolist():
         rounded = pc.round(array, ndigits=decimals, round_mode="half_towards_infinity")
@@ -235,7 +235,7 @@ def _base_10000(array: pa.Array) -> tuple[Ints, int]:
 
 
 def _small_base_10000(size: Ints, scale: int, fill: int) -> tuple[Ints, int]:
-    """As `_base_10000`, for sizes that 64 bits hold."""
+    """Return the same as `_base_10000`, for sizes that 64 bits hold."""
     whole = size // 10**scale
     decimals = (size - whole * 10**scale) * 10**fill
     after_point = (scale + fill) // 4
@@ -253,7 +253,7 @@ def _small_base_10000(size: Ints, scale: int, fill: int) -> tuple[Ints, int]:
 # --- arrays and records -------------------------------------------------------------------------------------------------
 
 
-def prefixed(column: ByteColumn, array: pa.Array) -> pa.BinaryArray:
+def prefix_lengths(column: ByteColumn, array: pa.Array) -> pa.BinaryArray:
     """Each value behind its length, nulls as length -1 alone: how values stand in rows, arrays and records."""
     lengths = column.lengths()
     valid = validity_of(array)
@@ -275,7 +275,7 @@ def _array(column: EncodedColumn, array: pa.ListArray, settings: OutputSettings)
         dimensions.append(np.where(outer_count > 0, lengths[np.minimum(offsets[:-1], len(lengths) - 1)], 0))
         offsets = inner[offsets]
     element = column.element()
-    items = prefixed(binary_column(element, elements, settings), elements)
+    items = prefix_lengths(binary_column(element, elements, settings), elements)
     data_offsets = offsets_of(items)[offsets] if len(elements) else np.zeros(len(array) + 1, np.int32)
     data = (
         binary_array(data_offsets, items.buffers()[2])
@@ -317,28 +317,28 @@ def _record(column: EncodedColumn, array: pa.StructArray, settings: OutputSettin
     for index, (field, oid) in enumerate(zip(fields, oids, strict=True)):
         values = array.field(index)
         pieces.append(constant(rows, oid.to_bytes(4, "big")))
-        pieces.append(prefixed(binary_column(field, values, settings), values))
+        pieces.append(prefix_lengths(binary_column(field, values, settings), values))
     return ByteColumn(rows, tuple(pieces))
 
 
 _WRITERS: Final[dict[t.PgType, _Writer]] = {
     t.BOOL: _bool,
-    t.INT2: _fixed("i2", np.int16),
-    t.INT4: _fixed("i4", np.int32),
-    t.INT8: _fixed("i8", np.int64),
-    t.FLOAT4: _fixed("f4", np.float32),
-    t.FLOAT8: _fixed("f8", np.float64),
+    t.INT2: _fixed_width_writer("i2", np.int16),
+    t.INT4: _fixed_width_writer("i4", np.int32),
+    t.INT8: _fixed_width_writer("i8", np.int64),
+    t.FLOAT4: _fixed_width_writer("f4", np.float32),
+    t.FLOAT8: _fixed_width_writer("f8", np.float64),
     t.NUMERIC: _numeric,
     t.BYTEA: lambda _c, array, _s: of_array(array),
     t.JSONB: _jsonb,
     t.UUID: _uuid,
     t.DATE: _date,
-    t.TIME: _fixed("i8", np.int64),
+    t.TIME: _fixed_width_writer("i8", np.int64),
     t.TIMETZ: _timetz,
     t.TIMESTAMP: _timestamp,
     t.TIMESTAMPTZ: _timestamp,
     t.INTERVAL: _interval,
     t.VOID: lambda _c, array, _s: ByteColumn(len(array), ()),
     t.RECORD: _record,
-    **dict.fromkeys(t.UNSIGNED, _fixed("u4", np.int64)),
+    **dict.fromkeys(t.UNSIGNED, _fixed_width_writer("u4", np.int64)),
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from engine.common.depth import bounded
+from engine.common.depth import bounded_depth
 from engine.contracts.sessions import ResultColumn
 from engine.plan_ir.logical import Mutate
 from engine.plan_ir.rewrite import expressions, walk_all
@@ -36,7 +36,7 @@ def bind_mutation(statement: MutationStatement, context: BindContext) -> BoundMu
 
     Raises SqlError of every kind that PostgreSQL's analysis does; FeatureNotSupported for what is not here.
     """
-    with bounded():
+    with bounded_depth():
         binder = QueryBinder(context)
         scope = Scope(context, binder)
         ctes = bind_with(binder, statement.with_, scope) if statement.with_ is not None else []

@@ -14,7 +14,7 @@ from sqlglot import exp
 
 from engine.catalog.model.objects import Table, TableColumn
 from engine.common import sql_type as st
-from engine.common.depth import bounded
+from engine.common.depth import bounded_depth
 from engine.plan_ir.expr import Column, Expr
 from engine.plan_ir.free_columns import references
 from engine.plan_ir.logical import Evaluator, Mutate, Node, OrderKey, TableReader
@@ -72,7 +72,7 @@ def bind_copy(
     table: exp.Table, names: Sequence[exp.Identifier] | None, where: exp.Expression | None, context: BindContext
 ) -> BoundCopy:
     """Raises SqlError as INSERT does."""
-    with bounded():
+    with bounded_depth():
         binder = QueryBinder(context)
         found, targets = _target(binder, table, names)
         texts = tuple(context.new_column(column.name, st.of(t.TEXT)) for column in targets)
@@ -94,7 +94,7 @@ def bind_file_copy(
     context: BindContext,
 ) -> Mutate:
     """COPY FROM files that say themselves what their columns are: by their names. Raises SqlError as INSERT does."""
-    with bounded():
+    with bounded_depth():
         binder = QueryBinder(context)
         found, targets = _target(binder, table, names)
         there = {column.name: column for column in source.columns}

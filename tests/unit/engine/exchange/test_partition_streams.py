@@ -96,7 +96,7 @@ async def test_who_is_done_with_the_query_is_left_out_and_the_others_get_theirs(
         streams.send(0, rows(1))
         streams.send(1, rows(2))
         streams.send(2, rows(3))
-        assert streams.wanted
+        assert streams.is_wanted
         return sorted(streams.finish())
 
     assert await in_task((to_gone, to_other, None), work) == [1]
@@ -112,7 +112,7 @@ async def test_nothing_is_wanted_when_the_last_receiver_has_closed(ground: Groun
         streams.open(0)
         asyncio.run_coroutine_threadsafe(receiver.close(), loop).result()
         streams.finish()
-        return streams.wanted
+        return streams.is_wanted
 
     assert not await in_task((edge,), work)
 

@@ -34,14 +34,14 @@ def participant(*fragments: int) -> Query:
     query = Query("a:1", "a", "b", 0)
     query.start(("a", "b", "c"))
     if fragments:
-        query.started(fragments)
+        query.fragments_started(fragments)
     return query
 
 
 def initiator(*fragments: int) -> Query:
     query = Query("a:1", "a", "a", 0)
     query.start(("a", "b", "c"))
-    query.started(fragments)
+    query.fragments_started(fragments)
     return query
 
 
@@ -112,7 +112,7 @@ def test_what_was_finished_cannot_fail_any_more() -> None:
 def test_a_stop_during_setting_up_is_repeated_to_what_was_set_up() -> None:
     query = participant()
     assert query.stop(DIVISION, "a", 5) == [Stop("a:1", DIVISION)]
-    assert query.started((1,)) == [Stop("a:1", DIVISION)]
+    assert query.fragments_started((1,)) == [Stop("a:1", DIVISION)]
     assert query.fragment_ended(1, None, 6) == [Forget("a:1")]
 
 
@@ -120,9 +120,9 @@ def test_a_setting_up_that_failed_leaves_nothing_whichever_is_said_first() -> No
     told: list[Instruction] = [Send("a", cancel(DIVISION, "b")), Stop("a:1", DIVISION)]
     query = participant()
     assert query.stop(DIVISION, "b", 5) == told
-    assert query.started(()) == [Forget("a:1")]
+    assert query.fragments_started(()) == [Forget("a:1")]
     query = participant()
-    assert query.started(()) == []
+    assert query.fragments_started(()) == []
     assert query.stop(DIVISION, "b", 5) == [*told, Forget("a:1")]
 
 
@@ -201,7 +201,7 @@ def test_what_never_happened_is_an_error_of_the_caller() -> None:
     with pytest.raises(AssertionError, match="runs no fragment 7"):
         participant(1).fragment_ended(7, None, 0)
     with pytest.raises(AssertionError, match="set up twice"):
-        participant(1).started((1,))
+        participant(1).fragments_started((1,))
 
 
 def test_an_error_keeps_all_its_fields_on_its_way() -> None:

@@ -17,7 +17,7 @@ from engine.sql.binder.mutations import BoundMutation, bind_mutation
 from engine.sql.binder.scope import BindContext, ParameterTypes
 from engine.sql.parser.nodes.statements import MutationStatement
 from engine.sql.parser.parse import parse
-from engine.statements.dml.intents import Intents, collected
+from engine.statements.dml.intents import Intents, collect_intents
 from engine.statements.shared.plan_files import only_files
 from wire.errors import SqlError
 from wire.types import pg_types as t
@@ -160,6 +160,6 @@ def test_errors(sql: str) -> None:
 
 
 def test_intents_of_several_are_one() -> None:
-    whole = collected([Intents(removed=("a",), rows=2), Intents(removed=("b",), rows=3)])
+    whole = collect_intents([Intents(removed=("a",), rows=2), Intents(removed=("b",), rows=3)])
     assert (whole.removed, whole.rows) == (("a", "b"), 5)
     assert not Intents()
