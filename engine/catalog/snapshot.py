@@ -293,7 +293,7 @@ class Snapshot:
     def _with_role(self, change: RoleChange) -> Snapshot:
         if self.roles.named(change.name) != change.before:
             raise ChangedByAnother(change.name)
-        return replace(self, roles=Roles(_changed(self.roles.by_name, change.name, change.after)))
+        return replace(self, roles=Roles(_with_entry(self.roles.by_name, change.name, change.after)))
 
     def put_defaults(self, of: DefaultKey, after: Acl | None) -> tuple[Snapshot, DefaultsChange]:
         change = DefaultsChange(of, after, self.rights.defaults.get(of))
@@ -312,14 +312,14 @@ class Snapshot:
     def _apply(self, change: Change) -> Snapshot:
         schema, name = change.key
         if not name:
-            return replace(self, schemas=_changed(self.schemas, schema, change.after))
+            return replace(self, schemas=_with_entry(self.schemas, schema, change.after))
         after = change.after
         if isinstance(after, Table | View):
             try:
                 after = with_current_types(after, self.types)
             except KeyError:
                 raise ChangedByAnother(name) from None
-        return replace(self, relations=_changed(self.relations, change.key, after))
+        return replace(self, relations=_with_entry(self.relations, change.key, after))
 
     def replay(self, changes: Iterable[AnyChange]) -> Snapshot:
         """This snapshot with a transaction's changes, not committed. Raises SerializationFailure when something else now
@@ -328,7 +328,7 @@ class Snapshot:
         moving: dict[str, Table] = {}
         gone = False
         for change in changes:
-            snapshot = snapshot._changed(change, moving)
+            snapshot = snapshot._apply_change(change, moving)
             gone = gone or (isinstance(change, TypeChange) and change.after is None)
         if gone:
             snapshot._require_types()
@@ -387,7 +387,7 @@ class Snapshot:
                 relations[table.schema, table.name] = decided  # type: ignore[index]
         return replace(snapshot, relations=relations, rights=rights)
 
-    def _changed(self, change: AnyChange, moving: dict[str, Table]) -> Snapshot:
+    def _apply_change(self, change: AnyChange, moving: dict[str, Table]) -> Snapshot:
         match change:
             case Guard():
                 self._require_unchanged(change)
@@ -540,7 +540,7 @@ def net_changes(changes: Iterable[AnyChange]) -> dict[str, FileChange]:
     return {location: FileChange.sequence(files) for location, files in each.items()}
 
 
-def _changed(mapping: Mapping[K, V], key: K, value: object) -> dict[K, V]:
+def _with_entry(mapping: Mapping[K, V], key: K, value: object) -> dict[K, V]:
     changed = dict(mapping)
     if value is None:
         changed.pop(key, None)

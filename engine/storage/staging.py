@@ -92,7 +92,7 @@ class TableWriter:
                 self._close(partition)
             for folder in self._changed_folders():
                 sync(folder)
-        return tuple(file.described(self._folder) for file in self._done)
+        return tuple(file.describe(self._folder) for file in self._done)
 
     def _changed_folders(self) -> set[Path]:
         """The folders that have new entries: those of the files, and those of their folders up to the table's."""
@@ -202,7 +202,7 @@ class _File:
         self._sink.close()
         sync(self.path)
 
-    def described(self, folder: Path) -> DataFile:
+    def describe(self, folder: Path) -> DataFile:
         path = self.path.relative_to(folder).as_posix()
         file = DataFile(path, self._size, self._statistics.rows, self._partition, self._statistics.json())
         IN_FLIGHT_FILES.stage(self.path, file)

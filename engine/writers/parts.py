@@ -84,7 +84,7 @@ class PartWriter:
                 sync(self._folder)
         except OSError as error:
             raise self._write_error(error) from error
-        return tuple(part.described() for part in self._done)
+        return tuple(part.describe() for part in self._done)
 
     def abandon(self) -> None:
         """Remove what was written."""
@@ -118,7 +118,7 @@ class _Part:
         self._sink.close()
         sync(self.path)
 
-    def described(self) -> DataFile:
+    def describe(self) -> DataFile:
         file = DataFile(self.path.name, self.size, self._count)
         IN_FLIGHT_FILES.stage(self.path, file)
         return file

@@ -86,9 +86,9 @@ class Block:
             if list(self.scope.columns) == [c.id for c in columns] and names == [c.label for c in columns]:
                 return self.whole
             return self.as_derived_table().close(columns, labels)
-        return self.close_trees([self._own(c) for c in columns], names)
+        return self.close_trees([self._take_column(c) for c in columns], names)
 
-    def _own(self, column: Column) -> exp.Expression:
+    def _take_column(self, column: Column) -> exp.Expression:
         """A column for the finished query, which is the last to use it: copying these was half of what compiling took."""
         tree = self.scope.columns.get(column.id)
         return self.scope.column(column) if tree is None else tree

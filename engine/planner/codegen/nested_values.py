@@ -55,14 +55,14 @@ def as_jsonb(column: exp.Expression, typ: FileType, *, old_instants: bool = Fals
     """A column of files as jsonb's text; null is null."""
     # The file need not have the fields that others have, nor in their order: DuckDB casts structs by the names of fields.
     whole = exp.Cast(this=column, to=type_in_files(typ, old_instants=old_instants))
-    return _Writer(old_instants).written(whole, typ, 0)
+    return _Writer(old_instants).convert(whole, typ, 0)
 
 
 class _Writer:
     def __init__(self, old_instants: bool) -> None:
         self._old = old_instants
 
-    def written(self, tree: exp.Expression, typ: FileType, depth: int) -> exp.Expression:
+    def convert(self, tree: exp.Expression, typ: FileType, depth: int) -> exp.Expression:
         """depth: how many lambdas it is in, each of which needs a parameter of its own."""
         match typ.kind:
             case "value":
@@ -75,7 +75,7 @@ class _Writer:
                 return self._struct(tree, typ, depth)
 
     def _item(self, tree: exp.Expression, typ: FileType, depth: int) -> exp.Expression:
-        return sql("local", "coalesce($1, 'null')", self.written(tree, typ, depth))
+        return sql("local", "coalesce($1, 'null')", self.convert(tree, typ, depth))
 
     def _value(self, tree: exp.Expression, typ: SqlType) -> exp.Expression:
         if self._old and typ.pg is t.TIMESTAMPTZ:

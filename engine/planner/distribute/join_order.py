@@ -78,7 +78,7 @@ def _rebuilt(nodes: list[Node], parts: list[Expr], assembly: Assembly) -> tuple[
     movable, rest = _split_conjuncts(parts)
     nodes = [_with_filter(node, _derive_conditions(movable, node)) for node in nodes]
     nodes, rest = _with_own_filters(nodes, rest)
-    return _Group(nodes, movable, rest, assembly).joined()
+    return _Group(nodes, movable, rest, assembly).join_all()
 
 
 # -- conditions ------------------------------------------------------------------------------------------------------
@@ -189,7 +189,7 @@ class _Group:
         self._rest = rest
         self._alike: dict[tuple[int, ...], bool] = {}
 
-    def joined(self) -> tuple[Node, tuple[Expr, ...]]:
+    def join_all(self) -> tuple[Node, tuple[Expr, ...]]:
         """(all of them joined, the conditions that stay above)."""
         joined = max(self._left, key=lambda relation: relation.estimate.rows)
         self._left.remove(joined)

@@ -56,7 +56,7 @@ def relocate(plan: PhysicalPlan, topology: Topology, chance: Random | None = Non
     """
     if _has_room(plan, topology) and all(_is_allowed(plan, edge, topology) for edge in plan.edges):
         return plan
-    return _Move(_readers_apart(plan), topology, chance).moved()
+    return _Move(_readers_apart(plan), topology, chance).relocate()
 
 
 def _is_allowed(plan: PhysicalPlan, edge: Edge, topology: Topology) -> bool:
@@ -162,7 +162,7 @@ class _Move:
         self._edges: dict[int, Edge] = {}
         self._numbers = count(1)
 
-    def moved(self) -> PhysicalPlan:
+    def relocate(self) -> PhysicalPlan:
         self._append(self._plan.root, _names(self._plan.root), None)
         reason = f"{self._plan.reason}; placed along the topology's links"
         return PhysicalPlan(self._plan.initiator, tuple(self._fragments), tuple(self._edges.values()), reason)

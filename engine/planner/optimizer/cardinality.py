@@ -48,7 +48,7 @@ from engine.plan_ir.logical import (
 from engine.plan_ir.physical import Receive
 from engine.plan_ir.rewrite import walk_all
 from engine.planner.optimizer.column_bounds import Range, reader_test
-from engine.planner.optimizer.column_statistics import known, statistics_by_column
+from engine.planner.optimizer.column_statistics import known_statistics, statistics_by_column
 from engine.planner.optimizer.input_size import RowGroup, groups_to_read, input_bytes
 from engine.planner.optimizer.selectivity import VALUES_UNKNOWN, Known, bits_as_values, selectivity
 from wire.dataclass import dataclass
@@ -202,7 +202,7 @@ class Estimator:
         columns: dict[int, Known] = {}
         for column, name in zip(node.columns, node.names, strict=True):
             if name in found:
-                columns[column.id] = known(found[name], whole)
+                columns[column.id] = known_statistics(found[name], whole)
                 distinct[column.id] = min(rows, columns[column.id].values)
             else:
                 distinct[column.id], columns[column.id] = _by_footers(groups, name, rows)

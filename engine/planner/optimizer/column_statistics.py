@@ -28,7 +28,7 @@ def statistics_by_column(table: Table) -> dict[str, ColumnStatistics]:
 
 
 @lru_cache(maxsize=4096)
-def known(column: ColumnStatistics, rows: float) -> Known:
+def known_statistics(column: ColumnStatistics, rows: float) -> Known:
     """rows: of the table."""
     pg = t.BY_OID.get(column.type)
     values = column.values(rows) or max(rows, 1.0)

@@ -150,12 +150,12 @@ def between(engine: EngineName, low: exp.Expression, high: exp.Expression, share
     )
     part = bound(engine, "distance__", interval(engine, *distance), lambda whole: _scale(engine, whole, share, "*"))
 
-    def added(part: exp.Expression) -> exp.Expression:
+    def add_part(part: exp.Expression) -> exp.Expression:
         a, b = fields(engine, low), fields(engine, part)
         sums = ((a.months, b.months), (a.days, b.days), (a.micros, b.micros))
         return in_carrier(engine, interval(engine, *(sql(engine, "($1 + $2)", x, y) for x, y in sums)))
 
-    return bound(engine, "part__", part, added)
+    return bound(engine, "part__", part, add_part)
 
 
 # --- justify ----------------------------------------------------------------------------------------------------------

@@ -66,14 +66,14 @@ def bound_parts(
     """The parts of a key over a row, and whether the key is about the row; None where it is about every row."""
     scope = _scope(binder, table, rows)
 
-    def bound(part: KeyPart) -> Expr:
+    def bind_part(part: KeyPart) -> Expr:
         tree = (
             read_formula(part.formula) if part.formula else exp.Column(this=exp.Identifier(this=part.name, quoted=True))
         )
         return _bind_settled(binder, tree, scope, "index expressions")
 
     with drop_position(), binder.context.accesses.silent():
-        parts = tuple(map(bound, key.key_parts))
+        parts = tuple(map(bind_part, key.key_parts))
         where = key.predicate
         return parts, None if where is None else _condition(binder, read_formula(where.formula), scope)
 

@@ -74,17 +74,17 @@ class ViewTarget(Target):
     bases: tuple[TableColumn | None, ...] = ()
 
     def insert(self, columns: Sequence[TableColumn]) -> None:
-        self.access.insert(self._own(columns))
+        self.access.insert(self._own_columns(columns))
         self.below.insert(self._bases(columns, "insert into"))
 
     def update(self, columns: Sequence[TableColumn]) -> None:
-        self.access.update(self._own(columns))
+        self.access.update(self._own_columns(columns))
         self.below.update(self._bases(columns, "update"))
 
     def select(self, columns: Iterable[TableColumn]) -> None:
         asked = list(columns)
         numbers = {column.number for column in asked}
-        self.access.select(self._own([column for column in self.columns if column.number in numbers]))
+        self.access.select(self._own_columns([column for column in self.columns if column.number in numbers]))
         self.below.select(asked)
 
     def row(self, alias: str | None, row: Sequence[Column]) -> Source:
@@ -150,7 +150,7 @@ class ViewTarget(Target):
         with drop_position(), self.binder.as_seen_by(self.view), self.binder.context.accesses.defining(self.view):
             yield
 
-    def _own(self, columns: Sequence[TableColumn]) -> Iterator[TableColumn]:
+    def _own_columns(self, columns: Sequence[TableColumn]) -> Iterator[TableColumn]:
         names = {column.name for column in columns}
         return (column for column in self.view.columns if column.name in names)
 

@@ -27,13 +27,13 @@ def catalog(tmp_path: Path) -> Iterator[SessionCatalog]:
 
 def test_changes_are_replayed_once(catalog: SessionCatalog, monkeypatch: pytest.MonkeyPatch) -> None:
     replayed: list[AnyChange] = []
-    one = Snapshot._changed
+    one = Snapshot._apply_change
 
     def counted(self: Snapshot, change: AnyChange, moving: dict[str, object]) -> Snapshot:
         replayed.append(change)
         return one(self, change, moving)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(Snapshot, "_changed", counted)
+    monkeypatch.setattr(Snapshot, "_apply_change", counted)
     catalog.begin()
     for number in range(20):
         insert(catalog, number)

@@ -12,7 +12,7 @@ import pytest
 from support.local_member import local_member
 
 from engine.catalog.model.statistics import ColumnStatistics
-from engine.planner.optimizer.column_statistics import known
+from engine.planner.optimizer.column_statistics import known_statistics
 from engine.planner.optimizer.selectivity import like_matches
 from wire.types import pg_types as t
 
@@ -97,7 +97,7 @@ def test_what_changes_rows_tells_how_many(connection: Connection) -> None:
 
 def test_a_value_that_is_not_common_is_rarer_than_those() -> None:
     column = ColumnStatistics(1, t.TEXT.oid, 0.1, 4, 12, ("a", "b"), (0.5, 0.2), ("c", "g", "m"))
-    found = known(column, 1000)
+    found = known_statistics(column, 1000)
     assert found.common == {"a": 0.5, "b": 0.2}
     assert found.rest == pytest.approx(0.2)
     assert (found.rest_values, found.bounds) == (10, ["c", "g", "m"])
