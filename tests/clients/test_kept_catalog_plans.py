@@ -43,7 +43,7 @@ def bound(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         texts.append(query.text)
         return bind_query(query, context)
 
-    monkeypatch.setattr("engine.session.session.bind_query", binding)
+    monkeypatch.setattr("engine.statements.query.run.bind_query", binding)
     return texts
 
 

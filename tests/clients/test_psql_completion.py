@@ -97,8 +97,8 @@ _BEGINNINGS: Final = (
 
 # -- what differs on purpose (docs/compatibility.md), and nothing else ---------------------------------------------------
 
-#: Sluice's own schema and settings.
-_OURS: Final = re.compile(r"sluice(\.\w*)?|cursor_buffer_size")
+#: Sluice's own schema and settings, and those of PostgreSQL's extensions that a member has without loading them.
+_OURS: Final = re.compile(r"(sluice|auto_explain|pg_stat_statements)(\.\w*)?|cursor_buffer_size")
 #: What PostgreSQL has and Sluice does not, by beginning: names that are not offered.
 _NOT_HERE: Final = {
     **dict.fromkeys(("SET ", "SHOW ", "RESET "), re.compile(r"\w+")),

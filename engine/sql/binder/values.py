@@ -23,7 +23,6 @@ from engine.sql.binder.type_names import domain_named, resolve_type
 from engine.sql.functions.vectors import VECTORS
 from engine.sql.parser.positions import cursor, position
 from wire.errors import (
-    ArraySubscriptError,
     DatatypeMismatch,
     FeatureNotSupported,
     IndeterminateDatatype,
@@ -168,14 +167,11 @@ def _array_of_arrays(typ: SqlType, rows: Sequence[Expr], at: int) -> Expr:
         raise ProgramLimitExceeded(
             f"number of array dimensions ({made.dimensions}) exceeds the maximum allowed ({MAX_DIMENSIONS})"
         )
-    if not all(isinstance(row, Const) for row in rows):
-        return ArrayOf(made, tuple(rows), position=at)
     listed = [row.value or [] for row in rows if isinstance(row, Const)]
-    if not any(listed):
-        return Const(typ, [], position=at)
-    if len({_lengths(value) for value in listed}) > 1:
-        raise ArraySubscriptError("multidimensional arrays must have array expressions with matching dimensions")
-    return Const(made, listed, position=at)
+    # Arrays of different lengths are an error when the expression is evaluated, if it is.
+    if len(listed) < len(rows) or len({_lengths(value) for value in listed}) > 1:
+        return ArrayOf(made, tuple(rows), position=at)
+    return Const(made, listed, position=at) if any(listed) else Const(typ, [], position=at)
 
 
 def make_array(element: SqlType, items: Sequence[Expr], at: int) -> Expr:
