@@ -1,5 +1,6 @@
-"""Nothing that SQL can say is code of an engine's, a file's path or another program: the engines' own functions for these are not
-in the function table, relations are looked up in the catalog only, and settings are the session's.
+"""Nothing that SQL can say is code of an engine's or another program, nor a file's path but in FROM for who may read the
+server's files (`test_files_in_from`): the engines' own functions for these are not in the function table, relations are looked
+up in the catalog only, and settings are the session's.
 
 Each attempt is refused when it is bound, whichever engine was asked for, also inside of what is kept or run later.
 """
@@ -52,7 +53,6 @@ _RELATIONS = (
     'delta."/tmp"',
     'binaryFile."/etc/passwd"',
     'spark_catalog."default".t',
-    "'/etc/passwd'",
     "`/etc/passwd`",
 )
 _STATEMENTS = (

@@ -130,7 +130,7 @@ class Terminal:
 
     def wait_for(self, words: str) -> None:
         """Until it says this after what was waited for last."""
-        wait_until(lambda: words in self._read(), 60, lambda: self.said[-2000:])
+        wait_until(lambda: words in self._read(), 180, lambda: self.said[-2000:])
         self.said = self.said[self.said.index(words) + len(words) :]
 
     def _read(self) -> str:
@@ -143,7 +143,7 @@ class Terminal:
 
     def end(self) -> int:
         """Wait until the shell has ended; its exit status."""
-        return self._process.wait(60)
+        return self._process.wait(180)
 
     def close(self) -> None:
         self._process.kill()
