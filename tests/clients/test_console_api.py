@@ -211,7 +211,7 @@ def test_a_running_statement_is_cancelled(member: MemberProcess) -> None:
     over: list[dict[str, Any]] = []
 
     def listed() -> bool:
-        over[:] = [line for line in console.get("/api/overview")[1]["finished"] if "10000000000" in line["sql"]]
+        over[:] = [ended for ended in console.get("/api/overview")[1]["finished"] if ended["id"] == line["id"]]
         return bool(over)
 
     wait_until(listed)
