@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import ssl
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,8 @@ import pytest
 from support.certificates import Authority
 from support.console_client import ConsoleClient
 from support.member_process import MemberProcess, wait_until
+
+from engine.monitor.record import GRAPH_SECONDS
 
 HBA = """
 host all boss,sluice 127.0.0.1/32 trust
@@ -205,6 +208,8 @@ def test_a_running_statement_is_cancelled(member: MemberProcess) -> None:
         line = running(console, "10000000000")
         assert line["state"] in ("planning", "running")
         wait_until(lambda: console.query(line["id"])[1]["state"] == "running")
+        # A shorter statement keeps no graph.
+        wait_until(lambda: time.time() - line["started"] > 2 * GRAPH_SECONDS)
         assert console.cancel(line["id"]) == (204, "")
         thread.join()
         assert caught == ["57014"]
