@@ -20,7 +20,8 @@ from itertools import islice
 from typing import TYPE_CHECKING, Final, Protocol
 
 from engine.contracts.activity import EngineUsed, Phases, StatementState, StatementTold
-from engine.sql.parser.masking import masked
+from engine.sql.parser.masking import masked, names_password
+from wire.errors import SqlSyntaxError
 
 if TYPE_CHECKING:
     from engine.contracts.executor import QueryId
@@ -161,6 +162,9 @@ class StatementRecord:
     def end(self, state: StatementState, sqlstate: str | None = None, error: str | None = None) -> None:
         """It is over: let go of its cursor, its plan and the rest of a long text. Its graph is made before."""
         self.ended_at, self.state, self.finished = time.monotonic(), state, True
+        if sqlstate == SqlSyntaxError.default_sqlstate and names_password(self._text):
+            # The message quotes a word of the text, which may be the password.
+            error = "syntax error"
         self.sqlstate, self.error = sqlstate, error and error[:TEXT_MAX]
         if (position := self.position) is not None:
             self.rows, self._first_at = max(position.position, self.rows), position.first_at
