@@ -290,8 +290,8 @@ class Engine:
         elsewhere. state: in which it is going to end."""
         if record.planned is None:
             return None
-        told = record.told(text_max=0)
-        return graph_of(*record.planned, self.config.member, state or told.state, told.rows, fragments, edges)
+        state = state or record.state
+        return graph_of(*record.planned, self.config.member, state, record.rows_so_far, fragments, edges)
 
     def last_graph(self, record: StatementRecord, state: StatementState) -> bytes:
         """The graph of a statement that is ending in this way, as JSON; empty where it has none."""

@@ -21,8 +21,8 @@ import time
 from collections.abc import Callable
 from typing import Final
 
+from engine.common.resident_memory import resident_bytes
 from engine.common.supervised import Supervised
-from engine.runtime.planning_pool import resident_bytes
 
 #: Seconds between two looks at what is to be collected.
 _PERIOD: Final = 0.5

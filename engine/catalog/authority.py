@@ -47,14 +47,13 @@ class Authority:
             if not self._is_met(needed, whom):
                 raise file_denied(needed.name) if needed.kind == FILE else denied(needed.kind, needed.name)
 
-    @property
-    def may_read_files(self) -> bool:
-        """Whether the role may have the server read files of its machine."""
-        return self.role.superuser or self.judge.has_rights_of(self.role.oid, READ_SERVER_FILES)
+    def has_rights_of(self, role: int) -> bool:
+        """Whether the role may do what another one may. role: an OID, of a predefined role."""
+        return self.role.superuser or self.judge.has_rights_of(self.role.oid, role)
 
     def require_file(self, path: str) -> None:
         """Raises InsufficientPrivilege where the role may not have the server read files."""
-        if not self.may_read_files:
+        if not self.has_rights_of(READ_SERVER_FILES):
             raise file_denied(path)
 
     def _is_met(self, needed: Requirement, whom: int) -> bool:
@@ -172,6 +171,28 @@ def file_denied(path: str) -> InsufficientPrivilege:
     return InsufficientPrivilege(
         f'permission denied for file "{path}"',
         hint="A superuser may have the server read files, or a member of pg_read_server_files.",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Signal:
+    """A signal to a session, in the words of messages: the verb, the thing that receives it, the participle."""
+
+    verb: str
+    thing: str
+    done: str
+
+
+CANCEL: Final = Signal("cancel", "query", "canceled")
+TERMINATE: Final = Signal("terminate", "process", "terminated")
+
+
+def signal_denied(signal: Signal, *, superuser: bool) -> InsufficientPrivilege:
+    """superuser: whether the session is a superuser's (signalfuncs.c: pg_cancel_backend, pg_terminate_backend)."""
+    if superuser:
+        return InsufficientPrivilege(f"must be a superuser to {signal.verb} superuser {signal.thing}")
+    return InsufficientPrivilege(
+        f"must be a member of the role whose {signal.thing} is being {signal.done} or member of pg_signal_backend"
     )
 
 

@@ -20,8 +20,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Final, Protocol
 
 from engine.contracts.activity import EngineUsed, Phases, StatementState, StatementTold
-from engine.sql.parser.masking import masked, names_password
-from wire.errors import SqlSyntaxError
+from engine.sql.parser.masking import masked, may_quote_password
 
 if TYPE_CHECKING:
     from engine.contracts.executor import QueryId
@@ -57,7 +56,7 @@ class StatementRecord:
 
     __slots__ = (
         "_begun", "_first_at", "_id", "_new_id", "_text", "bind", "compile", "database", "ended_at", "engine", "error",
-        "finished", "opened_at", "parse", "pid", "plan", "planned", "portal", "position", "query", "reason", "rows", "sqlstate",
+        "opened_at", "parse", "pid", "plan", "planned", "portal", "position", "query", "reason", "rows", "sqlstate",
         "start", "started", "state", "user",
     )  # fmt: skip
 
@@ -89,8 +88,6 @@ class StatementRecord:
         self.error: str | None = None
         #: What the graph is made of while the statement runs.
         self.planned: tuple[Root | None, CompiledQuery] | None = None
-        #: Whether it is in the history.
-        self.finished = False
 
     @property
     def id(self) -> QueryId:
@@ -98,6 +95,14 @@ class StatementRecord:
         if self._id is None:
             self._id = self._new_id()
         return self._id
+
+    @property
+    def finished(self) -> bool:
+        return self.ended_at is not None
+
+    @property
+    def rows_so_far(self) -> int:
+        return self.rows if self.position is None else max(self.position.position, self.rows)
 
     @property
     def is_fresh(self) -> bool:
@@ -139,9 +144,8 @@ class StatementRecord:
 
     def told(self, *, text_max: int = TEXT_MAX) -> StatementTold:
         """As of now. text_max: characters of the statement."""
-        now, opened, first, rows = self._until(), self.opened_at, self._first_at, self.rows
-        if (position := self.position) is not None:
-            first, rows = position.first_at, max(position.position, rows)
+        now, opened = self._until(), self.opened_at
+        first = self._first_at if self.position is None else self.position.first_at
         if opened is not None and first is not None:
             first = max(0.0, first - opened)
         phases = Phases(
@@ -150,7 +154,7 @@ class StatementRecord:
         ended = None if self.ended_at is None else self.started + self.ended_at - self._begun
         return StatementTold(
             str(self.id), self.id.initiator, self.pid, self.user, self.database, self._shown(text_max), self.state,
-            self.engine, self.reason, self.portal, rows, self.started, ended, phases, self.sqlstate, self.error,
+            self.engine, self.reason, self.portal, self.rows_so_far, self.started, ended, phases, self.sqlstate, self.error,
             None if self.query is None else str(self.query),
         )  # fmt: skip
 
@@ -161,13 +165,12 @@ class StatementRecord:
 
     def end(self, state: StatementState, sqlstate: str | None = None, error: str | None = None) -> None:
         """It is over: let go of its cursor, its plan and the rest of a long text. Its graph is made before."""
-        self.ended_at, self.state, self.finished = time.monotonic(), state, True
-        if sqlstate == SqlSyntaxError.default_sqlstate and names_password(self._text):
-            # The message quotes a word of the text, which may be the password.
+        self.ended_at, self.state = time.monotonic(), state
+        if may_quote_password(sqlstate, self._text):
             error = "syntax error"
         self.sqlstate, self.error = sqlstate, error and error[:TEXT_MAX]
-        if (position := self.position) is not None:
-            self.rows, self._first_at = max(position.position, self.rows), position.first_at
+        if self.position is not None:
+            self.rows, self._first_at = self.rows_so_far, self.position.first_at
         self.position = self.planned = None
         if len(self._text) > TEXT_MAX:
             self._text = self._shown(TEXT_MAX)

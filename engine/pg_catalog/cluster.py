@@ -15,7 +15,7 @@ import msgspec
 
 from engine.catalog.snapshot import SLUICE
 from engine.contracts.activity import ClusterTold, StatementTold
-from engine.pg_catalog.declared import Row, SystemContext, SystemRelation
+from engine.pg_catalog.declared import HIDDEN, Row, SystemContext, SystemRelation
 from engine.pg_catalog.merged_edges import merged
 
 
@@ -43,7 +43,7 @@ def _history(context: SystemContext) -> Iterator[Row]:
 def _statement(context: SystemContext, told: StatementTold) -> Row:
     whose = told.id, told.member, told.pid, told.user, told.database
     if not context.may_see(told.user):
-        return *whose, None, "<insufficient privilege>", *(None,) * 12
+        return *whose, None, HIDDEN, *(None,) * 12
     return (
         *whose, told.portal or "", told.sql, told.state, _micros(told.started), told.rows, told.engine, told.reason,
         *msgspec.structs.astuple(told.phases),

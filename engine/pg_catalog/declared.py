@@ -22,6 +22,8 @@ from wire.dataclass import dataclass
 from wire.types import pg_types as t
 
 PG_CATALOG: Final = "pg_catalog"
+#: Shown instead of what a statement says to those who may not see it (pgstatfuncs.c).
+HIDDEN: Final = "<insufficient privilege>"
 INFORMATION_SCHEMA: Final = "information_schema"
 Key = tuple[str, str]
 Row = abc.Sequence[Any]

@@ -10,7 +10,7 @@ from typing import Final
 
 from engine.catalog.model.rights import DATABASE_OID
 from engine.catalog.snapshot import SLUICE
-from engine.pg_catalog.declared import Row, SystemContext, SystemRelation, postgres
+from engine.pg_catalog.declared import HIDDEN, Row, SystemContext, SystemRelation, postgres
 from wire.errors import InvalidTextRepresentation
 from wire.types import pg_types as t
 from wire.types.network import read_address
@@ -18,7 +18,7 @@ from wire.types.network import read_address
 #: When this member began, in microseconds: its process has this module from the start.
 _STARTED: Final = time.time_ns() // 1000
 #: What is shown of another role's session from its client's address on, to who is neither of that role nor a superuser.
-_HIDDEN: Final = (*(None,) * 13, "<insufficient privilege>", None)
+_HIDDEN: Final = (*(None,) * 13, HIDDEN, None)
 
 
 def _micros(seconds: float | None) -> int | None:

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from engine.catalog.model.rights import DATABASE_OID
-from engine.pg_catalog.declared import Row, SystemContext, SystemRelation
+from engine.pg_catalog.declared import HIDDEN, Row, SystemContext, SystemRelation
 
 _COLUMNS: Final = (
     "userid oid, dbid oid, toplevel bool, queryid int8, query text, plans int8, total_plan_time float8, min_plan_time float8, "
@@ -30,13 +30,12 @@ _PLANS: Final = (0, 0.0, 0.0, 0.0, 0.0, 0.0)
 _BLOCKS: Final = (*(0,) * 10, *(0.0,) * 4)
 _WAL: Final = (0, 0, 0)
 _JIT: Final = (0, 0.0) * 4
-_HIDDEN: Final = "<insufficient privilege>"
 
 
 def _pg_stat_statements(context: SystemContext) -> Iterator[Row]:
     for e in context.client.statement_statistics().statements:
         shown = context.may_see(e.user)
-        query = (e.query_id, e.text) if shown else (None, _HIDDEN)
+        query = (e.query_id, e.text) if shown else (None, HIDDEN)
         times = (e.total, e.least, e.most, e.mean, e.deviation)
         user = context.snapshot.roles.of(e.user).oid
         yield user, DATABASE_OID, True, *query, *_PLANS, e.calls, *times, e.rows, *_BLOCKS, *_WAL, *_JIT, e.engine

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import asyncio
 import functools
-import os
 import weakref
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
@@ -25,6 +24,7 @@ from typing import Any, Final, TypeVar
 
 from engine.catalog.store.request_clock import asked_now
 from engine.common.interrupts import StatementWork, working
+from engine.common.resident_memory import resident_bytes
 from engine.common.shielded import shielded
 from engine.runtime.disposal import frames_of, take_apart
 from engine.runtime.operation_pool import OperationPool
@@ -37,13 +37,6 @@ SHORT_CHARACTERS: Final = 4096
 SHORT_NODES: Final = 1000
 #: Tokens, nodes and expressions: with fewer, what a failed work leaves is freed within a few milliseconds.
 _SHORT_STEPS: Final = 10_000
-_PAGE_BYTES: Final = os.sysconf("SC_PAGE_SIZE")
-
-
-def resident_bytes() -> int:
-    """Return the resident memory of the process, in bytes."""
-    with open("/proc/self/statm", "rb") as sizes:
-        return int(sizes.read().split()[1]) * _PAGE_BYTES
 
 
 class PlanningPool:

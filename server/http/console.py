@@ -25,11 +25,11 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from engine.pg_catalog.declared import HIDDEN
 from server.config.address import Address
 from server.http import page
 from server.http.console_api import ConsoleApi
 from server.http.console_login import Viewer
-from server.http.console_views import HIDDEN
 from server.http.guard import short_lived
 from server.http.serving import HttpServer
 
@@ -133,13 +133,13 @@ def with_headers(application: ASGIApp) -> ASGIApp:
     own = {name.lower().encode(): value.encode() for name, value in _HEADERS.items()}
 
     async def served(scope: Scope, receive: Receive, send: Send) -> None:
-        async def with_headers(message: Message) -> None:
+        async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
                 said = list(message.get("headers", ()))
                 names = {name for name, _ in said}
                 message = {**message, "headers": said + [(n, v) for n, v in own.items() if n not in names]}
             await send(message)
 
-        await application(scope, receive, with_headers)
+        await application(scope, receive, send_with_headers)
 
     return served

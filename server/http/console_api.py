@@ -24,6 +24,7 @@ from starlette.requests import HTTPConnection, Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route, WebSocketRoute
 
+from engine.catalog.authority import CANCEL, signal_denied
 from engine.contracts.mesh import Mesh
 from server.cluster.routing import CancelRouter
 from server.http import addressed
@@ -166,8 +167,8 @@ class ConsoleApi:
             return error(404, "there is no such statement under way", "02000")
         told = found[0]
         if not viewer.may_signal(told.user):
-            superuser = viewer.roles.of(told.user).superuser
-            return error(403, _NO_SUPERUSER if superuser else _NO_MEMBER, InsufficientPrivilege.default_sqlstate)
+            refused = signal_denied(CANCEL, superuser=viewer.roles.of(told.user).superuser)
+            return error(403, refused.message, refused.sqlstate)
         if not self._cancels.cancel_statement(told.id):
             return error(404, f"member {told.member} cannot be reached", "08006")
         return Response(status_code=204)
@@ -178,10 +179,6 @@ class ConsoleApi:
             return json(await explained(self._host, viewer.user, asked.sql))
         except SqlError as refused:
             return error(400, refused.message, refused.sqlstate, position=refused.position, hint=refused.hint)
-
-
-_NO_SUPERUSER: Final = "must be a superuser to cancel superuser query"
-_NO_MEMBER: Final = "must be a member of the role whose query is being canceled or member of pg_signal_backend"
 
 
 def json(value: Any, status: int = 200) -> Response:

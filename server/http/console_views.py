@@ -17,6 +17,7 @@ from engine.contracts.activity import ClusterTold, Graph, Phases, SessionTold, S
 from engine.contracts.executor import QueryId
 from engine.contracts.mesh import Mesh
 from engine.monitor.graph import with_counters
+from engine.pg_catalog.declared import HIDDEN
 from engine.pg_catalog.merged_edges import merged
 from server.http.console_login import Viewer
 from server.monitor.activity import RECENT_MAX
@@ -28,7 +29,6 @@ from wire.errors import InsufficientPrivilege
 FRESH_SECONDS: Final = 0.4
 #: Of an overview.
 _RUNNING_MAX: Final = 500
-HIDDEN: Final = "<insufficient privilege>"
 _PARTS: Final = ("running", "finished", "fragments", "edges", "spark_jobs", "graph")
 _COUNTERS: Final = ("fragments", "edges", "spark_jobs")
 

@@ -187,7 +187,6 @@ class Session(core.Session):
             SessionRecords(self.pid, self.user, self._database, self._host.ended),
             registry.statistics,
             self._origin,
-            self.user,
         )
         registry.register(self)
         return self._running

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from engine.sql.log_class import log_class
-from engine.sql.parser.masking import cut, masked, names_password
+from engine.sql.parser.masking import cut, masked, may_quote_password
 from engine.sql.parser.nodes import statements as s
 from server.cursors.portal import Portal
 from server.logs.lines import Entry, Origin, report
@@ -25,7 +25,6 @@ from wire.errors import Notice, SqlError
 log: Final = logging.getLogger(__name__)
 
 _CLASSES: Final = {"none": (), "ddl": ("ddl",), "mod": ("ddl", "mod"), "all": ("ddl", "mod", "all")}
-_SYNTAX_ERROR: Final = "42601"
 
 
 class StatementLog:
@@ -118,8 +117,8 @@ class StatementLog:
         if not view.has(error.severity):
             return
         message, text = error.message, masked
-        if error.sqlstate == _SYNTAX_ERROR and names_password(self._text):
-            # The message quotes a word of the text, and that may be the password; so may be whatever stands behind PASSWORD.
+        if may_quote_password(error.sqlstate, self._text):
+            # So may be whatever stands behind PASSWORD in a text that is no statement.
             message, text = message.partition(" at or near ")[0], cut
         self._report(error, message, text, context=error.context)
 

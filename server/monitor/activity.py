@@ -6,14 +6,22 @@ client hides what its role may not see.
 
 from __future__ import annotations
 
-import os
-from collections.abc import Collection
-from pathlib import Path
+from collections.abc import Collection, Sequence
 from typing import Final
 
 import msgspec
 
-from engine.contracts.activity import Answer, Graph, Part, SessionTold, SparkJobTold, StatementTold
+from engine.common.resident_memory import resident_bytes
+from engine.contracts.activity import (
+    Answer,
+    EdgeCounted,
+    FragmentCounted,
+    Graph,
+    Part,
+    SessionTold,
+    SparkJobTold,
+    StatementTold,
+)
 from engine.engine import Engine
 from engine.monitor.record import SHORT_TEXT, STATEMENTS_MAX, TEXT_MAX, StatementRecord
 from server.monitor.records import EndedStatements
@@ -23,8 +31,6 @@ from server.pgwire.cancel import SessionRegistry
 ENTRIES_MAX: Final = 2_000
 #: Statements that have finished, where only the newest are asked for.
 RECENT_MAX: Final = 100
-_PAGE_BYTES: Final = os.sysconf("SC_PAGE_SIZE")
-_STATM: Final = Path("/proc/self/statm")
 _GRAPH: Final = msgspec.json.Decoder(Graph)
 
 
@@ -44,13 +50,13 @@ class MemberActivity:
         wanted = not {"fragments", "edges", "graph"}.isdisjoint(parts)
         fragments, edges = self._engine.observed(runs) if wanted else ([], [])
         ended = self._ended.history.find(query) if query else None
-        graph = self._graph(records, runs, ended) if "graph" in parts and query else None
+        graph = self._graph(records, ended, fragments, edges) if "graph" in parts and query else None
         jobs: tuple[SparkJobTold, ...] = ()
         if "spark_jobs" in parts:
             jobs = tuple(await self._engine.spark_jobs(runs))
         text_max = TEXT_MAX if query else SHORT_TEXT
         return Answer(
-            memory_bytes(),
+            resident_bytes(),
             self._engine.statistics()["spool"]["bytes"],
             self._sessions() if "sessions" in parts else (),
             tuple(record.told(text_max=text_max) for record in records[:ENTRIES_MAX]) if "running" in parts else (),
@@ -69,11 +75,15 @@ class MemberActivity:
         return query if found is None else str(found)
 
     def _graph(
-        self, records: list[StatementRecord], runs: str, ended: tuple[StatementTold, bytes] | None
+        self,
+        records: list[StatementRecord],
+        ended: tuple[StatementTold, bytes] | None,
+        fragments: Sequence[FragmentCounted],
+        edges: Sequence[EdgeCounted],
     ) -> Graph | None:
         """At the initiator: as planned, without what others have counted."""
         if records:
-            return self._engine.graph(records[0], *self._engine.observed(runs))
+            return self._engine.graph(records[0], fragments, edges)
         return _GRAPH.decode(ended[1]) if ended is not None and ended[1] else None
 
     def _finished(
@@ -94,8 +104,3 @@ class MemberActivity:
             )
             for a in self._registry.activity()[:ENTRIES_MAX]
         )  # fmt: skip
-
-
-def memory_bytes() -> int:
-    """What the process has in memory."""
-    return int(_STATM.read_text().split()[1]) * _PAGE_BYTES

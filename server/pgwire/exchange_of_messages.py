@@ -40,9 +40,8 @@ class Exchange(Running):
         records: SessionRecords,
         statistics: StatementStatistics,
         origin: Callable[[], Origin],
-        user: str,
     ) -> None:
-        super().__init__(commands, settings, interrupt, others, counts, records, statistics, origin, user)
+        super().__init__(commands, settings, interrupt, others, counts, records, statistics, origin)
         self.stream = stream
         self._reports = ProgressReports(self._report)
         #: Executions that wait for those that follow them (`server.pgwire.pipelined_rows`).

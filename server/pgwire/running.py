@@ -28,10 +28,9 @@ from wire.errors import ConfigurationLimitExceeded, QueryCanceled, SqlError
 
 def _rows(portal: Portal, tag: str) -> int:
     """How many rows a statement gave or changed, by all its pages; 0 where its tag counts none (EXPLAIN, SHOW)."""
-    command, _, number = tag.rpartition(" ")
-    if command == "SELECT" and portal.columns is not None and portal.cursor is not None:
+    if tag.startswith("SELECT ") and portal.columns is not None and portal.cursor is not None:
         return portal.cursor.position
-    return int(number) if number.isdigit() else 0
+    return _count_of(tag)
 
 
 class Running:
@@ -54,7 +53,6 @@ class Running:
         records: SessionRecords,
         statistics: StatementStatistics,
         origin: Callable[[], Origin],
-        user: str,
     ) -> None:
         self.commands = commands
         self.settings = settings
@@ -70,7 +68,6 @@ class Running:
         self.record: StatementRecord | None = None
         commands.portals.on_closed = self._closed
         self._statistics = statistics
-        self._user = user
         #: When the statement began, by the monotonic clock.
         self._begun = 0.0
         self._timeout: asyncio.TimerHandle | None = None
@@ -183,7 +180,7 @@ class Running:
             return
         found = counted(portal.command.statement, self.commands.prepared)
         if found is not None and (found[1] or view.counts_utility):
-            self._statistics.add(self._user, found, seconds, _rows(portal, tag), engine)
+            self._statistics.add(self._records.user, found, seconds, _rows(portal, tag), engine)
 
     async def log_slow_plan(self, portal: Portal) -> None:
         """Log the plan of a query that has run and took `auto_explain.log_min_duration` and longer."""

@@ -378,7 +378,6 @@ class Session:
             SessionRecords(self.pid, beginning.user, beginning.database, self._host.ended),
             registry.statistics,
             self._origin,
-            beginning.user,
         )
         self._beginning, self._exchange = beginning, exchange
         if self._host.log_connections:

@@ -13,6 +13,7 @@ from typing import Final
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 
+from engine.sql.deparse.stored_text import quoted
 from engine.sql.parser.keywords import RESERVED, TYPE_FUNCTION_NAME
 from wire.dataclass import dataclass
 
@@ -29,7 +30,6 @@ _NAMED: Final = re.compile(
     r'|,\s*((?:"[^"]+"|\w+)(?:\.(?:"[^"]+"|\w+))?)(?:\s+(?:as\s+)?("[^"]+"|\w+))?',
     re.IGNORECASE,
 )
-_PLAIN: Final = re.compile(r"[a-z_][a-z0-9_$]*")
 COMMANDS: Final = ("\\?", "\\c", "\\d", "\\i", "\\plan", "\\q", "\\timing", "\\x")
 #: What statements begin with.
 _STATEMENTS: Final = (
@@ -78,14 +78,14 @@ class Names(Completer):
         if "." in word:
             qualifier = _unquoted(word.rpartition(".")[0])
             if wants_relation:
-                return [_quoted(each.name) for each in self.relations if each.schema == qualifier]
-            return [_quoted(name) for name in self._columns_of(qualifier, whole)]
+                return [quoted(each.name) for each in self.relations if each.schema == qualifier]
+            return [quoted(name) for name in self._columns_of(qualifier, whole)]
         if wants_relation:
-            visible = [_quoted(each.name) for each in self.relations if each.visible]
-            return [*visible, *dict.fromkeys(_quoted(each.schema) + "." for each in self.relations)]
+            visible = [quoted(each.name) for each in self.relations if each.visible]
+            return [*visible, *dict.fromkeys(quoted(each.schema) + "." for each in self.relations)]
         named = self._named(whole)
-        columns = [_quoted(name) for each in named.values() for name in each.columns]
-        return [*dict.fromkeys(columns), *map(_quoted, named), *KEYWORDS]
+        columns = [quoted(name) for each in named.values() for name in each.columns]
+        return [*dict.fromkeys(columns), *map(quoted, named), *KEYWORDS]
 
     def _columns_of(self, qualifier: str, whole: str) -> tuple[str, ...]:
         found = self._named(whole).get(qualifier)
@@ -119,7 +119,3 @@ def _offered(candidates: Iterable[str], begun: str, length: int) -> Iterator[Com
 
 def _unquoted(name: str) -> str:
     return ".".join(part[1:-1] if part.startswith('"') else part.lower() for part in name.split("."))
-
-
-def _quoted(name: str) -> str:
-    return name if _PLAIN.fullmatch(name) else '"' + name.replace('"', '""') + '"'

@@ -315,7 +315,7 @@ class GeneratedConsole:
                 if followed[0] is not None and (query := self.world.query(followed[0])) is not None:
                     message["query"] = query
                 await socket.send_json(message)
-                await asyncio.sleep(self._interval)
+                await asyncio.wait((listening,), timeout=self._interval)
             if not listening.done():
                 await socket.close(1012)
         except (WebSocketDisconnect, RuntimeError):

@@ -152,12 +152,11 @@ class SparkExecutor:
 
     async def tasks_of(self, query: QueryId) -> tuple[int, int] | None:
         """Of a query's jobs that run here: how many tasks have succeeded and how many there are; None: it has no job with tasks."""
-        starting, name = self._starting, str(query)
-        running: list[SparkStream | SparkProduction[Any]] = [*self._streams, *self._productions, *self._writings]
-        groups = [one.job.group for one in running if one.job.query == name and one.job.running]
-        if not groups or starting is None or not starting.done() or starting.exception() is not None:
+        groups = [job.group for job in self._jobs_of(str(query)) if job.running]
+        runtime = self._running_now()
+        if not groups or runtime is None:
             return None
-        done, known = await self.call(functools.partial(_tasks, starting.result(), groups))
+        done, known = await self.call(functools.partial(_tasks, runtime, groups))
         return (done, known) if known else None
 
     async def produce(
@@ -261,13 +260,23 @@ class SparkExecutor:
 
     async def jobs(self, member: str, query: str = "") -> Sequence[SparkJobTold]:
         """Spark's jobs that run for queries here, those of the same action that have ended included. query: only this one's."""
-        running = [*(one.job for one in self._streams), *(one.job for one in (*self._productions, *self._writings))]
-        jobs = [job for job in running if not query or job.query == query][:_JOBS_MAX]
-        starting = self._starting
-        if not jobs or starting is None or not starting.done() or self._is_over(starting):
+        jobs, runtime = self._jobs_of(query)[:_JOBS_MAX], self._running_now()
+        if not jobs or runtime is None:
             return ()
-        told: Sequence[SparkJobTold] = await self.call(functools.partial(told_jobs, starting.result(), jobs, member))
+        told: Sequence[SparkJobTold] = await self.call(functools.partial(told_jobs, runtime, jobs, member))
         return told
+
+    def _jobs_of(self, query: str) -> list[SparkJob]:
+        """The actions that run here for a query, or, where it is empty, for all."""
+        running: list[SparkStream | SparkProduction[Any]] = [*self._streams, *self._productions, *self._writings]
+        return [one.job for one in running if not query or one.job.query == query]
+
+    def _running_now(self) -> SparkRuntime | None:
+        """Spark, if it has started and has not ended."""
+        starting = self._starting
+        if starting is None or not starting.done() or self._is_over(starting):
+            return None
+        return starting.result()
 
     def forget(self, stream: SparkStream) -> None:
         self._streams.discard(stream)

@@ -23,7 +23,7 @@ import itertools
 import logging
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from engine.executors.spark.connection import own_connection
@@ -148,19 +148,24 @@ def _stages(job: Any) -> list[int]:
 
 
 def tasks_of_groups(runtime: SparkRuntime, groups: Sequence[str]) -> tuple[int, int]:
-    """Of the jobs of these groups: how many tasks have succeeded, and how many there are in stages that were not skipped."""
+    """Count the tasks of the jobs of these groups: those that have succeeded, and all in stages that were not skipped."""
+    tracker = runtime.context.statusTracker()
+    jobs = {job for group in groups for job in tracker.getJobIdsForGroup(group)}
+    found = list(stages_of_jobs(runtime, jobs))
+    return sum(stage.numCompleteTasks() for stage in found), sum(stage.numTasks() for stage in found)
+
+
+def stages_of_jobs(runtime: SparkRuntime, jobs: Iterable[int]) -> Iterator[Any]:
+    """Yield the last attempt of each stage of these jobs that was not skipped, each stage once (Spark's `StageData`)."""
     from py4j.protocol import Py4JJavaError
 
     tracker, store = runtime.context.statusTracker(), runtime.context._jsc.sc().statusStore()
-    jobs = {job for group in groups for job in tracker.getJobIdsForGroup(group)}
-    done = known = 0
     for stage in {stage for job in jobs for stage in _stages(tracker.getJobInfo(job))}:
         # The store forgets old stages, and has not heard of the newest ones yet.
         with contextlib.suppress(Py4JJavaError):
             data = store.lastStageAttempt(stage)
             if data.status().toString() != "SKIPPED":
-                done, known = done + data.numCompleteTasks(), known + data.numTasks()
-    return done, known
+                yield data
 
 
 def status_of_task(runtime: SparkRuntime, task: int) -> str | None:

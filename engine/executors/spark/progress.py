@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from engine.contracts.activity import SparkJobTold
 from engine.executors.spark.connection import own_connection
+from engine.executors.spark.jobs import stages_of_jobs
 
 if TYPE_CHECKING:
     from engine.executors.spark.jobs import SparkJob
@@ -20,8 +21,7 @@ def told_jobs(runtime: SparkRuntime, jobs: Iterable[SparkJob], member: str) -> l
         tracker, address = runtime.context.statusTracker(), runtime.context.uiWebUrl
         for job in jobs:
             for number in sorted(tracker.getJobIdsForGroup(job.group)):
-                info = tracker.getJobInfo(number)
-                stages = [stage for one in (info.stageIds if info else ()) if (stage := tracker.getStageInfo(one))]
+                stages = list(stages_of_jobs(runtime, (number,)))
                 found.append(_told(job, member, int(number), stages, address))
     return found
 
@@ -29,8 +29,8 @@ def told_jobs(runtime: SparkRuntime, jobs: Iterable[SparkJob], member: str) -> l
 def _told(job: SparkJob, member: str, number: int, stages: list[Any], address: str | None) -> SparkJobTold:
     return SparkJobTold(
         number, job.query, member, job.group, len(stages),
-        sum(stage.numTasks for stage in stages),
-        sum(stage.numCompletedTasks for stage in stages),
-        sum(stage.numFailedTasks for stage in stages),
+        sum(stage.numTasks() for stage in stages),
+        sum(stage.numCompleteTasks() for stage in stages),
+        sum(stage.numFailedTasks() for stage in stages),
         f"{address}/jobs/job/?id={number}" if address else None,
     )  # fmt: skip

@@ -13,6 +13,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from engine.catalog.authority import CANCEL, TERMINATE, Signal, signal_denied
 from engine.catalog.model import acl
 from engine.catalog.model.objects import Sequence, Table
 from engine.catalog.model.rights import DATABASE_OID
@@ -76,26 +77,22 @@ def _current_schemas(session: SessionState, arguments: Arguments) -> Any:
     return [name for name in path if arguments[0] or name != PG_CATALOG or PG_CATALOG in named]
 
 
-def _require_may_signal(session: SessionState, pid: int, verb: str, thing: str, done: str) -> None:
+def _require_may_signal(session: SessionState, pid: int, signal: Signal) -> None:
     """Raises InsufficientPrivilege. Of other members' sessions nobody here knows whose they are: they are a superuser's to end."""
     if session.roles.current.superuser:
         return
     user = next((a.user for a in session.client.activity() if a.pid == pid), None)
-    if user is not None and session.roles.is_superuser(user):
-        raise InsufficientPrivilege(f"must be a superuser to {verb} superuser {thing}")
     if user is None or not session.roles.may_signal(user):
-        raise InsufficientPrivilege(
-            f"must be a member of the role whose {thing} is being {done} or member of pg_signal_backend"
-        )
+        raise signal_denied(signal, superuser=user is not None and session.roles.is_superuser(user))
 
 
 def _cancel(session: SessionState, arguments: Arguments) -> Any:
-    _require_may_signal(session, arguments[0], "cancel", "query", "canceled")
+    _require_may_signal(session, arguments[0], CANCEL)
     return session.client.cancel_backend(arguments[0])
 
 
 def _terminate(session: SessionState, arguments: Arguments) -> Any:
-    _require_may_signal(session, arguments[0], "terminate", "process", "terminated")
+    _require_may_signal(session, arguments[0], TERMINATE)
     return session.client.terminate_backend(arguments[0])
 
 

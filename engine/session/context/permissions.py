@@ -26,20 +26,16 @@ def require_permitted(statement: Statement, authority: Callable[[], Authority]) 
     match statement:
         case Copy(file=str()):
             reads = isinstance(statement, CopyFrom)
-            if not _has(authority(), READ_SERVER_FILES if reads else WRITE_SERVER_FILES):
+            if not authority().has_rights_of(READ_SERVER_FILES if reads else WRITE_SERVER_FILES):
                 verb, role = ("from", "read") if reads else ("to", "write")
                 raise InsufficientPrivilege(
                     f"must be superuser or have privileges of the pg_{role}_server_files role to COPY {verb} a file",
                     hint=_HINT,
                 )
-        case Checkpoint() if not _has(authority(), CHECKPOINT):
+        case Checkpoint() if not authority().has_rights_of(CHECKPOINT):
             raise InsufficientPrivilege("must be superuser or have privileges of pg_checkpoint to do CHECKPOINT")
-        case CreateForeignTable() | ImportForeignSchema() if not authority().may_read_files:
+        case CreateForeignTable() | ImportForeignSchema() if not authority().has_rights_of(READ_SERVER_FILES):
             raise InsufficientPrivilege(
                 "permission denied to create foreign table",
                 hint="It has the server read files: a superuser may create it, or a member of pg_read_server_files.",
             )
-
-
-def _has(authority: Authority, role: int) -> bool:
-    return authority.role.superuser or authority.judge.has_rights_of(authority.role.oid, role)

@@ -72,29 +72,33 @@ def lengths(engine: EngineName, array: exp.Expression, dimensions: int) -> exp.E
 def each(engine: EngineName, array: exp.Expression, one: exp.Expression, dimensions: int) -> exp.Expression:
     """What `one` makes of the elements, which it calls e__."""
     text = "list_transform($1, lambda {0}: $2)" if engine == "local" else "transform($1, {0} -> $2)"
-    names = [*(f"e{depth}__" for depth in range(2, dimensions + 1)), "e__"]
-    made = one
-    for depth in reversed(range(dimensions)):
-        inside = array if depth == 0 else exp.column(names[depth - 1])
-        made = sql(engine, text.format(names[depth]), inside, made)
-    return made
+    return _at_each_depth(engine, text, array, one, dimensions)
 
 
 def written(
     engine: EngineName, array: exp.Expression, item: exp.Expression, delimiter: str, dimensions: int
 ) -> exp.Expression:
     """array_out: `item` is the text of an element, which it calls e__."""
-    names = [*(f"e{depth}__" for depth in range(2, dimensions + 1)), "e__"]
     text = (
         "'{{' || array_to_string(list_transform($1, lambda {0}: $2), $3) || '}}'"
         if engine == "local"
         else "concat('{{', array_join(transform($1, {0} -> $2), $3), '}}')"
     )
-    made = item
+    made = _at_each_depth(engine, text, array, item, dimensions, exp.Literal.string(delimiter))
+    return sql(engine, "CASE WHEN $1 IS NOT NULL THEN $2 END", array, made)
+
+
+def _at_each_depth(
+    engine: EngineName, text: str, array: exp.Expression, one: exp.Expression, dimensions: int, *more: exp.Expression
+) -> exp.Expression:
+    """A template put around itself for each dimension. text: of a list, $1, and what is made of each item, $2, in which the item's
+    name stands for {0}; the elements are called e__."""
+    names = [*(f"e{depth}__" for depth in range(2, dimensions + 1)), "e__"]
+    made = one
     for depth in reversed(range(dimensions)):
         inside = array if depth == 0 else exp.column(names[depth - 1])
-        made = sql(engine, text.format(names[depth]), inside, made, exp.Literal.string(delimiter))
-    return sql(engine, "CASE WHEN $1 IS NOT NULL THEN $2 END", array, made)
+        made = sql(engine, text.format(names[depth]), inside, made, *more)
+    return made
 
 
 def compared(
@@ -156,13 +160,11 @@ def accumulated(engine: EngineName, arrays: exp.Expression, dimensions: int) -> 
         shape = sql(engine, first, start)
         found = sql(engine, "CASE WHEN e__ IS NULL THEN 1 WHEN $1 <> $2 THEN 3 END", one, shape)
         wrong = each(engine, listed, found, 1)
-        chosen = (
-            "list_filter($2, lambda w__: w__ IS NOT NULL)"
+        code = (
+            "list_extract(list_filter($3, lambda w__: w__ IS NOT NULL), 1)"
             if engine == "local"
-            else "filter($2, w__ -> w__ IS NOT NULL)"
+            else "get(filter($3, w__ -> w__ IS NOT NULL), 0)"
         )
-        chosen = chosen.replace("$2", "$3")
-        code = first.replace("$1", chosen)
         text = (
             f"CASE {code} WHEN 1 THEN $4 WHEN 3 THEN CASE WHEN {size}($2) = 0 THEN $5 ELSE $6 END"
             f" ELSE CASE WHEN {size}($2) = 0 THEN $5 ELSE $1 END END"

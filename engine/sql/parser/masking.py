@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import Final
 
 from engine.sql.parser.lexer import Kind, tokenize
-from wire.errors import SqlError
+from wire.errors import SqlError, SqlSyntaxError
 
 _PASSWORD: Final = re.compile("password", re.IGNORECASE)
 _MASK: Final = "'***'"
@@ -50,6 +50,11 @@ def cut(sql: str) -> str:
     """A text that is no statement: its beginning, up to what may be a password."""
     found = _PASSWORD.search(sql)
     return sql if found is None else f"{sql[: found.end()]} {_MASK}"
+
+
+def may_quote_password(sqlstate: str | None, sql: str) -> bool:
+    """Whether an error's message may quote a password of the statement: a syntax error quotes a word of it."""
+    return sqlstate == SqlSyntaxError.default_sqlstate and names_password(sql)
 
 
 def shown(sql: str) -> str:

@@ -113,10 +113,7 @@ class SessionChanges:
             return False
         self._session.authority().require(planned.requirements)
         if needs_turn(planned.bound.plan):
-            await self._engine.in_operation_pool(
-                functools.partial(self._session.catalog.claim, planned.bound.plan.table)
-            )
-            await self._engine.see_commits()
+            await self._claim(planned.bound.plan.table)
         return await mutations.direct_outcome(self._session, self._engine, planned, rows, keeps=True) is not None
 
     async def _run_change(
@@ -152,12 +149,14 @@ class SessionChanges:
         if alone and needs_turn(planned.bound.plan):
             await self._session.transaction.take_turn(planned.bound.plan.table)
         elif needs_turn(planned.bound.plan):
-            await self._engine.in_operation_pool(
-                functools.partial(self._session.catalog.claim, planned.bound.plan.table)
-            )
-            await self._engine.see_commits()
+            await self._claim(planned.bound.plan.table)
         told = await (self._session.transaction.change(outcome) if alone else outcome())
         return planned, told
+
+    async def _claim(self, table: Table) -> None:
+        """Have the commit depend on the table as it is, and see what others have committed. Raises SqlError."""
+        await self._engine.in_operation_pool(functools.partial(self._session.catalog.claim, table))
+        await self._engine.see_commits()
 
     async def _prepare_mutation(
         self, statement: s.MutationStatement, parameter_types: tuple[int, ...]
