@@ -1,4 +1,4 @@
-"""What it costs to be watched: TPC-H on the local engine with the console open and scraped, over the same with nobody looking."""
+"""The cost of being watched: TPC-H on the local engine with the console open and scraped, over the same with nobody looking."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ from engine.catalog.store.store import URL_SCHEMES, CatalogStore
 from engine.common.fragment_pool import FragmentPool
 from engine.common.shielded import closed_in_turn
 from engine.common.weighted_lru_cache import WeightedLruCache
-from engine.contracts.activity import EdgeCounted, FragmentCounted, Graph, SparkJobTold, StatementState
+from engine.contracts.activity import EdgeCounters, FragmentCounters, Graph, SparkJobReport, StatementState
 from engine.contracts.copy_progress import Copies
 from engine.contracts.executor import BatchStream, EngineName, ExecutionContext, QueryId
 from engine.contracts.mesh import AloneMesh, MemberInfo, Mesh
@@ -178,7 +178,7 @@ class Engine:
         )
 
     async def progress(self, underway: RunningQuery, pid: int) -> Progress:
-        """How far a session's statement has come. pid: the session's."""
+        """Return the progress of a session's statement. pid: the session's."""
         query, engines = underway.query, tuple(sorted(underway.engines))
         copied = max((copy.rows for copy in self.copies.running_copies() if copy.pid == pid), default=0)
         rows = max(underway.rows, copied)
@@ -266,7 +266,7 @@ class Engine:
         return counted | {name: executor.statistics() for name, executor in self._executors.items()}
 
     def observed(self, query: str = "") -> Observed:
-        """What runs here of distributed queries, and of those whose rows Spark's tasks send. query: only this one's."""
+        """Count what runs here of distributed queries, and of those whose rows Spark's tasks send. query: only this one's."""
         fragments, edges = self._runtime.observed(query) if self._runtime is not None else ([], [])
         member = self.config.member
         sent = [
@@ -275,15 +275,15 @@ class Engine:
         ]
         return fragments, [*edges, *sent]
 
-    async def spark_jobs(self, query: str = "") -> Sequence[SparkJobTold]:
-        """How far Spark's jobs are that run here. query: only this one's."""
+    async def spark_jobs(self, query: str = "") -> Sequence[SparkJobReport]:
+        """Report Spark's jobs that run here. query: only this one's."""
         return await self._spark.jobs(self.config.member, query)
 
     def graph(
         self,
         record: StatementRecord,
-        fragments: Sequence[FragmentCounted],
-        edges: Sequence[EdgeCounted],
+        fragments: Sequence[FragmentCounters],
+        edges: Sequence[EdgeCounters],
         state: StatementState | None = None,
     ) -> Graph | None:
         """The graph of a statement that this member has planned and that is not over. fragments, edges: as counted, here and

@@ -58,14 +58,14 @@ def pins_of(lock: Path) -> Iterator[tuple[str, str]]:
 
 
 def _asked(*, to_run: bool) -> list[Requirement]:
-    """What pyproject.toml asks for: to run, and else to develop as well."""
+    """Read the requirements of pyproject.toml: to run, and else to develop as well."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     more = () if to_run else project["optional-dependencies"]["dev"]
     return [Requirement(text) for text in (*project["dependencies"], *more)]
 
 
 def needed(locked: dict[str, str], asked: list[Requirement], where: str) -> Iterator[str]:
-    """Where pins are not what is asked for, and what that needs. where: what the pins are called."""
+    """Find pins that are not what is asked for, and not what that needs. where: the name of the pins."""
     seen: set[tuple[str, str]] = set()
     waiting = [("pyproject.toml", requirement) for requirement in asked]
     while waiting:
@@ -83,7 +83,7 @@ def needed(locked: dict[str, str], asked: list[Requirement], where: str) -> Iter
 
 
 def mismatches(locked: dict[str, str]) -> Iterator[str]:
-    """Where the locks are not what pyproject.toml and its packages need, and the environment not the locks."""
+    """Find locks that are not what pyproject.toml and its packages need, and an environment that is not the locks'."""
     to_run = dict(pins_of(LOCK))
     yield from needed(to_run, _asked(to_run=True), LOCK.name)
     yield from needed(locked, _asked(to_run=False), f"{LOCK.name} and {DEV_LOCK.name}")

@@ -287,7 +287,7 @@ def _door(config: Config, mesh: ServerMesh) -> LiteDoor | None:
 
 
 def _setting(config: Config, name: str) -> str:
-    """What the member's sessions begin with, and what it reads itself of settings."""
+    """Return a setting with which the member's sessions begin, and which it reads itself."""
     row = SETTINGS[name]
     given = {said.lower(): value for said, value in config.settings.items()}.get(name)
     return row.default if given is None else row.read(given)

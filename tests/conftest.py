@@ -83,7 +83,7 @@ def _shared_fixture(item: pytest.Item) -> str | None:
 
 
 def pytest_collection_finish() -> None:
-    """What was imported and collected stays, half a million objects: no collection of garbage has to look through it."""
+    """Freeze what was imported and collected, half a million objects: no collection of garbage has to look through it."""
     gc.collect()
     gc.freeze()
 

@@ -1,4 +1,4 @@
-"""What is told of statements, fragments, edges and members: typed structs, JSON for the console and MessagePack between members.
+"""Reports of statements, fragments, edges and members: typed structs, JSON for the console and MessagePack between members.
 
 The names of the fields are the console's API. A field that is added goes to the end with a default, so that members of two
 releases understand each other; structs are encoded as maps, and a field that is not known is passed over.
@@ -22,11 +22,11 @@ Part = Literal["sessions", "running", "finished", "recent", "fragments", "edges"
 InstanceState = Literal["waiting", "running", "done", "failed"]
 
 
-class Told(msgspec.Struct, frozen=True):
+class Report(msgspec.Struct, frozen=True):
     """A value; see the module's docstring."""
 
 
-class Phases(Told, frozen=True):
+class Phases(Report, frozen=True):
     """Seconds in each phase; None: not reached, or none such. start: until the engine has begun. first_row: from there to the
     first rows. run: from there to the end, or until now."""
 
@@ -39,7 +39,7 @@ class Phases(Told, frozen=True):
     run: float | None = None
 
 
-class StatementTold(Told, frozen=True):
+class StatementReport(Report, frozen=True):
     """A statement. id: a query's id (`engine.contracts.executor.QueryId`). member: the initiator. portal: the name of its
     cursor or portal. started, ended: seconds since the epoch. query: the id under which it runs, where it runs a query."""
 
@@ -62,7 +62,7 @@ class StatementTold(Told, frozen=True):
     query: str | None = None
 
 
-class SessionTold(Told, frozen=True):
+class SessionReport(Report, frozen=True):
     """A session of a client. since: when its state changed. query: the beginning of what it runs or has run last."""
 
     member: str
@@ -76,7 +76,7 @@ class SessionTold(Told, frozen=True):
     query: str
 
 
-class OperatorTold(Told, frozen=True):
+class OperatorReport(Report, frozen=True):
     """An operator of a fragment. inputs: ids of the operators and edges that it reads. rows: None where they are not counted."""
 
     id: str
@@ -86,19 +86,19 @@ class OperatorTold(Told, frozen=True):
     rows: int | None = None
 
 
-class FragmentTold(Told, frozen=True):
+class FragmentReport(Report, frozen=True):
     """A fragment on a member. id: `fragment.instance`, or `client` for what receives the last edge."""
 
     id: str
     member: str
     engine: str
     state: InstanceState
-    operators: tuple[OperatorTold, ...] = ()
+    operators: tuple[OperatorReport, ...] = ()
     rows: int | None = None
     seconds: float | None = None
 
 
-class EdgeTold(Told, frozen=True):
+class EdgeReport(Report, frozen=True):
     """The streams from one instance of a fragment to one of another. id: `edge.sender.receiver`.
 
     credit: bytes that the senders may still send. window: bytes of credit of all streams together. backlog_bytes: arrived and not
@@ -121,14 +121,14 @@ class EdgeTold(Told, frozen=True):
     state: StreamState = "open"
 
 
-class Graph(Told, frozen=True):
+class Graph(Report, frozen=True):
     """A plan: fragments on members, and the edges between them."""
 
-    fragments: tuple[FragmentTold, ...] = ()
-    edges: tuple[EdgeTold, ...] = ()
+    fragments: tuple[FragmentReport, ...] = ()
+    edges: tuple[EdgeReport, ...] = ()
 
 
-class SparkJobTold(Told, frozen=True):
+class SparkJobReport(Report, frozen=True):
     """A job of Spark's. query: of whose statement. id: Spark's number of it. url: its page in Spark's own interface."""
 
     id: int
@@ -142,8 +142,8 @@ class SparkJobTold(Told, frozen=True):
     url: str | None = None
 
 
-class FragmentCounted(Told, frozen=True):
-    """What a member knows of an instance of a fragment that it runs."""
+class FragmentCounters(Report, frozen=True):
+    """A member's counters of an instance of a fragment that it runs."""
 
     query: str
     fragment: int
@@ -155,8 +155,8 @@ class FragmentCounted(Told, frozen=True):
     seconds: float | None = None
 
 
-class EdgeCounted(Told, frozen=True):
-    """What a member knows of the streams from one instance to another, as their sender or as their receiver (`end`)."""
+class EdgeCounters(Report, frozen=True):
+    """A member's counters of the streams from one instance to another, as their sender or as their receiver (`end`)."""
 
     query: str
     edge: int
@@ -176,23 +176,23 @@ class EdgeCounted(Told, frozen=True):
     state: StreamState = "open"
 
 
-class Answer(Told, frozen=True):
-    """What one member answers: the parts that were asked for. graph: of the statement that was asked for, at its initiator."""
+class Answer(Report, frozen=True):
+    """The answer of one member: the parts that were asked for. graph: of the statement that was asked for, at its initiator."""
 
     memory_bytes: int = 0
     spool_bytes: int = 0
-    sessions: tuple[SessionTold, ...] = ()
-    running: tuple[StatementTold, ...] = ()
-    finished: tuple[StatementTold, ...] = ()
-    fragments: tuple[FragmentCounted, ...] = ()
-    edges: tuple[EdgeCounted, ...] = ()
-    spark_jobs: tuple[SparkJobTold, ...] = ()
+    sessions: tuple[SessionReport, ...] = ()
+    running: tuple[StatementReport, ...] = ()
+    finished: tuple[StatementReport, ...] = ()
+    fragments: tuple[FragmentCounters, ...] = ()
+    edges: tuple[EdgeCounters, ...] = ()
+    spark_jobs: tuple[SparkJobReport, ...] = ()
     graph: Graph | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class ClusterTold:
-    """What members have answered, by their names. silent: those that are lost, or have not answered in time."""
+class ClusterReport:
+    """The members' answers, by their names. silent: those that are lost, or have not answered in time."""
 
     told: Mapping[str, Answer]
     silent: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""How far a session's statement has come, for a client that asks to be told while it waits (`sluice.progress`).
+"""The progress of a session's statement, for a client that asks to be told while it waits (`sluice.progress`).
 
 `RunningQuery` belongs to the session and is written by whoever begins to run its queries, at no cost for each row: which query
 it is, which engines run it, and the stream that its rows come from. `Progress` is one reading of it.

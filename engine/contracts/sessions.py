@@ -29,7 +29,7 @@ from dataclasses import field
 from typing import Any, Protocol
 
 from engine.common.sql_type import SqlType
-from engine.contracts.activity import ClusterTold, Part
+from engine.contracts.activity import ClusterReport, Part
 from engine.contracts.executor import BatchStream, QueryId
 from engine.sql.parser.nodes.statements import Statement
 from wire.dataclass import dataclass
@@ -119,8 +119,8 @@ class CursorState:
 
 
 @dataclass(frozen=True, slots=True)
-class StatementState:
-    """What one statement of one user has cost, for pg_stat_statements. text: normalised. Times in milliseconds. engine: which ran
+class StatementFigures:
+    """The cost of one statement of one user, for pg_stat_statements. text: normalised. Times in milliseconds. engine: which ran
     it last; None where that is not known."""
 
     user: str
@@ -138,9 +138,9 @@ class StatementState:
 
 @dataclass(frozen=True, slots=True)
 class StatementsKept:
-    """Of pg_stat_statements as a whole. since: of the last reset, in seconds since the epoch."""
+    """The state of pg_stat_statements as a whole. since: the last reset, in seconds since the epoch."""
 
-    statements: Sequence[StatementState] = ()
+    statements: Sequence[StatementFigures] = ()
     deallocations: int = 0
     since: float = 0.0
 
@@ -187,12 +187,13 @@ class Client(Protocol):
         """This connection's open cursors."""
         ...
 
-    def cluster(self, *parts: Part) -> ClusterTold:
-        """What all members do. Waits for them, for a bounded time, and warns the client of those that say nothing."""
+    def cluster(self, *parts: Part) -> ClusterReport:
+        """Return the activity of all members. Waits for them, for a bounded time, and warns the client of those that say
+        nothing."""
         ...
 
     def statement_statistics(self) -> StatementsKept:
-        """What this member's statements have cost."""
+        """Return the costs of this member's statements."""
         ...
 
     def reset_statement_statistics(self, user: str | None, query_id: int) -> None:

@@ -44,7 +44,7 @@ _RECONNECT_SECONDS: Final = (0.005, 0.02, 0.05, 0.1, 0.2, 0.5)
 
 
 class Stalls:
-    """How often and how long a stream has waited for credit; a wait that goes on is counted."""
+    """The waits of a stream for credit, their number and their time; a wait that goes on is counted."""
 
     __slots__ = ("_loop", "_since", "_spent", "count")
 

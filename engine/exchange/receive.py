@@ -468,7 +468,7 @@ class Receiver:
 
     @property
     def streams(self) -> Mapping[int, InboundStream]:
-        """Those that have been opened and were not replaced, by partition."""
+        """The streams that have been opened and were not replaced, by partition."""
         return self._streams
 
     @property

@@ -26,7 +26,7 @@ class Executor(Protocol):
         ...
 
     def statistics(self) -> Mapping[str, int]:
-        """What is open and held right now: streams, connections, bytes."""
+        """Count what is open and held now: streams, connections, bytes."""
         ...
 
     def sql(self, fragment: CompiledFragment) -> str:

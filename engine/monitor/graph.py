@@ -16,13 +16,13 @@ from typing import Any, Final
 import msgspec
 
 from engine.contracts.activity import (
-    EdgeCounted,
-    EdgeTold,
-    FragmentCounted,
-    FragmentTold,
+    EdgeCounters,
+    EdgeReport,
+    FragmentCounters,
+    FragmentReport,
     Graph,
     InstanceState,
-    OperatorTold,
+    OperatorReport,
 )
 from engine.pg_catalog.merged_edges import merged
 from engine.plan_ir.logical import Root
@@ -52,8 +52,8 @@ def graph_of(
     member: str,
     state: str,
     rows: int,
-    fragments: Iterable[FragmentCounted] = (),
-    edges: Iterable[EdgeCounted] = (),
+    fragments: Iterable[FragmentCounters] = (),
+    edges: Iterable[EdgeCounters] = (),
 ) -> Graph:
     """plan: None where its operators are not told. state, rows: of the statement. fragments, edges: as counted."""
     ran = {(counted.fragment, counted.instance): counted for counted in fragments}
@@ -62,13 +62,13 @@ def graph_of(
         return _of_one(plan, query, member, state, rows, edges)
     described = operators_of(physical) if plan is not None else {}
     streams, over = _merged(edges), state in _OVER
-    told: list[FragmentTold] = []
+    told: list[FragmentReport] = []
     for fragment in physical.fragments:
         for number, instance in enumerate(fragment.instances):
             counted = ran.get((fragment.id, number))
             name = f"{fragment.id}.{number}"
             told.append(
-                FragmentTold(
+                FragmentReport(
                     name,
                     instance.member,
                     fragment.engine,
@@ -83,7 +83,7 @@ def graph_of(
     return Graph((*told, _client(physical.initiator, state)), (*between, _last(root, state, rows, None)))
 
 
-def with_counters(graph: Graph, fragments: Iterable[FragmentCounted], edges: Iterable[EdgeCounted]) -> Graph:
+def with_counters(graph: Graph, fragments: Iterable[FragmentCounters], edges: Iterable[EdgeCounters]) -> Graph:
     """The graph with what members have counted meanwhile."""
     ran = {f"{counted.fragment}.{counted.instance}": counted for counted in fragments}
     sent = {f"{counted.edge}.{counted.sender}.{counted.receiver}": counted for counted in edges}
@@ -104,39 +104,41 @@ def with_counters(graph: Graph, fragments: Iterable[FragmentCounted], edges: Ite
 
 
 def _of_one(
-    plan: Root | None, query: CompiledQuery, member: str, state: str, rows: int, edges: Iterable[EdgeCounted]
+    plan: Root | None, query: CompiledQuery, member: str, state: str, rows: int, edges: Iterable[EdgeCounters]
 ) -> Graph:
     """A query that runs on its initiator alone, whose last edge is counted where Spark's tasks send."""
     name = f"{_WHOLE}.0"
     operators = _operators(name, describe_plan(plan)) if plan is not None else ()
-    whole = FragmentTold(name, member, query.choice.engine, _STATES[state], operators, rows)
+    whole = FragmentReport(name, member, query.choice.engine, _STATES[state], operators, rows)
     counted = _merged(edges).get((0, 0, 0))
     return Graph((whole, _client(member, state)), (_last(name, state, rows, counted),))
 
 
-def _client(member: str, state: str) -> FragmentTold:
-    return FragmentTold(CLIENT, member, "", _STATES[state])
+def _client(member: str, state: str) -> FragmentReport:
+    return FragmentReport(CLIENT, member, "", _STATES[state])
 
 
-def _last(root: str, state: str, rows: int, counted: EdgeCounted | None) -> EdgeTold:
+def _last(root: str, state: str, rows: int, counted: EdgeCounters | None) -> EdgeReport:
     if counted is None:
-        return EdgeTold(LAST_EDGE, root, CLIENT, streams=1, rows=rows, state="done" if state in _OVER else "open")
+        return EdgeReport(LAST_EDGE, root, CLIENT, streams=1, rows=rows, state="done" if state in _OVER else "open")
     return _told(LAST_EDGE, root, CLIENT, "gather", counted)
 
 
-def _edges(edge: Edge, plan: PhysicalPlan, streams: Mapping[tuple[int, int, int], EdgeCounted]) -> Iterator[EdgeTold]:
+def _edges(
+    edge: Edge, plan: PhysicalPlan, streams: Mapping[tuple[int, int, int], EdgeCounters]
+) -> Iterator[EdgeReport]:
     senders, receivers = (len(plan.fragment(number).instances) for number in (edge.source, edge.target))
     for sender, receiver in itertools.product(range(senders), range(receivers)):
         name, source, target = f"{edge.id}.{sender}.{receiver}", f"{edge.source}.{sender}", f"{edge.target}.{receiver}"
         counted = streams.get((edge.id, sender, receiver))
         if counted is None:
-            yield EdgeTold(name, source, target, _kind(edge))
+            yield EdgeReport(name, source, target, _kind(edge))
         else:
             yield _told(name, source, target, _kind(edge), counted)
 
 
-def _told(name: str, source: str, target: str, kind: str, counted: EdgeCounted) -> EdgeTold:
-    return EdgeTold(
+def _told(name: str, source: str, target: str, kind: str, counted: EdgeCounters) -> EdgeReport:
+    return EdgeReport(
         name, source, target, kind, counted.streams, counted.rows, counted.bytes, counted.credit, counted.window,
         counted.backlog_bytes, counted.stalls, counted.stalled_seconds, counted.spooled_bytes, counted.state,
     )  # fmt: skip
@@ -159,19 +161,19 @@ def _kind(edge: Edge) -> str:
             return "gather"
 
 
-def _merged(edges: Iterable[EdgeCounted]) -> dict[tuple[int, int, int], EdgeCounted]:
+def _merged(edges: Iterable[EdgeCounters]) -> dict[tuple[int, int, int], EdgeCounters]:
     return {(one.edge, one.sender, one.receiver): one for one in merged(edges)}
 
 
-def _operators(fragment: str, described: Described | None) -> tuple[OperatorTold, ...]:
-    found: list[OperatorTold] = []
+def _operators(fragment: str, described: Described | None) -> tuple[OperatorReport, ...]:
+    found: list[OperatorReport] = []
 
     def note(node: Described) -> str:
         name = f"{fragment}.{len(found)}"
-        found.append(OperatorTold(name, node.name, ""))
+        found.append(OperatorReport(name, node.name, ""))
         at = len(found) - 1
         inputs = tuple(note(below) for _, below in node.below)
-        found[at] = OperatorTold(name, node.name, _detail(node.properties), inputs, node.actual)
+        found[at] = OperatorReport(name, node.name, _detail(node.properties), inputs, node.actual)
         return name
 
     if described is not None:
@@ -192,23 +194,23 @@ _SAID: Final = ("Node Type", "Plans", "Fragment", "Actual Rows", "Actual Loops",
 
 def graph_of_json(document: Mapping[str, Any]) -> Graph:
     """The graph of what EXPLAIN (DISTSQL, FORMAT JSON) tells."""
-    operators: dict[int, list[OperatorTold]] = {}
+    operators: dict[int, list[OperatorReport]] = {}
 
     def note(node: Mapping[str, Any], fragment: int) -> str | None:
         """The operator's id; None where another fragment begins with it."""
         own = int(node.get("Fragment", fragment))
         listed = operators.setdefault(own, [])
         name, at = f"{own}.0.{len(listed)}", len(listed)
-        listed.append(OperatorTold(name, str(node["Node Type"]), ""))
+        listed.append(OperatorReport(name, str(node["Node Type"]), ""))
         inputs = tuple(found for below in node.get("Plans", ()) if (found := note(below, own)) is not None)
         properties = {key: value for key, value in node.items() if key not in _SAID}
-        listed[at] = OperatorTold(name, str(node["Node Type"]), _detail(properties), inputs, node.get("Actual Rows"))
+        listed[at] = OperatorReport(name, str(node["Node Type"]), _detail(properties), inputs, node.get("Actual Rows"))
         return name if own == fragment else None
 
     root = int(document["Plan"]["Fragment"])
     note(document["Plan"], root)
     fragments = [
-        FragmentTold(
+        FragmentReport(
             f"{fragment['Fragment']}.{instance['Instance']}", instance["Member"], fragment["Engine"], "waiting",
             tuple(operators.get(fragment["Fragment"], ())) if not instance["Instance"] else (), instance.get("Actual Rows"),
         )
@@ -216,14 +218,14 @@ def graph_of_json(document: Mapping[str, Any]) -> Graph:
         for instance in fragment["Instances"]
     ]  # fmt: skip
     edges = [edge for told in document["Edges"] for edge in _edges_of_json(told)]
-    last = EdgeTold(LAST_EDGE, f"{root}.0", CLIENT, streams=1)
+    last = EdgeReport(LAST_EDGE, f"{root}.0", CLIENT, streams=1)
     return Graph((*fragments, _client(document["Initiator"], "planning")), (*edges, last))
 
 
-def _edges_of_json(told: Mapping[str, Any]) -> Iterator[EdgeTold]:
+def _edges_of_json(told: Mapping[str, Any]) -> Iterator[EdgeReport]:
     router, synchronizer = told["Router"].split()[0], told["Synchronizer"].split()[0]
     merging = {"ordered": "merge", "sequential": "sequential"}.get(synchronizer, "gather")
     kind = {"hash": "hash", "range": "range", "mirror": "broadcast"}.get(router, merging)
     for sender, receiver in itertools.product(range(told["Senders"]), range(told["Receivers"])):
         names = f"{told['Edge']}.{sender}.{receiver}", f"{told['Source']}.{sender}", f"{told['Target']}.{receiver}"
-        yield EdgeTold(*names, kind, 1)
+        yield EdgeReport(*names, kind, 1)

@@ -19,7 +19,7 @@ from collections.abc import Callable
 from itertools import islice
 from typing import TYPE_CHECKING, Final, Protocol
 
-from engine.contracts.activity import EngineUsed, Phases, StatementState, StatementTold
+from engine.contracts.activity import EngineUsed, Phases, StatementReport, StatementState
 from engine.sql.parser.masking import masked, may_quote_password
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ _ENTRY_BYTES: Final = 800
 
 
 class Position(Protocol):
-    """What a record reads of a cursor. first_at: when the first rows came, by the monotonic clock."""
+    """The part of a cursor that a record reads. first_at: when the first rows came, by the monotonic clock."""
 
     position: int
     first_at: float | None
@@ -123,8 +123,8 @@ class StatementRecord:
         return self.query
 
     def compiled(self, plan: Root | None, query: CompiledQuery, seconds: float = 0.0) -> None:
-        """What the statement's query runs as, and what compiling it took. Where it runs several queries, one that is spread is told
-        rather than one that is not. plan: None where it is too long to be described."""
+        """Note how the statement's query runs, and how long compiling took. Where it runs several queries, one that is spread
+        is told rather than one that is not. plan: None where it is too long to be described."""
         self.compile = (self.compile or 0.0) + seconds
         physical = query.physical
         is_spread = physical is not None and len(physical.fragments) > 1
@@ -142,8 +142,8 @@ class StatementRecord:
         self.start = max(0.0, seconds - (self.compile or 0.0))
         self.state = "running"
 
-    def told(self, *, text_max: int = TEXT_MAX) -> StatementTold:
-        """As of now. text_max: characters of the statement."""
+    def told(self, *, text_max: int = TEXT_MAX) -> StatementReport:
+        """Report the statement as of now. text_max: characters of its text."""
         now, opened = self._until(), self.opened_at
         first = self._first_at if self.position is None else self.position.first_at
         if opened is not None and first is not None:
@@ -152,7 +152,7 @@ class StatementRecord:
             self.parse, self.bind, self.plan, self.compile, self.start, first, None if opened is None else now - opened
         )
         ended = None if self.ended_at is None else self.started + self.ended_at - self._begun
-        return StatementTold(
+        return StatementReport(
             str(self.id), self.id.initiator, self.pid, self.user, self.database, self._shown(text_max), self.state,
             self.engine, self.reason, self.portal, self.rows_so_far, self.started, ended, phases, self.sqlstate, self.error,
             None if self.query is None else str(self.query),
@@ -160,7 +160,7 @@ class StatementRecord:
 
     @property
     def seconds(self) -> float:
-        """How long it has taken so far."""
+        """The seconds that it has taken so far."""
         return self._until() - self._begun
 
     def end(self, state: StatementState, sqlstate: str | None = None, error: str | None = None) -> None:
@@ -213,11 +213,11 @@ class History:
             oldest, its_graph = self._kept.popleft()
             self._bytes -= oldest.size + len(its_graph)
 
-    def newest(self, count: int, *, text_max: int = TEXT_MAX) -> list[StatementTold]:
+    def newest(self, count: int, *, text_max: int = TEXT_MAX) -> list[StatementReport]:
         """The last ones, newest first."""
         return [record.told(text_max=text_max) for record, _ in islice(reversed(self._kept), count)]
 
-    def find(self, query: str) -> tuple[StatementTold, bytes] | None:
+    def find(self, query: str) -> tuple[StatementReport, bytes] | None:
         """A statement by its id, with its graph as JSON."""
         found = next((entry for entry in reversed(self._kept) if str(entry[0].id) == query), None)
         return None if found is None else (found[0].told(), found[1])

@@ -14,7 +14,7 @@ from typing import Final
 import msgspec
 
 from engine.catalog.snapshot import SLUICE
-from engine.contracts.activity import ClusterTold, StatementTold
+from engine.contracts.activity import ClusterReport, StatementReport
 from engine.pg_catalog.declared import HIDDEN, Row, SystemContext, SystemRelation
 from engine.pg_catalog.merged_edges import merged
 
@@ -40,7 +40,7 @@ def _history(context: SystemContext) -> Iterator[Row]:
             yield *_statement(context, told), *ended
 
 
-def _statement(context: SystemContext, told: StatementTold) -> Row:
+def _statement(context: SystemContext, told: StatementReport) -> Row:
     whose = told.id, told.member, told.pid, told.user, told.database
     if not context.may_see(told.user):
         return *whose, None, HIDDEN, *(None,) * 12
@@ -54,7 +54,7 @@ def _micros(seconds: float | None) -> int | None:
     return None if seconds is None else round(seconds * 1_000_000)
 
 
-def _visible(context: SystemContext, told: ClusterTold) -> Callable[[str], bool]:
+def _visible(context: SystemContext, told: ClusterReport) -> Callable[[str], bool]:
     """Whether what a query runs is shown: by whose statement it belongs to. Where nobody's is known, to who may see everybody's."""
     owners = {s.query: s.user for answer in told.told.values() for s in answer.running if s.query is not None}
     return lambda query: context.may_see(owners.get(query, ""))

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from engine.contracts.activity import EdgeCounted
+from engine.contracts.activity import EdgeCounters
 
 
-def merged(edges: Iterable[EdgeCounted]) -> list[EdgeCounted]:
+def merged(edges: Iterable[EdgeCounters]) -> list[EdgeCounters]:
     """The counters of both ends of each query's streams as one: waits are the sender's, all else is the receiver's."""
-    found: dict[tuple[str, int, int, int], EdgeCounted] = {}
+    found: dict[tuple[str, int, int, int], EdgeCounters] = {}
     for one in edges:
         key = one.query, one.edge, one.sender, one.receiver
         other = found.get(key)
@@ -17,8 +17,8 @@ def merged(edges: Iterable[EdgeCounted]) -> list[EdgeCounted]:
     return list(found.values())
 
 
-def _both(receiver: EdgeCounted, sender: EdgeCounted) -> EdgeCounted:
-    return EdgeCounted(
+def _both(receiver: EdgeCounters, sender: EdgeCounters) -> EdgeCounters:
+    return EdgeCounters(
         receiver.query, receiver.edge, receiver.sender, receiver.receiver, "receiver", receiver.member,
         max(receiver.streams, sender.streams), receiver.rows, max(receiver.bytes, sender.bytes), receiver.credit,
         receiver.window, receiver.backlog_bytes, sender.stalls, sender.stalled_seconds, receiver.spooled_bytes, receiver.state,

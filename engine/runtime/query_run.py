@@ -137,7 +137,7 @@ class Source(Protocol):
 
 
 class Writers(Protocol):
-    """What writes a member's part of a MUTATE: `engine.statements.dml.participant.StagedWriters`.
+    """The writer of a member's part of a MUTATE: `engine.statements.dml.participant.StagedWriters`.
 
     Its sources give what there is to tell when all rows are in files, and raise SqlError for a folder that is not this member's
     to write.
@@ -222,7 +222,7 @@ class QueryRun:
         return self._source(fragment, instance, schema, None)
 
     def root_operators(self, source: Source) -> Mapping[str, int]:
-        """What the root's engine has counted by operators, after the end (`engine.contracts.profile`)."""
+        """The counters by operator of the root's engine, after the end (`engine.contracts.profile`)."""
         return self._operators(source, self._root_instance()[1])
 
     def _operators(self, source: Source, instance: InstanceSpec) -> Mapping[str, int]:

@@ -33,7 +33,7 @@ import msgspec
 import pyarrow as pa
 
 from engine.common.shielded import closed_in_turn, shielded
-from engine.contracts.activity import EdgeCounted, FragmentCounted
+from engine.contracts.activity import EdgeCounters, FragmentCounters
 from engine.contracts.executor import QueryId
 from engine.contracts.mesh import Mesh
 from engine.exchange.listener import DataListener
@@ -103,7 +103,7 @@ _CLOSED_EARLY: Final = Cause(SUCCESS, "the initiator wants no more rows")
 
 #: Queries whose last figures are kept, until whoever ends their statement has read them.
 _ENDED_MAX: Final = 64
-Observed = tuple[list[FragmentCounted], list[EdgeCounted]]
+Observed = tuple[list[FragmentCounters], list[EdgeCounters]]
 _Ask = Callable[[MemberQueries, float], list[Instruction]]
 
 

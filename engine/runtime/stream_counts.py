@@ -1,4 +1,4 @@
-"""What a member's runtime knows of a query that it takes part in: its instances of fragments, and both ends of its streams.
+"""Counters of a query on a member that takes part in it: of its instances of fragments, and of both ends of its streams.
 
 It is read when somebody asks. Rows, bytes and credit are told by the receiving end, which has them whatever sends; waits for
 credit by the sending end. `engine.monitor.graph` puts the two together.
@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from engine.contracts.activity import EdgeCounted, FragmentCounted, StreamState
+from engine.contracts.activity import EdgeCounters, FragmentCounters, StreamState
 from engine.runtime.query_run import PARTITION_BITS
 
 if TYPE_CHECKING:
@@ -19,16 +19,16 @@ if TYPE_CHECKING:
     from engine.runtime.query_run import QueryRun
 
 
-def fragments_of(run: QueryRun, member: str) -> Iterator[FragmentCounted]:
+def fragments_of(run: QueryRun, member: str) -> Iterator[FragmentCounters]:
     """The instances that run here."""
     for instance, fragment, state, seconds in run.instance_states():
         key = instance.fragment, instance.instance
         output = run.outputs.get(key)
         rows = run.counters[f"instance.{key[0]}.{key[1]}.rows"] if output is None else output.rows
-        yield FragmentCounted(run.query, *key, member, fragment.engine, state, rows, seconds)
+        yield FragmentCounters(run.query, *key, member, fragment.engine, state, rows, seconds)
 
 
-def edges_of(run: QueryRun, mailboxes: Mailboxes, member: str) -> Iterator[EdgeCounted]:
+def edges_of(run: QueryRun, mailboxes: Mailboxes, member: str) -> Iterator[EdgeCounters]:
     """The streams that end or begin here."""
     for (_, number, instance), receiver in mailboxes.keyed(run.query):
         edge = run.edge(number)
@@ -41,7 +41,7 @@ def edges_of(run: QueryRun, mailboxes: Mailboxes, member: str) -> Iterator[EdgeC
     yield from _sent(run, member)
 
 
-def _sent(run: QueryRun, member: str) -> Iterator[EdgeCounted]:
+def _sent(run: QueryRun, member: str) -> Iterator[EdgeCounters]:
     for (fragment, instance), output in run.outputs.items():
         spec = next(spec for spec in run.shared.fragments if spec.id == fragment)
         edge = run.edge(spec.output) if spec.output is not None else None
@@ -49,7 +49,7 @@ def _sent(run: QueryRun, member: str) -> Iterator[EdgeCounted]:
             stream = output.stream_to(receiver)
             if edge is not None and stream is not None:
                 waits = stream.stalls
-                yield EdgeCounted(
+                yield EdgeCounters(
                     run.query, edge.id, instance, receiver, "sender", member, 1, 0, stream.bytes,
                     stalls=waits.count, stalled_seconds=waits.seconds,
                 )  # fmt: skip
@@ -57,10 +57,10 @@ def _sent(run: QueryRun, member: str) -> Iterator[EdgeCounted]:
 
 def received(
     query: str, key: tuple[int, int, int], member: str, receiver: Receiver, streams: Sequence[InboundStream]
-) -> EdgeCounted:
+) -> EdgeCounters:
     """The streams of one sender, as their receiver has them. key: edge, sender, receiver."""
     accounts = [stream.account for stream in streams if stream.open]
-    return EdgeCounted(
+    return EdgeCounters(
         query, *key, "receiver", member, len(streams),
         sum(stream.rows for stream in streams),
         sum(stream.bytes for stream in streams),

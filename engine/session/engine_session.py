@@ -13,7 +13,7 @@ from engine.sql.parser.nodes.statements import Statement
 
 
 class SessionFactory(Protocol):
-    """How the server makes a session: `Engine.session`.
+    """The maker of sessions for the server: `Engine.session`.
 
     user, database: from the startup packet. options: the settings the client began with, by name as sent; a bad one
     raises SqlError. client: kept by the session for as long as it lives.
@@ -49,7 +49,7 @@ class EngineSession(Protocol):
         ...
 
     async def progress(self) -> Progress:
-        """How far the statement has come that runs now, or that ran last. Called by another task while it runs."""
+        """Return the progress of the statement that runs now, or that ran last. Called by another task while it runs."""
         ...
 
     def takes_rows(self, prepared: Prepared) -> bool:

@@ -65,7 +65,7 @@ class Fingerprint:
 
 
 def fingerprint(sql: str, *, is_query: bool) -> Fingerprint:
-    """Of one statement without its semicolon, which has run. is_query: it is a SELECT, INSERT, UPDATE, DELETE or MERGE."""
+    """Fingerprint one statement that has run, without its semicolon. is_query: it is a SELECT, INSERT, UPDATE, DELETE or MERGE."""
     if len(sql) > LONGEST:
         return Fingerprint(_id_of((sql,)), masked(sql)[:LONGEST])
     try:

@@ -113,7 +113,7 @@ Mistakes = Iterator[tuple[tuple[str, ...], str]]
 
 
 def _folders(config: Config) -> Mistakes:
-    """What the member writes into."""
+    """Check the folders that the member writes into."""
     yield from _unwritable(("data",), config.data)
     if config.base is not None:
         yield from _unwritable(("base",), config.base)
@@ -137,7 +137,7 @@ def _unwritable(key: tuple[str, ...], folder: Path) -> Mistakes:
 
 
 def _roots(config: Config) -> Mistakes:
-    """What it reads from."""
+    """Check the folders that it reads from."""
     for root in config.roots:
         if not root.is_dir():
             yield ("roots",), f"there is no folder {root}"

@@ -493,7 +493,7 @@ def load(
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """What the three sources say together. sources: those that win first."""
+    """The values of the three sources together. sources: those that win first."""
 
     values: Mapping[str, Any]
     sources: Sequence[_Source]
@@ -516,7 +516,7 @@ class Said:
         return _tell(error, self.sources)
 
     def place(self, path: tuple[str, ...]) -> str:
-        """Where a key was given, for the beginning of a message; empty where it was not."""
+        """Return the place where a key was given, for the beginning of a message; empty where it was not."""
         given = next((source for source in self.sources if value_at(source.values, path) is not None), None)
         return "" if given is None else f"{given.place(path)}: "
 
@@ -606,7 +606,7 @@ def _from_file(path: Path) -> _Source:
 
 
 def place_of(error: Any) -> tuple[tuple[str, ...], str]:
-    """Where a mistake is, and what is wrong there."""
+    """Return the key of a mistake, and what is wrong there."""
     path = tuple(str(part) for part in error["loc"])
     message = str(error["msg"]).removeprefix("Value error, ")
     if error["type"] == "extra_forbidden":

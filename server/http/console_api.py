@@ -89,7 +89,7 @@ class ConsoleApi:
         ]
 
     async def viewer(self, request: HTTPConnection) -> Viewer | None:
-        """Who looks; None where that is not known, or where the request was not meant for this server."""
+        """Return the viewer; None where nobody is known, or where the request was not meant for this server."""
         if not addressed.is_for_us(request.headers, self._names):
             return None
         scheme = {"ws": "http", "wss": "https"}.get(request.url.scheme, request.url.scheme)

@@ -1,4 +1,4 @@
-"""Who looks at the console: the same users, rules and passwords as over the PostgreSQL protocol.
+"""Viewers of the console: the same users, rules and passwords as over the PostgreSQL protocol.
 
 A login is a POST with a name and a password, which `server.auth.gate` judges as at the other doors. The browser then has a
 cookie of 256 random bits; here is its digest, with the user and two clocks: one that a request winds, and one that nobody
@@ -44,7 +44,7 @@ _PROXIED: Final = ("forwarded", "x-forwarded-for", "x-real-ip", "via")
 
 @dataclass(frozen=True, slots=True)
 class Viewer:
-    """Who looks, and what they may see, as of now."""
+    """A user who looks at the console, with the roles as of now, which tell what the user may see."""
 
     user: str
     roles: Roles

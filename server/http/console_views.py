@@ -1,4 +1,4 @@
-"""What the console's API tells, as values for JSON: the overview and one statement's page, of all members, for one viewer.
+"""The answers of the console's API, as values for JSON: the overview and one statement's page, of all members, for one viewer.
 
 What a statement of somebody else says is hidden as in pg_stat_activity from who may not see it. An overview is asked of the members
 once for all who look at the same time.
@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import msgspec
 
-from engine.contracts.activity import ClusterTold, Graph, Phases, SessionTold, SparkJobTold, StatementTold
+from engine.contracts.activity import ClusterReport, Graph, Phases, SessionReport, SparkJobReport, StatementReport
 from engine.contracts.executor import QueryId
 from engine.contracts.mesh import Mesh
 from engine.monitor.graph import with_counters
@@ -37,9 +37,9 @@ _COUNTERS: Final = ("fragments", "edges", "spark_jobs")
 class Detail:
     """A statement's page."""
 
-    told: StatementTold
+    told: StatementReport
     graph: Graph
-    spark_jobs: tuple[SparkJobTold, ...]
+    spark_jobs: tuple[SparkJobReport, ...]
 
     def json(self) -> dict[str, Any]:
         return {**msgspec.structs.asdict(self.told), "graph": self.graph, "spark_jobs": self.spark_jobs}
@@ -52,7 +52,7 @@ class ConsoleViews:
         self._mesh = mesh
         self._activity = activity
         self._asked_at = -FRESH_SECONDS
-        self._asking: asyncio.Task[ClusterTold] | None = None
+        self._asking: asyncio.Task[ClusterReport] | None = None
 
     async def overview(self, viewer: Viewer) -> dict[str, Any]:
         told = await self._told()
@@ -84,7 +84,7 @@ class ConsoleViews:
         edges = merged(edge for answer in answers for edge in answer.edges)
         return Detail(told, with_counters(graph or Graph(), fragments, edges), tuple(_jobs(others)))
 
-    async def find(self, query: str) -> tuple[StatementTold, Graph | None, ClusterTold] | None:
+    async def find(self, query: str) -> tuple[StatementReport, Graph | None, ClusterReport] | None:
         """A statement, and its graph without what others have counted; whoever asks."""
         try:
             initiator = QueryId.parse(query).initiator
@@ -97,7 +97,7 @@ class ConsoleViews:
         statement = next(iter((*answer.running, *answer.finished)), None)
         return None if statement is None else (statement, answer.graph, told)
 
-    async def _told(self) -> ClusterTold:
+    async def _told(self) -> ClusterReport:
         now = asyncio.get_running_loop().time()
         if self._asking is None or (self._asking.done() and now - self._asked_at >= FRESH_SECONDS):
             self._asked_at = now
@@ -105,7 +105,7 @@ class ConsoleViews:
         return await asyncio.shield(self._asking)
 
     @staticmethod
-    def _member(info: Any, told: ClusterTold) -> dict[str, Any]:
+    def _member(info: Any, told: ClusterReport) -> dict[str, Any]:
         answer = told.told.get(info.id)
         return {
             "name": info.id, "role": info.role, "version": info.version, "load": info.load, "mesh": info.mesh,
@@ -116,29 +116,29 @@ class ConsoleViews:
         }  # fmt: skip
 
 
-def statement_for(told: StatementTold, viewer: Viewer) -> StatementTold:
-    """As the viewer may see it."""
+def statement_for(told: StatementReport, viewer: Viewer) -> StatementReport:
+    """Return the report as the viewer may see it."""
     if viewer.may_see(told.user):
         return told
-    return StatementTold(
+    return StatementReport(
         told.id, told.member, told.pid, told.user, told.database, HIDDEN, told.state, None, None, None, 0, told.started,
         told.ended, Phases(),
     )  # fmt: skip
 
 
-def _session(told: SessionTold, viewer: Viewer) -> SessionTold:
+def _session(told: SessionReport, viewer: Viewer) -> SessionReport:
     if viewer.may_see(told.user):
         return told
     return msgspec.structs.replace(told, client=None, query=HIDDEN)
 
 
-def _jobs(told: ClusterTold) -> Iterable[SparkJobTold]:
+def _jobs(told: ClusterReport) -> Iterable[SparkJobReport]:
     return (job for answer in told.told.values() for job in answer.spark_jobs)
 
 
-def _begun(told: StatementTold) -> float:
+def _begun(told: StatementReport) -> float:
     return told.started
 
 
-def _ended(told: StatementTold) -> float:
+def _ended(told: StatementReport) -> float:
     return told.ended or 0.0

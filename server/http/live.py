@@ -84,7 +84,7 @@ class _Page:
         self._changed = asyncio.Event()
 
     async def hear(self) -> None:
-        """What the page says, until it goes, or says something that cannot be read."""
+        """Receive messages of the page, until it goes, or sends one that cannot be read."""
         try:
             while True:
                 self._follows = _FOLLOW.decode(await self._socket.receive_text()).follow

@@ -1,4 +1,4 @@
-"""Who asks over HTTP. At the second door by a request's headers: the name in X-Trino-User, the password in Authorization (Basic);
+"""Logins over HTTP. At the second door by a request's headers: the name in X-Trino-User, the password in Authorization (Basic);
 at the console by what it was logged in with (`server.http.console_login`).
 
 The rules of `server.auth.gate` decide as for every client. A password over HTTP comes as it is, so it is taken under TLS alone,

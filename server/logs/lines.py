@@ -168,7 +168,7 @@ def _parts(entry: Entry) -> Iterator[tuple[str, str]]:
 
 @dataclass(frozen=True, slots=True)
 class _Moment:
-    """What a prefix is made of."""
+    """The parts of a prefix."""
 
     record: logging.LogRecord
     entry: Entry

@@ -85,7 +85,7 @@ class StatementLog:
 
     @property
     def seconds(self) -> float:
-        """Since the client's message was taken."""
+        """The seconds since the client's message was taken."""
         return time.monotonic() - self._begun
 
     def simple_done(self) -> None:

@@ -1,4 +1,4 @@
-"""What this member does, as it is told to its own clients, to its console and to other members: parts, each bounded.
+"""The activity of this member, for its own clients, its console and other members: parts, each bounded.
 
 Everything is read at the moment of the question, on the loop. Who may see what is not decided here: whoever shows an answer to a
 client hides what its role may not see.
@@ -14,13 +14,13 @@ import msgspec
 from engine.common.resident_memory import resident_bytes
 from engine.contracts.activity import (
     Answer,
-    EdgeCounted,
-    FragmentCounted,
+    EdgeCounters,
+    FragmentCounters,
     Graph,
     Part,
-    SessionTold,
-    SparkJobTold,
-    StatementTold,
+    SessionReport,
+    SparkJobReport,
+    StatementReport,
 )
 from engine.engine import Engine
 from engine.monitor.record import SHORT_TEXT, STATEMENTS_MAX, TEXT_MAX, StatementRecord
@@ -51,7 +51,7 @@ class MemberActivity:
         fragments, edges = self._engine.observed(runs) if wanted else ([], [])
         ended = self._ended.history.find(query) if query else None
         graph = self._graph(records, ended, fragments, edges) if "graph" in parts and query else None
-        jobs: tuple[SparkJobTold, ...] = ()
+        jobs: tuple[SparkJobReport, ...] = ()
         if "spark_jobs" in parts:
             jobs = tuple(await self._engine.spark_jobs(runs))
         text_max = TEXT_MAX if query else SHORT_TEXT
@@ -77,9 +77,9 @@ class MemberActivity:
     def _graph(
         self,
         records: list[StatementRecord],
-        ended: tuple[StatementTold, bytes] | None,
-        fragments: Sequence[FragmentCounted],
-        edges: Sequence[EdgeCounted],
+        ended: tuple[StatementReport, bytes] | None,
+        fragments: Sequence[FragmentCounters],
+        edges: Sequence[EdgeCounters],
     ) -> Graph | None:
         """At the initiator: as planned, without what others have counted."""
         if records:
@@ -87,8 +87,8 @@ class MemberActivity:
         return _GRAPH.decode(ended[1]) if ended is not None and ended[1] else None
 
     def _finished(
-        self, parts: Collection[Part], query: str, ended: tuple[StatementTold, bytes] | None
-    ) -> tuple[StatementTold, ...]:
+        self, parts: Collection[Part], query: str, ended: tuple[StatementReport, bytes] | None
+    ) -> tuple[StatementReport, ...]:
         if {"finished", "recent"}.isdisjoint(parts):
             return ()
         if query:
@@ -96,9 +96,9 @@ class MemberActivity:
         count = STATEMENTS_MAX if "finished" in parts else RECENT_MAX
         return tuple(self._ended.history.newest(count, text_max=SHORT_TEXT))
 
-    def _sessions(self) -> tuple[SessionTold, ...]:
+    def _sessions(self) -> tuple[SessionReport, ...]:
         return tuple(
-            SessionTold(
+            SessionReport(
                 self.member, a.pid, a.user, a.database, a.application_name, a.client_address, a.state,
                 a.state_change or a.backend_start, a.query,
             )

@@ -1,4 +1,4 @@
-"""What all members do, asked of each over the mesh: one question and one answer a member, within a bounded time.
+"""The activity of all members, asked of each over the mesh: one question and one answer a member, within a bounded time.
 
 A member that is lost, or does not answer in time, is named as silent instead of being waited for. A question costs the member that
 answers a few milliseconds of its loop, so there are only so many at a time of one member; further ones are not answered.
@@ -21,12 +21,12 @@ from typing import Final
 import msgspec
 
 from engine.catalog.store.request_clock import mark_waiting
-from engine.contracts.activity import Answer, ClusterTold, Part
+from engine.contracts.activity import Answer, ClusterReport, Part
 from engine.runtime.requests import Requests
 from server.cluster.routing import ServerMesh
 from server.monitor.activity import MemberActivity
 from wire.errors import ConnectionFailure
-from wire.mesh.control_messages import ActivityTold, AskActivity, ControlMessage
+from wire.mesh.control_messages import ActivityAnswer, AskActivity, ControlMessage
 
 log: Final = logging.getLogger(__name__)
 #: How long the others are waited for, in seconds.
@@ -53,10 +53,10 @@ class ClusterActivity:
         self._serving: Counter[str] = Counter()
         self._tasks: set[asyncio.Task[None]] = set()
         mesh.take(AskActivity, self._receive)
-        mesh.take(ActivityTold, self._receive)
+        mesh.take(ActivityAnswer, self._receive)
         mesh.watch(self._requests.member_lost)
 
-    async def ask(self, parts: Collection[Part], query: str = "", of: Collection[str] | None = None) -> ClusterTold:
+    async def ask(self, parts: Collection[Part], query: str = "", of: Collection[str] | None = None) -> ClusterReport:
         """Ask all members. query: only what concerns this one. of: only these members."""
         members = [info for info in self._mesh.members() if info.state not in ("left", "joining")]
         others = [info for info in members if not info.local and (of is None or info.id in of)]
@@ -65,10 +65,10 @@ class ClusterActivity:
         told = {self._own.member: await self._own.answer(parts, query)}
         answers = await asking
         told |= {member: answer for member, answer in zip(asked, answers, strict=True) if answer is not None}
-        return ClusterTold(told, tuple(info.id for info in others if info.id not in told))
+        return ClusterReport(told, tuple(info.id for info in others if info.id not in told))
 
-    def ask_from_thread(self, parts: Collection[Part], query: str = "") -> ClusterTold:
-        """As `ask`, on a thread that may block."""
+    def ask_from_thread(self, parts: Collection[Part], query: str = "") -> ClusterReport:
+        """Call `ask` from a thread that may block."""
         asking = asyncio.run_coroutine_threadsafe(self.ask(parts, query), self._loop)
         with mark_waiting():
             try:
@@ -105,7 +105,7 @@ class ClusterActivity:
                 task = self._loop.create_task(self._answer(member, message))
                 self._tasks.add(task)
                 task.add_done_callback(lambda task: self._answered(member, task))
-            case ActivityTold(request):
+            case ActivityAnswer(request):
                 self._requests.answer(member, request, body)
 
     def _answered(self, member: str, task: asyncio.Task[None]) -> None:
@@ -122,7 +122,7 @@ class ClusterActivity:
             halves = answer.running[: len(answer.running) // 2], answer.finished[: len(answer.finished) // 2]
             answer = msgspec.structs.replace(answer, running=halves[0], finished=halves[1])
             body = msgspec.msgpack.encode(answer)
-        self._mesh.send(member, ActivityTold(message.request), body)
+        self._mesh.send(member, ActivityAnswer(message.request), body)
 
 
 def _lost(member: str) -> ConnectionFailure:

@@ -22,7 +22,8 @@ def _no_graph(_record: StatementRecord, _state: StatementState) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class EndedStatements:
-    """Of a member. describe: the graph of a statement's plan as JSON, made when the statement ends, if it took long."""
+    """The statements of a member that have ended. describe: the graph of a statement's plan as JSON, made when the statement
+    ends, if it took long."""
 
     history: History = field(default_factory=History)
     describe: Callable[[StatementRecord, StatementState], bytes] = _no_graph

@@ -1,4 +1,4 @@
-"""What statements have cost since the member began, by user and normalised text: pg_stat_statements.
+"""Costs of statements since the member began, by user and normalised text: pg_stat_statements.
 
 A statement that ends costs a look into two dictionaries; its text is normalised when it is seen for the first time in a while. Room
 is bounded by `pg_stat_statements.max`: beyond it a twentieth of the entries goes, those of the fewest calls first.
@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from engine.common.weighted_lru_cache import WeightedLruCache
-from engine.contracts.sessions import StatementState
+from engine.contracts.sessions import StatementFigures
 from engine.sql.fingerprint import LONGEST, Fingerprint, fingerprint
 from engine.sql.parser.nodes import statements as s
 from server.pgwire.prepared import PreparedStatements
@@ -97,10 +97,10 @@ class StatementStatistics:
                 entry = self._entries[key] = _Entry(found.text)
             entry.add(seconds * 1000, rows, engine)
 
-    def states(self) -> Sequence[StatementState]:
+    def states(self) -> Sequence[StatementFigures]:
         with self._lock:
             return [
-                StatementState(
+                StatementFigures(
                     user, query_id, e.text, e.calls, e.rows, e.total, e.least, e.most, e.mean,
                     math.sqrt(e.squares / e.calls), e.engine,
                 )

@@ -215,5 +215,5 @@ class SessionRegistry:
         return [session.activity() for session in self]
 
     def statements(self) -> list[StatementRecord]:
-        """What all sessions read, plan, run, or have suspended."""
+        """List the statements that sessions read, plan, run, or have suspended."""
         return [record for session in self for record in session.statements()]

@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
-from engine.contracts.activity import Answer, ClusterTold, Part
+from engine.contracts.activity import Answer, ClusterReport, Part
 from engine.contracts.sessions import Activity, CursorState, PreparedState, StatementsKept
 from engine.monitor.record import StatementRecord
 from server.pgwire.cancel import SessionRegistry
@@ -31,7 +31,7 @@ class ConnectionClient:
         self._deliver = deliver
         self._loop = asyncio.get_running_loop()
         self._thread = threading.get_ident()
-        self._told: tuple[StatementRecord, tuple[Part, ...], ClusterTold] | None = None
+        self._told: tuple[StatementRecord, tuple[Part, ...], ClusterReport] | None = None
 
     @property
     def turn(self) -> int:
@@ -58,12 +58,12 @@ class ConnectionClient:
             return ()
         return [portal.cursor_state() for portal in self.commands.portals if portal.cursor is not None]
 
-    def cluster(self, *parts: Part) -> ClusterTold:
+    def cluster(self, *parts: Part) -> ClusterReport:
         """Asked once for each statement, whose rows are made when it is prepared, and when it is executed."""
         asking = self._registry.cluster
         if asking is None or threading.get_ident() == self._thread:
             running = tuple(record.told() for record in self._registry.statements())
-            return ClusterTold({self._registry.member: Answer(running=running)})
+            return ClusterReport({self._registry.member: Answer(running=running)})
         record = self.commands.engine.record if self.commands is not None else None
         if self._told is not None and self._told[0] is record is not None and self._told[1] == parts:
             return self._told[2]

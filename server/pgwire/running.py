@@ -1,4 +1,4 @@
-"""What a session runs, whichever door its client has come through: its portal, its statement's clock, what it tells of itself.
+"""The statement that a session runs, whichever door its client has come through: its portal, clock, record and log.
 
 `server.pgwire.exchange_of_messages` adds the PostgreSQL protocol's socket; `server.http.session` has none. Whoever cleans up
 after an error finds here what ran (`active`).
@@ -27,7 +27,7 @@ from wire.errors import ConfigurationLimitExceeded, QueryCanceled, SqlError
 
 
 def _rows(portal: Portal, tag: str) -> int:
-    """How many rows a statement gave or changed, by all its pages; 0 where its tag counts none (EXPLAIN, SHOW)."""
+    """Return the number of rows that a statement gave or changed, by all its pages; 0 where its tag counts none (EXPLAIN, SHOW)."""
     if tag.startswith("SELECT ") and portal.columns is not None and portal.cursor is not None:
         return portal.cursor.position
     return _count_of(tag)
@@ -123,7 +123,7 @@ class Running:
 
     @property
     def seconds(self) -> float:
-        """How long ago the statement began."""
+        """The seconds since the statement began."""
         return time.monotonic() - self._begun
 
     # -- the statement's clock -----------------------------------------------------------------------------------

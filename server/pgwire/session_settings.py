@@ -21,7 +21,7 @@ _SEVERITIES: Final = ("DEBUG", "LOG", "NOTICE", "WARNING", "ERROR")
 
 @dataclass(frozen=True, slots=True)
 class LogView:
-    """What a session's log is to have. Times in seconds, negative for none; ranks as in
+    """The settings of a session's log. Times in seconds, negative for none; ranks as in
     `engine.settings.session_settings.LOG_SEVERITIES`.
 
     statements: `log_statement`. verbosity: `log_error_verbosity`. plan_min_duration, plan_verbose: of auto_explain.

@@ -1,5 +1,5 @@
-"""What Tab offers: keywords, relations after FROM and its kin, columns of the relations that the statement names, members after
-\\c.
+"""Completions that Tab offers: keywords, relations after FROM and its kin, columns of the relations that the statement names,
+members after \\c.
 
 Names are those that the system catalog had when they were last asked for; the shell asks again after a statement that defines.
 """

@@ -84,7 +84,7 @@ def _padded(text: str, width: int, *, right: bool = False, middle: bool = False)
 
 
 def error_lines(error: psycopg.Error, statement: str) -> Iterator[str]:
-    """What a server or psycopg says of an error, with the place in the statement."""
+    """Format an error of a server or of psycopg, with the place in the statement."""
     said = error.diag
     if said.message_primary is None:
         yield f"ERROR:  {str(error).strip()}"

@@ -81,7 +81,8 @@ def test_arrays_of_two_dimensions_are_fitted_into_a_length(both: tuple[Connectio
 
 
 def test_arrays_of_two_dimensions_in_a_table(both: tuple[Connection, Connection]) -> None:
-    """As parameters of INSERT, one at a time and many, and by COPY in both formats. Copied out and in they are the same."""
+    """Send values as parameters of INSERT, one at a time and many, and by COPY in both formats. Copied out and in they are the
+    same."""
     rows = [(1, [[1, 2], [3, 4]], [["a", "b"]]), (2, [], None), (3, None, [["x"], ["y,"]])]
     for connection in both:
         connection.execute("create temp table t (id int, x int[][], s text[][])")

@@ -1,4 +1,4 @@
-"""What Spark does for a suspended cursor: its job's tasks, and the credit of the streams that its tasks send."""
+"""Spark's activity for a suspended cursor: its job's tasks, and the credit of the streams that its tasks send."""
 
 from __future__ import annotations
 

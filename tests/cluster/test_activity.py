@@ -1,4 +1,4 @@
-"""What all members do, seen from any of them: three real members, over sockets, as SQL."""
+"""The activity of all members, seen from any of them: three real members, over sockets, as SQL."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ def _said(text: str) -> list[str]:
 
 
 def _logged(log: Path, connect: Connect, script: Callable[[Connection], None]) -> list[str]:
-    """What a script leaves in a log, from its own first line to its last."""
+    """The lines that a script leaves in a log, from its own first line to its last."""
     begins = len(log.read_text())
     with connect() as connection:
         script(connection)

@@ -92,7 +92,7 @@ def _fewer(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _some(column: str) -> list[str]:
-    """Of the column's list, what rows have and others."""
+    """Values of the column's list: some that rows have, and others."""
     values = _LISTS[column]
     return [*values[7:1200:_EVERY], *values[1198:1199], *values[1200:]]
 

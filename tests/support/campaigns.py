@@ -1,4 +1,4 @@
-"""How large campaigns are: tests whose work is as many seeds, rounds or questions as there is time for.
+"""Sizes of campaigns: tests whose work is as many seeds, rounds or questions as there is time for.
 
 By hand they are whole. `CAMPAIGNS=4`, as `.ci/run` has it, runs a quarter of each: the same quarter in every run.
 """

@@ -42,7 +42,7 @@ group by 1, 2 order by 1, 2"""
 
 @dataclass
 class World:
-    """What the console shows. members, statements: how many. step: grows with each answer, and all figures with it.
+    """The contents of the console. members, statements: how many. step: grows with each answer, and all figures with it.
 
     overrides: by a statement's id, what differs from what is generated. cancelled: those that the page has cancelled.
     """

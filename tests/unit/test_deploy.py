@@ -1,4 +1,4 @@
-"""What members are deployed with: an image that has what it runs with and no more, a unit of systemd, a chart."""
+"""The deployment of members: an image that has what it runs with and no more, a unit of systemd, a chart."""
 
 from __future__ import annotations
 

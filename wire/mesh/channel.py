@@ -265,7 +265,7 @@ class DataReceiver:
         return self._announcement(self.credits)
 
     def buffer(self) -> memoryview:
-        """Where the next bytes are to be written; see `buffer_updated`."""
+        """The room for the next bytes; see `buffer_updated`."""
         return self._reader.buffer()
 
     def buffer_updated(self, count: int) -> Iterator[ReceiverEvent]:

@@ -170,7 +170,7 @@ class ControlChannel:
         return encode(Goodbye(reason, message[:1000]))
 
     def buffer(self) -> memoryview:
-        """Where the next bytes are to be written; see `buffer_updated`."""
+        """The room for the next bytes; see `buffer_updated`."""
         return self._reader.buffer()
 
     def buffer_updated(self, count: int) -> Iterator[ControlEvent]:

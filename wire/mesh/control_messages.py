@@ -38,7 +38,7 @@ class ControlMessage(Message, frozen=True):
 
 
 class Identity(Message, frozen=True):
-    """Who a member says it is; the fields are `engine.contracts.mesh.MemberInfo`'s."""
+    """The identity that a member states; the fields are `engine.contracts.mesh.MemberInfo`'s."""
 
     member: Name
     incarnation: Name
@@ -296,7 +296,7 @@ class AskActivity(ControlMessage, frozen=True):
     query: str = ""
 
 
-class ActivityTold(ControlMessage, frozen=True):
+class ActivityAnswer(ControlMessage, frozen=True):
     """The answer; body: the parts, an encoding of the servers' (`engine.contracts.activity.Answer`)."""
 
     request: int
@@ -309,7 +309,7 @@ class CancelStatement(ControlMessage, frozen=True):
 
 
 #: The messages that may have a body.
-WITH_BODY: Final = (Start, CursorDescribed, CursorMoved, ActivityTold)
+WITH_BODY: Final = (Start, CursorDescribed, CursorMoved, ActivityAnswer)
 #: The first message's number, by which a control connection is told from a data connection.
 HELLO_KIND: Final = 64
 _VOCABULARY: Final = Vocabulary[ControlMessage](
@@ -342,7 +342,7 @@ _VOCABULARY: Final = Vocabulary[ControlMessage](
         91: Notified,
         92: Produced,
         93: AskActivity,
-        94: ActivityTold,
+        94: ActivityAnswer,
         95: CancelStatement,
     }
 )

@@ -70,7 +70,7 @@ class FrameReader:
         return self._preface or self._body is not None or bool(self._head)
 
     def buffer(self) -> memoryview:
-        """Where the next bytes of the stream are to be written; pass their number to `buffer_updated`."""
+        """The room for the next bytes of the stream; pass their number to `buffer_updated`."""
         if self._body is not None:
             return memoryview(self._body)[self._body_filled :]
         return memoryview(self._scratch)

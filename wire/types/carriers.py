@@ -101,7 +101,7 @@ def carrier(typ: t.PgType, scale: int = 0) -> pa.DataType:
 
 
 def nested_lists(element: pa.DataType, dimensions: int) -> pa.DataType:
-    """What carries arrays of that many dimensions over what `element` carries."""
+    """Return the carrier of arrays of that many dimensions, over the carrier of their elements."""
     for _ in range(dimensions):
         element = pa.list_(element)
     return element

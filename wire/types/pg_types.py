@@ -306,7 +306,8 @@ DIMENSIONS_SHIFT: Final = 27
 
 
 def array_modifier(typmod: int, dimensions: int) -> int:
-    """What the catalog keeps of a column of arrays: its elements' modifier, and how many dimensions it was declared with."""
+    """Return the modifier that the catalog keeps of a column of arrays: its elements' modifier, and how many dimensions it was
+    declared with."""
     return typmod if dimensions == 1 else (dimensions - 1 << DIMENSIONS_SHIFT) + typmod + 1
 
 

@@ -28,7 +28,7 @@ from sqlglot import exp
 
 from engine.catalog.model.objects import Table
 from engine.common.shielded import closed_in_turn, shielded, together, wait_out
-from engine.contracts.activity import SparkJobTold
+from engine.contracts.activity import SparkJobReport
 from engine.contracts.executor import EngineName, ExecutionContext, QueryId
 from engine.contracts.output_cast import carry_to, fitted
 from engine.contracts.profile import Operator
@@ -45,7 +45,7 @@ from engine.executors.spark.errors import translate
 from engine.executors.spark.jobs import SparkJob, failure_of_task, status_of_task, tasks_of_groups
 from engine.executors.spark.production import SparkProduction, send_frame
 from engine.executors.spark.profile import operators
-from engine.executors.spark.progress import told_jobs
+from engine.executors.spark.progress import report_jobs
 from engine.executors.spark.rows import SparkRows
 from engine.executors.spark.views import Views
 from engine.executors.spark.worker import SendPartition
@@ -151,7 +151,7 @@ class SparkExecutor:
             raise translate(error) from error
 
     async def tasks_of(self, query: QueryId) -> tuple[int, int] | None:
-        """Of a query's jobs that run here: how many tasks have succeeded and how many there are; None: it has no job with tasks."""
+        """Count the tasks of a query's jobs that run here: those that have succeeded, and all; None: it has no job with tasks."""
         groups = [job.group for job in self._jobs_of(str(query)) if job.running]
         runtime = self._running_now()
         if not groups or runtime is None:
@@ -258,12 +258,12 @@ class SparkExecutor:
         """The ids of the queries whose rows tasks send to this member, and what receives them. query: only this one's."""
         return [(s.job.query, s.receiver) for s in self._streams if not query or s.job.query == query]
 
-    async def jobs(self, member: str, query: str = "") -> Sequence[SparkJobTold]:
+    async def jobs(self, member: str, query: str = "") -> Sequence[SparkJobReport]:
         """Spark's jobs that run for queries here, those of the same action that have ended included. query: only this one's."""
         jobs, runtime = self._jobs_of(query)[:_JOBS_MAX], self._running_now()
         if not jobs or runtime is None:
             return ()
-        told: Sequence[SparkJobTold] = await self.call(functools.partial(told_jobs, runtime, jobs, member))
+        told: Sequence[SparkJobReport] = await self.call(functools.partial(report_jobs, runtime, jobs, member))
         return told
 
     def _jobs_of(self, query: str) -> list[SparkJob]:

@@ -1,11 +1,12 @@
-"""How far Spark's jobs are: stages, and tasks done of all, as its status tracker says. Asked of the JVM when somebody looks."""
+"""The progress of Spark's jobs: stages, and tasks done of all, as its status store has them. The JVM is asked when somebody
+looks."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from engine.contracts.activity import SparkJobTold
+from engine.contracts.activity import SparkJobReport
 from engine.executors.spark.connection import own_connection
 from engine.executors.spark.jobs import stages_of_jobs
 
@@ -14,9 +15,9 @@ if TYPE_CHECKING:
     from engine.executors.spark.session import SparkRuntime
 
 
-def told_jobs(runtime: SparkRuntime, jobs: Iterable[SparkJob], member: str) -> list[SparkJobTold]:
+def report_jobs(runtime: SparkRuntime, jobs: Iterable[SparkJob], member: str) -> list[SparkJobReport]:
     """The jobs that Spark has run for these actions so far. Blocks for some calls to the JVM."""
-    found: list[SparkJobTold] = []
+    found: list[SparkJobReport] = []
     with own_connection(), runtime.unless_ended():
         tracker, address = runtime.context.statusTracker(), runtime.context.uiWebUrl
         for job in jobs:
@@ -26,8 +27,8 @@ def told_jobs(runtime: SparkRuntime, jobs: Iterable[SparkJob], member: str) -> l
     return found
 
 
-def _told(job: SparkJob, member: str, number: int, stages: list[Any], address: str | None) -> SparkJobTold:
-    return SparkJobTold(
+def _told(job: SparkJob, member: str, number: int, stages: list[Any], address: str | None) -> SparkJobReport:
+    return SparkJobReport(
         number, job.query, member, job.group, len(stages),
         sum(stage.numTasks() for stage in stages),
         sum(stage.numCompleteTasks() for stage in stages),

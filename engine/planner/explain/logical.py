@@ -180,7 +180,7 @@ def _properties(node: Node) -> Iterator[tuple[str, str | int]]:
 
 
 def _relation(table: Table | SystemTable) -> tuple[str, str]:
-    """What is read or changed: a relation, or files that a path in FROM names."""
+    """The relation that is read or changed, or the files that a path in FROM names."""
     if isinstance(table, Table) and not table.schema:
         return "File", table.path
     return "Table", f"{table.schema}.{table.name}"

@@ -130,7 +130,7 @@ class _Told(ABC):
         self._fragments = {fragment.id: fragment for fragment in plan.fragments}
 
     def operators(self, fragment: Fragment) -> Described:
-        """As one tree."""
+        """Describe the plan as one tree."""
         return describe_plan(fragment.root, self._annotate)
 
     def _annotate(self, node: Node, described: Described) -> Described:

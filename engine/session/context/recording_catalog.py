@@ -98,7 +98,7 @@ class RecordingCatalog:
         return now
 
     def file(self, path: str, notify: Callable[[str], None]) -> Table:
-        """What a path in FROM is: a foreign table that nobody has made, with the columns that its files have now. May block.
+        """Make the foreign table that a path in FROM stands for, with the columns that its files have now. May block.
 
         Raises InsufficientPrivilege, before anything is looked up, where the role may not read files.
         """

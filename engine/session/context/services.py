@@ -17,5 +17,5 @@ class SessionServices(EngineServices, Protocol):
     advisory_locks: AdvisoryLocks
 
     async def progress(self, underway: RunningQuery, pid: int) -> Progress:
-        """How far the query of a session has come. pid: of the session."""
+        """Return the progress of a session's query. pid: of the session."""
         ...

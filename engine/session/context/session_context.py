@@ -53,9 +53,9 @@ _LOOKED_IN: Final = (PG_CATALOG, INFORMATION_SCHEMA, SLUICE)
 
 
 class SessionContext:
-    """transaction: the session's, once the session has set it. alone: whether the statement that runs is all of its transaction so
-    far. notices: what the client is told, once where a statement runs again.
-    record: of the statement that runs, where its caller keeps one."""
+    """transaction: the session's, once the session has set it. alone: whether the statement that runs is all of its transaction
+    so far. notices: to the client, each once where a statement runs again. record: of the statement that runs, where its caller
+    keeps one. underway: the query that has begun last, for reports of progress."""
 
     transaction: TransactionContext
 
@@ -116,7 +116,7 @@ class SessionContext:
     # -- binding -------------------------------------------------------------------------------------------------
 
     def bind_context(self, parameter_types: Sequence[int], digits: Digits) -> tuple[BindContext, RecordingCatalog]:
-        """A statement's, and the catalog in it, which notes what is asked for."""
+        """Return the context in which a statement is bound, and its catalog, which records the relations that are asked for."""
         catalog = self.recording_catalog()
         parameters = ParameterTypes(parameter_types, digits, catalog.type_by_oid)
         path, settings = self.search_path(), self.input_settings()
@@ -140,7 +140,8 @@ class SessionContext:
         return RecordingCatalog(context, self._system, self._engine.store, self.authority(), self._engine.roots)
 
     def input_settings(self) -> InputSettings:
-        """How literals are read; made anew only when a setting changed, with the transaction's time each time."""
+        """Return the settings by which literals are read; made anew only when a setting changed, with the transaction's time
+        each time."""
         if self._input is None or self._input[0] != self.settings.version:
             self._input = (self.settings.version, InputSettings.read(self.settings.get, 0))
         return replace(self._input[1], now=self.transaction.now())
@@ -183,7 +184,7 @@ class SessionContext:
     # -- running -------------------------------------------------------------------------------------------------
 
     def execution_context(self) -> ExecutionContext:
-        """A new query's, under the settings as they are."""
+        """Return the context of a new query, under the settings as they are."""
         return ExecutionContext(
             query=self._engine.new_query_id() if self.record is None else self.record.next_query(),
             time_zone=self.settings.get("TimeZone"),
@@ -210,7 +211,7 @@ class SessionContext:
             await shielded(self._engine.in_writer_pool(functools.partial(self.catalog.write_kept, most)))
 
     def taken(self, sequence: int, count: int) -> npt.NDArray[np.int64]:
-        """The values of a sequence (by OID) for so many rows. May block."""
+        """Take values of a sequence (by OID) for so many rows. May block."""
         found = self.sequence_of(sequence)
         self.authority().require_sequence(found, acl.USAGE, acl.UPDATE)
         return self.sequences.take(found, count)

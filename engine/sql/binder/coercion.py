@@ -372,7 +372,8 @@ def common(exprs: Sequence[Expr]) -> SqlType:
 
 
 def _common_dimensions(exprs: Sequence[Expr]) -> int:
-    """How many dimensions arrays have, those apart that have none. Raises FeatureNotSupported where they have different numbers."""
+    """Return the number of dimensions that arrays share, those apart that have none. Raises FeatureNotSupported where they have
+    different numbers."""
     known = {e.type.dimensions: e for e in exprs if not (isinstance(e, Const) and not e.value)}
     if len(known) > 1:
         (one, _), (other, expr) = list(known.items())[:2]

@@ -167,7 +167,7 @@ def constant(pg: t.PgType, value: Any, at: int = -1) -> Const:
 
 
 def dimensions_of(value: Any) -> int:
-    """How many dimensions an array's canonical value has; 1 of one without elements, and of what is no array."""
+    """Return the number of dimensions of an array's canonical value; 1 for one without elements, and of what is no array."""
     return 1 + dimensions_of(value[0]) if isinstance(value, list) and value and isinstance(value[0], list) else 1
 
 

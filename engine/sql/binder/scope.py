@@ -236,7 +236,7 @@ class BindContext:
     _ctes: Iterator[int] = field(default_factory=lambda: itertools.count(1))
 
     def user_type(self, schema: str | None, name: str) -> t.PgType | None:
-        """What `engine.sql.binder.type_names.resolve_type` asks for types that users have made."""
+        """Find a type that users have made, for `engine.sql.binder.type_names.resolve_type`."""
         return self.find_type(schema, name, self.search_path)
 
     def new_column(self, name: str, typ: SqlType, nullable: bool = True) -> Column:

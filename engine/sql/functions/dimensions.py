@@ -34,8 +34,8 @@ _SEARCHING: Final = {"array_position": "searching for", "array_positions": "sear
 
 
 def result_dimensions(function: Function, args: Sequence[SqlType]) -> int:
-    """How many dimensions an array that a function gives has. Raises FeatureNotSupported for a function that takes no argument of
-    several dimensions where there is one."""
+    """Return the number of dimensions of the array that a function gives. Raises FeatureNotSupported for a function that takes
+    no argument of several dimensions where there is one."""
     several = [arg.dimensions for arg in args if arg.pg.is_array]
     most = max(several, default=1)
     if most > 1 and function.name in _SEARCHING:
@@ -70,7 +70,7 @@ def lengths(engine: EngineName, array: exp.Expression, dimensions: int) -> exp.E
 
 
 def each(engine: EngineName, array: exp.Expression, one: exp.Expression, dimensions: int) -> exp.Expression:
-    """What `one` makes of the elements, which it calls e__."""
+    """Apply `one` to the elements, which it calls e__."""
     text = "list_transform($1, lambda {0}: $2)" if engine == "local" else "transform($1, {0} -> $2)"
     return _at_each_depth(engine, text, array, one, dimensions)
 

@@ -67,7 +67,7 @@ def create_view(
 
 
 def seen(query: Query, planned: PlannedQuery, snapshot: Snapshot, search_path: Sequence[str]) -> Iterator[Seen]:
-    """What the names of relations in the view's text mean. One that is a WITH item's is looked up in vain, or never asked.
+    """The meanings of the names of relations in the view's text. One that is a WITH item's is looked up in vain, or never asked.
 
     Raises FeatureNotSupported for a path: whoever read the view would read the file in the name of the view's owner."""
     if any(node.args.get("file") is not None for node in query.tree.find_all(exp.Table)):

@@ -76,7 +76,7 @@ class _Shape:
 
 @dataclass(frozen=True, slots=True)
 class _Declared:
-    """What a statement says of a table beside where its rows are. columns: none where those of the files are to be taken."""
+    """The table as a statement declares it, beside where its rows are. columns: none where those of the files are to be taken."""
 
     schema: str
     name: str
@@ -110,7 +110,8 @@ def create_foreign_table(
 
 
 def table_of_path(path: str, oid: int, roots: DataRoots, notify: Callable[[str], None]) -> Table:
-    """What CREATE FOREIGN TABLE would make of a path alone, in no schema: named as the file is, without its ending. May block.
+    """Make the table that CREATE FOREIGN TABLE would make of a path alone, in no schema: named as the file is, without its
+    ending. May block.
 
     Raises InvalidForeignTableOption, UndefinedFile, DataCorrupted, InsufficientPrivilege.
     """

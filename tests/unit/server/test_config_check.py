@@ -40,7 +40,7 @@ def test_nothing_is_wrong_and_nothing_is_made(tmp_path: Path) -> None:
 
 
 def test_all_at_once(tmp_path: Path) -> None:
-    """Of fields, sections, the whole, files that it names, and the machine."""
+    """Mistakes of fields, sections, the whole, files that it names, and the machine are told together."""
     (tmp_path / "file").write_text("")
     (tmp_path / "hba").write_text("host all all nowhere trust\nhost all\n")
     with socket.create_server(("127.0.0.1", 0)) as taken:

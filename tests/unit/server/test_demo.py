@@ -1,4 +1,4 @@
-"""What the demo prints of results."""
+"""The demo's printing of results."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ import psycopg
 import pytest
 from support.local_member import LocalMember, local_member
 
-from engine.contracts.activity import StatementTold
+from engine.contracts.activity import StatementReport
 from engine.contracts.executor import QueryId
 from engine.monitor.record import History, StatementRecord
 
@@ -19,13 +19,13 @@ def member(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalMember]:
         yield member
 
 
-def ended(member: LocalMember, text: str) -> StatementTold:
+def ended(member: LocalMember, text: str) -> StatementReport:
     """The last statement that has ended with this text in it."""
     newest = member.clients.host.ended.history.newest(1000)
     return next(told for told in newest if text in told.sql)
 
 
-def under_way(member: LocalMember, pid: int) -> list[StatementTold]:
+def under_way(member: LocalMember, pid: int) -> list[StatementReport]:
     return [record.told() for record in member.clients.registry.statements() if record.pid == pid]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from engine.contracts.activity import EdgeCounted, EdgeTold, FragmentCounted, FragmentTold, Graph
+from engine.contracts.activity import EdgeCounters, EdgeReport, FragmentCounters, FragmentReport, Graph
 from engine.monitor.graph import graph_of_json, with_counters
 from engine.pg_catalog.merged_edges import merged
 
@@ -48,8 +48,8 @@ def test_the_graph_of_an_explained_plan() -> None:
 
 
 def test_waits_are_the_senders_and_the_rest_is_the_receivers() -> None:
-    received = EdgeCounted("m1:1", 1, 0, 0, "receiver", "m1", 1, 10, 100, 5, 64, 7, spooled_bytes=3, state="waiting")
-    sent = EdgeCounted("m1:1", 1, 0, 0, "sender", "m2", 1, 0, 120, stalls=2, stalled_seconds=1.5)
+    received = EdgeCounters("m1:1", 1, 0, 0, "receiver", "m1", 1, 10, 100, 5, 64, 7, spooled_bytes=3, state="waiting")
+    sent = EdgeCounters("m1:1", 1, 0, 0, "sender", "m2", 1, 0, 120, stalls=2, stalled_seconds=1.5)
     for both in ((received, sent), (sent, received)):
         [one] = merged(both)
         assert (one.member, one.rows, one.bytes, one.credit, one.window, one.backlog_bytes) == ("m1", 10, 120, 5, 64, 7)
@@ -59,13 +59,13 @@ def test_waits_are_the_senders_and_the_rest_is_the_receivers() -> None:
 
 def test_counters_are_put_where_they_belong() -> None:
     graph = Graph(
-        (FragmentTold("1.0", "m1", "local", "running"), FragmentTold("1.1", "m2", "local", "running")),
-        (EdgeTold("1.0.0", "1.0", "2.0", "hash"), EdgeTold("1.1.0", "1.1", "2.0", "hash")),
+        (FragmentReport("1.0", "m1", "local", "running"), FragmentReport("1.1", "m2", "local", "running")),
+        (EdgeReport("1.0.0", "1.0", "2.0", "hash"), EdgeReport("1.1.0", "1.1", "2.0", "hash")),
     )
     told = with_counters(
         graph,
-        [FragmentCounted("m1:1", 1, 1, "m2", "local", "done", 5, 0.5)],
-        [EdgeCounted("m1:1", 1, 1, 0, "receiver", "m1", 1, 5, 50, 10, 20)],
+        [FragmentCounters("m1:1", 1, 1, "m2", "local", "done", 5, 0.5)],
+        [EdgeCounters("m1:1", 1, 1, 0, "receiver", "m1", 1, 5, 50, 10, 20)],
     )
     assert [(f.state, f.rows) for f in told.fragments] == [("running", None), ("done", 5)]
     assert [(e.kind, e.rows, e.credit) for e in told.edges] == [("hash", 0, None), ("hash", 5, 10)]
