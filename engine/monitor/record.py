@@ -65,7 +65,7 @@ class StatementRecord:
         self.user = user
         self.database = database
         self._text = text
-        self._new_id = new_id
+        self._new_id: Callable[[], QueryId] | None = new_id
         self._id: QueryId | None = None
         self._first_at: float | None = None
         self.query: QueryId | None = None
@@ -93,7 +93,7 @@ class StatementRecord:
     def id(self) -> QueryId:
         """The id of the statement's first query. A statement that has not run one yet gets the id of the first to come."""
         if self._id is None:
-            self._id = self._new_id()
+            self._id = self._take_id()
         return self._id
 
     @property
@@ -119,8 +119,12 @@ class StatementRecord:
 
     def next_query(self) -> QueryId:
         """The id for a query that the statement runs now: the first has the record's."""
-        self.query = self.id if self.query is None else self._new_id()
+        self.query = self.id if self.query is None else self._take_id()
         return self.query
+
+    def _take_id(self) -> QueryId:
+        assert self._new_id is not None, "a statement that has ended runs no more queries"
+        return self._new_id()
 
     def compiled(self, plan: Root | None, query: CompiledQuery, seconds: float = 0.0) -> None:
         """Note how the statement's query runs, and how long compiling took. Where it runs several queries, one that is spread
@@ -164,13 +168,15 @@ class StatementRecord:
         return self._until() - self._begun
 
     def end(self, state: StatementState, sqlstate: str | None = None, error: str | None = None) -> None:
-        """It is over: let go of its cursor, its plan and the rest of a long text. Its graph is made before."""
+        """It is over: let go of its cursor, its plan, its session and the rest of a long text. Its graph is made before."""
         self.ended_at, self.state = time.monotonic(), state
         if may_quote_password(sqlstate, self._text):
             error = "syntax error"
         self.sqlstate, self.error = sqlstate, error and error[:TEXT_MAX]
         if self.position is not None:
             self.rows, self._first_at = self.rows_so_far, self.position.first_at
+        # The id is taken now: what gives ids belongs to the session, and the history outlives that.
+        self._id, self._new_id = self.id, None
         self.position = self.planned = None
         if len(self._text) > TEXT_MAX:
             self._text = self._shown(TEXT_MAX)

@@ -6,6 +6,7 @@ Memory is not asked: allocators and caches make of it what they like. What cache
 from __future__ import annotations
 
 import gc
+import logging
 from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import lru_cache
@@ -50,7 +51,13 @@ def member(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[LocalMem
     monkeypatch.setattr(small_files, "_name_files", lru_cache(4)(small_files._name_files.__wrapped__))
     monkeypatch.setattr(delta, "_VERSIONS", WeightedLruCache(2))
     monkeypatch.setattr(input_size, "_FOOTERS", WeightedLruCache(2))
+    # pytest keeps what is logged until the test ends.
+    monkeypatch.setattr(logging.getLogger("server.logs.statements"), "disabled", True)
     with local_member(tmp_path, compact_after=0) as member:
+        monkeypatch.setattr(member.clients.host.ended.history, "_statements_max", 4)
+        statistics = member.clients.registry.statistics
+        monkeypatch.setattr(statistics, "_most", 4)
+        monkeypatch.setattr(statistics, "_fingerprints", WeightedLruCache(4))
         with member.connect() as connection:
             connection.execute("create table t (a int primary key, b text)")
             connection.execute("insert into t select g, 'text' from generate_series(1, 5000) g")

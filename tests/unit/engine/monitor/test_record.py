@@ -1,0 +1,36 @@
+"""The record of a statement that has ended holds values only: the history outlives the sessions whose statements it keeps."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+
+from engine.contracts.executor import QueryId
+from engine.monitor.record import History, StatementRecord
+
+
+class _Session:
+    """What gives the ids of a statement's queries."""
+
+    def __init__(self) -> None:
+        self.given = 0
+
+    def new_query_id(self) -> QueryId:
+        self.given += 1
+        return QueryId("here", self.given)
+
+
+def test_the_history_keeps_no_session() -> None:
+    history = History()
+    session = _Session()
+    for ran in (True, False):
+        record = StatementRecord(1, "u", "d", "select 1", session.new_query_id)
+        if ran:
+            record.next_query()
+        record.end("finished")
+        history.add(record)
+    gone = weakref.ref(session)
+    del session
+    gc.collect()
+    assert gone() is None
+    assert [report.id for report in history.newest(2)] == ["here:2", "here:1"]
