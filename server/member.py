@@ -66,6 +66,7 @@ if TYPE_CHECKING:
     from server.config.config import Config
     from server.http.console import ConsoleServer
     from server.http.door import Door
+    from server.processes.place import Place
 
 log: Final = logging.getLogger(__name__)
 #: Where the tasks of a member connect that is alone.
@@ -79,10 +80,11 @@ class CannotStart(Exception):
 
 
 class Member:
-    """See the module's docstring. Made and used on one loop."""
+    """See the module's docstring. Made and used on one loop. place: among the processes of one server; None: it is alone."""
 
-    def __init__(self, config: Config) -> None:
+    def __init__(self, config: Config, place: Place | None = None) -> None:
         self._config = config
+        self._place = place
         address = Address.parse(config.mesh) if config.in_cluster else _FOR_TASKS
         self._incarnation = new_incarnation()
         tls = _mesh_tls(config)
@@ -134,8 +136,7 @@ class Member:
             self.console = await asyncio.to_thread(self._new_console)
             console = Address.parse(self._config.console)
             await self._listen("console", self._config.console, self.console.start(console))
-            listen = Address.parse(self._config.listen)
-            await self._listen("listen", self._config.listen, self.clients.start(listen.host, listen.port))
+            await self._take_clients()
             if self._config.http.listen is not None:
                 self.http = await asyncio.to_thread(self._new_door)
                 http = Address.parse(self._config.http.listen)
@@ -145,6 +146,13 @@ class Member:
         except BaseException:
             await self.close()
             raise
+
+    async def _take_clients(self) -> None:
+        if self._place is not None:
+            self.clients.take_clients(self._place)
+            return
+        listen = Address.parse(self._config.listen)
+        await self._listen("listen", self._config.listen, self.clients.start(listen.host, listen.port))
 
     def _meet(self) -> str:
         """Admit the others; where they find this member, empty for one that is alone."""
@@ -337,12 +345,12 @@ def _reachable(address: Address) -> str:
     return str(Address(socket.gethostname(), address.port) if address.host in WILDCARDS else address)
 
 
-async def _serve(config: Config) -> None:
+async def _serve(config: Config, place: Place | None) -> None:
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
-    member = Member(config)
+    member = Member(config, place)
     await member.start()
     # What has come so far stays: to look through it again and again for garbage stops every session for 0.1 s and more.
     gc.collect()
@@ -364,7 +372,11 @@ async def _serve(config: Config) -> None:
 
     loop.add_signal_handler(signal.SIGHUP, reload)
     try:
-        print(member.ready_line(), flush=True)  # noqa: T201
+        if place is None:
+            _print_line(member.ready_line())
+        else:
+            place.announce(member.ready_line())
+            log.info("process %d takes clients as member %s: %s", place.number + 1, config.member, member.ready_line())
         await stop.wait()
     finally:
         last = threading.Timer(config.cluster.drain_seconds + _END_SECONDS, _end_anyway)
@@ -387,17 +399,26 @@ def _end_anyway() -> None:
     os._exit(1)
 
 
-def run(config: Config) -> int:
-    """Serve until told to stop; the process's exit status."""
+def configure_log(config: Config) -> None:
+    """Have the process's log written as the configuration says."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(formatter_of(_setting(config, "log_destination"), _setting(config, "log_line_prefix")))
     logging.basicConfig(level=config.log_level.upper(), handlers=[handler])
     for name, level in (("py4j", logging.WARNING), ("sqlglot", logging.ERROR), ("uvicorn", logging.WARNING)):
         logging.getLogger(name).setLevel(level)
+
+
+def _print_line(line: str) -> None:
+    print(line, flush=True)  # noqa: T201
+
+
+def run(config: Config, place: Place | None = None) -> int:
+    """Serve until told to stop; the process's exit status. place: of one of several processes."""
+    configure_log(config)
     raise_limit()
     try:
         Path(config.data).mkdir(parents=True, exist_ok=True)
-        uvloop.run(_serve(config))
+        uvloop.run(_serve(config, place))
     except SqlError as error:
         hint = f" ({error.hint})" if error.hint else ""
         print(f"sluice: {error.message}{hint}", file=sys.stderr)  # noqa: T201
@@ -405,5 +426,6 @@ def run(config: Config) -> int:
     except (CannotStart, ConfigurationError, OSError) as error:
         print(f"sluice: {error}", file=sys.stderr)  # noqa: T201
         return 1
-    print(ENDED_LINE, flush=True)  # noqa: T201
+    if place is None:
+        _print_line(ENDED_LINE)
     return 0

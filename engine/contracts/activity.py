@@ -63,7 +63,9 @@ class StatementReport(Report, frozen=True):
 
 
 class SessionReport(Report, frozen=True):
-    """A session of a client. since: when its state changed. query: the beginning of what it runs or has run last."""
+    """A session of a client. since: when its state changed. query: the beginning of what it runs or has run last. client: the
+    address of its client. begun: when the session began; transaction_start, query_start: of the last ones. Times are seconds since
+    the epoch."""
 
     member: str
     pid: int
@@ -74,6 +76,10 @@ class SessionReport(Report, frozen=True):
     state: str
     since: float
     query: str
+    client_port: int | None = None
+    begun: float | None = None
+    transaction_start: float | None = None
+    query_start: float | None = None
 
 
 class OperatorReport(Report, frozen=True):

@@ -19,12 +19,14 @@ PRIVATE: Final = ".sluice"
 @dataclass(frozen=True, slots=True)
 class SparkConfig:
     """master: `local[*]`, `spark://host:port` ... driver_memory: the JVM's heap. conf: further `spark.*` settings.
-    start: eager: with the member; lazy: with the first query that needs it."""
+    start: eager: with the member; lazy: with the first query that needs it. member: the member whose Spark this one uses as long
+    as it is there; None: its own."""
 
     master: str = "local[*]"
     driver_memory: str = "1g"
     conf: Mapping[str, str] = field(default_factory=dict)
     start: Literal["eager", "lazy"] = "eager"
+    member: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,8 @@
 """The activity of the session and of others: pg_stat_activity, pg_cursors, pg_prepared_statements,
-pg_stat_progress_copy, and `sluice.connections`: the address that each has connected to.
+pg_stat_progress_copy, and `sluice.connections`: the addresses between which each is connected.
+
+pg_stat_activity has the sessions of all members, which are asked when the rows are made, as in `engine.pg_catalog.cluster`; the
+others have this member's.
 """
 
 from __future__ import annotations
@@ -10,6 +13,7 @@ from typing import Final
 
 from engine.catalog.model.rights import DATABASE_OID
 from engine.catalog.snapshot import SLUICE
+from engine.contracts.sessions import Activity
 from engine.pg_catalog.declared import HIDDEN, Row, SystemContext, SystemRelation, postgres
 from wire.errors import InvalidTextRepresentation
 from wire.types import pg_types as t
@@ -34,7 +38,7 @@ def _address(text: str | None) -> bytes | None:
 
 
 def _pg_stat_activity(context: SystemContext) -> Iterator[Row]:
-    for a in context.client.activity():
+    for a in (*context.client.activity(), *_sessions_elsewhere(context)):
         user = context.snapshot.roles.of(a.user).oid
         if not context.may_see(a.user):
             yield DATABASE_OID, a.database, a.pid, None, user, a.user, a.application_name, *_HIDDEN
@@ -44,6 +48,19 @@ def _pg_stat_activity(context: SystemContext) -> Iterator[Row]:
             a.client_port, _micros(a.backend_start), _micros(a.transaction_start), _micros(a.query_start),
             _micros(a.state_change), None, None, a.state, None, None, None, a.query, "client backend",
         )  # fmt: skip
+
+
+def _sessions_elsewhere(context: SystemContext) -> Iterator[Activity]:
+    """The sessions of the other members."""
+    own = {member.id for member in context.members if member.local}
+    if len(context.members) <= len(own):
+        return
+    for member, answer in context.client.cluster("sessions").told.items():
+        for told in () if member in own else answer.sessions:
+            yield Activity(
+                told.pid, told.user, told.database, told.application_name, told.client, told.client_port, told.state,
+                told.query, told.begun or told.since, told.transaction_start, told.query_start, told.since,
+            )  # fmt: skip
 
 
 def _pg_cursors(context: SystemContext) -> Iterator[Row]:
@@ -71,14 +88,15 @@ def _pg_stat_progress_copy(context: SystemContext) -> Iterator[Row]:
 def _connections(context: SystemContext) -> Iterator[Row]:
     for a in context.client.activity():
         if context.may_see(a.user):
-            yield a.pid, _address(a.server_address), a.server_port, _STARTED
+            client = _address(a.client_address), a.client_port
+            yield a.pid, _address(a.server_address), a.server_port, _STARTED, *client
 
 
 SYSTEM: Final = (
     SystemRelation(
         15_908,
         "connections",
-        "pid int4, server_addr inet, server_port int4, server_start timestamptz",
+        "pid int4, server_addr inet, server_port int4, server_start timestamptz, client_addr inet, client_port int4",
         _connections,
         volatile=True,
         schema=SLUICE,

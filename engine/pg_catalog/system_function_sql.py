@@ -381,10 +381,10 @@ _SCALARS: Final[dict[tuple[str, int], str]] = {
             ("inet_server_port", "server_port"),
             ("pg_postmaster_start_time", "server_start"),
             ("pg_conf_load_time", "server_start"),
+            ("inet_client_addr", "client_addr"),
+            ("inet_client_port", "client_port"),
         )
     },
-    ("inet_client_addr", 0): "select client_addr from pg_catalog.pg_stat_activity where pid = pg_backend_pid()",
-    ("inet_client_port", 0): "select client_port from pg_catalog.pg_stat_activity where pid = pg_backend_pid()",
     ("pg_get_statisticsobjdef", 1): "select null::text",
     ("pg_get_statisticsobjdef_expressions", 1): "select null::text[]",
     ("pg_stat_get_backend_pid", 1): "select null::int4",

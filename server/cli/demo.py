@@ -121,7 +121,7 @@ def _progress(console: Console, what: str) -> Iterator[None]:
 def _member(console: Console, listen: str, folder: Path) -> Iterator[tuple[Address, str]]:
     """A `sluice serve` of its own over `folder`: (where it listens, the console's URL). Ended on the way out."""
     command = [sys.executable, "-m", "server.cli.main", "serve", "--listen", listen]
-    command += ["--console", "127.0.0.1:0", "--data", str(folder), "--log-level", "warning"]
+    command += ["--console", "127.0.0.1:0", "--data", str(folder), "--log-level", "warning", "--processes", "auto"]
     member = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True)
     try:
         with _progress(console, "starting a member"):

@@ -66,6 +66,9 @@ def serve(
     http: Http = None,
     data: Data = None,
     spark_master: SparkMaster = None,
+    processes: Annotated[
+        str | None, typer.Option(help="Processes that take clients at this address, or auto: one for each core [1].")
+    ] = None,
     log_level: Annotated[str | None, typer.Option(help="debug, info, warning or error [info].")] = None,
     allow_empty_catalog: Annotated[
         bool, typer.Option("--allow-empty-catalog", help="Start also where the catalog is lost and tables are there.")
@@ -85,6 +88,7 @@ def serve(
         "http": {"listen": http},
         "data": data,
         "spark": {"master": spark_master},
+        "processes": processes,
         "log_level": log_level,
         "allow_empty_catalog": allow_empty_catalog or None,
     }
@@ -92,9 +96,13 @@ def serve(
         _check(config, flags)
         return
     settings = _load(config, **flags)
-    from server.member import run
+    if settings.processes == 1:
+        from server.member import run
 
-    sys.exit(run(settings))
+        sys.exit(run(settings))
+    from server.cli.serve_processes import serve_processes
+
+    sys.exit(serve_processes(settings))
 
 
 def _check(config: Path | None, flags: Mapping[str, Any]) -> None:

@@ -104,6 +104,10 @@ class SparkSection(_Section):
     start: Literal["eager", "lazy"] = Field(
         "eager", description="with the member, or with the first query that needs it"
     )
+    member: str | None = Field(
+        None,
+        description="the member of the cluster whose Spark this one uses; its own if not given, or if that one is lost",
+    )
     conf: dict[str, str] = Field(default_factory=dict, description="further spark.* settings")
 
     @model_validator(mode="after")
@@ -281,6 +285,9 @@ class Config(_Section):
     )
     tls: ClientTlsSection | None = Field(None, description="TLS for clients; in the clear alone if not given")
     member: str = Field("m1", pattern=r"^[A-Za-z0-9_.-]{1,63}$", description="this member's name")
+    processes: Annotated[int, Field(ge=1, le=256)] | Literal["auto"] = Field(
+        1, description="processes that take clients at this address, each a member; auto: one for each core"
+    )
     max_connections: int = Field(500, ge=1, le=100_000)
     superuser_reserved_connections: int = Field(3, ge=0, description="how many of max_connections are for superusers")
     client_input_mb: int = Field(
@@ -442,7 +449,9 @@ class Config(_Section):
             local_threads=self.local.threads,
             local_memory=self.local.memory,
             memory_bytes=_bytes_of(self.memory),
-            spark=EngineSparkConfig(self.spark.master, self.spark.driver_memory, self.spark.conf, self.spark.start),
+            spark=EngineSparkConfig(
+                self.spark.master, self.spark.driver_memory, self.spark.conf, self.spark.start, self.spark.member
+            ),
             compact_after=self.tables.compact_after,
             small_file_bytes=self.tables.small_file_mb << 20,
             settings={**self.settings, "max_connections": str(self.max_connections)},

@@ -100,7 +100,8 @@ class MemberActivity:
         return tuple(
             SessionReport(
                 self.member, a.pid, a.user, a.database, a.application_name, a.client_address, a.state,
-                a.state_change or a.backend_start, a.query,
+                a.state_change or a.backend_start, a.query, a.client_port, a.backend_start, a.transaction_start,
+                a.query_start,
             )
             for a in self._registry.activity()[:ENTRIES_MAX]
         )  # fmt: skip

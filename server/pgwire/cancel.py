@@ -31,6 +31,7 @@ from wire.errors import AdminShutdown, QueryCanceled, SqlError
 if TYPE_CHECKING:
     from server.monitor.activity_routing import ClusterActivity
     from server.pgwire.commands import Commands
+    from server.processes.place import Place
 
 #: Cancel keys of protocol 3.0 have always four bytes; PostgreSQL 18 chose 32 for 3.2.
 KEY_BYTES: Final = {(3, 0): 4, (3, 2): 32}
@@ -134,6 +135,20 @@ class SessionRegistry:
         self._first = member_bits(member) << _SESSION_BITS
         self._loop = asyncio.get_running_loop()
         self._sessions: dict[int, Interruptible] = {}
+        self._place: Place | None = None
+
+    def share(self, place: Place) -> None:
+        """Count sessions together with those of the other processes of this server."""
+        self._place = place
+
+    def sessions_of_server(self) -> int:
+        """Return how many sessions this process and the others of its server have."""
+        beside = 0 if self._place is None else self._place.counts.sessions_beside(self._place.number)
+        return len(self._sessions) + beside
+
+    def _share_count(self) -> None:
+        if self._place is not None:
+            self._place.counts.set_sessions(self._place.number, len(self._sessions))
 
     def __len__(self) -> int:
         return len(self._sessions)
@@ -151,10 +166,12 @@ class SessionRegistry:
     def register(self, session: Interruptible) -> None:
         """Make a session known by its process id: it may be cancelled and is listed."""
         self._sessions[session.pid] = session
+        self._share_count()
 
     def forget(self, session: Interruptible) -> None:
         if self._sessions.get(session.pid) is session:
             del self._sessions[session.pid]
+            self._share_count()
 
     def connections_of(self, user: str) -> int:
         """How many sessions a user has here."""

@@ -7,6 +7,8 @@
     await listener.close()
 
 `close` returns when nothing is left of any session: no task, no socket, nothing of what they ran.
+
+A member that is one of several processes does not listen: it is handed its clients' sockets (`take_clients`).
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
+import socket
 from collections import Counter
 from dataclasses import field
 from typing import Final
@@ -29,6 +32,7 @@ from server.pgwire.cancel import SessionRegistry, shut_down
 from server.pgwire.client_stream import ClientStream
 from server.pgwire.output_budget import OutputBudget
 from server.pgwire.session import UNADMITTED_MAX, Host, Session
+from server.processes.place import Place
 from wire.dataclass import dataclass
 from wire.pg.connection import Connection, Limits
 from wire.pg.input_budget import InputBudget
@@ -94,6 +98,8 @@ class Listener:
         self._scarce_logged = -math.inf
         self._server: asyncio.Server | None = None
         self._sessions: dict[asyncio.Task[None], Session] = {}
+        self._place: Place | None = None
+        self._attaching: set[asyncio.Task[None]] = set()
 
     @property
     def host(self) -> Host:
@@ -103,6 +109,8 @@ class Listener:
     @property
     def addresses(self) -> list[tuple[str, int]]:
         """Where it listens; the port is the real one where 0 was asked for."""
+        if self._place is not None:
+            return list(self._place.addresses)
         sockets = self._server.sockets if self._server else ()
         return [sock.getsockname()[:2] for sock in sockets]
 
@@ -114,6 +122,26 @@ class Listener:
     async def start(self, host: str, port: int) -> None:
         """Listen. Raises OSError."""
         self._server = await asyncio.get_running_loop().create_server(self._accept, host, port, backlog=512)
+
+    def take_clients(self, place: Place) -> None:
+        """Take the clients that this process is handed, in place of listening."""
+        self._place = place
+        self.registry.share(place)
+        place.watch(self._attach)
+
+    def _attach(self, client: socket.socket) -> None:
+        client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._attaching.add(task := asyncio.get_running_loop().create_task(self._connect(client)))
+        task.add_done_callback(self._attaching.discard)
+
+    async def _connect(self, client: socket.socket) -> None:
+        try:
+            await asyncio.get_running_loop().connect_accepted_socket(self._accept, client)
+        except OSError as error:
+            # It has gone already.
+            log.debug("a client's connection could not be taken: %s", error)
+            client.close()
+            self._note_closed()
 
     def _accept(self) -> ClientStream:
         stream = ClientStream(Connection(self._options.limits, self.input), self.output)
@@ -128,6 +156,7 @@ class Listener:
         session.crowded = scarce and not has_room
         if (full and not has_room) or descriptors.exhausted(stream.descriptor):
             stream.refuse()
+            self._note_closed()
             return
         task = asyncio.get_running_loop().create_task(session.run())
         self._sessions[task] = session
@@ -158,8 +187,13 @@ class Listener:
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         del self._sessions[task]
+        self._note_closed()
         if not task.cancelled() and (error := task.exception()) is not None:
             log.error("a session's task failed", exc_info=error)
+
+    def _note_closed(self) -> None:
+        if self._place is not None:
+            self._place.counts.note_closed(self._place.number)
 
     async def drain(self) -> None:
         """Let nobody in any more, which newcomers are told (57P03), and end each session with its transaction; returns when
@@ -175,11 +209,15 @@ class Listener:
         """Stop listening and end all sessions now."""
         if self._server is not None:
             self._server.close()
+        if self._place is not None:
+            self._place.close()
         for task, session in list(self._sessions.items()):
             if session.admitted:
                 session.interrupt(shut_down())
             else:
                 task.cancel()
+        if self._attaching:
+            await asyncio.wait(self._attaching)
         await self._wait(_END_SECONDS)
         for task in list(self._sessions):
             task.cancel()

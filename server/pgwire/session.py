@@ -111,7 +111,7 @@ class Host:
 
     def require_room(self, *, superuser: bool = True) -> None:
         """Raises TooManyConnections where one more session is too many."""
-        free = self.max_connections - len(self.registry)
+        free = self.max_connections - self.registry.sessions_of_server()
         if free <= 0:
             raise too_many()
         if free <= self.superuser_reserved_connections and not superuser:

@@ -197,7 +197,7 @@ class SessionContext:
 
     def terms(self) -> Terms:
         """Return the terms under which a query is compiled."""
-        return Terms.of(self.settings, self.memory)
+        return Terms.of(self.settings, self.memory, self._engine.config.spark.member)
 
     @property
     def memory(self) -> MemoryShare | None:

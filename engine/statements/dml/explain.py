@@ -126,7 +126,7 @@ def _compile_mutation(
     terms, change = ground.terms(planned.input), ground.staged(replace(plan, input=planned.input))
     query = compile_query(planned.input, terms, bindings, engine.mesh, topology, change=change)
     if keeps_order(plan, query):
-        terms = replace(terms, distribution="off")
+        terms = terms.on_this_member()
         query = compile_query(planned.input, terms, bindings, engine.mesh, topology)
     return replace(query, physical=physical_plan(planned.input, query, terms, bindings, engine.mesh, topology))
 

@@ -346,7 +346,7 @@ class SessionMutationContext:
         """The session's, for a statement's query. here: on this member alone."""
         terms = self.session.terms()
         if here:
-            terms = replace(terms, distribution="off")
+            terms = terms.on_this_member()
         if not any(isinstance(below, TableReader) for below in walk_all(node)):
             # A list of values is written here, whatever was wished for queries: it is over before a job would have begun.
             terms = replace(terms, wish="auto")

@@ -84,7 +84,7 @@ async def _run_query(session: SessionContext, engine: EngineServices, plan: Root
     """All rows of the answer."""
     context = session.execution_context()
     ready, bindings = optimise(plan), Bindings({}, {}, context.time_zone)
-    terms = replace(session.terms(), distribution="off")
+    terms = session.terms().on_this_member()
     stream = await RepeatableQuery(
         engine,
         "fail",

@@ -5,8 +5,8 @@ The rule, in order (`SET sluice.distribution = auto | off | always`):
 - tables that only other members hold are read there, whatever was wished; how much that is nobody here knows, so `auto` leaves
   it to their local engines, which need not be started;
 - where a topology's links or capacities forbid what the plan needs, it is moved (`engine.planner.distribute.relocate`);
-- over shared storage a query for Spark is Spark's to spread: one fragment, here; but a change whose files can be parted is made by
-  all members' Sparks, where each has one inside of it;
+- over shared storage a query for Spark is Spark's to spread: one fragment, here, or on the member whose Spark this one uses
+  (`spark.member`); but a change whose files can be parted is made by all members' Sparks, where each has one inside of it;
 - `auto`: what is small is done here before its parts would have been handed out; what is too large for this member's local
   engine, but not for a share of it on each, runs on the local engines of all;
 - what cannot be taken apart runs here, whole; the reason says so.
@@ -39,6 +39,7 @@ from engine.planner.codegen import Bindings
 from engine.planner.codegen.compiled_fragment import CompiledFragment
 from engine.planner.distribute import Distribution, Setting, distribute, should_distribute
 from engine.planner.distribute.dispatch import specs
+from engine.planner.distribute.hosted_spark import distribute_to_host
 from engine.planner.distribute.relocate import relocate
 from engine.planner.optimizer.file_order import in_split_order
 from engine.planner.optimizer.pruning import prune_files
@@ -87,7 +88,7 @@ class CompiledQuery:
 @dataclass(frozen=True, slots=True)
 class Terms:
     """The settings of a session that decide where a query runs. local_limit, page_bytes: bytes. memory: as in
-    `ExecutionContext`. lasting: as in `SharedSpec`."""
+    `ExecutionContext`. lasting: as in `SharedSpec`. spark_member: the member whose Spark is used; None: this one's own."""
 
     wish: Wish
     distribution: Distribution
@@ -95,16 +96,22 @@ class Terms:
     page_bytes: int
     memory: MemoryShare | None = None
     lasting: bool = False
+    spark_member: str | None = None
 
     @classmethod
-    def of(cls, settings: SessionSettings, memory: MemoryShare | None = None) -> Terms:
+    def of(cls, settings: SessionSettings, memory: MemoryShare | None = None, spark_member: str | None = None) -> Terms:
         return cls(
             cast("Wish", settings.get("sluice.engine")),
             cast("Distribution", settings.get("sluice.distribution")),
             settings.size_bytes("sluice.local_limit"),
             page_bytes(settings),
             memory,
+            spark_member=spark_member,
         )
+
+    def on_this_member(self) -> Terms:
+        """The terms of a query that is to run on this member alone."""
+        return replace(self, distribution="off", spark_member=None)
 
 
 def data_members(mesh: Members) -> tuple[str, ...]:
@@ -138,14 +145,35 @@ def compile_query(
         fragment, choice = compile_choice(plan, choice, terms.wish, bindings)
         return CompiledQuery(choice, fragment)
     choice = _shared_out(plan, choice, terms, bindings, members)
+    if choice.engine == "spark" and terms.spark_member in members and terms.spark_member != mesh.member:
+        return _compile_for_host(plan, choice, terms, bindings, mesh, analyze, change)
     physical = _physical(plan, choice, terms, bindings, mesh, topology, change)
     if len(physical.fragments) == 1:
         fragment, choice = compile_choice(plan, choice, terms.wish, bindings)
         return CompiledQuery(choice, fragment, physical)
-    told = _build_query(physical, terms, bindings, analyze)
-    if change is not None and physical.mutates:
-        told = replace(told, area=change.area)
-    return CompiledQuery(choice, told, physical)
+    return CompiledQuery(choice, _build_change(physical, terms, bindings, analyze, change), physical)
+
+
+def _compile_for_host(
+    plan: logical.Root,
+    choice: Choice,
+    terms: Terms,
+    bindings: Bindings,
+    mesh: Members,
+    analyze: bool,
+    change: StagedChange | None,
+) -> CompiledQuery:
+    """The query as it runs on another member's Spark; here, where Spark lacks something of it, or its rows cannot travel."""
+    assert terms.spark_member is not None
+    fragment, choice = compile_choice(plan, choice, terms.wish, bindings)
+    if choice.engine == "local" or fragment.scans:
+        return CompiledQuery(choice, fragment)
+    setting = Setting((terms.spark_member,), mesh.member, {}, bindings.parameters, engine="spark")
+    reason = f'it runs on the Spark of member "{terms.spark_member}"'
+    physical = distribute_to_host(plan, setting, terms.spark_member, reason, change)
+    if physical is None:
+        return CompiledQuery(choice, fragment)
+    return CompiledQuery(choice, _build_change(physical, terms, bindings, analyze, change), physical)
 
 
 def physical_plan(
@@ -248,6 +276,13 @@ def _holder_lost(table: Table, member: str, mesh: Members) -> SerializationFailu
         f'could not read table "{table.name}": member "{member}", which holds files of it, is {state}',
         hint="The statement may be repeated when that member is up.",
     )
+
+
+def _build_change(
+    physical: PhysicalPlan, terms: Terms, bindings: Bindings, analyze: bool, change: StagedChange | None
+) -> DistributedQuery:
+    query = _build_query(physical, terms, bindings, analyze)
+    return replace(query, area=change.area) if change is not None and physical.mutates else query
 
 
 def _build_query(physical: PhysicalPlan, terms: Terms, bindings: Bindings, analyze: bool) -> DistributedQuery:

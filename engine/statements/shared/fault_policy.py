@@ -100,7 +100,7 @@ class RepeatableQuery:
 
     async def alone(self) -> CompiledQuery | None:
         """The attempt that needs no other member; None: there is none such."""
-        query = await self.compile_as(replace(self.terms, distribution="off"))
+        query = await self.compile_as(self.terms.on_this_member())
         return None if isinstance(query.runs, DistributedQuery) else query
 
     def next_context(self) -> ExecutionContext:

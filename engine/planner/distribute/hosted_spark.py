@@ -1,0 +1,65 @@
+"""A query on the Spark of another member: the whole of it is one fragment there, and its rows come here.
+
+Members may share one Spark application: one of them has the driver, and the others name it (`spark.member`). A plan for Spark is
+Spark's to part in any case, so nothing of it is taken apart: the plan below FINAL moves to the member that has the driver, whose
+tasks send to the initiator. Tasks give no keys to merge by, so ordered rows are sorted again where they arrive.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from engine.plan_ir.expr import Column
+from engine.plan_ir.logical import Limit, Node, Ordering, Root, Sort
+from engine.plan_ir.physical import Instance, PhysicalPlan, SingleRouter, StagedChange
+from engine.planner.distribute.assembly import Assembly, NotDistributable, Setting
+from engine.planner.distribute.flow import Flow
+from engine.planner.distribute.mutations import collect_intents, may_mutate
+from engine.planner.optimizer.ordering import asks_for_order, ordering_of
+
+
+def distribute_to_host(
+    plan: Root, setting: Setting, host: str, reason: str, change: StagedChange | None = None
+) -> PhysicalPlan | None:
+    """The plan with everything below FINAL on the host's Spark. change: the plan's rows are to be written, by the host's tasks
+    where they can. None for a plan whose columns cannot cross between members, or whose order cannot be made again here."""
+    below = _with_sort_keys(plan.input)
+    order = ordering_of(below)
+    if not order and asks_for_order(below):
+        return None
+    if not {key.column for key in order} <= set(below.columns):
+        return None
+    flow = Flow(below, (Instance(host),))
+    assembly = Assembly(setting, lambda _node, _assembly: flow, plan)
+    try:
+        if change is not None and may_mutate(flow, change, assembly):
+            top = collect_intents(replace(flow, node=plan.input), change, assembly)
+        else:
+            top = _gather_here(plan, flow, order, assembly)
+    except NotDistributable:
+        return None
+    fragments, edges = assembly.finish(top)
+    return PhysicalPlan(setting.initiator, fragments, edges, reason)
+
+
+def _gather_here(plan: Root, flow: Flow, order: Ordering, assembly: Assembly) -> Flow:
+    moved = assembly.exchange(flow, SingleRouter(), assembly.here())
+    node = Sort(plan.input.columns, moved.node, order) if order else moved.node
+    return replace(moved, node=replace(plan, input=node))
+
+
+def _with_sort_keys(node: Node) -> Node:
+    """The plan giving its sort keys too, which the initiator sorts by."""
+    keys = tuple(key.column for key in ordering_of(node))
+    return _add_columns(node, keys) if keys else node
+
+
+def _add_columns(node: Node, keys: tuple[Column, ...]) -> Node:
+    columns = tuple(dict.fromkeys((*node.columns, *keys)))
+    match node:
+        case Sort() if set(keys) <= set(node.input.columns):
+            return replace(node, columns=columns)
+        case Limit():
+            return replace(node, columns=columns, input=_add_columns(node.input, keys))
+        case _:
+            return node

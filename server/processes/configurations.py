@@ -1,0 +1,98 @@
+"""The configurations of a server's processes, made of the server's own.
+
+Limits on memory are shared out. The first process has the member's name, mesh address, console, Trino's door and Spark; the others
+are `NAME.2`, `NAME.3` ..., have folders of their own below the data directory, and use the first one's Spark.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import socket
+from collections.abc import Mapping
+from typing import Any, Final
+
+from engine.executors.engine_config import PRIVATE
+from server.config.address import Address
+from server.config.config import Config
+from server.config.errors import ConfigurationError
+
+_FOLDER: Final = "processes"
+_MEMORY: Final = re.compile(r"([\d.]+)\s*(\w+)")
+
+
+def process_count(config: Config) -> int:
+    """Return how many processes the server has: `auto` means one for each core that this process may use."""
+    return len(os.sched_getaffinity(0)) if config.processes == "auto" else config.processes
+
+
+def process_configurations(config: Config) -> list[Config]:
+    """Return the configuration of each process. Blocks on the disk. Raises ConfigurationError for a configuration that only one
+    process can have, ValueError for a secret that cannot be used."""
+    count = process_count(config)
+    if count == 1:
+        return [config]
+    if config.cluster.topology is not None:
+        raise ConfigurationError("processes: expected 1 with cluster.topology, which names each member")
+    if config.cluster.tls is not None:
+        raise ConfigurationError("processes: expected 1 with cluster.tls, whose certificate has the name of one member")
+    config.mesh_secret()
+    mesh = Address.parse(config.mesh) if config.in_cluster else Address("127.0.0.1", 0)
+    if not mesh.port:
+        mesh = Address(mesh.host, _free_port(mesh.host))
+    given = config.model_dump(exclude_unset=True)
+    shared = _merge(
+        given,
+        {
+            "processes": 1,
+            "mesh": str(mesh),
+            "memory": _share(config.memory, count),
+            "client_input_mb": max(1, config.client_input_mb // count),
+            "client_output_mb": max(1, config.client_output_mb // count),
+            "local": {"memory": _share(config.local.memory, count)},
+            "cluster": {} if config.cluster.secret_bytes() else {"secret_file": config.made_secret},
+            # The processes share the machine's cores: a query that is spread over them gains nothing.
+            "settings": {} if config.in_cluster else {"sluice.distribution": "off", **config.settings},
+        },
+    )
+    return [Config.model_validate(shared)] + [
+        Config.model_validate(_merge(shared, _another(config, number, mesh))) for number in range(2, count + 1)
+    ]
+
+
+def _another(config: Config, number: int, first: Address) -> Mapping[str, Any]:
+    """The keys of another process than the first one."""
+    data = config.data.absolute()
+    return {
+        "member": f"{config.member}.{number}",
+        "data": data / PRIVATE / _FOLDER / str(number),
+        "base": config.base or data,
+        "catalog": config.catalog or str(data / PRIVATE / "catalog.sqlite"),
+        "mesh": str(Address(first.host, 0)),
+        "console": "127.0.0.1:0",
+        "http": {"listen": None},
+        "cluster": {"seeds": [str(first), *config.cluster.seeds], "advertise": None},
+        "spark": {"member": config.spark.member or config.member, "start": "lazy"},
+    }
+
+
+def _merge(values: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values with the changes, section by section."""
+    merged = dict(values)
+    for key, change in changes.items():
+        merged[key] = _merge(merged.get(key, {}), change) if isinstance(change, Mapping) else change
+    return merged
+
+
+def _share(memory: str, count: int) -> str:
+    """One of `count` equal shares of a size such as `4GB`."""
+    found = _MEMORY.fullmatch(memory.strip())
+    assert found is not None, "the configuration has checked it"
+    return f"{float(found[1]) / count:.6f}{found[2]}"
+
+
+def _free_port(host: str) -> int:
+    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
+        probe.bind((host, 0))
+        port: int = probe.getsockname()[1]
+        return port

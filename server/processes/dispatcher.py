@@ -1,0 +1,271 @@
+"""The process in front of a server's members: it accepts clients, hands each to one member, and keeps the members running.
+
+One thread, no loop of asyncio and no engine: members are forked from it at any time, also in place of one that has died. A client
+goes to the member with the fewest connections. While no member takes clients, they wait in the kernel's queue.
+
+Its end is SIGTERM or SIGINT: it stops listening, tells the members, and waits until they have drained. A member that ends by
+itself before it was ever ready ends the server, since what is wrong with it would be wrong with its successor.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import selectors
+import signal
+import socket
+import sys
+import time
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from server.config.address import Address
+from server.config.config import Config
+from server.processes.counts import SharedCounts
+from server.processes.place import Place, hand_client
+from wire.dataclass import dataclass
+
+log: Final = logging.getLogger(__name__)
+_BACKLOG: Final = 512
+#: Clients that are accepted before anything else is seen to.
+_BATCH: Final = 64
+#: Seconds until a member that has died is started again.
+_AGAIN_SECONDS: Final = 1.0
+_LINE_BYTES: Final = 4096
+#: Runs a member; its exit status.
+Run = Callable[[Config, Place], int]
+
+
+class CannotListen(Exception):
+    """Why the server does not start, in words for its operator."""
+
+
+@dataclass(slots=True)
+class _Process:
+    """One member's process. pid: 0 while it does not run. handed: connections that it was handed. ready: its ready line, while
+    clients can be handed to it. has_served: whether it was ever ready."""
+
+    number: int
+    config: Config
+    pid: int = 0
+    channel: socket.socket | None = None
+    handed: int = 0
+    ready: str = ""
+    has_served: bool = False
+    start_at: float = 0.0
+
+
+class Dispatcher:
+    """See the module's docstring. configs: of the members. run: what a forked process does."""
+
+    def __init__(self, listen: Address, configs: Sequence[Config], run: Run) -> None:
+        self._listen = listen
+        self._run_member = run
+        self._counts = SharedCounts(len(configs))
+        self._processes = [_Process(number, config) for number, config in enumerate(configs)]
+        self._selector = selectors.DefaultSelector()
+        self._listening: list[socket.socket] = []
+        self._accepting = False
+        self._signals, self._wake = socket.socketpair()
+        self._announced = False
+        self._stopping = False
+        self._status = 0
+
+    def serve(self) -> int:
+        """Run until told to stop; the exit status. Raises CannotListen."""
+        self._listening = _bind(self._listen)
+        for each in (self._signals, self._wake):
+            each.setblocking(False)
+        signal.set_wakeup_fd(self._wake.fileno(), warn_on_full_buffer=False)
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD):
+            signal.signal(number, _ignore_signal)
+        self._selector.register(self._signals, selectors.EVENT_READ, self._read_signals)
+        for process in self._processes:
+            self._start(process)
+        while not self._stopping or any(process.pid for process in self._processes):
+            for key, _ in self._selector.select(self._seconds_to_start()):
+                key.data()
+            self._start_again()
+        for each in (self._signals, self._wake):
+            each.close()
+        self._selector.close()
+        return self._status
+
+    # -- members -------------------------------------------------------------------------------------------------
+
+    def _start(self, process: _Process) -> None:
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        addresses = [each.getsockname()[:2] for each in self._listening]
+        sys.stdout.flush()
+        pid = os.fork()
+        if pid == 0:
+            self._become(process, ours, Place(process.number, theirs, addresses, self._counts))
+        theirs.close()
+        ours.setblocking(False)
+        process.pid, process.channel, process.handed, process.ready = pid, ours, 0, ""
+        self._selector.register(ours, selectors.EVENT_READ, lambda: self._hear(process))
+
+    def _become(self, process: _Process, ours: socket.socket, place: Place) -> None:
+        """In the forked process: leave what is the dispatcher's, and be a member until its end."""
+        status = 1
+        try:
+            signal.set_wakeup_fd(-1)
+            for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD):
+                signal.signal(number, signal.SIG_DFL)
+            self._selector.close()
+            channels = [other.channel for other in self._processes if other.channel is not None]
+            for each in (ours, self._signals, self._wake, *self._listening, *channels):
+                each.close()
+            status = self._run_member(process.config, place)
+            sys.stdout.flush()
+            sys.stderr.flush()
+        finally:
+            # The frames above are the dispatcher's: they are not unwound here.
+            os._exit(status)
+
+    def _hear(self, process: _Process) -> None:
+        """A member says that it is ready, or its channel has ended."""
+        assert process.channel is not None
+        try:
+            message = process.channel.recv(_LINE_BYTES)
+        except BlockingIOError:
+            return
+        except ConnectionError:
+            message = b""
+        if not message:
+            self._close_channel(process)
+            return
+        process.ready, process.has_served = message.decode(), True
+        self._set_accepting()
+        if not self._announced and all(each.ready for each in self._processes):
+            self._announced = True
+            print(f"{self._processes[0].ready} processes={len(self._processes)}", flush=True)  # noqa: T201
+
+    def _close_channel(self, process: _Process) -> None:
+        if process.channel is not None:
+            self._selector.unregister(process.channel)
+            process.channel.close()
+            process.channel = None
+        process.ready = ""
+        self._set_accepting()
+
+    def _reap(self) -> None:
+        for process in self._processes:
+            if not process.pid:
+                continue
+            pid, how = os.waitpid(process.pid, os.WNOHANG)
+            if not pid:
+                continue
+            process.pid = 0
+            self._close_channel(process)
+            self._counts.reset(process.number)
+            if self._stopping:
+                self._status = self._status or os.waitstatus_to_exitcode(how)
+            elif process.has_served:
+                log.error(
+                    "process %d of member %s has ended (%s): it is started again",
+                    pid, process.config.member, os.waitstatus_to_exitcode(how),
+                )  # fmt: skip
+                process.start_at = time.monotonic() + _AGAIN_SECONDS
+            else:
+                self._status = os.waitstatus_to_exitcode(how) or 1
+                self._stop()
+
+    def _seconds_to_start(self) -> float | None:
+        waiting = [each.start_at for each in self._processes if not each.pid and not self._stopping]
+        return max(0.0, min(waiting) - time.monotonic()) if waiting else None
+
+    def _start_again(self) -> None:
+        for process in self._processes:
+            if not process.pid and not self._stopping and process.start_at <= time.monotonic():
+                self._start(process)
+
+    # -- clients -------------------------------------------------------------------------------------------------
+
+    def _set_accepting(self) -> None:
+        wanted = not self._stopping and any(process.ready for process in self._processes)
+        if wanted == self._accepting:
+            return
+        self._accepting = wanted
+        for each in self._listening:
+            if wanted:
+                self._selector.register(each, selectors.EVENT_READ, lambda each=each: self._accept_clients(each))
+            else:
+                self._selector.unregister(each)
+
+    def _accept_clients(self, listening: socket.socket) -> None:
+        for _ in range(_BATCH):
+            try:
+                client, _ = listening.accept()
+            except OSError:
+                # Nobody waits any more, or descriptors are short for a moment.
+                return
+            with client:
+                self._hand(client)
+
+    def _hand(self, client: socket.socket) -> None:
+        """Hand a client to the member with the fewest connections; to another one if its channel is full."""
+        for process in sorted((each for each in self._processes if each.ready), key=self._connections):
+            assert process.channel is not None
+            try:
+                hand_client(process.channel, client)
+            except OSError:
+                continue
+            process.handed += 1
+            return
+
+    def _connections(self, process: _Process) -> int:
+        return process.handed - self._counts.count_closed(process.number)
+
+    # -- signals -------------------------------------------------------------------------------------------------
+
+    def _read_signals(self) -> None:
+        for number in self._signals.recv(64):
+            match number:
+                case signal.SIGCHLD:
+                    self._reap()
+                case signal.SIGHUP:
+                    self._tell(signal.SIGHUP)
+                case _:
+                    self._stop()
+
+    def _stop(self) -> None:
+        if self._stopping:
+            return
+        self._stopping = True
+        self._set_accepting()
+        for each in self._listening:
+            each.close()
+        self._tell(signal.SIGTERM)
+
+    def _tell(self, number: signal.Signals) -> None:
+        for process in self._processes:
+            if process.pid:
+                os.kill(process.pid, number)
+
+
+def _ignore_signal(_number: int, _frame: object) -> None:
+    """The wakeup descriptor has told the loop."""
+
+
+def _bind(listen: Address) -> list[socket.socket]:
+    """Listen at all addresses of the host. Raises CannotListen."""
+    bound: list[socket.socket] = []
+    try:
+        found = socket.getaddrinfo(listen.host, listen.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        for family, kind, protocol, _, address in dict.fromkeys(found):
+            each = socket.socket(family, kind, protocol)
+            bound.append(each)
+            each.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            if family == socket.AF_INET6:
+                each.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+            # All of a host's addresses get the port that the system chose for the first one.
+            port = address[1] or (bound[0].getsockname()[1] if len(bound) > 1 else 0)
+            each.bind((address[0], port, *address[2:]))
+            each.listen(_BACKLOG)
+            each.setblocking(False)
+    except OSError as error:
+        for each in bound:
+            each.close()
+        raise CannotListen(f"listen: cannot listen on {listen}: {error.strerror or error}") from None
+    return bound

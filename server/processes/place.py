@@ -1,0 +1,73 @@
+"""A member's place among the processes of its server: where its clients come from, and where it says that it is ready.
+
+The channel is a SOCK_SEQPACKET pair of sockets. The dispatcher sends a message of one byte with the descriptor of each client's
+socket; the member sends one message, its ready line. The channel's end tells the member that the dispatcher is gone: it ends
+too, for no client could reach it any more.
+"""
+
+from __future__ import annotations
+
+import array
+import asyncio
+import logging
+import os
+import signal
+import socket
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from server.processes.counts import SharedCounts
+from wire.dataclass import dataclass
+
+log: Final = logging.getLogger(__name__)
+_CLIENT: Final = b"c"
+#: Clients that are taken from the channel before the loop sees to anything else.
+_BATCH: Final = 16
+
+
+def hand_client(channel: socket.socket, client: socket.socket) -> None:
+    """Hand a client's socket to a member; the caller's descriptor is closed by the caller. Raises OSError: BlockingIOError where
+    the member has not taken those before it."""
+    descriptors = array.array("i", [client.fileno()])
+    channel.sendmsg([_CLIENT], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, descriptors)])
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """number: of the process, from 0. channel: to the dispatcher. addresses: where the dispatcher listens for clients."""
+
+    number: int
+    channel: socket.socket
+    addresses: Sequence[tuple[str, int]]
+    counts: SharedCounts
+
+    def announce(self, ready_line: str) -> None:
+        """Say that clients can be handed to this member."""
+        self.channel.send(ready_line.encode())
+
+    def watch(self, on_client: Callable[[socket.socket], None]) -> None:
+        """Have `on_client` called on this loop with each client's socket."""
+        self.channel.setblocking(False)
+        asyncio.get_running_loop().add_reader(self.channel, self._take, on_client)
+
+    def close(self) -> None:
+        """Take no more clients."""
+        asyncio.get_running_loop().remove_reader(self.channel)
+
+    def _take(self, on_client: Callable[[socket.socket], None]) -> None:
+        for _ in range(_BATCH):
+            try:
+                message, descriptors, _, _ = socket.recv_fds(self.channel, 16, 1)
+            except BlockingIOError:
+                return
+            except OSError as error:
+                # Out of descriptors, the message arrives without one, and the client's socket is closed.
+                log.error("a client's socket could not be taken: %s", error)
+                return
+            if not message:
+                self.close()
+                log.error("the dispatcher of this server's processes has ended")
+                os.kill(os.getpid(), signal.SIGTERM)
+                return
+            for descriptor in descriptors:
+                on_client(socket.socket(fileno=descriptor))

@@ -1,0 +1,188 @@
+"""One server of two processes behind one address: where clients go, and what they see of a server that they take for one."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import psutil
+import psycopg
+import pytest
+from support.member_process import MemberProcess, wait_until
+
+Connection = psycopg.Connection[tuple[Any, ...]]
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MemberProcess]:
+    folder = tmp_path_factory.mktemp("processes")
+    environment = {
+        "SLUICE_SPARK__START": "lazy", "SLUICE_MAX_CONNECTIONS": "12", "SLUICE_SUPERUSER_RESERVED_CONNECTIONS": "0",
+        "SLUICE_CLUSTER__HEARTBEAT": "0.1",
+    }  # fmt: skip
+    with MemberProcess(folder, "--processes", "2", environment=environment, log=folder / "log") as server:
+        wait_until(lambda: len(_members(server)) == 2)
+        yield server
+
+
+def _members(server: MemberProcess) -> list[str]:
+    """The members that are up, by the one that answers."""
+    with server.connect() as connection:
+        return [row[0] for row in connection.execute("select id from sluice.members where state = 'up' order by id")]
+
+
+def _member(connection: Connection) -> str:
+    """The member that a connection was handed to."""
+    row = connection.execute("select id from sluice.members where is_local").fetchone()
+    assert row is not None
+    return str(row[0])
+
+
+@pytest.fixture
+def both(server: MemberProcess) -> Iterator[tuple[Connection, Connection]]:
+    """A connection to the first process, and one to the other."""
+    with ExitStack() as stack:
+        connections = [stack.enter_context(server.connect()) for _ in range(4)]
+        by_member = {_member(connection): connection for connection in connections}
+        yield by_member["m1"], by_member["m1.2"]
+
+
+def test_clients_are_spread_evenly(server: MemberProcess) -> None:
+    with ExitStack() as stack:
+        connections = [stack.enter_context(server.connect()) for _ in range(10)]
+        assert Counter(map(_member, connections)) == {"m1": 5, "m1.2": 5}
+
+
+def test_a_table_that_one_makes_the_other_has(both: tuple[Connection, Connection]) -> None:
+    first, second = both
+    first.execute("create table shared (a int primary key)")
+    second.execute("insert into shared values (1), (2)")
+    assert first.execute("select sum(a) from shared").fetchone() == (3,)
+    assert second.execute("select sum(a) from shared").fetchone() == (3,)
+
+
+def test_max_connections_holds_for_all_processes(server: MemberProcess) -> None:
+    with ExitStack() as stack:
+        for _ in range(12):
+            stack.enter_context(server.connect())
+        with pytest.raises(psycopg.OperationalError, match="too many clients"):
+            server.connect()
+    wait_until(lambda: _has_room(server))
+
+
+def _has_room(server: MemberProcess) -> bool:
+    try:
+        server.connect().close()
+    except psycopg.OperationalError:
+        return False
+    return True
+
+
+def test_a_cancel_request_finds_its_session(both: tuple[Connection, Connection]) -> None:
+    """A cancel request comes on a connection of its own, which any process may be handed."""
+    for connection in both:
+        for _ in range(3):
+            connection.execute("set statement_timeout = '60s'")
+            connection.pgconn.send_query(b"select pg_sleep(50)")
+            connection.cancel()
+            while (result := connection.pgconn.get_result()) is not None:
+                assert b"due to user request" in result.error_message
+            assert connection.execute("select 1").fetchone() == (1,)
+
+
+def test_notifications_and_advisory_locks(both: tuple[Connection, Connection]) -> None:
+    first, second = both
+    first.execute("listen news")
+    second.execute("notify news, 'heard'")
+    [notification] = first.notifies(timeout=30, stop_after=1)
+    assert notification.payload == "heard"
+    assert first.execute("select pg_try_advisory_lock(4711)").fetchone() == (True,)
+    assert second.execute("select pg_try_advisory_lock(4711)").fetchone() == (False,)
+    first.execute("select pg_advisory_unlock(4711)")
+
+
+def test_activity_has_the_sessions_of_both(both: tuple[Connection, Connection]) -> None:
+    first, second = both
+    pids = [first.info.backend_pid, second.info.backend_pid]
+    second.execute("begin")
+    second.execute("set application_name = 'the other'")
+    for connection in both:
+        rows = connection.execute(
+            "select pid, application_name, state, client_addr::text, client_port is not null,"
+            " backend_start <= xact_start from pg_stat_activity where pid = any(%s)",
+            (pids,),
+        ).fetchall()
+        found = {row[0]: row[1:] for row in rows}
+        assert found.keys() == set(pids)
+        expected = "active" if connection is second else "idle in transaction"
+        assert found[pids[1]] == ("the other", expected, "127.0.0.1/32", True, True)
+    for connection in both:
+        connection.rollback()
+        answer = connection.execute("select inet_client_addr()::text, inet_client_port() is not null").fetchone()
+        assert answer == ("127.0.0.1/32", True)
+
+
+def test_a_process_that_dies_is_started_again(server: MemberProcess, both: tuple[Connection, Connection]) -> None:
+    first, second = both
+    dispatcher = psutil.Process(server.pid)
+    before = {child.pid for child in dispatcher.children()}
+    # Members are started in their order.
+    killed = max(dispatcher.children(), key=lambda child: child.create_time()).pid
+    os.kill(killed, signal.SIGKILL)
+    with pytest.raises(psycopg.OperationalError):
+        second.execute("select 1")
+    assert first.execute("select 1").fetchone() == (1,)
+    wait_until(lambda: len({child.pid for child in dispatcher.children()} - before) == 1)
+    wait_until(lambda: _members(server) == ["m1", "m1.2"])
+
+    def is_spread() -> bool:
+        with server.connect() as one, server.connect() as other, server.connect() as third:
+            return {_member(one), _member(other), _member(third)} == {"m1", "m1.2"}
+
+    wait_until(is_spread)
+
+
+def test_without_the_dispatcher_the_members_end(tmp_path: Path) -> None:
+    environment = {"SLUICE_SPARK__START": "lazy", "SLUICE_CLUSTER__DRAIN_SECONDS": "1"}
+    with MemberProcess(tmp_path, "--processes", "2", environment=environment, log=tmp_path / "log") as server:
+        members = psutil.Process(server.pid).children()
+        assert len(members) == 2
+        server.kill()
+        psutil.wait_procs(members, timeout=60)
+        assert not any(member.is_running() and member.status() != psutil.STATUS_ZOMBIE for member in members)
+
+
+def test_a_server_that_cannot_start_says_why(tmp_path: Path) -> None:
+    (tmp_path / "tables").mkdir()
+    (tmp_path / ".sluice").write_text("a file where the members' folder belongs")
+    command = [sys.executable, "-m", "server.cli.main", "serve", "--processes", "2", "--listen", "127.0.0.1:0"]
+    command += ["--console", "127.0.0.1:0", "--data", str(tmp_path)]
+    done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 1
+    assert done.stdout == ""
+    assert str(tmp_path / ".sluice") in done.stderr
+
+
+@pytest.mark.spark
+def test_both_use_one_spark(server: MemberProcess, both: tuple[Connection, Connection]) -> None:
+    first, second = both
+    first.execute("create table numbers as select g as a, 'text ' || g as b from generate_series(1, 5000) g")
+    second.execute("set sluice.engine = spark")
+    plan = "\n".join(row[0] for row in second.execute("explain (distsql) select b from numbers order by a"))
+    assert 'it runs on the Spark of member "m1"' in plan
+    rows = second.execute("select b from numbers order by a limit 4000").fetchall()
+    assert rows == [(f"text {number}",) for number in range(1, 4001)]
+    assert second.execute("select count(*), max(a) from numbers where a > %s", (1000,)).fetchone() == (4000, 5000)
+    second.execute("create table halves as select a / 2 as half, b from numbers where a % 2 = 0")
+    assert first.execute("select count(*), sum(half) from halves").fetchone() == (2500, 3126250)
+    assert second.execute("update halves set b = 'none' where half > 2000").statusmessage == "UPDATE 500"
+    assert first.execute("select count(*) from halves where b = 'none'").fetchone() == (500,)
+    drivers = [child for child in psutil.Process(server.pid).children(recursive=True) if child.name() == "java"]
+    assert len(drivers) == 1, "one Spark for both"

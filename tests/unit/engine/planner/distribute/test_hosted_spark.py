@@ -1,0 +1,55 @@
+"""Plans on the Spark of another member: all below FINAL is one fragment there, and what was ordered is ordered again here."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from support.distributed_ground import Layout, table
+
+from engine.plan_ir.logical import Root, Sort
+from engine.plan_ir.physical import PhysicalPlan, Receive, SingleRouter, Unsynchronized
+from engine.planner.distribute import Setting
+from engine.planner.distribute.hosted_spark import distribute_to_host
+
+
+def _hosted(sql: str, folder: Path) -> PhysicalPlan | None:
+    file = folder / "t.parquet"
+    pq.write_table(pa.table({"a": pa.array([1, 2], pa.int32()), "b": ["x", "y"]}), file)
+    plan = Layout({"t": table("t", [str(file)])}).plan(sql)
+    return distribute_to_host(plan, Setting(("host",), "here", engine="spark"), "host", "there")
+
+
+@pytest.mark.parametrize(
+    ("sql", "carried", "ordered"),
+    [
+        ("select a, b from t where a > 1", ["a", "b"], []),
+        ("select count(*) from t", ["count"], []),
+        ("select a, b from t order by b desc", ["a", "b"], ["b"]),
+        ("select b from t order by a", ["b", "a"], ["a"]),
+        ("select b from t order by a limit 3", ["b", "a"], ["a"]),
+    ],
+)
+def test_a_query_moves_as_a_whole(sql: str, carried: list[str], ordered: list[str], tmp_path: Path) -> None:
+    physical = _hosted(sql, tmp_path)
+    assert physical is not None
+    there, here = physical.fragments
+    [edge] = physical.edges
+    assert (there.engine, [instance.member for instance in there.instances]) == ("spark", ["host"])
+    assert (here.engine, [instance.member for instance in here.instances]) == ("local", ["here"])
+    assert (type(edge.router), type(edge.synchronizer)) == (SingleRouter, Unsynchronized)
+    assert [column.name for column in edge.columns] == carried
+    top = here.root
+    assert isinstance(top, Root)
+    if ordered:
+        assert isinstance(top.input, Sort)
+        assert [key.column.name for key in top.input.keys] == ordered
+        assert isinstance(top.input.input, Receive)
+    else:
+        assert isinstance(top.input, Receive)
+
+
+def test_values_that_cannot_cross_between_members_stay(tmp_path: Path) -> None:
+    assert _hosted("select array_agg(a) from t", tmp_path) is None

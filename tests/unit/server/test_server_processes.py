@@ -1,0 +1,98 @@
+"""The configurations of a server's processes, what they count together, and how a client's socket is handed over."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+from pathlib import Path
+
+import pytest
+
+from server.config.config import Config
+from server.config.errors import ConfigurationError
+from server.processes.configurations import process_configurations, process_count
+from server.processes.counts import SharedCounts
+from server.processes.place import Place, hand_client
+
+
+def _config(data: Path, **keys: object) -> Config:
+    return Config.model_validate({"data": data, **keys})
+
+
+def test_one_process_has_the_configuration_as_it_is(tmp_path: Path) -> None:
+    config = _config(tmp_path)
+    assert process_configurations(config) == [config]
+
+
+def test_auto_is_a_process_for_each_core(tmp_path: Path) -> None:
+    assert process_count(_config(tmp_path, processes="auto")) == len(os.sched_getaffinity(0))
+
+
+def test_processes_are_members_of_one_cluster(tmp_path: Path) -> None:
+    config = _config(tmp_path, processes=3, memory="6GB", local={"memory": "3GB"}, client_input_mb=300, member="node")
+    first, second, third = process_configurations(config)
+    assert [each.member for each in (first, second, third)] == ["node", "node.2", "node.3"]
+    assert second.cluster.seeds == third.cluster.seeds == [first.mesh]
+    assert first.mesh_secret() == second.mesh_secret() == third.mesh_secret() != b""
+    engines = [each.engine() for each in (first, second, third)]
+    assert {str(engine.catalog_location) for engine in engines} == {str(tmp_path / ".sluice" / "catalog.sqlite")}
+    assert {engine.tables for engine in engines} == {tmp_path / "tables"}
+    assert len({engine.private for engine in engines}) == 3
+    assert {engine.memory_bytes for engine in engines} == {2 << 30}
+    assert {each.client_input_mb for each in (first, second, third)} == {100}
+    assert [engine.spark.member for engine in engines] == [None, "node", "node"]
+    assert [engine.spark.start for engine in engines] == ["eager", "lazy", "lazy"]
+    assert {each.settings["sluice.distribution"] for each in (first, second, third)} == {"off"}
+
+
+def test_what_is_given_for_a_cluster_stays(tmp_path: Path) -> None:
+    config = _config(
+        tmp_path, processes=2, mesh="127.0.0.1:7999", cluster={"secret": "given", "seeds": ["127.0.0.1:7998"]},
+        settings={"TimeZone": "UTC"}, catalog="shared.sqlite", console="127.0.0.1:8999",
+    )  # fmt: skip
+    first, second = process_configurations(config)
+    assert (first.mesh, first.console) == ("127.0.0.1:7999", "127.0.0.1:8999")
+    assert second.cluster.seeds == ["127.0.0.1:7999", "127.0.0.1:7998"]
+    assert second.cluster.secret == "given"
+    assert second.settings == {"TimeZone": "UTC"}
+    assert first.engine().catalog_location == second.engine().catalog_location
+
+
+def test_a_topology_names_its_members(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match=r"processes: expected 1 with cluster\.topology"):
+        process_configurations(_config(tmp_path, processes=2, cluster={"topology": str(tmp_path / "t.yaml")}))
+
+
+def test_counts_are_seen_by_other_processes() -> None:
+    counts = SharedCounts(3)
+    child = os.fork()
+    if child == 0:
+        counts.set_sessions(1, 5)
+        counts.note_closed(1)
+        counts.note_closed(1)
+        os._exit(0)
+    os.waitpid(child, 0)
+    counts.set_sessions(0, 2)
+    assert [counts.sessions_beside(number) for number in range(3)] == [5, 2, 7]
+    assert counts.count_closed(1) == 2
+    counts.reset(1)
+    assert counts.sessions_beside(0) == counts.count_closed(1) == 0
+
+
+async def test_a_client_is_handed_over() -> None:
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    near, far = socket.socketpair()
+    taken: asyncio.Queue[socket.socket] = asyncio.Queue()
+    place = Place(0, theirs, [("127.0.0.1", 1)], SharedCounts(1))
+    place.announce("ready")
+    assert ours.recv(100) == b"ready"
+    place.watch(taken.put_nowait)
+    hand_client(ours, far)
+    far.close()
+    with await taken.get() as client:
+        client.sendall(b"hello")
+        assert near.recv(100) == b"hello"
+    place.close()
+    for each in (ours, theirs, near):
+        each.close()
