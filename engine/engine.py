@@ -322,7 +322,7 @@ class Engine:
         )
 
     def _shared_files(self) -> DataRoots:
-        """What this member reads for others: stored tables too, wherever they are."""
+        """Return the folders whose files this member reads for others, with that of stored tables wherever it is."""
         roots = self.config.roots
         return DataRoots(self.config.data, (*roots, self.tables) if roots else ())
 

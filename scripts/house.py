@@ -1,10 +1,11 @@
 """Figures of the code's structure, and the limits that `make lint` holds them to.
 
-    python scripts/house.py            # the figures python scripts/house.py --check    # exit status 1 where one is over its
-    limit, or the map in docs/architecture.md is not the tree's python scripts/house.py --map      # write that map
+    python scripts/house.py            # print the figures
+    python scripts/house.py --check    # exit status 1 if a figure is over its limit, or if the map in docs/architecture.md is old
+    python scripts/house.py --map      # write that map
 
-Imports are counted wherever they stand: those under TYPE_CHECKING and those inside functions too. A limit is the figure that
-has been reached; it is lowered with the figure.
+Imports are counted wherever they are: under TYPE_CHECKING and inside functions too. A limit is the figure that has been reached;
+it is lowered with the figure.
 """
 
 from __future__ import annotations
@@ -30,8 +31,62 @@ _HEADLESS: Final = re.compile(
 )
 #: A function's name that is a participle and nothing else: `told`, `_kept`.
 _PARTICIPLE: Final = re.compile(r"_*[a-z]+(ed|wn|old|ept|ead|ade|ent|ound|aid|ought|iven|one|een|hosen|ritten|ing)$")
+#: Nouns, verbs and adverbs with such an ending.
 _NOT_PARTICIPLES: Final = frozenset(
-    {"read", "send", "sent", "done", "one", "string", "ring", "need", "feed", "seed", "ping"}
+    [
+        "accept",
+        "announcement",
+        "argument",
+        "assignment",
+        "between",
+        "bound",
+        "cascade",
+        "ceiling",
+        "client",
+        "comment",
+        "complement",
+        "cstring",
+        "current",
+        "done",
+        "down",
+        "element",
+        "encoding",
+        "event",
+        "exponent",
+        "feed",
+        "fold",
+        "fragment",
+        "grouping",
+        "hold",
+        "increment",
+        "moment",
+        "movement",
+        "need",
+        "nothing",
+        "one",
+        "ordering",
+        "ping",
+        "proceed",
+        "quotient",
+        "read",
+        "replacement",
+        "requirement",
+        "ring",
+        "round",
+        "seed",
+        "send",
+        "sent",
+        "setting",
+        "shutdown",
+        "spawn",
+        "statement",
+        "string",
+        "substring",
+        "thing",
+        "upgrade",
+        "warning",
+        "zone",
+    ]
 )
 
 
@@ -178,8 +233,8 @@ LIMITS: Final[Mapping[str, int]] = {
     "loose modules of wire": 3,
     "methods of the largest class": 60,
     "imports of the module with most": 62,
-    "docstrings without a subject": 124,
-    "functions named by a participle": 442,
+    "docstrings without a subject": 0,
+    "functions named by a participle": 334,
 }
 
 

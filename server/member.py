@@ -237,7 +237,7 @@ class Member:
             log.info("certificates and rules of authentication were read anew")
 
     def ready_line(self) -> str:
-        """What `sluice serve` prints when clients can connect: `key=value` words for scripts."""
+        """Return the line that `sluice serve` prints when clients can connect: `key=value` words for scripts."""
         assert self.console is not None, "the member has been started"
         mesh = f"mesh={Address(*self.listener.address)} " if self._config.in_cluster else ""
         http = f"http={self.http.url} " if self.http is not None else ""
@@ -288,7 +288,7 @@ def _query_told(record: StatementRecord) -> Mapping[str, Any]:
 
 
 def _door(config: Config, mesh: ServerMesh) -> LiteDoor | None:
-    """Of a lite member, which may carry its clients on."""
+    """Return the door of a lite member, which may relay its clients to a data member."""
     if config.cluster.role == "data":
         return None
     return LiteDoor(mesh, _setting(config, ROUTING))
@@ -302,7 +302,7 @@ def _setting(config: Config, name: str) -> str:
 
 
 def _mesh_tls(config: Config) -> MeshTls | None:
-    """As it was checked with the configuration, unless somebody has changed the files since."""
+    """Read the certificates of the mesh. They were checked with the configuration, but the files may have changed since."""
     try:
         return config.mesh_tls()
     except MeshTlsError as error:
@@ -310,7 +310,7 @@ def _mesh_tls(config: Config) -> MeshTls | None:
 
 
 def _access(config: Config) -> Access:
-    """As it was checked with the configuration, unless somebody has changed the files since."""
+    """Read the rules of access. They were checked with the configuration, but the files may have changed since."""
     try:
         return config.access()
     except AccessError as error:

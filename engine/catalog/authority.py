@@ -1,7 +1,7 @@
-"""What whoever acts may do: the one place that says `permission denied` and `must be owner`.
+"""Checks of privileges and ownership: the only place that raises `permission denied` and `must be owner`.
 
-An `Authority` is a role and a state of the catalog, made when a statement runs. Nothing is looked up for a superuser, but for what
-views read in the name of their owners.
+An `Authority` is a role and a state of the catalog, made when a statement runs. A superuser passes without any look-up, except for
+relations that views read with the privileges of their owners.
 
 Source: PostgreSQL 15, execMain.c (ExecCheckRTEPerms), aclchk.c (aclcheck_error), namespace.c, tablecmds.c.
 """

@@ -56,14 +56,14 @@ class OutputColumn:
 
 @dataclass(frozen=True, slots=True)
 class ExecutionContext:
-    """What an execution needs beside the fragment.
+    """The environment in which a fragment is executed.
 
     time_zone: the session's TimeZone, as an IANA name or a fixed offset that both engines accept.
     page_bytes: the wanted size of a batch, and the window of a stream: `cursor_buffer_size`.
-    memory: within what the statement runs together with others of its role, where the engine can tell; None: no limit.
-    analyze: what the engine counts by operators is wanted, where it can tell (`engine.contracts.profile`).
-    notice: called (from any thread) with a message worth telling the client while it waits.
-    underway: is told what runs, on the loop's thread.
+    memory: the memory that all statements of the role share, where the engine can measure it; None: no limit.
+    analyze: whether the engine counts rows and time by operator, where it can (`engine.contracts.profile`).
+    notice: called (from any thread) with a message for the client while it waits.
+    underway: records the progress of the execution, on the loop's thread.
     """
 
     query: QueryId

@@ -1,4 +1,4 @@
-"""What the engine offers to the server: sessions that prepare and execute statements.
+"""The engine's interface to the server: sessions that prepare and execute statements.
 
     engine = Engine(config); await engine.start()
     session = engine.session.session(user="ann", database="sluice", options={"TimeZone": "Europe/Paris"}, client=client)
@@ -157,7 +157,7 @@ class PreparedState:
 
 
 class Client(Protocol):
-    """What a session may ask of the connection it serves. Every method may be called from any thread."""
+    """The client connection, as a session of the engine sees it. Every method may be called from any thread."""
 
     backend_pid: int
 

@@ -98,7 +98,8 @@ class DeniedNow(Exception):
 
 
 def refusal(reason: DenyReason, message: str) -> Exception:
-    """What a deny means to a sender. Only who is done with the query may leave rows unsent; all else is a fault."""
+    """Return the error that a deny means for the sender. Rows may stay unsent only if the receiver needs no more of them; every
+    other deny is a fault."""
     if reason == "unknown":
         return DeniedNow(message)
     if reason in ("closed", "complete"):

@@ -341,11 +341,11 @@ class Receiver:
     # What the producer's side calls.
 
     def expect(self, schema: pa.Schema) -> None:
-        """What the schema of the streams is, where it was not quite known; before the first of them opens."""
+        """Set the schema of the streams where it was not fully known before. Must be called before the first stream opens."""
         self.schema, self._fingerprint = schema, schema_fingerprint(schema.serialize())
 
     def adopt(self, schema: bytes, *, ordered: bool, senders: int, retried: bool) -> None:
-        """What this mailbox receives. Fails the query if what has come already is something else.
+        """Set the schema and the number of senders. Fails the query if a stream that has arrived already has another schema.
 
         schema: as an Arrow IPC message.
         """

@@ -26,7 +26,7 @@ _NOTHING: Final = "It changes nothing in Sluice."
 
 @cache
 def _known() -> Mapping[str, Mapping[str, Any]]:
-    """What PostgreSQL says of its settings, by name."""
+    """Return PostgreSQL's rows of pg_settings, by name."""
     return {row["name"]: row for row in builtin_rows("pg_settings").to_pylist()}
 
 
@@ -82,7 +82,7 @@ def _source(value: str, reset: str) -> str:
 
 
 def _shown(context: SystemContext) -> Iterator[Row]:
-    """As SHOW says them: what current_setting() of a name that a query finds looks up."""
+    """Yield settings as SHOW formats them; current_setting() looks a name up here if the name is computed by the query."""
     for name in (*filter(context.may_examine, SETTINGS), *context.settings.custom_names()):
         yield name, context.settings.get(name)
 

@@ -22,7 +22,7 @@ from wire.types.user_types import type_heard, type_told
 
 
 def mutation_spec(change: StagedChange) -> MutationSpec:
-    """What participants are told."""
+    """Build the specification of a change that participants receive."""
     plan = change.rules
     table, storage = plan.table, plan.table.storage
     assert storage is not None, "a stored table"

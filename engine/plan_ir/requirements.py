@@ -1,11 +1,11 @@
-"""What a statement does with which columns of which relations, noted while it is bound: what has to be permitted before it runs.
+"""Privileges that a statement needs on relations and columns, collected while it is bound and checked before it runs.
 
-A `Requirement` is about one item of FROM, or the table that a statement changes. It travels with the bound statement and is judged
-when that runs (`engine.catalog.authority`), so that a REVOKE holds at once for what was prepared or planned before.
+A `Requirement` is about one item of FROM, or the table that a statement changes. It travels with the bound statement and is checked
+when that runs (`engine.catalog.authority`), so that a REVOKE also affects statements that were prepared or planned before.
 
-Columns are noted where names are resolved, because what PostgreSQL asks for is what the text names, not what a plan is left with:
-`count(*)` needs some column, whichever, `t.*` all. What is bound without anybody having named it (CHECK constraints) is not
-noted. What a view names is read in the name of the view's owner.
+Columns are noted where names are resolved, because PostgreSQL checks the columns that the text names, not those that the plan
+still reads: `count(*)` needs a privilege on any one column, `t.*` on all. Expressions that the statement does not name (CHECK
+constraints) are not noted. Relations that a view names are read with the privileges of the view's owner.
 
 Source: PostgreSQL 15, parse_relation.c (markVarForSelectPriv, markRTEForSelectPriv), execMain.c (ExecCheckRTEPerms).
 """
@@ -125,7 +125,8 @@ class Accesses:
             self._columns[column.id] = access, declared.number
 
     def offer_values(self, access: Access, values: Sequence[Expr]) -> None:
-        """What a view's columns are, in their order: these very expressions, which nobody else offers."""
+        """Register the expressions of a view's columns, in their order. They are recognised by identity, so each must be the
+        view's alone."""
         for value, declared in zip(values, access.relation.columns, strict=True):
             self._values[id(value)] = value, access, declared.number
 

@@ -49,7 +49,7 @@ class EdgeOutput:
 
     @property
     def streams(self) -> Sequence[OutboundStream]:
-        """Those that are open."""
+        """The streams that are open."""
         found = map(self.stream_to, range(len(self._opening)))
         return [stream for stream in found if stream is not None]
 
@@ -136,7 +136,7 @@ class EdgeOutput:
 
 
 async def retried(ask: Callable[[int], Awaitable[T]], number: int) -> T | None:
-    """What `ask` gives for a receiver, asked again until it is known; None if the stream is not wanted."""
+    """Call `ask` for a receiver until the receiver is known, and return its result; None if the stream is refused."""
     attempt = 0
     while True:
         try:

@@ -62,7 +62,7 @@ PARTITION_BITS: Final = 20
 
 
 class Host(Protocol):
-    """What a run needs of its member."""
+    """The services that a run uses of its member."""
 
     @property
     def local(self) -> LocalExecutor: ...
@@ -139,17 +139,16 @@ class Source(Protocol):
 class Writers(Protocol):
     """The writer of a member's part of a MUTATE: `engine.statements.dml.participant.StagedWriters`.
 
-    Its sources give what there is to tell when all rows are in files, and raise SqlError for a folder that is not this member's
-    to write.
+    Its sources yield their result when all rows are in files, and raise SqlError for a folder that this member may not write.
     """
 
     def intents(self, rows: Source, spec: MutationSpec, memory: MemoryShare | None) -> Source:
-        """Of rows that come here. Closing it closes them, and removes files of which nobody was told. memory: as in
-        `ExecutionContext`."""
+        """Return a source that writes the rows of another one. Closing it closes that source, and removes files that were not
+        reported. memory: as in `ExecutionContext`."""
         ...
 
     def intents_of_tasks(self, find: Callable[[], SparkRows], context: ExecutionContext, spec: MutationSpec) -> Source:
-        """Of rows that this member's Spark makes. find: may block."""
+        """Return a source that has this member's Spark write the rows that it computes. find: may block."""
         ...
 
 
@@ -232,7 +231,8 @@ class QueryRun:
 
     @property
     def root_receiver(self) -> Receiver | None:
-        """What the portal reads from with nothing in between; None: a statement does, which takes in its inputs by itself."""
+        """Return the receiver that the portal reads directly. None if the root fragment has a statement, which reads its inputs
+        itself."""
         fragment, instance = self._root_instance()
         if instance.statement or fragment.statement:
             return None
@@ -299,7 +299,7 @@ class QueryRun:
     # -- an instance ---------------------------------------------------------------------------------------------
 
     async def _run(self, instance: InstanceSpec) -> Cause | None:
-        """What went wrong, if anything did."""
+        """Run an instance to its end. Return the cause of its failure, or None."""
         fragment = self._fragments[instance.fragment]
         on_spark = fragment.engine == "spark" and fragment.mutation is None
         try:
@@ -350,7 +350,7 @@ class QueryRun:
             await shielded(self._close(source, output, cause))
 
     def _produced(self, fragment: FragmentSpec, instance: InstanceSpec, edge: EdgeSpec) -> Source:
-        """What the fragment's edge carries: its rows, or what has become of them."""
+        """Return the source of the fragment's edge: its rows or, for a change, the report of what was written."""
         spec = fragment.mutation
         if spec is not None and fragment.engine == "spark":
             return self._host.writers.intents_of_tasks(
@@ -430,7 +430,7 @@ class QueryRun:
             await shielded(production.close())
 
     def _edge_to(self, edge: EdgeSpec, member: str, channel: ChannelOk) -> Edge:
-        """What tasks are told of a receiver."""
+        """Return the description of a receiver that Spark's tasks get."""
         where = channel.host, channel.port, channel.channel, channel.token
         return Edge(*where, edge.id, edge.schema, self.shared.page_bytes, self._host.tls_peer(member))
 
@@ -496,7 +496,7 @@ class QueryRun:
 def _counters(
     counted: Operator | None, instance: InstanceSpec, files: Iterable[tuple[str, Iterable[str]]]
 ) -> Mapping[str, int]:
-    """What an instance's engine counted, under the names of its sources."""
+    """Return the counters of an instance's engine, under the names of its sources."""
     if counted is None:
         return {}
     prefix = f"operator.{instance.fragment}.{instance.instance}"
@@ -517,7 +517,7 @@ class _Passed:
 
 
 def _rows_schema(fragment: FragmentSpec, edge: EdgeSpec) -> pa.Schema:
-    """Of the rows that a fragment's statement gives: to its router, or to files."""
+    """Return the schema of the rows that a fragment's statement gives to its router or to files."""
     if fragment.mutation is not None:
         return stream_schema(fragment.mutation.input)
     schema = stream_schema(edge.schema)

@@ -605,7 +605,7 @@ class DistributedStream:
         return dict(self._counts)
 
     def note(self, member: str, counters: Mapping[str, int]) -> None:
-        """What a member has counted, when its part is over."""
+        """Add the counters of a member whose part of the query is over."""
         if member in self._counting:
             self._counting.discard(member)
             self._counters.append(counters)
@@ -613,7 +613,7 @@ class DistributedStream:
             self._all_counted.set()
 
     async def counted(self) -> Mapping[str, int]:
-        """What all members counted, after the end; a member that says nothing for a while is left out."""
+        """Wait for the counters of all members and merge them. A member that does not send its counters in time is left out."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_COUNTED_SECONDS):
                 await self._all_counted.wait()

@@ -104,7 +104,7 @@ class Setting:
 
 
 def truth(value: str) -> bool | None:
-    """What a Boolean's text says, whole or its beginning; None where it says nothing (parse_bool)."""
+    """Parse a Boolean, in full or abbreviated; None if it is not one (parse_bool)."""
     text = value.strip().lower()
     return True if text in _TRUE else False if text in _FALSE else None
 
@@ -234,7 +234,7 @@ def _s(name: str, default: str, kind: Kind = "string", description: str = "", **
 
 
 def _accepted() -> Iterator[Setting]:
-    """Those that change nothing here."""
+    """Yield the settings that are accepted and have no effect."""
     for name, (kind, default, more) in accepted.ROWS.items():
         only = default if name in accepted.ONLY else None
         yield _s(name, default, kind, privileged=name in accepted.PRIVILEGED, only=only, **more)
@@ -382,7 +382,7 @@ SETTINGS: Final[dict[str, Setting]] = {
 
 
 def denied(setting: Setting) -> InsufficientPrivilege:
-    """What somebody is told who may not change it."""
+    """Return the error for a role that may not change the setting."""
     return InsufficientPrivilege(f'permission denied to set parameter "{setting.name}"')
 
 
@@ -504,7 +504,7 @@ class SessionSettings:
         self._changed(row, before)
 
     def default(self, row: Setting) -> str:
-        """What RESET gives."""
+        """Return the value that RESET restores."""
         return self._defaults.get(row.name.lower(), row.default)
 
     def _changed(self, row: Setting, before: str) -> None:

@@ -1,8 +1,8 @@
-"""What files hold for each PostgreSQL type, and batches of carriers as files hold them.
+"""The type that files have for each PostgreSQL type, and the conversion of carriers to it.
 
-Delta has no TIME, INTERVAL, uuid or json, so files hold something it has and the catalog keeps the PostgreSQL type. The readers
+Delta has no TIME, INTERVAL, uuid or json, so files use a type that it has and the catalog keeps the PostgreSQL type. The readers
 of both engines cast a file's column to their storage type (`engine.planner.codegen.sources`, `engine.executors.spark.tables`);
-what is here is chosen so that this gives the value back, and so that the order of the files' values is PostgreSQL's wherever
+the types are chosen so that the cast restores the value, and so that the order of the files' values is PostgreSQL's wherever
 files have statistics.
 
 | PostgreSQL | in files | |
@@ -68,7 +68,7 @@ OUR_FORMS: Final = frozenset((t.TIMETZ, t.INTERVAL, t.array_of(t.TIMETZ), t.arra
 
 
 def file_type(typ: SqlType) -> pa.DataType:
-    """What a column of this type is in files. Raises FeatureNotSupported for one that cannot be kept."""
+    """Return the type that a column has in files. Raises FeatureNotSupported for a type that files cannot store."""
     pg = typ.pg.carried or typ.pg
     if pg is t.NUMERIC:
         return pa.decimal128(typ.precision, typ.scale)

@@ -1,16 +1,16 @@
-"""Who is let in: the rules of authentication, the roles, and what becomes of a client that fits neither.
+"""Authentication: matches a connection with the rules, runs the method of the rule, and checks the role.
 
-In PostgreSQL's order: the first rule that fits the connection says how the client proves who it is; it does so; then its name
-has to be that of a role that may log in, and has room for one more connection. A client that fails learns nothing of roles: it
-is asked the same questions under a name that nobody has, by a stand-in that no password satisfies, and is told after `delay`
-seconds. After too many failures its attempts are refused before a password is looked at (`server.auth.login_attempts`). A
-password that comes as it is, is compared with a verifier on a thread of the gate's: nobody else waits for what the verifier
-costs.
+The order is PostgreSQL's: the first rule that matches the connection gives the authentication method; the client authenticates;
+then its name must be that of a role that may log in and whose connection limit is not reached. A client that fails learns nothing
+about roles: for a name that is no role the exchange is the same, with a stand-in verifier that no password satisfies, and the error
+is sent after `delay` seconds. After too many failures an attempt is refused before its password is checked
+(`server.auth.login_attempts`). A cleartext password is compared with a verifier on a thread of the gate, because that is expensive
+and other clients must not wait for it.
 
-While there is no role, whoever a rule trusts is let in under any name. Without an hba file that stays so: the trusted networks
-are this machine's, unless the configuration says otherwise, and whoever may say any name there may say a superuser's.
+While no role exists, a client that a rule trusts is admitted under any name. Without an hba file this also holds later: the trusted
+networks are this machine's, unless the configuration names others, and a client that may use any name may use a superuser's.
 
-What is read from files (rules, certificates) is replaced as a whole by a reload; connections go on under what let them in.
+A reload replaces the content of the files (rules, certificates) as a whole; open connections are not affected.
 
 Source: PostgreSQL 15, 21 "Client Authentication"; auth.c (ClientAuthentication), miscinit.c (InitializeSessionUserId).
 """
@@ -60,8 +60,8 @@ class Visitor:
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """What is read from files. rules: None without an hba file. trusted: the rules that hold then. delay: seconds from a failed
-    attempt to its answer. failures: how many are borne."""
+    """The rules of access that files define. rules: None without an hba file. trusted: the rules that apply then. delay: seconds
+    from a failed attempt to its answer. failures: limits on failed attempts."""
 
     rules: Sequence[Rule] | None = None
     trusted: Sequence[Rule] = default_rules(())

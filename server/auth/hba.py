@@ -1,4 +1,4 @@
-"""Who may connect from where, and how it is proved: PostgreSQL's pg_hba.conf, read and matched.
+"""PostgreSQL's pg_hba.conf: parses the file and finds the rule that matches a connection.
 
     # type    database  user      address        method         options
     hostssl   all       all       10.0.0.0/8     scram-sha-256
@@ -74,7 +74,7 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Connection:
-    """What rules are matched with. host, here: addresses of the client and of this member, as the socket has them.
+    """A connection, as rules match it. host, here: addresses of the client and of this member, as the socket has them.
     belongs_to: whether the user is of a role."""
 
     user: str
@@ -181,7 +181,8 @@ def _lines(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _fields(line: str) -> Iterator[tuple[Word, ...]]:
-    """What stands between white space: words, joined by commas, which may have white space behind them."""
+    """Yield the fields of a line, which white space separates. A field is a list of words; a comma may have white space behind
+    it."""
     at = _after_blanks(line, 0)
     while at < len(line) and line[at] != "#":
         words: list[Word] = []

@@ -412,7 +412,7 @@ class Config(_Section):
         return self
 
     def access(self) -> Access:
-        """What decides who is let in. Blocks on the file system; raises AccessError."""
+        """Read the rules of authentication. Blocks on the file system; raises AccessError."""
         try:
             tls = ClientTls.read(self.tls.files()) if self.tls is not None else None
             rules = hba.read(self.hba_file) if self.hba_file is not None else None
@@ -424,11 +424,11 @@ class Config(_Section):
         return Access(rules, hba.default_rules(self.trust), tls, self.auth_delay, failures)
 
     def mesh_tls(self) -> MeshTls | None:
-        """What this member speaks to others with. Blocks on the file system; raises MeshTlsError."""
+        """Read the certificates for connections between members. Blocks on the file system; raises MeshTlsError."""
         return MeshTls(self.cluster.tls.files(), self.member) if self.cluster.tls is not None else None
 
     def topology(self) -> Topology | None:
-        """What the topology file says, if there is one. Blocks on the file system; raises ConfigurationError."""
+        """Read the topology file, if there is one. Blocks on the file system; raises ConfigurationError."""
         from server.cluster.topology import load_topology  # it reads addresses as this module does
 
         return load_topology(self.cluster.topology) if self.cluster.topology else None
@@ -641,7 +641,7 @@ def _is_secret(path: tuple[str, ...]) -> bool:
 
 
 def _place_in(section: tuple[str, ...], message: str) -> tuple[tuple[str, ...], str]:
-    """What a check of a whole section says: `key: what`, or `key: ... "name" ...` of a name below it."""
+    """Find the key that the message of a section's check is about: `key: what`, or `key: ... "name" ...` for a name below it."""
     key, found, rest = message.partition(": ")
     if not found:
         return section, message

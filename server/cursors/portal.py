@@ -188,6 +188,6 @@ class Portals:
         await self._close([portal for portal in self if not portal.held and portal.depth > depth])
 
     def release_savepoint(self, depth: int) -> None:
-        """What was made under more than `depth` savepoints now belongs to that depth."""
+        """Assign portals that were created under more than `depth` savepoints to that depth."""
         for portal in self:
             portal.depth = min(portal.depth, depth)

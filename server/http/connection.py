@@ -63,7 +63,7 @@ class Connection(core.Connection):
     # -- sessions ------------------------------------------------------------------------------------------------------
 
     async def admit(self, visitor: Visitor, password: str | None) -> bool:
-        """As `server.http.login.admit`."""
+        """Authenticate a visitor with `server.http.login.admit`."""
         return await admit(self._host, visitor, password)
 
     def session_for(
@@ -132,7 +132,7 @@ class Connection(core.Connection):
             query.session.cancel(query.result, canceled_by_user())
 
     def transaction_headers(self, query: Query) -> tuple[tuple[str, str], ...]:
-        """What the answer that tells a query's end says of transactions: one that has begun, or is over."""
+        """Return the headers of a query's last answer that report a transaction which it has begun or ended."""
         within = query.session.in_transaction()
         if within and not query.began_in_transaction:
             return (("Started-Transaction-Id", str(query.session.id)),)

@@ -68,5 +68,5 @@ async def admit(host: Host, guest: Visitor, password: str | None) -> bool:
 def visitor(
     user: str, database: str, tls: ClientTls | None, client: tuple[str, int] | None, here: tuple[str, int] | None
 ) -> Visitor:
-    """What the rules are matched with."""
+    """Build the visitor that the rules are matched with."""
     return Visitor(Beginning((3, 0), user, database), client[0] if client else "", here[0] if here else "", tls)

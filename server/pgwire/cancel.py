@@ -41,7 +41,7 @@ _MEMBER_BITS: Final = 31 - _SESSION_BITS
 
 
 def member_bits(member: str) -> int:
-    """What the process ids of a member's sessions begin with."""
+    """Return the leading bits of the process ids of a member's sessions."""
     digest = hashlib.sha256(member.encode()).digest()
     return int.from_bytes(digest[:4], "big") >> (32 - _MEMBER_BITS)
 
@@ -52,7 +52,7 @@ def names_member(pid: int, member: str) -> bool:
 
 
 class Interruptible(Protocol):
-    """What the registry needs of a session."""
+    """A session, as the registry sees it."""
 
     pid: int
     cancel_key: bytes

@@ -1,8 +1,8 @@
-"""What each statement does: the engine's are passed on, the session's own are carried out here.
+"""Execution of statements: those of the engine are passed on to it, those of the session are executed here.
 
-`prepare` analyses a statement, `columns` tells what it will return, `execute` runs it with arguments and gives an
-execution, whoever does the work: the engine, a cursor (FETCH), another prepared statement (EXECUTE), or nobody any more
-(`Done`, for what is over when it returns). Transactions' rules are `server.pgwire.transaction`'s; this acts on them.
+`prepare` analyses a statement, `columns` describes its result, `execute` runs it with arguments and returns an execution of
+the engine, of a cursor (FETCH) or of another prepared statement (EXECUTE), or `Done` if the statement is complete when `execute`
+returns. The rules of transactions are in `server.pgwire.transaction`; this module acts on them.
 
 Statements of the session are those that `engine.sql.parser.nodes.statements` marks *session*.
 """
@@ -161,7 +161,7 @@ class Commands:
         return Command(statement, analysed, await self._described(statement))
 
     async def _described(self, statement: s.Statement) -> Described | None:
-        """Of a FETCH by query id: what its cursor gives, which only the session that has it can tell."""
+        """Return the columns of a FETCH by query id. Only the session that has the cursor knows them."""
         if not isinstance(statement, s.Fetch) or statement.move or self._find_cursor(statement.cursor) is not None:
             return None
         far = self._asker.cursor(statement.cursor)
@@ -180,7 +180,7 @@ class Commands:
         return await self.engine.prepare(statement, parameter_types)
 
     def columns(self, command: Command) -> tuple[ResultColumn, ...] | None:
-        """What the command would return if it ran now; None: no rows, or not known yet."""
+        """Return the columns of the command's result if it ran now; None: no rows, or not known yet."""
         match command.statement:
             case s.Fetch(move=False, cursor=name):
                 if command.far is not None:
@@ -516,7 +516,7 @@ def _query_of(statement: s.Statement) -> s.Statement:
 
 
 def no_such_parameter(statement: s.Statement) -> UndefinedParameter:
-    """What a simple query with a parameter is told: nobody can give it a value. The first one is named."""
+    """Return the error of a simple query with a parameter, which cannot get a value. It names the first parameter."""
     query = _query_of(statement)
     trees = _trees(query) if isinstance(query, s.Query | s.MutationStatement) else ()
     nodes = (node for tree in trees for node in tree.find_all(exp.Parameter))

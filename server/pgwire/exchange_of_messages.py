@@ -1,7 +1,7 @@
-"""What both query protocols need of a session while they answer a message: to run a portal, and to say so.
+"""The part of a session that both query protocols use while they answer a message: it runs portals and reports their results.
 
 `server.pgwire.simple_query` and `server.pgwire.extended_query` decide what is answered; `server.pgwire.session` owns this
-object and cleans up after an error with what it notes (`server.pgwire.running`).
+object and cleans up after an error by its notes (`server.pgwire.running`).
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ class Exchange(Running):
             self.send(m.NoticeResponse(notice))
 
     def tell_notifications(self) -> None:
-        """What listeners are to be told, unless a transaction is open or the client is slow to read."""
+        """Send pending notifications, unless a transaction is open or the client is slow to read."""
         heard = self.commands.notifications
         while not self.commands.block.open and not self.stream.congested and (one := heard.take()) is not None:
             self.send(m.NotificationResponse(one.pid, one.channel, one.payload))

@@ -103,7 +103,7 @@ class Listener:
 
     @property
     def host(self) -> Host:
-        """What its sessions need of the member, for those that come through another door."""
+        """The member as its sessions use it, also for sessions of other listeners."""
         return self._host
 
     @property

@@ -88,13 +88,13 @@ def _deaf() -> FatalError:
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """What a session needs of the member that it belongs to.
+    """The member, as its sessions use it.
 
-    new_session: `Engine.session`. gate: decides who is let in. authentication_timeout: seconds from the first byte to the end
-    of authentication. superuser_reserved_connections: so many of `max_connections` are for superusers only. door: on a lite
-    member, which clients are carried on to a data member. draining: whether no more clients are let in. statements: counts of
-    those that have ended. ended: their history. log_connections: whether connections are logged when they come and when they
-    are let in.
+    new_session: `Engine.session`. gate: authenticates clients. authentication_timeout: seconds from the first byte to the end
+    of authentication. superuser_reserved_connections: how many of `max_connections` are for superusers only. door: on a lite
+    member, decides which clients are relayed to a data member. draining: whether new clients are refused. statements: counts of
+    completed statements. ended: their history. log_connections: whether connections are logged when they arrive and when they
+    are authorized.
     """
 
     registry: SessionRegistry
@@ -121,7 +121,7 @@ class Host:
 
 
 async def _ignore(_exchange: Exchange, _message: Any) -> None:
-    """What a frontend still sends after its COPY has failed."""
+    """Ignore the messages of a COPY that has failed, which the frontend may still send."""
 
 
 _HANDLERS: Final[dict[type, Handler]] = {
@@ -335,7 +335,7 @@ class Session:
         return Visitor(beginning, self.host, stream.here, stream.tls, common_name(stream.ssl_object))
 
     async def _prove(self, visitor: Visitor) -> None:
-        """Who fails is told so after a while, so that guessing takes long."""
+        """Authenticate the client. A failure is reported after a delay, so that guessing passwords takes long."""
         gate = self._host.gate
         machine = await gate.meet(visitor)
         try:

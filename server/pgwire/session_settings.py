@@ -1,6 +1,6 @@
-"""What the server itself reads of a session's settings, kept until a setting changes, and told to the client if reported.
+"""The settings of a session that the server itself reads, cached until one changes, and reported to the client by ParameterStatus.
 
-Bounds and timeouts of a session, how values are written, what is worth a notice.
+They are limits and timeouts of a session, the output format of values, and the least severity of notices.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ def log_rank(severity: str) -> int:
 
 
 def _shorter(one: float, other: float) -> float:
-    """Of two times of which 0 is for ever."""
+    """Return the shorter of two timeouts; 0 is no timeout."""
     return min(one, other) if one and other else one or other
 
 

@@ -12,7 +12,7 @@ from wire.errors import FeatureNotSupported, NumericValueOutOfRange, SqlError
 
 
 def read_values(array: pa.Array, read: Callable[[Any], Any], carrier: pa.DataType) -> tuple[pa.Array, SqlError | None]:
-    """What `read` makes of the items up to the first that it refuses, or that no carrier holds; and what is wrong with that."""
+    """Read the items up to the first one that `read` refuses or that no carrier holds; return the values and that item's error."""
     encoded = array.dictionary_encode()
     values: list[Any] = []
     try:

@@ -1,14 +1,14 @@
-"""What members say to each other on their control connection. Typed structs in MessagePack; nothing a peer sends is code.
+"""Messages of a control connection between two members. Typed structs in MessagePack; nothing a peer sends is code.
 
 Names and fields are the network-protocol seed's (`start`, `cancel`, `check`, `check_response`) and the channel seed's
-(`open_channel`, `ok`, `deny`). Numbers begin at 64 (below it are the data connection's, `wire.mesh.messages`): up to 69 is what
-the two ends say to introduce themselves and to stay in touch (`wire.mesh.control_channel`), from 70 on what their engines say.
+(`open_channel`, `ok`, `deny`). Numbers begin at 64 (lower numbers belong to the data connection, `wire.mesh.messages`): 64 to 69
+introduce the two ends and keep them in touch (`wire.mesh.control_channel`), 70 and up are messages of their engines.
 A message that changes incompatibly gets a new number. A query is named by its token `initiator:local`, from which the
 initiator is read (3.1).
 
-A `Start` has the plan as its frame's body: an encoding that only the engine knows (`engine.plan_ir.spec`). What the members'
-servers say (from 80) is in `server.cluster.routing`, `server.cursors.cursor_routing`, `server.cluster.notification_routing` and
-`server.monitor.activity_routing`; an answer with rows, columns or what a member does has it as its body.
+A `Start` carries the plan as its frame's body, in an encoding that only the engine knows (`engine.plan_ir.spec`). Messages of the
+members' servers (from 80) are in `server.cluster.routing`, `server.cursors.cursor_routing`, `server.cluster.notification_routing`
+and `server.monitor.activity_routing`; an answer carries rows, columns or a member's activity as its body.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class Welcome(ControlMessage, frozen=True):
 
 
 class Proof(ControlMessage, frozen=True):
-    """That one knows the cluster's secret: the dialling end first, then, when it takes the connection, the other."""
+    """Proves that the sender knows the cluster's secret. The dialling end sends it first; the other end sends it as it accepts."""
 
     code: bytes
 

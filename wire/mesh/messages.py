@@ -1,4 +1,4 @@
-"""What members say to each other on a data connection. Typed structs in MessagePack; nothing a peer sends is code.
+"""Messages of a data connection between two members. Typed structs in MessagePack; nothing a peer sends is code.
 
 Names and fields are the network-protocol seed's where it has them (`batch`, `flow_control`, `cancel`), and the channel
 seed's for opening (`open`, `ok`, `deny`). Each message has a number that never changes its meaning: a message that changes

@@ -21,7 +21,7 @@ from wire.types import interval_modifiers
 
 @dataclass(frozen=True, slots=True)
 class Domain:
-    """What makes a type a domain. under: the type that it is made of, perhaps a domain too; typmod: that type's.
+    """The definition of a domain. under: its base type, which may be a domain too; typmod: the base type's modifier.
     checks: names and conditions, in which VALUE is the value. schema: where it is."""
 
     schema: str
@@ -88,7 +88,7 @@ class PgType:
         return self.category == "C" or self.oid == 2249
 
     def field(self, index: int) -> str:
-        """What carriers, engines and files call a field of a row."""
+        """Return the name of a field of a row in carriers, engines and files."""
         return self.attributes[index].field if self.category == "C" else f"f{index}"
 
     @property
@@ -318,7 +318,7 @@ def split_array_modifier(modifier: int) -> tuple[int, int]:
 
 
 def base_of(typ: PgType) -> PgType:
-    """What is below a domain, and below the domains that it is made of; any other type itself."""
+    """Return the type below a domain and all domains under it (getBaseType); any other type is returned unchanged."""
     while typ.domain is not None:
         typ = typ.domain.under
     return typ
@@ -333,7 +333,7 @@ def base_typmod(domain: PgType) -> int:
 
 
 def attribute_type(attribute: Attribute) -> tuple[PgType, int]:
-    """What an attribute's values are, below a domain, and the modifier of that."""
+    """Return the base type of an attribute, below any domain, and the modifier of that type."""
     if attribute.type.domain is None:
         return attribute.type, attribute.typmod
     return base_of(attribute.type), base_typmod(attribute.type)

@@ -38,7 +38,8 @@ FOREVER: Final = 2**63 - 1
 
 @dataclass(frozen=True, slots=True)
 class Membership:
-    """Of the role that has it, in another. role, grantor: OIDs. admin: whether it may let others in."""
+    """The membership of a role in another one. role, grantor: OIDs. admin: whether the member may grant the membership (ADMIN
+    OPTION)."""
 
     role: int
     admin: bool = False
@@ -78,7 +79,7 @@ class Role:
 
 
 def anybody(name: str) -> Role:
-    """Who has been let in and is no role."""
+    """Return the superuser that stands for a user who was admitted under a name that is no role."""
     return Role(FIRST_ROLE, name, superuser=True, createrole=True, createdb=True, login=True)
 
 
@@ -120,7 +121,7 @@ class Roles:
         return self.by_name.get(name) or PREDEFINED.get(name)
 
     def of(self, name: str) -> Role:
-        """Who a session's user is."""
+        """Return the role of a session's user."""
         return self.by_name.get(name) or anybody(name)
 
     def with_oid(self, oid: int) -> Role | None:
@@ -148,7 +149,7 @@ class Roles:
         return {each.oid for each in self} if role.superuser else self.all_of(role, inherited=True)
 
     def rights_in_order(self, role: Role) -> list[int]:
-        """As `rights_of`, the role first, then those that it is a member of, then theirs (roles_is_member_of)."""
+        """Return `rights_of` in order: the role, the roles that it is a member of, then theirs (roles_is_member_of)."""
         found = [role.oid]
         for oid in found:
             at = role if oid == role.oid else self.with_oid(oid)
@@ -157,7 +158,7 @@ class Roles:
         return found
 
     def has_rights_of(self, role: int, of: int) -> bool:
-        """Of OIDs (has_privs_of_role)."""
+        """Whether one role has the privileges of another; both are OIDs (has_privs_of_role)."""
         return role == of or of in self.rights_of(role)
 
     def is_member(self, role: Role, of: Role) -> bool:
@@ -186,7 +187,7 @@ class Roles:
         return not {SIGNAL_BACKEND, of.oid}.isdisjoint(self.all_of(role, inherited=True))
 
     def settings_of(self, role: Role) -> dict[str, str]:
-        """What a role's sessions begin with, by name."""
+        """Return the settings with which a role's sessions begin, by name."""
         first = self.with_oid(FIRST_ROLE)
         everybody = (first.all_settings, first.all_here) if first is not None else ()
         return {name: value for said in (*everybody, role.settings, role.here) for name, value in said}

@@ -185,7 +185,7 @@ def _locations(snapshot: Snapshot) -> set[str]:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What one transaction decided about the files of one table. number: the catalog's version that it made."""
+    """The changes of one transaction to the files of one table. number: the catalog's version that it made."""
 
     number: int
     location: str
@@ -198,7 +198,7 @@ def decision(number: int, location: str, body: str) -> Decision:
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """What the database says of the files of stored tables. published: by location; decisions: in the order of their numbers."""
+    """The files of stored tables, as the database has them. published: by location; decisions: in the order of their numbers."""
 
     published: dict[str, Published]
     decisions: dict[str, list[Decision]]

@@ -86,7 +86,8 @@ def _out_of_range(found: re.Match[str]) -> SqlError:
 
 
 def _too_many_digits(found: re.Match[str]) -> SqlError:
-    """Of a numeric whose precision somebody gave, which is told; computed ones have the engine's most."""
+    """Return the overflow error of a numeric. It names the precision if one was declared; a computed numeric has the engine's
+    maximum."""
     digits = re.search(r"DECIMAL\((\d+),\s*(\d+)\)", found.string[found.start("type") :])
     if digits is None or int(digits[1]) == MAX_PRECISION:
         return NumericValueOutOfRange("numeric field overflow")

@@ -457,7 +457,7 @@ class LocalStream:
                 waiter.set_result(None)
 
     def _arrived(self, batches: Sequence[pa.RecordBatch | None], error: SqlError | None) -> None:
-        """What came of a job: batches, None at the end, or an error."""
+        """Take the result of a job: batches, None at the end, or an error."""
         self._running = False
         self._give_turn_back()
         self._ready.extend(batch for batch in batches if batch is not None)

@@ -522,7 +522,7 @@ class SparkStream:
 
 
 def views_of(fragment: CompiledFragment) -> Mapping[str, Table | Scan]:
-    """What a fragment reads, by the names that its statement has for it."""
+    """Return the tables and scans that a fragment reads, by their names in its statement."""
     named = {relation.name for relation in fragment.statement.find_all(exp.Table)}
     tables = {relation_name(table): table for table in fragment.tables if isinstance(table, Table)}
     return {**{name: table for name, table in tables.items() if name in named}, **fragment.scans}

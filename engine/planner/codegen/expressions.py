@@ -144,7 +144,7 @@ def filter_condition(expr: Expr, scope: Scope) -> exp.Expression:
 
 
 def conjunct(expr: Expr, scope: Scope) -> exp.Expression:
-    """As `condition`, for WHERE and HAVING: there NOT IN is itself in both engines."""
+    """Compile a condition of WHERE or HAVING, where both engines can run NOT IN as such."""
     if isinstance(expr, And):
         return conjunction([conjunct(arg, scope) for arg in expr.args])
     if isinstance(expr, Not) and subqueries.is_membership(expr.arg):

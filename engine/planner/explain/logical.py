@@ -63,8 +63,8 @@ class Described:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """What is told beside the tree. engine, reason: who runs the fragment and why. statement: the SQL given to the
-    engine (VERBOSE). actual: counters of EXPLAIN ANALYZE by name, times in milliseconds."""
+    """Properties that EXPLAIN shows beside the tree. engine, reason: the engine that runs the fragment, and why. statement: the SQL
+    given to the engine (VERBOSE). actual: counters of EXPLAIN ANALYZE by name, times in milliseconds."""
 
     engine: str
     reason: str
@@ -88,7 +88,7 @@ def describe_plan(node: Node, annotate: Annotate = as_it_is) -> Described:
 
 
 def _below(node: Node) -> Iterator[tuple[str, Node]]:
-    """What stands below a node, with the words before it."""
+    """Yield the nodes below a node, each with its label."""
     if isinstance(node, With):
         for cte in node.ctes:
             yield f"CTE {cte.name}", cte.plan

@@ -49,7 +49,7 @@ from wire.dataclass import dataclass
 
 @dataclass(frozen=True, slots=True)
 class EdgeAnalysis:
-    """What went over an edge, summed over its streams.
+    """Counters of an edge, summed over its streams.
 
     time_ms: how long the receivers' streams were open, the longest. credit_stalls: how often a sender had to wait for
     credits. spooled_bytes: written to disk at the receivers.
@@ -74,11 +74,10 @@ class InstanceAnalysis:
 
 @dataclass(frozen=True, slots=True)
 class PhysicalAnalysis:
-    """What EXPLAIN ANALYZE counted. edges: by id. instances: by (fragment, number of the instance).
+    """Counters of EXPLAIN ANALYZE. edges: by id. instances: by (fragment, number of the instance).
 
-    totals: of the whole statement, by the names under which they are told, times in milliseconds. operators: what instances'
-        engines counted by operators of their own, of those that ran to their end. timing: whether times of instances and edges
-        are told.
+    totals: of the whole statement, by the names under which they are shown, times in milliseconds. operators: counters of the
+        engines' own operators, from instances that ran to their end. timing: whether times of instances and edges are shown.
     """
 
     edges: Mapping[int, EdgeAnalysis] = field(default_factory=dict)
@@ -116,7 +115,7 @@ def operators_of(plan: PhysicalPlan, told: Annotate = as_it_is) -> Mapping[int, 
 
 
 class _Told(ABC):
-    """What both forms say: the fragments' operators with what only the physical plan knows of them."""
+    """Common to both formats: describes the fragments' operators with the details that only the physical plan has."""
 
     def __init__(
         self, plan: PhysicalPlan, analysis: PhysicalAnalysis, statements: Mapping[int, str], told: Annotate

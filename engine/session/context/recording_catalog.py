@@ -127,7 +127,7 @@ class RecordingCatalog:
         return pg_type_named(self.context.snapshot, schema, name, search_path)
 
     def type_names(self, search_path: Sequence[str]) -> dict[int, str]:
-        """What types of users' and of arrays of them are called along a search path, by their OIDs."""
+        """Return the names of user-defined types and of their array types, as a search path requires them, by OID."""
         snapshot, found = self.context.snapshot, {}
         for typ in snapshot.types.values():
             visible = typ.name not in t.BY_NAME and snapshot.type_named(None, typ.name, search_path) is typ

@@ -1,8 +1,8 @@
-"""Who a session is: the user it began as, SET SESSION AUTHORIZATION, SET ROLE.
+"""The roles of a session: the user that logged in, SET SESSION AUTHORIZATION, SET ROLE.
 
-Both are settings, so that they are transactional as settings are; here is what they may be set to, and what follows from them.
-A session that was let in under a name that is no role is `anybody` for as long as no role has that name. One whose role was
-dropped meanwhile is a role without rights, and not anybody.
+Both are settings, so that they are transactional as settings are; this module checks their values and finds the roles that they
+name. A session that was admitted under a name that is no role is `anybody` for as long as no role has that name. A session whose
+role was dropped meanwhile has a role without privileges, and is not `anybody`.
 
 Source: PostgreSQL 15, variable.c (check_session_authorization, check_role); miscinit.c.
 """
@@ -44,7 +44,7 @@ class SessionRoles:
         self._check_role(settings.get(ROLE))
 
     def reset(self) -> None:
-        """Who the session began as again, as DISCARD ALL has it."""
+        """Return to the user that logged in, as DISCARD ALL does."""
         self._settings.set(SESSION, None)
         self._settings.set(ROLE, None)
 

@@ -48,7 +48,7 @@ class Split:
 
 
 def split(plan: Root) -> Split:
-    """What engines run of a plan, and what is done with its rows."""
+    """Split a plan into the part that engines run and the calls that are made on its rows."""
     width = len(plan.columns)
     top = select_list(plan)
     if top is None:

@@ -278,8 +278,8 @@ def placed(item: exp.Table) -> Iterator[None]:
 
 
 def _read(binder: QueryBinder, relation: Table | SystemTable) -> Table | SystemTable:
-    """What is read: a table with all the columns that its files have, as they call them. Engines keep a table by its version,
-    so it must not have fewer columns for a view that saw fewer."""
+    """Return the relation as engines read it: a table with all columns of its files, under their names there. Engines cache a table
+    by its version, so it must not have fewer columns for a view that was defined over fewer."""
     catalog = binder.context.catalog
     if isinstance(relation, Table) and isinstance(catalog, SeenCatalog):
         whole = catalog.by_oid(relation.oid)

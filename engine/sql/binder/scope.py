@@ -1,4 +1,4 @@
-"""What a name means at a place of a statement: the ground that both binders stand on.
+"""Scopes and name resolution, shared by the query binder and the expression binder.
 
 The query binder (`engine.sql.binder.queries` and its siblings) builds scopes while it walks FROM clauses; the expression
 binder (`engine.sql.binder.expressions`) asks them for columns, parameters, windows and subqueries. A `BindContext` is one
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 
 
 class Catalog(Protocol):
-    """What binding needs of a catalog snapshot."""
+    """The catalog snapshot, as binding uses it."""
 
     def resolve(self, schema: str | None, name: str, search_path: Sequence[str]) -> Relation | None:
         """The relation of that name in `schema`, else the first one along `search_path`; None if there is none."""
@@ -166,10 +166,10 @@ class RowLock:
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Whose rows a FROM item's or a query's are, for FOR UPDATE (`engine.sql.binder.row_locks`).
+    """The relations that the rows of a FROM item or of a query belong to, for FOR UPDATE (`engine.sql.binder.row_locks`).
 
-    relations: those of the catalog. refused: the clause that makes its rows nobody's ("GROUP BY clause").
-    kind: what it is, where rows of it cannot be asked for by name ("a join").
+    relations: those of the catalog. refused: the clause by which its rows belong to no relation ("GROUP BY clause").
+    kind: the kind of item, where FOR UPDATE OF cannot name it ("a join").
     """
 
     relations: tuple[Relation, ...] = ()
@@ -191,7 +191,7 @@ class PrimaryKey:
 
 
 class QueryBinder(Protocol):
-    """What expressions need of the query binder."""
+    """The query binder, as expressions use it."""
 
     def bind_subquery(self, tree: exp.Expression, scope: Scope) -> tuple[Node, tuple[str, ...]]:
         """Plan a query nested in an expression of `scope`; its columns are the plan's, with their names."""
@@ -200,18 +200,18 @@ class QueryBinder(Protocol):
 
 @dataclass(slots=True)
 class BindContext:
-    """What is one for a whole statement while it is bound.
+    """The state of a statement while it is bound; one for all its levels.
 
     search_path: effective, in order, implicit schemas included.
     input_settings: DateStyle, TimeZone, IntervalStyle and `now` for literals.
-    parameter_digits: what is known of parameters' values (at Bind, `engine.session.context.parameter_digits`); empty at Parse.
-    stable: set to False by whoever folds something that holds for this execution only, so that the plan is not cached.
-    row_locks: what FOR UPDATE and its kin ask for. accesses: what has to be permitted before the statement runs.
-    primary_keys: OIDs of those without which GROUP BY would be an error.
-    role_oid: a role's OID by its name.
-    find_type: a type that users have made, by its schema, if one was written, its name and the search path.
-    type_names: what format_type says of those types, by their OIDs.
-    find_file: the table that a path in FROM is, where files may be named.
+    parameter_digits: known digits of parameters' values (at Bind, `engine.session.context.parameter_digits`); empty at Parse.
+    stable: set to False where a folded value holds for this execution only, so that the plan is not cached.
+    row_locks: the locking clauses (FOR UPDATE ...). accesses: the privileges that the statement needs.
+    primary_keys: OIDs of primary keys without which GROUP BY would be an error.
+    role_oid: returns a role's OID by its name.
+    find_type: finds a user-defined type by its schema, if one was written, its name and the search path.
+    type_names: the names of those types that format_type shows, by OID.
+    find_file: finds the table for a path in FROM, where files may be named.
     column_names: of trees, by their roots' `id()`: the roots, and the names that columns have anywhere in them.
     """
 

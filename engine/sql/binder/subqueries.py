@@ -99,7 +99,7 @@ def bind_row_query(
 def _sides(
     binder: ExpressionBinder, left: exp.Expression, query: exp.Expression, scope: Scope, at: int
 ) -> tuple[list[Expr], Node]:
-    """What stands before a query, and the query, which has as many columns."""
+    """Bind both sides of a comparison with a subquery: the expressions before it, and the query with as many columns."""
     tests = _tests(binder, left, scope)
     plan, _names = scope.bind_subquery(_query(query))
     if len(plan.columns) != len(tests):
@@ -110,8 +110,8 @@ def _sides(
 
 
 def _each_compared(binder: ExpressionBinder, symbol: str, tests: Sequence[Expr], plan: Node, at: int) -> Node:
-    """What `tests symbol row` is of each row. Raises FeatureNotSupported for tests that are computed of several rows: they are what
-    they are outside of the query only."""
+    """Return a plan that computes `tests symbol row` for each row. Raises FeatureNotSupported for tests with aggregates or window
+    functions, which belong to the outer query and cannot be computed inside of the subquery."""
     compared = row_comparison(binder, symbol, tests, [ColumnRef(c.type, c) for c in plan.columns], at)
     if any(isinstance(part, _OF_ROWS) for test in tests for part in test.walk()):
         raise FeatureNotSupported(f"not supported: a row with an aggregate {symbol} query", position=cursor(at))

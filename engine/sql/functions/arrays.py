@@ -433,7 +433,7 @@ def _width_bucket(engine: EngineName, args: Sequence[exp.Expression], _call: Cal
 
 
 def _numbered(types: Sequence[SqlType]) -> SqlType:
-    """What information_schema._pg_expandarray makes of an array: each element, and its place."""
+    """Return the row type of information_schema._pg_expandarray: an element, and its position."""
     return SqlType(t.RECORD, fields=(("x", of(t.element_of(types[0].pg))), ("n", of(t.INT4))))
 
 

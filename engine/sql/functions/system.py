@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 def version_text() -> str:
-    """What version() says: `PostgreSQL 15.18 (...)`, from which drivers read the number."""
+    """Return the text of version(): `PostgreSQL 15.18 (...)`, from which drivers read the number."""
     return f"PostgreSQL {SETTINGS['server_version'].default}"
 
 
@@ -229,7 +229,7 @@ def _numeric_size_pretty(
 
 
 def _size_bytes() -> str:
-    """As pg_size_bytes of dbsize.c: a number, and a unit in any letter case."""
+    """Build pg_size_bytes (dbsize.c): a number, and a unit in any letter case."""
     form = "'^\\s*([-+]?(?:[0-9]+\\.?[0-9]*|\\.[0-9]+)(?:[eE][-+]?[0-9]+)?)\\s*(bytes|b|kb|mb|gb|tb|pb|)\\s*$'"
     powers = " ".join(
         f"WHEN '{unit}' THEN {1 << 10 * power}" for power, unit in enumerate(("kb", "mb", "gb", "tb", "pb"), 1)
@@ -243,7 +243,7 @@ def _size_bytes() -> str:
 
 
 def _size_pretty(bytes_: str = "$1") -> str:
-    """As dbsize.c: each unit up to 20479 halves of the next, rounded half up."""
+    """Build pg_size_pretty (dbsize.c): each unit is used below 20479 halves of it, rounded half up."""
     halves = [("kB", 512), *((unit, 512 << 10 * i) for i, unit in enumerate(("MB", "GB", "TB", "PB"), 1))]
     rounded = "CAST((CAST($1 AS HUGEINT) // {half} + CASE WHEN $1 < 0 THEN -1 ELSE 1 END) // 2 AS VARCHAR) || ' {unit}'"
     cases = [
@@ -271,7 +271,7 @@ _ENCODINGS: Final = " ".join(f"WHEN $1 = {number} THEN '{name}'" for number, (na
 
 
 def _column_size(engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
-    """Of types of one size: how many bytes PostgreSQL stores of others depends on where they lie."""
+    """Compile pg_column_size for types of fixed length. The stored size of other types depends on compression and on TOAST."""
     pg = call.args[0].type.pg
     if pg.length <= 0:
         raise FeatureNotSupported(f"not supported: pg_column_size of {pg.sql_name}")

@@ -1,6 +1,6 @@
-"""What each engine stores for each PostgreSQL type, while a fragment runs.
+"""The storage type of each PostgreSQL type in each engine, while a fragment runs.
 
-Function templates take and give these types; at an executor's boundary they become the carriers of `wire.types.carriers`.
+Function templates take and return these types; at an executor's boundary they become the carriers of `wire.types.carriers`.
 
 | PostgreSQL | local (DuckDB) | Spark |
 |---|---|---|

@@ -52,14 +52,14 @@ ReceiveColumn = Callable[
 
 
 class Runs(Protocol):
-    """What the local engine and threads do for a COPY."""
+    """The work of a COPY that the local engine and threads do."""
 
     def casts(self, texts: pa.RecordBatch, wanted: Sequence[tuple[Column, Expr]]) -> BatchStream:
         """Values of these columns from a block's texts."""
         ...
 
     def rows(self, values: pa.RecordBatch) -> BatchStream:
-        """What the INSERT wants, from a block's values."""
+        """Compute the rows of the INSERT from the values of a block."""
         ...
 
     def in_pool(self, call: Callable[[], T]) -> Awaitable[T]:
@@ -78,7 +78,7 @@ class _Cast:
 
 @dataclass(frozen=True, slots=True)
 class _Taken:
-    """What became of some bytes. error: what comes after the blocks."""
+    """The blocks that were cut from some bytes. error: the error behind the last block."""
 
     blocks: Sequence[_Cast]
     error: SqlError | None = None
@@ -294,7 +294,7 @@ class CopiedRows:
         return found, fault
 
     async def _before(self, block: Block) -> SqlError | None:
-        """What is wrong with the fields that a row has, where it has too few."""
+        """Return the error of the fields before the missing ones, in a row with too few fields."""
         for target, texts in zip(self._bound.targets, block.cut.columns if block.cut is not None else (), strict=False):
             _, error = await shielded(
                 self._runs.in_pool(lambda: casts.exact(texts, target.type, self._bound.settings))  # noqa: B023
@@ -316,7 +316,7 @@ class CopiedRows:
     # -- rows ----------------------------------------------------------------------------------------------------
 
     async def _completed(self, values: pa.RecordBatch, block: Block) -> tuple[pa.RecordBatch | None, SqlError | None]:
-        """What the INSERT wants; and what is wrong with the row behind it."""
+        """Compute the rows of the INSERT; return them, and the error of the row behind them."""
         if self._arrangement is not None:
             return _arranged(values, self._arrangement, self._bound.plan.input.columns), None
         try:

@@ -205,7 +205,7 @@ class _Alteration:
             raise InvalidTableDefinition(f'multiple primary keys for table "{self.table.name}" are not allowed')
 
     def _ask_of_new(self, old: set[int], nullable: set[int]) -> None:
-        """What new constraints must find."""
+        """Add the questions that check existing rows against new constraints."""
         for column in self.table.columns:
             if column.number in nullable and not column.nullable:
                 self.questions.append(not_null(self.table, column))
@@ -448,7 +448,7 @@ class _Alteration:
                 )
 
     def _check_generated(self, column: TableColumn, using: bool) -> None:
-        """What is generated of a column has been made of its type."""
+        """Raise an error if the column is generated and USING is given, or if a generated column depends on it."""
         if column.generated and using:
             raise InvalidColumnDefinition(
                 "cannot specify USING when altering type of generated column",
@@ -494,7 +494,7 @@ class _Alteration:
                     bind_check(read_formula(constraint.expression), row, context)
 
     def _check_indexes(self, column: TableColumn) -> None:
-        """What indexes compute of the column must go on making sense too."""
+        """Bind the expressions of indexes over the column again, so that they raise an error if the new type does not fit them."""
         with unplaced():
             constraints = tuple(
                 made_again(c, self.table, self.definer.context()) if c.parts and column.name in c.columns else c

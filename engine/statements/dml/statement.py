@@ -203,7 +203,7 @@ async def outcome(
 
 
 def answer(planned: PlannedMutation, prepared: Prepared, outcome: Outcome) -> Execution:
-    """What the client is told."""
+    """Return the statement's result for the client: its command tag, and the rows of RETURNING."""
     tag = f"{_TAGS[planned.bound.plan.kind]} {outcome.rows}"
     if prepared.columns is None:
         return StreamExecution(None, tag)
@@ -393,7 +393,7 @@ class SessionMutationContext:
 
     @property
     def deferral(self) -> Deferral:
-        """What the session's transaction has deferred."""
+        """The constraint checks that the session's transaction has deferred."""
         return self.session.transaction.deferral
 
     @deferral.setter

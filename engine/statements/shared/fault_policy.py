@@ -1,4 +1,4 @@
-"""What becomes of a query over several members when it loses one: `SET sluice.fault_policy`.
+"""The policy for a distributed query that loses a member: `SET sluice.fault_policy`.
 
     stream = await RepeatableQuery(engine, policy, terms, compile_as, context).open()
 
@@ -45,7 +45,7 @@ _LOOK_SECONDS: Final = 0.1
 
 
 class Opener(Protocol):
-    """What begins to run a planned query: `engine.engine.Engine`."""
+    """Starts the execution of a planned query: `engine.engine.Engine`."""
 
     @property
     def mesh(self) -> Mesh: ...
@@ -95,7 +95,7 @@ class RepeatableQuery:
         return await self.compile_as(replace(self.terms, lasting=self.policy == "wait"))
 
     def members_of(self, query: CompiledQuery) -> Sequence[str]:
-        """Those that an attempt runs on."""
+        """Return the members that an attempt runs on."""
         return tuple(query.runs.members) if isinstance(query.runs, DistributedQuery) else (self.engine.mesh.member,)
 
     async def alone(self) -> CompiledQuery | None:
@@ -108,7 +108,7 @@ class RepeatableQuery:
 
 
 class Repetition:
-    """What follows when an attempt has failed, as the query's policy says. members: of the first attempt."""
+    """Decides how to proceed when an attempt has failed, by the query's policy. members: of the first attempt."""
 
     def __init__(self, query: RepeatableQuery, members: Sequence[str]) -> None:
         self._query = query
@@ -215,6 +215,6 @@ def is_transient(error: SqlError) -> bool:
 
 
 def absent(mesh: Mesh, wanted: Collection[str]) -> list[str]:
-    """Those of the members that do not run fragments now."""
+    """Return the members that cannot run fragments now."""
     there = {member.id for member in mesh.members() if member.local or member.state == "up"}
     return sorted(set(wanted) - there)

@@ -29,7 +29,7 @@ class QueryGrammar(RecursionGrammar):
 
     @abstractmethod
     def into_target(self) -> object:
-        """What SELECT ... INTO makes; whoever reads statements knows, and takes it out of the tree (`meta["into"]`)."""
+        """The target of SELECT ... INTO. The reader of statements defines it, and takes it out of the tree (`meta["into"]`)."""
 
     # -- whole queries -------------------------------------------------------------------------------------------
 
