@@ -19,7 +19,7 @@ WORKERS ?= auto
 IN_PARALLEL := -n $(WORKERS) --dist loadgroup --no-loadscope-reorder --quiet --durations=20
 TEST_FLAGS ?=
 
-.PHONY: help setup java demo check test test-long test-all lint format fuzz bench clients corpora client-packages mutants simulate catalog golden soak audit chart screenshots clean
+.PHONY: help setup java spark-classes demo check test test-long test-all lint format fuzz bench clients corpora client-packages mutants simulate catalog golden soak audit chart screenshots clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -33,19 +33,25 @@ $(VENV)/.installed: pyproject.toml requirements.lock requirements-dev.lock
 java:
 	@scripts/find_java.sh
 
+# JVMs of the tests start in half of the processor time with it.
+spark-classes: setup build/spark-classes.jsa
+
+build/spark-classes.jsa: $(VENV)/.installed tests/support/spark_classes.py
+	PYTHONPATH=.:tests $(BIN)/python -m support.spark_classes
+
 demo: setup ## Generate TPC-H data, start a member, take a tour, serve until Ctrl-C (SCALE=0.1)
 	@$(BIN)/sluice demo --scale $(SCALE) --listen $(LISTEN) $(DEMO_FLAGS)
 
 check: setup ## The verdict on an edit: format, lint, types, import contracts, the unit tests of what changed (SINCE=HEAD)
 	@$(BIN)/python scripts/check.py --since $(SINCE)
 
-test: setup ## Run the tests but the long ones, on all cores, in random order (WORKERS=auto)
+test: spark-classes ## Run the tests but the long ones, on all cores, in random order (WORKERS=auto)
 	$(BIN)/pytest -m "not long" $(IN_PARALLEL) $(TEST_FLAGS)
 
-test-long: setup ## Run the long tests alone
+test-long: spark-classes ## Run the long tests alone
 	$(BIN)/pytest -m long $(IN_PARALLEL) $(TEST_FLAGS)
 
-test-all: setup ## Run the long tests too
+test-all: spark-classes ## Run the long tests too
 	$(BIN)/pytest $(IN_PARALLEL) $(TEST_FLAGS)
 
 mutants: setup ## Plant faults into the protocol, one at a time, and see that exploration or simulation find them

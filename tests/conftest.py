@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import collections
 import gc
-import os
 import shlex
 import sys
 from collections.abc import Callable, Iterator
@@ -13,12 +12,12 @@ from typing import Any, Final
 
 import pytest
 import support.unhurried_examples  # noqa: F401 - before the properties are decorated
+from support import spark_classes
 from support.packages import postgres_programs, require
 from support.postgres_server import Database, PostgresServer
 from support.recoveries import MEASURED
 
-# A JVM of the tests lives for a minute or two: it compiles quickly instead of well, and collects garbage on one thread.
-os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+spark_classes.use()
 
 _SHARED: Final = ("module", "package", "session")
 #: Fixtures of these scopes that cost each process little.

@@ -19,6 +19,7 @@ import pyspark
 
 from support.member_process import wait_until
 from support.ports import free_port
+from support.spark_classes import java_options
 
 _HOME: Final = Path(pyspark.__file__).parent
 _EXECUTOR: Final = "CoarseGrainedExecutorBackend"
@@ -75,7 +76,7 @@ class StandaloneSpark:
 
     @property
     def _java_options(self) -> str:
-        return f"-Djava.io.tmpdir={self._folder / 'tmp'} -XX:-UsePerfData"
+        return f"-Djava.io.tmpdir={self._folder / 'tmp'} -XX:-UsePerfData {java_options()}"
 
     def _start(self, name: str, *arguments: str) -> None:
         kind = name.rstrip("0123456789")
