@@ -21,7 +21,7 @@ _SPARK = {"SLUICE_SPARK__MASTER": "local[1]", "SLUICE_SPARK__DRIVER_MEMORY": "60
 _OPTIONS = "-c sluice.engine=spark -c sluice.distribution=always"
 #: What the members' Sparks write side by side: no row has to meet another.
 _SIDE_BY_SIDE = (
-    "insert into {} select x, s, x % 97, x / 3.0 from t where x % 5 in (1, 2)",
+    "insert into {} select x, s, x % 97, x / 3.0 from t where x % 50 in (1, 7)",
     "update {} set k = k + 1000, price = price * 2 where id % 3 = 0",
     "delete from {} where id % 10 = 7",
 )
@@ -79,9 +79,9 @@ def test_members_write_what_one_engine_would(sparks: Sparks, check: str) -> None
             assert tag == one.execute(change.format("w")).statusmessage, change
             for difference in ("table d except all table w", "table w except all table d"):
                 assert one.execute(f"select count(*) from ({difference}) as x").fetchone() == (0,), change
-        made = all_.execute("create table made as select x, s from t where x % 7 = 2")
-        assert made.statusmessage == f"SELECT {len(range(2, ROWS, 7))}"
-        assert one.execute("select count(*), count(distinct x) from made").fetchone() == (len(range(2, ROWS, 7)),) * 2
+        made = all_.execute("create table made as select x, s from t where x % 70 = 2")
+        assert made.statusmessage == f"SELECT {len(range(2, ROWS, 70))}"
+        assert one.execute("select count(*), count(distinct x) from made").fetchone() == (len(range(2, ROWS, 70)),) * 2
         one.execute("drop table made")
     assert sparks.staged == []
 

@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 from psycopg import sql
 from support.answers import Connection, ask, differences
+from support.campaigns import part
 from support.local_cluster import LocalCluster
 from support.member_process import wait_until
 from support.tpch import TABLES, generate
@@ -29,21 +30,12 @@ _FILES = 5
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
-    """Three members over scale 0.01."""
-    yield from _running(tmp_path_factory.mktemp("cluster"), 0.01)
-
-
-@pytest.fixture(scope="module")
-def larger(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
     """Three members over scale 0.1."""
-    yield from _running(tmp_path_factory.mktemp("larger"), 0.1)
-
-
-def _running(folder: Path, scale: float) -> Iterator[LocalCluster]:
-    whole = generate(folder / "whole", scale, "parquet")
+    folder = tmp_path_factory.mktemp("cluster")
+    whole = generate(folder / "whole", 0.1, "parquet")
     with LocalCluster(folder, 3) as cluster:
         with cluster.connect("m1") as connection:
-            for seed, placement in enumerate(_PLACEMENTS):
+            for seed, placement in enumerate(part(_PLACEMENTS)):
                 connection.execute(sql.SQL("create schema {}").format(sql.Identifier(placement)))
                 for table in TABLES:
                     _place(
@@ -101,20 +93,14 @@ def _held(cluster: LocalCluster) -> dict[str, dict[str, int]]:
 
 
 @pytest.mark.long
+@pytest.mark.parametrize("placement", part(_PLACEMENTS))
 @pytest.mark.parametrize("name", queries())
-def test_answers_of_all_are_those_of_one(cluster: LocalCluster, name: str) -> None:
-    _check(cluster, "local", _PLACEMENTS[0], name)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("placement", _PLACEMENTS)
-@pytest.mark.parametrize("name", queries())
-def test_answers_of_all_are_those_of_one_at_size(larger: LocalCluster, placement: str, name: str) -> None:
-    _check(larger, "local", placement, name)
+def test_answers_of_all_are_those_of_one(cluster: LocalCluster, placement: str, name: str) -> None:
+    _check(cluster, "local", placement, name)
 
 
 @pytest.mark.long
 @pytest.mark.spark
-@pytest.mark.parametrize("name", queries())
-def test_answers_of_all_are_those_of_one_on_spark(larger: LocalCluster, name: str) -> None:
-    _check(larger, "spark", _PLACEMENTS[0], name)
+@pytest.mark.parametrize("name", part(sorted(queries())))
+def test_answers_of_all_are_those_of_one_on_spark(cluster: LocalCluster, name: str) -> None:
+    _check(cluster, "spark", _PLACEMENTS[0], name)

@@ -133,10 +133,10 @@ HASTY_MEETINGS: Final[tuple[Meeting, ...]] = (
 PATIENT_MEETINGS: Final[tuple[Meeting, ...]] = (
     Meeting("two who hear of each other from a third", {"a": "", "b": "a", "c": "a"}),
     Meeting("a word, and its connection breaks", _BOTH, {"part": 1, "say": 1}),
-    Meeting("left, and begun again", _BOTH, {"leave": 1, "restart": 1}),
+    Meeting("switched off, and begun again", _BOTH, {"off": 1, "restart": 1, "say": 1}),
     Meeting("hellos that come too late", _BOTH, {"late": 3}),
     Meeting("killed, and begun again", _BOTH, {"kill": 1, "restart": 1}),
-    Meeting("switched off, and begun again", _BOTH, {"off": 1, "restart": 1, "say": 1}),
+    Meeting("left, and begun again", _BOTH, {"leave": 1, "restart": 1}),
 )
 
 HANDSHAKES: Final[tuple[Handshakes, ...]] = (

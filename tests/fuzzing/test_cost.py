@@ -11,6 +11,7 @@ from typing import Any
 
 import psycopg
 import pytest
+from support.campaigns import PARTS
 from support.local_member import local_member
 
 from engine.sql.parser.lexer import Kind, tokenize
@@ -28,9 +29,10 @@ def connection(tmp_path_factory: pytest.TempPathFactory) -> Iterator[psycopg.Con
 
 
 _TESTS = Path(__file__).parents[1]
+_LONG_TEXT = 64_000 if PARTS == 1 else 32_000
 
 
-@pytest.mark.parametrize("size", [4_000, pytest.param(64_000, marks=pytest.mark.long)])
+@pytest.mark.parametrize("size", [4_000, pytest.param(_LONG_TEXT, marks=pytest.mark.long)])
 def test_all_of_it_ends(size: int) -> None:
     """Few characters show what is exponential or takes their cube, many what takes their square. The process ends itself:
     its processor time is bounded, whatever its neighbours do."""
