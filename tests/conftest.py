@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import gc
+import re
 import shlex
 import sys
 from collections.abc import Callable, Iterator
@@ -19,6 +20,8 @@ from support.recoveries import MEASURED
 
 spark_classes.use()
 
+#: What a file has that has long tests.
+_LONG: Final = re.compile(r"\bmark\.long\b|\blong_seeds\b")
 _SHARED: Final = ("module", "package", "session")
 #: Fixtures of these scopes that cost each process little.
 _CHEAP: Final = frozenset({"postgres", "postgres_packages", "tmp_path_factory", "event_loop_policy"})
@@ -42,6 +45,13 @@ def postgres_database(postgres: PostgresServer) -> Iterator[Database]:
     """A database of the test's own in PostgreSQL, with the name that a member's has."""
     with postgres.database("sluice") as made:
         yield made
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """`-m long` reads no file without the word, five of six: each process of a run collects all that it reads."""
+    if config.option.markexpr != "long" or not collection_path.match("test_*.py"):
+        return None
+    return _LONG.search(collection_path.read_text(encoding="utf-8")) is None or None
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
