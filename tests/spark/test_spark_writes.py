@@ -250,9 +250,8 @@ def test_tasks_write_the_parts_of_a_folder(
     member: LocalMember, spark: psycopg.Connection[tuple[Any, ...]], jobs: list[int], form: str
 ) -> None:
     folder = Path(member.engine.config.data)
-    query = (
-        "select l_orderkey, l_linenumber, l_quantity / 7 as q, l_shipdate, l_comment from lineitem where l_tax > 0.02"
-    )
+    columns = "l_orderkey, l_linenumber, l_quantity / 7 as q, l_shipdate, l_comment"
+    query = f"select {columns} from lineitem where l_tax > 0.02 and l_linenumber = 1"
     one, parts = folder / "files" / f"one.{form}", folder / "files" / f"parts-{form}"
     tag = spark.execute(f"copy ({query}) to '{parts}/' (format {form})".encode()).statusmessage
     assert jobs, "tasks wrote"

@@ -248,15 +248,15 @@ async def test_a_client_that_vanishes_behind_a_full_buffer(server: Server, monke
 
 
 async def test_both_sides_write_and_nobody_waits_for_ever(server: Server) -> None:
-    """A client that sends 6 MB of pipeline and reads nothing until all is sent, while each answer is 4 kB."""
+    """A client that sends 6 MB of pipeline and reads nothing until all is sent, while the answers are 8 MB."""
     async with raw(server) as client:
-        padding = "x" * 3000
-        for _ in range(2000):
-            client.parse("", f"select repeat('y', 4000) -- {padding}").bind("", "").execute("", 0)
+        padding = "x" * 30_000
+        for _ in range(200):
+            client.parse("", f"select repeat('y', 40000) -- {padding}").bind("", "").execute("", 0)
         client.sync()
         await client.writer.drain()
         kinds = await client.until("Z")
-        assert kinds.count("D") == 2000
+        assert kinds.count("D") == 200
 
 
 # -- bad input -------------------------------------------------------------------------------------------------------
