@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import psycopg
 
+from benchmarks import processor
 from benchmarks.figures import Figure, Measure, percentile
 from benchmarks.ground import Ground
 from benchmarks.member import running
@@ -27,6 +28,11 @@ def _run(ground: Ground) -> Iterator[Figure]:
         times = _times(connection, _BELOW, parameter=True)
         yield Figure("with a parameter, p50", percentile(times, 50), "ms", _BAR_MS)
         yield Figure("with a parameter, p99", percentile(times, 99), "ms")
+        for mode in ("force_custom_plan", "force_generic_plan"):
+            connection.execute(f"set plan_cache_mode = {mode}".encode())
+            before = processor.seconds(member.pid)
+            taken = len(_times(connection, _BELOW, parameter=True)) + _WARM
+            yield Figure(f"{mode}, processor time", (processor.seconds(member.pid) - before) * 1000 / taken, "ms")
 
 
 def _times(connection: psycopg.Connection[Any], query: bytes, *, parameter: bool = False) -> list[float]:
@@ -46,7 +52,8 @@ MEASURE: Final = Measure(
     "A short query, prepared and warm",
     f"`{_GROUPS.decode()}` through psycopg on one connection, `sluice.engine = auto`, prepared; {_RUNS:,} runs after "
     f"{_WARM} to warm up, each from asking to all rows read. With a parameter: the same with `where n_nationkey < $1`, "
-    "its value changing from run to run, so that it is planned anew. Most of the time is DuckDB's own for the Parquet file: seen "
+    "its value changing from run to run; then so under both values of `plan_cache_mode`, with the processor time that the member "
+    "took for one. Most of the time is DuckDB's own for the Parquet file: seen "
     "apart, 1.2 ms when it is asked again at once, 2.5 ms when some milliseconds lie between, as they do here.",
     _run,
 )

@@ -15,6 +15,7 @@ import gc
 import itertools
 import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Final, TypeVar
 
@@ -168,6 +169,8 @@ class Engine:
         underway = context.underway
         if isinstance(query.runs, CompiledFragment):
             underway.begin(context.query, (query.runs.engine,))
+            if query.values:
+                context = replace(context, values=query.values)
             return underway.opened(await self.executor(query.runs.engine).open(query.runs, context))
         assert self._runtime is not None, "the engine has been started"
         runs = query.runs

@@ -61,6 +61,7 @@ class ExecutionContext:
     time_zone: the session's TimeZone, as an IANA name or a fixed offset that both engines accept.
     page_bytes: the wanted size of a batch, and the window of a stream: `cursor_buffer_size`.
     memory: the memory that all statements of the role share, where the engine can measure it; None: no limit.
+    values: the values of the fragment's parameters, by the names that its statement has for them.
     analyze: whether the engine counts rows and time by operator, where it can (`engine.contracts.profile`).
     notice: called (from any thread) with a message for the client while it waits.
     underway: records the progress of the execution, on the loop's thread.
@@ -73,6 +74,7 @@ class ExecutionContext:
     settings: Mapping[str, Any] = field(default_factory=dict)
     analyze: bool = False
     memory: MemoryShare | None = None
+    values: Mapping[str, Any] = field(default_factory=dict)
     underway: RunningQuery = field(default_factory=RunningQuery, compare=False)
 
 

@@ -82,7 +82,6 @@ _CHOICES: Final = {
     "constraint_exclusion": ("partition", ("partition", "on", "off")),
     "default_toast_compression": ("pglz", ("pglz", "lz4")),
     "force_parallel_mode": ("off", ("off", "on", "regress")),
-    "plan_cache_mode": ("auto", ("auto", "force_generic_plan", "force_custom_plan")),
     "stats_fetch_consistency": ("cache", ("none", "cache", "snapshot")),
     "track_functions": ("none", ("none", "pl", "all")),
     "wal_compression": ("off", ("pglz", "lz4", "zstd", "on", "off")),

@@ -333,6 +333,8 @@ SETTINGS: Final[dict[str, Setting]] = {
             _s("server_encoding", "UTF8", reported=True, fixed=True),
             _s("server_version", "15.18 (Sluice 0.1.0)", reported=True, fixed=True),
             _s("server_version_num", "150018", "integer", minimum=150_018, maximum=150_018, fixed=True),
+            _s("plan_cache_mode", "auto", "enum", "Whether queries with parameters are planned for their values.",
+               values=("auto", "force_generic_plan", "force_custom_plan")),
             _s("session_authorization", "", reported=True),
             _s("session_replication_role", "origin", "enum", "Whether foreign keys are judged: not as a replica.",
                values=("origin", "replica", "local"), privileged=True),

@@ -208,7 +208,7 @@ class LocalExecutor:
                 context.page_bytes,
                 context.time_zone,
                 fragment.tables,
-                printed.values,
+                {**printed.values, **context.values} if context.values else printed.values,
                 analyze=context.analyze,
                 memory=context.memory,
             )

@@ -46,10 +46,10 @@ def is_plain(tree: exp.Expression) -> bool:
 
 
 def is_cheap(tree: exp.Expression) -> bool:
-    """A column, a literal, or a cast of these: may be repeated."""
+    """A column, a literal, a parameter, or a cast of these: may be repeated."""
     while isinstance(tree, exp.Cast):
         tree = tree.this
-    return isinstance(tree, (exp.Column, exp.Literal, exp.Boolean, exp.Null))
+    return isinstance(tree, (exp.Column, exp.Literal, exp.Boolean, exp.Null, exp.Placeholder))
 
 
 @dataclass(slots=True)

@@ -10,6 +10,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from engine.catalog.model.objects import SystemTable, Table
+from engine.common.sql_type import SqlType
 from engine.contracts.executor import EngineName, OutputColumn
 from engine.contracts.output_cast import carrier_schema
 from engine.planner.codegen.scans import Scan
@@ -29,6 +30,7 @@ class CompiledFragment:
         through the driver instead of streaming from its tasks.
     scans: on Spark: what its tasks read through DuckDB, by the names that the statement has for it.
     printed: the statement as its engine is given it, where that has been made already.
+    parameters: the number and type of each parameter that is one of the statement's too, by the name that it has there.
     """
 
     engine: EngineName
@@ -39,6 +41,7 @@ class CompiledFragment:
     small: bool = False
     scans: Mapping[str, Scan] = field(default_factory=dict)
     printed: PrintedStatement | None = None
+    parameters: Mapping[str, tuple[int, SqlType]] = field(default_factory=dict)
 
     @functools.cached_property
     def schema(self) -> pa.Schema:

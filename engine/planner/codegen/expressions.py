@@ -68,7 +68,7 @@ def render(expr: Expr, scope: Scope) -> exp.Expression:
         case Const():
             return literal(expr.value, expr.type, scope.engine)
         case ParamRef():
-            return literal(scope.compilation.bindings.parameters[expr.index], expr.type, scope.engine)
+            return scope.compilation.parameter(expr.index, expr.type)
         case ContextRef():
             return literal(scope.compilation.bindings.context[expr.name], expr.type, scope.engine)
         case Call():

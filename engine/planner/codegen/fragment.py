@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 from sqlglot import exp
 
 from engine.catalog.model.objects import SystemTable, Table
+from engine.common.sql_type import SqlType
 from engine.contracts.executor import EngineName, OutputColumn
 from engine.plan_ir.expr import Const, Expr, ParamRef
 from engine.plan_ir.logical import Aggregator, Evaluator, Limit, Node, Root, Sort, TableReader, Values, With
@@ -45,7 +47,16 @@ def compile_plan(plan: Node, engine: EngineName, bindings: Bindings) -> Compiled
         ordered=asks_for_order(plan),
         small=is_small(plan, bindings),
         scans=compilation.scans,
+        parameters=_parameters(statement, compilation),
     )
+
+
+def _parameters(statement: exp.Expression, compilation: Compilation) -> Mapping[str, tuple[int, SqlType]]:
+    """The placeholders that the statement has: what was compiled and then not wanted has left none."""
+    if not compilation.placeholders:
+        return {}
+    written = {node.name for node in statement.find_all(exp.Placeholder)}
+    return {name: parameter for parameter, name in compilation.placeholders.items() if name in written}
 
 
 def _with_ctes(statement: QueryTree, compilation: Compilation) -> QueryTree:

@@ -13,10 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
+from engine.common.sql_type import SqlType
 from engine.contracts.executor import EngineName
 from engine.plan_ir.expr import Column
 from engine.plan_ir.logical import Node
 from engine.sql.trees.build import QueryTree
+from engine.sql.trees.literals import literal
+from engine.sql.trees.parameters import NO_VALUES, placeholder
 from engine.sql.trees.unsupported import Unsupported
 from wire.dataclass import dataclass
 
@@ -28,7 +31,8 @@ if TYPE_CHECKING:
 class Bindings:
     """The values that a statement is executed with, in canonical form (`engine.plan_ir.expr`).
 
-    parameters: by number, from 1. context: by the name of a `ContextRef`. time_zone: the session's.
+    parameters: by number, from 1; `NO_VALUES`: they remain parameters (`engine.sql.trees.parameters`). context: by the name of a
+    `ContextRef`. time_zone: the session's.
     """
 
     parameters: Mapping[int, Any] = field(default_factory=dict)
@@ -46,6 +50,7 @@ class Compilation:
         recursive term is being compiled.
     watched: ids (Python's) of the nodes that `engine.planner.codegen.interruptible` is about.
     scans: what Spark's tasks read through DuckDB, by the names that the statement has for it (`engine.planner.codegen.scans`).
+    placeholders: the names of the parameters that remain parameters, by number and type.
     """
 
     engine: EngineName
@@ -58,11 +63,19 @@ class Compilation:
     recursing: set[int] = field(default_factory=set)
     watched: frozenset[int] = frozenset()
     scans: dict[str, Scan] = field(default_factory=dict)
+    placeholders: dict[tuple[int, SqlType], str] = field(default_factory=dict)
     _aliases: count[int] = field(default_factory=lambda: count(1))
 
     def alias(self) -> str:
         """A fresh name for a table."""
         return f"t{next(self._aliases)}"
+
+    def parameter(self, index: int, typ: SqlType) -> exp.Expression:
+        """A parameter: its value as a literal, or a placeholder. Raises ValueNeeded where only its value can be written."""
+        if self.bindings.parameters is not NO_VALUES or self.engine != "local":
+            return literal(self.bindings.parameters[index], typ, self.engine)
+        name = self.placeholders.setdefault((index, typ), f"p{index}_{len(self.placeholders)}")
+        return placeholder(name, typ)
 
     def unsupported(self, what: str) -> Unsupported:
         return Unsupported(self.engine, what)

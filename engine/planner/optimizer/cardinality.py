@@ -27,7 +27,7 @@ from typing import Any, Final
 from engine.catalog.model.objects import SystemTable, Table
 from engine.catalog.model.statistics import TableStatistics
 from engine.plan_ir.conjuncts import conjunction, conjuncts
-from engine.plan_ir.expr import Call, Column, ColumnRef, Const, Expr, ParamRef
+from engine.plan_ir.expr import Call, Column, ColumnRef, Expr
 from engine.plan_ir.logical import (
     Aggregator,
     CteReader,
@@ -47,7 +47,7 @@ from engine.plan_ir.logical import (
 )
 from engine.plan_ir.physical import Receive
 from engine.plan_ir.rewrite import walk_all
-from engine.planner.optimizer.column_bounds import Range, reader_test
+from engine.planner.optimizer.column_bounds import Range, is_known, reader_test, value_of
 from engine.planner.optimizer.column_statistics import known_statistics, statistics_by_column
 from engine.planner.optimizer.input_size import RowGroup, groups_to_read, input_bytes
 from engine.planner.optimizer.selectivity import VALUES_UNKNOWN, Known, bits_as_values, selectivity
@@ -264,9 +264,9 @@ class Estimator:
         return _of_rows(node, rows if count is None else min(rows, count), below)
 
     def _constant(self, expr: Expr | None) -> int | None:
-        if not isinstance(expr, (Const, ParamRef)):
+        if expr is None or not is_known(expr, self._parameters):
             return None
-        value = expr.value if isinstance(expr, Const) else self._parameters[expr.index]
+        value = value_of(expr, self._parameters)
         return value if isinstance(value, int) else None
 
     def _with(self, node: With) -> Estimate:

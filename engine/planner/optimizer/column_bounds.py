@@ -26,7 +26,7 @@ import datetime as dt
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from decimal import Decimal
-from typing import Any, Final
+from typing import Any, Final, TypeGuard
 
 import pyarrow as pa
 
@@ -162,7 +162,7 @@ class _Judge:
 
     def _of_comparison(self, left: ColumnRef, operator: str, right: Expr) -> Test | None:
         name = self.names.get(left.column.id)
-        if name is None or not isinstance(right, (Const, ParamRef)):
+        if name is None or not is_known(right, self.parameters):
             return None
         constant = value_of(right, self.parameters)
         if constant is None:
@@ -184,7 +184,7 @@ class _Judge:
     def _of_pattern(self, column: Column, pattern: Expr) -> Test | None:
         """LIKE with a pattern that begins with characters that stand for themselves."""
         name = self.names.get(column.id)
-        if name is None or column.type.pg not in _TEXTS or not isinstance(pattern, (Const, ParamRef)):
+        if name is None or column.type.pg not in _TEXTS or not is_known(pattern, self.parameters):
             return None
         text = value_of(pattern, self.parameters)
         if text is None:
@@ -255,6 +255,11 @@ def _digits(value: Decimal) -> int:
 # -- constants -------------------------------------------------------------------------------------------------------
 
 
+def is_known(expr: Expr, parameters: Mapping[int, Any]) -> TypeGuard[Const | ParamRef]:
+    """Whether an expression is a constant, or a parameter that has a value."""
+    return isinstance(expr, Const) or (isinstance(expr, ParamRef) and expr.index in parameters)
+
+
 def value_of(constant: Const | ParamRef, parameters: Mapping[int, Any]) -> Any:
     """The canonical value; None is null."""
     return constant.value if isinstance(constant, Const) else parameters[constant.index]
@@ -268,7 +273,7 @@ def comparison(part: Expr, parameters: Mapping[int, Any]) -> tuple[Column, str, 
     operator = part.function.name
     if isinstance(right, ColumnRef):
         left, right, operator = right, left, _FLIPPED[operator]
-    if not isinstance(left, ColumnRef) or not isinstance(right, (Const, ParamRef)):
+    if not isinstance(left, ColumnRef) or not is_known(right, parameters):
         return None
     value = native(value_of(right, parameters), right.type.pg)
     return None if value is None else (left.column, operator, value)

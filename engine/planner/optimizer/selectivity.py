@@ -32,8 +32,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from engine.plan_ir.conjuncts import conjuncts
-from engine.plan_ir.expr import And, Call, ColumnRef, Const, Expr, InList, IsNull, Not, Or, ParamRef, Subquery
-from engine.planner.optimizer.column_bounds import Range, comparison, native, value_of
+from engine.plan_ir.expr import And, Call, ColumnRef, Expr, InList, IsNull, Not, Or, Subquery
+from engine.planner.optimizer.column_bounds import Range, comparison, is_known, native, value_of
 from wire.dataclass import dataclass
 
 #: An inequality with something that is not known (DEFAULT_INEQ_SEL), or a condition of which nothing is.
@@ -155,7 +155,7 @@ def _known_nulls(arg: Expr, known: Mapping[int, Known]) -> float:
 def _of_equality(args: Sequence[Expr], known: Mapping[int, Known], parameters: Mapping[int, Any]) -> float:
     """With a constant: its part; else one of the values of the column with the most."""
     columns = [known[arg.column.id] for arg in args if isinstance(arg, ColumnRef) and arg.column.id in known]
-    constants = [arg for arg in args if isinstance(arg, (Const, ParamRef))]
+    constants = [arg for arg in args if is_known(arg, parameters)]
     if len(columns) == len(constants) == 1 and columns[0].analysed:
         value = native(value_of(constants[0], parameters), constants[0].type.pg)
         return _of_value(columns[0], value)
@@ -173,7 +173,7 @@ def _of_pattern(args: Sequence[Expr], known: Mapping[int, Known], parameters: Ma
     """LIKE with a constant: tried on the values that are known. None where too few are."""
     left, right = args
     column = known.get(left.column.id) if isinstance(left, ColumnRef) else None
-    if column is None or not column.analysed or not isinstance(right, (Const, ParamRef)):
+    if column is None or not column.analysed or not is_known(right, parameters):
         return None
     pattern = value_of(right, parameters)
     if not isinstance(pattern, str) or not all(isinstance(value, str) for value in (*column.common, *column.bounds)):

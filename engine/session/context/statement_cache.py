@@ -11,11 +11,12 @@ all that an entry reaches: 207 to 229 bytes a node of a plan, 1,100 to 1,300 mor
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from collections import OrderedDict
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import Final, TypeVar
 
 from engine.catalog.model.objects import Relation, Table
 from engine.contracts.sessions import ResultColumn
@@ -29,6 +30,7 @@ from engine.sql.binder.scope import RowLock
 from engine.statements.shared.distribution import CompiledQuery
 from wire.types import pg_types as t
 
+T = TypeVar("T")
 _STATEMENTS: Final = 512
 _COMPILED: Final = 8
 _ROOM_BYTES: Final = 64 << 20
@@ -40,6 +42,16 @@ _FILE_BYTES: Final = 256
 
 
 @dataclass
+class PlanCosts:
+    """The costs of a query's plans (`engine.statements.query.plan_cache`). custom: how many were made for given values.
+    custom_total: what these cost together. generic: what the one for any values costs; None: not known yet."""
+
+    custom: int = 0
+    custom_total: float = 0.0
+    generic: float | None = None
+
+
+@dataclass
 class PlannedQuery:
     """A query ready for any engine.
 
@@ -48,6 +60,8 @@ class PlannedQuery:
     schemas: those that it names, which have to be usable already when it is prepared.
     primary_keys: OIDs of those without which its GROUP BY would be an error.
     compiled: what it was compiled to, by the session's terms, the members, parameter values and context; the last few.
+    generic: what it was compiled to for any values, by the same without values; None where values decide something.
+    costs: of its plans.
     length: of its text. keys: those of the cache under which it is what it would be if it were planned anew. kept: whether the
     cache has it. of_session: it reads rows that are the session's (`engine.session.context.system_rows`).
     """
@@ -61,6 +75,8 @@ class PlannedQuery:
     schemas: frozenset[str] = frozenset()
     primary_keys: tuple[int, ...] = ()
     compiled: OrderedDict[Hashable, CompiledQuery] = field(default_factory=OrderedDict)
+    generic: OrderedDict[Hashable, CompiledQuery | None] = field(default_factory=OrderedDict)
+    costs: PlanCosts = field(default_factory=PlanCosts)
     length: int = 0
     keys: frozenset[Hashable] = frozenset()
     kept: bool = False
@@ -68,7 +84,15 @@ class PlannedQuery:
 
     def with_plan(self, plan: Root) -> PlannedQuery:
         """The same over other rows of the system's, which nobody keeps."""
-        return replace(self, plan=plan, compiled=OrderedDict(), keys=frozenset(), kept=False)
+        return replace(
+            self,
+            plan=plan,
+            compiled=OrderedDict(),
+            generic=OrderedDict(),
+            costs=PlanCosts(),
+            keys=frozenset(),
+            kept=False,
+        )
 
     @functools.cached_property
     def tables(self) -> tuple[Table, ...]:
@@ -108,7 +132,7 @@ class PlannedQuery:
     @property
     def bytes(self) -> int:
         """About what it takes of memory."""
-        return self._planned_bytes + len(self.compiled) * self._compiled_bytes
+        return self._planned_bytes + (len(self.compiled) + len(self.generic)) * self._compiled_bytes
 
     @functools.cached_property
     def _planned_bytes(self) -> int:
@@ -121,11 +145,18 @@ class PlannedQuery:
 
     def remember(self, key: Hashable, query: CompiledQuery) -> None:
         """Keep what it was compiled to, where that is not too large."""
+        self._keep(self.compiled, key, query)
+
+    def remember_generic(self, key: Hashable, query: CompiledQuery | None) -> None:
+        """Keep what it was compiled to for any values."""
+        self._keep(self.generic, key, query)
+
+    def _keep(self, kept: OrderedDict[Hashable, T], key: Hashable, query: T) -> None:
         if self.bytes + self._compiled_bytes > _ENTRY_BYTES:
             return
-        self.compiled[key] = query
-        if len(self.compiled) > _COMPILED:
-            self.compiled.popitem(last=False)
+        kept[key] = query
+        if len(kept) > _COMPILED:
+            kept.popitem(last=False)
 
 
 class StatementCache:
@@ -153,8 +184,18 @@ class StatementCache:
 
     def remember(self, entry: PlannedQuery, key: Hashable, query: CompiledQuery) -> None:
         """Keep what an entry, which may be gone from here, was compiled to."""
+        with self._counted(entry):
+            entry.remember(key, query)
+
+    def remember_generic(self, entry: PlannedQuery, key: Hashable, query: CompiledQuery | None) -> None:
+        """As `remember`, for any values."""
+        with self._counted(entry):
+            entry.remember_generic(key, query)
+
+    @contextlib.contextmanager
+    def _counted(self, entry: PlannedQuery) -> Iterator[None]:
         before = entry.bytes
-        entry.remember(key, query)
+        yield
         if entry.kept:
             self._bytes += entry.bytes - before
             self._make_room()

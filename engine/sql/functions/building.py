@@ -43,6 +43,7 @@ _CHEAP: Final = (
     exp.Column,
     exp.Identifier,
     exp.Literal,
+    exp.Placeholder,
     exp.Cast,
     exp.DataType,
     exp.DataTypeParam,

@@ -16,6 +16,7 @@ from sqlglot import exp
 
 from engine.contracts.executor import EngineName
 from engine.sql.functions.building import Templates, cheap, own, parse, place
+from engine.sql.trees.parameters import ValueNeeded
 from wire.errors import FeatureNotSupported
 
 if TYPE_CHECKING:
@@ -59,6 +60,8 @@ def integer(value: int) -> exp.Expression:
 def _bare(tree: exp.Expression) -> exp.Expression:
     while isinstance(tree, exp.Cast | exp.Paren):
         tree = tree.this
+    if isinstance(tree, exp.Placeholder):
+        raise ValueNeeded(tree.name)
     return tree
 
 

@@ -20,8 +20,9 @@ from engine.contracts.sessions import Execution, Prepared, ResultColumn
 from engine.executors.local.executor import LocalStream
 from engine.executors.spark.executor import SparkStream
 from engine.plan_ir import logical
+from engine.plan_ir.expr import Const, Expr, ParamRef
 from engine.plan_ir.logical import Node, TableReader
-from engine.plan_ir.rewrite import walk_all
+from engine.plan_ir.rewrite import map_expressions, rewrite_expr, rewrite_plan, walk_all
 from engine.planner.codegen import Bindings
 from engine.planner.codegen.compiled_fragment import CompiledFragment
 from engine.planner.explain import physical
@@ -36,7 +37,9 @@ from engine.session.context.parameter_digits import digits_of
 from engine.session.context.services import SessionServices
 from engine.session.context.session_context import SessionContext
 from engine.sql.parser.nodes import statements as s
-from engine.statements.query.run import bind_arguments, guard, plan
+from engine.sql.trees.parameters import NO_VALUES
+from engine.statements.query.plan_cache import note_custom
+from engine.statements.query.run import bind_arguments, find_generic, guard, key_for_any_values, plan
 from engine.statements.shared.compiling import compile_aside
 from engine.statements.shared.distribution import CompiledQuery, DistributedQuery, Terms, physical_plan
 from engine.statements.shared.fragment_texts import fragment_texts
@@ -53,13 +56,15 @@ _SUMMARY: Final = ("Planning Time", "Execution Time")
 
 @dataclass(frozen=True, slots=True)
 class ExplainRequest:
-    """The query to explain, and how: `statement` has the options."""
+    """The query to explain, and how: `statement` has the options. query: as it would run. bindings: without the parameters' values,
+    if that is the plan for any."""
 
     plan: logical.Root
     terms: Terms
     bindings: Bindings
     statement: s.Explain
     context: ExecutionContext
+    query: CompiledQuery
 
 
 @dataclass(slots=True)
@@ -76,7 +81,7 @@ async def explain(request: ExplainRequest, engine: EngineServices, started: floa
     """The lines of the answer (JSON: one). started: when planning began, in seconds of `time.perf_counter`."""
     statement = request.statement
     request = replace(request, plan=prune_files(request.plan, request.bindings.parameters))
-    query = await compile_aside(engine, request.plan, request.terms, request.bindings, analyze=statement.analyze)
+    query = request.query
     planning_ms = (time.perf_counter() - started) * 1e3
     run = await _run(query, engine, request.context) if statement.analyze else _Run({}, {})
     actual = select_summary(statement, {"Planning Time": planning_ms, **run.counters})
@@ -87,14 +92,27 @@ async def explain(request: ExplainRequest, engine: EngineServices, started: floa
         sql = engine.executor(query.choice.engine).sql(query.runs)
     if isinstance(query.runs, CompiledFragment) and query.runs.engine == "local":
         request = replace(request, plan=in_file_order(request.plan))
+    plan = with_values(request.plan, request.bindings.parameters)
     summary = Summary(query.choice.engine, query.choice.reason, sql, actual)
     counted = actual.get("Rows")
     rows = counted if isinstance(counted, int) else None
-    operators = None if run.operators is None else with_sources(run.operators, by_files(_files(request.plan)))
-    told = rows_of_plan(request.plan, request.bindings.parameters, rows, operators, costs=statement.costs)
+    operators = None if run.operators is None else with_sources(run.operators, by_files(_files(plan)))
+    told = rows_of_plan(plan, request.bindings.parameters, rows, operators, costs=statement.costs)
     if statement.format != "text":
-        return [format_document(json_text(request.plan, summary, told), statement.format)]
-    return text_lines(request.plan, summary, told)
+        return [format_document(json_text(plan, summary, told), statement.format)]
+    return text_lines(plan, summary, told)
+
+
+def with_values(plan: logical.Root, parameters: Mapping[int, Any]) -> logical.Root:
+    """The plan as PostgreSQL shows it: a parameter that has a value is that constant."""
+
+    def with_value(expr: Expr) -> Expr:
+        if not isinstance(expr, ParamRef) or expr.index not in parameters:
+            return expr
+        return Const(expr.type, parameters[expr.index])
+
+    shown = rewrite_plan(plan, lambda node: map_expressions(node, lambda expr: rewrite_expr(expr, with_value)))
+    return cast("logical.Root", shown)
 
 
 def select_summary(statement: s.Explain, told: Mapping[str, float | int | str]) -> dict[str, float | int | str]:
@@ -171,7 +189,16 @@ async def execute(
     )
     session.authority().require(planned.requirements)
     tree, bindings = bind_arguments(session, engine, planned, arguments, effects=statement.analyze)
-    request = ExplainRequest(tree, session.terms(), bindings, statement, session.execution_context())
+    terms, compiled = session.terms(), None
+    key = key_for_any_values(session, engine, planned, arguments, terms)
+    if key is not None:
+        compiled = await find_generic(session, engine, planned, arguments, terms, key, lambda: (tree, bindings))
+    if compiled is not None:
+        bindings = replace(bindings, parameters=NO_VALUES)
+    else:
+        compiled = await compile_aside(engine, tree, terms, bindings, analyze=statement.analyze)
+        note_custom(planned, compiled, terms)
+    request = ExplainRequest(tree, terms, bindings, statement, session.execution_context(), compiled)
     if statement.analyze:
         engine.initiation.require_for_query(planned.reads)
         await guard(session, engine, planned.locks, planned.reads)

@@ -31,6 +31,7 @@ from engine.session.context.system_rows import with_rows_of_now
 from engine.sql.binder import bind_query
 from engine.sql.binder.scope import RowLock
 from engine.sql.parser.nodes import statements as s
+from engine.statements.query.plan_cache import generic_plan, may_be_generic, note_custom
 from engine.statements.shared.compiling import compile_aside
 from engine.statements.shared.distribution import CompiledQuery, Terms, data_members
 from engine.statements.shared.fault_policy import Policy, RepeatableQuery
@@ -224,24 +225,53 @@ async def _compile(
     terms: Terms,
 ) -> CompiledQuery:
     """Compile the query, kept for the next time with the same values under the same terms."""
-    members, key = data_members(engine.mesh), None
-    # Long values would be kept as the key, and in what is compiled; and to print them takes long.
-    lasts = planned.context_names.isdisjoint(_MOMENTS) and not planned.calls_session and not are_long(arguments)
-    values = tuple(map(repr, arguments)) if lasts else ()
-    if lasts and sum(map(len, values)) <= _VALUES_LENGTH:
-        zone, styles = session.settings.get("TimeZone"), foreign_styles(session.settings)
-        context = tuple(map(session.context_value, sorted(planned.context_names)))
-        key = (terms, members, zone, styles, values, context)
-        if found := planned.compiled.get(key):
-            _note_compiled(session, planned, found)
-            return found
-    begun = time.monotonic()
+    begun, key = time.monotonic(), None
+    shared = key_for_any_values(session, engine, planned, arguments, terms)
+    if shared is not None:
+        if generic := await find_generic(session, engine, planned, arguments, terms, shared, bound):
+            _note_compiled(session, planned, generic, time.monotonic() - begun)
+            return generic
+        values = tuple(map(repr, arguments))
+        if sum(map(len, values)) <= _VALUES_LENGTH:
+            key = (shared, values)
+            if found := planned.compiled.get(key):
+                note_custom(planned, found, terms)
+                _note_compiled(session, planned, found)
+                return found
     plan, bindings = bound()
     query = await compile_aside(engine, plan, terms, bindings, nodes=planned.size)
+    note_custom(planned, query, terms)
     _note_compiled(session, planned, query, time.monotonic() - begun)
     if key is not None:
         engine.statements.remember(planned, key, query)
     return query
+
+
+def key_for_any_values(
+    session: SessionContext, engine: SessionServices, planned: PlannedQuery, arguments: Sequence[Any], terms: Terms
+) -> Hashable | None:
+    """All that a query is compiled by but its parameters' values; None where that does not last, or the values are long: they
+    would be kept as the key, and in what is compiled, and to print them takes long."""
+    if planned.calls_session or not planned.context_names.isdisjoint(_MOMENTS) or are_long(arguments):
+        return None
+    zone, styles = session.settings.get("TimeZone"), foreign_styles(session.settings)
+    context = tuple(map(session.context_value, sorted(planned.context_names)))
+    return (terms, data_members(engine.mesh), zone, styles, context)
+
+
+async def find_generic(
+    session: SessionContext,
+    engine: SessionServices,
+    planned: PlannedQuery,
+    arguments: Sequence[Any],
+    terms: Terms,
+    key: Hashable,
+    bound: Callable[[], Bound],
+) -> CompiledQuery | None:
+    """The query compiled for any values, given these, where that is what `plan_cache_mode` and the costs of its plans want."""
+    if not arguments or not may_be_generic(planned, mode := str(session.settings.get("plan_cache_mode"))):
+        return None
+    return await generic_plan(engine, planned, arguments, terms, mode, key, bound)
 
 
 def _note_compiled(session: SessionContext, planned: PlannedQuery, query: CompiledQuery, seconds: float = 0.0) -> None:

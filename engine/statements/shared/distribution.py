@@ -18,8 +18,8 @@ that what is said here of sizes is said of what is read.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
-from typing import Final, cast
+from dataclasses import field, replace
+from typing import Any, Final, cast
 
 import pyarrow as pa
 
@@ -78,11 +78,13 @@ class CompiledQuery:
     """A query ready to run: one fragment here, or fragments on several members.
 
     physical: the plan as it is spread; None: it was clear without one that there is nothing to spread.
+    values: of the fragment's parameters, where it is compiled for any (`engine.sql.trees.parameters`).
     """
 
     choice: Choice
     runs: CompiledFragment | DistributedQuery
     physical: PhysicalPlan | None = None
+    values: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,83 @@
+"""Parameters that stay parameters: a statement that is compiled once, and run with whatever values its client binds.
+
+In a generic plan (`engine.statements.query.plan_cache`) a parameter is a placeholder that is cast to the storage type of its type,
+where a plan for given values has a literal. What an engine is given for it is read from that literal (`scalar_of`), so that both
+plans have the same values. Who compiles a plan finds `NO_VALUES` in the place of the values: asking it for one raises
+`ValueNeeded`, and so does a function's template that looks at a constant and finds a placeholder
+(`engine.sql.functions.trees`). There is no generic plan of such a statement. So nothing has to be listed here of what depends
+on a value, such as LIMIT or a LIKE pattern.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from sqlglot import exp
+
+from engine.common.sql_type import SqlType
+from engine.sql.trees.build import cast
+from engine.sql.trees.literals import literal
+from engine.sql.trees.storage_types import storage_type
+from wire.types import pg_types as t
+
+#: Types whose literals are scalars of DuckDB, for all values but a few (`scalar_of`).
+_SCALARS: Final = frozenset((
+    t.BOOL, t.INT2, t.INT4, t.INT8, *t.UNSIGNED, t.FLOAT4, t.FLOAT8, t.NUMERIC, t.TEXT, t.VARCHAR, t.BPCHAR, t.NAME, t.CHAR,
+    t.UNKNOWN, t.JSON, t.JSONB, t.UUID, t.DATE, t.TIME, t.TIMESTAMP, t.TIMESTAMPTZ, t.INTERVAL,
+))  # fmt: skip
+
+
+class ValueNeeded(Exception):
+    """A plan depends on a parameter's value."""
+
+
+class _NoValues(Mapping[int, Any]):
+    """No parameter has a value; see the module's docstring."""
+
+    def __getitem__(self, index: int) -> Any:
+        raise ValueNeeded(f"${index}")
+
+    def __contains__(self, index: object) -> bool:
+        return False
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(())
+
+    def __len__(self) -> int:
+        return 0
+
+
+NO_VALUES: Final[Mapping[int, Any]] = _NoValues()
+
+
+def placeholder(name: str, typ: SqlType) -> exp.Expression:
+    """A parameter of that name in a statement of the local engine. Raises ValueNeeded for a type whose values are no scalars."""
+    if (typ.pg.carried or typ.pg) not in _SCALARS or typ.pg.is_array or typ.pg.is_row:
+        raise ValueNeeded(name)
+    return cast(exp.Placeholder(this=name), storage_type(typ, "local"))
+
+
+def scalar_of(value: Any, typ: SqlType) -> str | int | bool | None:
+    """A canonical value as the local engine is given it for a placeholder. Raises ValueNeeded for one that only an expression says
+    (a date beyond the year 9999), Unsupported and SqlError as `literal` does."""
+    if isinstance(value, str):
+        return value
+    tree = literal(value, typ, "local")
+    while isinstance(tree, exp.Cast):
+        tree = tree.this
+    match tree:
+        case exp.Null():
+            return None
+        case exp.Boolean():
+            return bool(tree.this)
+        case exp.Literal():
+            return str(tree.this) if tree.is_string else _number(str(tree.this))
+        case exp.Neg(this=exp.Literal() as magnitude):
+            return _number("-" + str(magnitude.this))
+    raise ValueNeeded(f"a value of {typ}")
+
+
+def _number(text: str) -> str | int:
+    """An integer, or the text of a number with digits behind the point, which a cast reads exactly."""
+    return text if "." in text else int(text)
