@@ -2,9 +2,9 @@
 
 A table format answers two questions: which columns there are, and which files belong to a version. Its library answers both
 (`deltalake`, `pyiceberg`); everything after that is this project's own reading of Parquet, on either engine, over any number of
-members, with the same pruning. So what a format says of its files must be all that there is to say of their rows: whatever
-would make rows other than the files have them (deletion vectors, delete files, types that were widened, columns that were renamed
-in a way that files do not tell) is refused by name, never passed over.
+members, with the same pruning. Of Delta's deletion vectors the library gives the rows, and the readers leave these out
+(`Table.deleted`). Whatever else would make rows other than the files have them (Iceberg's delete files, types that were widened,
+columns that were renamed in a way that files do not tell) is refused by name, never passed over.
 
 A statement sees one version of each table (`engine.session.session`): which one is the newest is asked once.
 
@@ -15,6 +15,7 @@ A statement sees one version of each table (`engine.session.session`): which one
 | `iceberg` | Iceberg's metadata, and the catalogs that know it |
 | `tables` | a foreign table of such a format as it is now, or was |
 | `stores` | object stores, where tables and files may lie too |
+| `csv_headers` | whether CSV files have their columns by place or by name |
 | `file_columns` | what the files of a table have in common, and what only some of them have |
 
 Rejected: the formats' own scans (`DeltaTable.to_pyarrow_dataset`, pyiceberg's `to_arrow`): they read in Python, in one process,

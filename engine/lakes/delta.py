@@ -6,7 +6,7 @@ variants in every table that has deletion vectors enabled. So these are read:
 
 - features that change nothing for a reader of the active files: v2 checkpoints, vacuum's protocol check, in-commit timestamps,
   timestamps without a zone;
-- deletion vectors, as long as no active file has one;
+- deletion vectors: `deltalake` gives them, and both engines leave out the rows that they name (`LakeState.deleted`);
 - type widening, as long as no column was widened: files from before have the narrower type;
 - variants, shredded or not: a column of such a type, or one with such a type inside it, has no type here (`LakeColumn.type`);
 - column mapping by name, which is what `TableColumn.stored` is for. Mapping by id would need the ids in the files' footers.
@@ -36,6 +36,7 @@ from typing import Any, Final
 from urllib.parse import unquote
 
 import msgspec
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from deltalake import DeltaTable, VariantType
@@ -62,6 +63,9 @@ _WIDENED: Final = "delta.typeChanges"
 #: How the library says that it lacks a feature itself.
 _LACKED: Final = re.compile(r"Feature '([^']+)' is not supported")
 _OF_CATALOG: Final = "catalog-managed table"
+#: Bytes of the bitmaps of a version: they are in each statement that reads it.
+_BITMAPS_BYTES: Final = 8 << 20
+_PURGE: Final = "Its owner can write them into the files: REORG TABLE ... APPLY (PURGE)."
 _SETTLED_NS: Final = 2_000_000_000
 _NEWEST: Final = 256
 _MAPPING: Final = "delta.columnMapping."
@@ -197,7 +201,10 @@ def _read(path: str, table: DeltaTable, number: int) -> LakeState:
     actions = pa.table(table.get_add_actions(flatten=False))
     files = _files(path, actions["path"].to_pylist())
     _require_as_in_folders(path, files, [by_name[name] for name in table.metadata().partition_columns], actions)
-    return LakeState("Delta", table.version(), number, columns, partition_by, tuple(sorted(files)))
+    deleted = (
+        _deletion_bitmaps(path, table, files) if "deletionVectors" in (table.protocol().reader_features or ()) else ()
+    )
+    return LakeState("Delta", table.version(), number, columns, partition_by, tuple(sorted(files)), deleted)
 
 
 def _require_readable(path: str, table: DeltaTable) -> bool:
@@ -208,12 +215,6 @@ def _require_readable(path: str, table: DeltaTable) -> bool:
         raise _unsupported(path, f"the reader feature {feature}")
     if protocol.min_reader_version > 3:
         raise _unsupported(path, f"reader version {protocol.min_reader_version}")
-    if "deletionVectors" in features and (file := _with_deletion_vector(table)) is not None:
-        raise _unsupported(
-            path,
-            f"deletion vectors ({file})",
-            "Its owner can write them into the files: REORG TABLE ... APPLY (PURGE).",
-        )
     for field in table.schema().fields:
         if _was_widened(field.metadata, field.type):
             raise _unsupported(path, f'column "{field.name}", whose type was widened (typeWidening),')
@@ -223,15 +224,44 @@ def _require_readable(path: str, table: DeltaTable) -> bool:
     return mode == "name"
 
 
-def _with_deletion_vector(table: DeltaTable) -> str | None:
-    """Name an active file with a deletion vector, for a message; None if none has one. An unreadable one counts."""
+def _deletion_bitmaps(path: str, table: DeltaTable, files: Sequence[str]) -> tuple[tuple[str, bytes], ...]:
+    """The active files that have a deletion vector, each with a bitmap of the rows that are gone.
+
+    Raises DataCorrupted for a vector that cannot be read, FeatureNotSupported for more of them than a statement can carry.
+    """
+    by_place = {file[len(path.rstrip("/")) :]: file for file in files}
+    bitmaps: list[tuple[str, bytes]] = []
+    size = 0
     try:
         for batch in table.deletion_vectors():
-            if batch.num_rows:
-                return f'file "{pa.record_batch(batch)["filepath"][0].as_py().rpartition("/")[2]}"'
+            rows = pa.record_batch(batch)
+            for place, kept in zip(rows["filepath"].to_pylist(), rows["selection_vector"], strict=True):
+                bitmap = _bitmap(kept.values)
+                size += len(bitmap)
+                if size > _BITMAPS_BYTES:
+                    raise _unsupported(path, f"deletion vectors over more than {8 * _BITMAPS_BYTES} rows", _PURGE)
+                bitmaps.append((_file_at(path, place, by_place), bitmap))
     except DeltaError as error:
-        return str(error).splitlines()[0]
-    return None
+        reason = str(error).splitlines()[0]
+        raise DataCorrupted(f'could not read the deletion vectors of the Delta table at "{path}": {reason}') from error
+    return tuple(sorted((file, bitmap) for file, bitmap in bitmaps if bitmap))
+
+
+def _bitmap(kept: pa.BooleanArray) -> bytes:
+    """Bits of the rows that are not kept, to the last of these."""
+    gone = np.packbits(~kept.to_numpy(zero_copy_only=False))
+    return gone.tobytes().rstrip(b"\0")
+
+
+def _file_at(path: str, place: str, by_place: Mapping[str, str]) -> str:
+    """The active file whose URI is `place`. by_place: files by how their paths go on after the table's folder."""
+    whole = unquote(place)
+    start = whole.find("/", whole.find("://") + 3 if "://" in whole else 0)
+    while start != -1:
+        if (file := by_place.get(whole[start:])) is not None:
+            return file
+        start = whole.find("/", start + 1)
+    raise _unsupported(path, f'the deletion vector of a file that is not active ("{place}")')
 
 
 def _inside(typ: Any) -> Iterator[tuple[Mapping[str, Any], Any]]:

@@ -21,7 +21,7 @@ from typing import Final
 from engine.catalog.model import partitions
 from engine.catalog.model.objects import FileFormat, Table
 from engine.catalog.model.remote_file_ref import RemoteFileRef
-from engine.lakes import stores
+from engine.lakes import csv_headers, stores
 from engine.lakes import tables as lakes
 from engine.lakes.infer import infer_columns
 from engine.storage import tables as stored
@@ -182,7 +182,7 @@ def refresh(table: Table) -> Table:
     if version == table.version and files == table.files:
         return table
     partitions.require_readable(table.name, table.columns, table.partition_by, files)
-    return replace(table, files=files, version=version)
+    return csv_headers.with_columns_by_name(replace(table, files=files, version=version))
 
 
 def _refresh_parts(table: Table) -> Table:

@@ -45,7 +45,8 @@ class LakeColumn:
 @dataclass(frozen=True, slots=True)
 class LakeState:
     """number: the format's own of this version. digest: differs between any two versions of any two tables.
-    columns: by what files call them, in their order. partition_by: those that only names of folders say. files: absolute."""
+    columns: by what files call them, in their order. partition_by: those that only names of folders say. files: absolute.
+    deleted: as in `engine.catalog.model.objects.Table`."""
 
     kind: str
     number: int
@@ -53,6 +54,7 @@ class LakeState:
     columns: Mapping[str, LakeColumn]
     partition_by: tuple[str, ...]
     files: tuple[str, ...]
+    deleted: tuple[tuple[str, bytes], ...] = ()
 
     def table_columns(self, path: str, leave_out: Callable[[str, str], None]) -> tuple[TableColumn, ...]:
         """All columns that have a type here. leave_out: is told the others and the format's words for their types.
@@ -100,7 +102,7 @@ class LakeState:
                 f'the {self.kind} table behind "{table.name}" is partitioned otherwise in version {self.number}',
                 hint="Create the foreign table again.",
             )
-        return replace(table, columns=tuple(columns), files=self.files, version=self.digest)
+        return replace(table, columns=tuple(columns), files=self.files, version=self.digest, deleted=self.deleted)
 
     def _require_type(self, column: TableColumn, known: LakeColumn) -> None:
         if known.type is None or known.type != column.type:

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from deltalake import write_deltalake
+from support.delta_logs import ID, by_hand, features, vector_in_file, vector_of
 from support.local_member import LocalMember, local_member
 from support.nested_files import NESTED
 
@@ -69,6 +70,29 @@ def test_delta_tables(connection: Connection, tmp_path: Path) -> None:
     same(
         connection, tmp_path, "", "select id, p, s::text, m::text from t order by id", "select id, p from t order by id",
         "select s::text from t where p = 'x'",
+    )  # fmt: skip
+
+
+def test_deletion_vectors(connection: Connection, tmp_path: Path) -> None:
+    """Of files with several row groups, which tasks share."""
+    named = []
+    for name, vector in (("f", vector_of(1, 70_000)), ("g", vector_in_file(tmp_path, *range(50_000, 150_000)))):
+        pq.write_table(pa.table({"id": range(200_000)}), tmp_path / f"{name}.parquet", row_group_size=60_000)
+        named.append({"path": f"{name}.parquet", "deletionVector": vector, "stats": '{"numRecords": 200000}'})
+    by_hand(tmp_path, [ID], named, features("deletionVectors"))
+    same(
+        connection, tmp_path, "", "select count(*), sum(id), max(id) from t",
+        "select id, count(*) from t where id in (0, 1, 49999, 50000, 70000, 149999, 150000) group by 1 order by 1",
+    )  # fmt: skip
+    assert connection.execute("select count(*) from t").fetchall() == [(400_000 - 100_002,)]
+
+
+def test_csv_files_whose_headers_differ(connection: Connection, tmp_path: Path) -> None:
+    for name, text in (("f", "a,b\n1,x\n"), ("g", 'b,c,a\n"y, z",0,2\n,1,3\n'), ("h", "b\nw\n")):
+        (tmp_path / f"{name}.csv").write_text(text)
+    same(
+        connection, tmp_path, "", "select a, b from t order by b", "select b, count(*), sum(a) from t group by b order by b",
+        "select a from t where b = 'y, z'",
     )  # fmt: skip
 
 

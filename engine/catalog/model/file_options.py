@@ -5,9 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from wire.dataclass import dataclass
+
 #: The names of the options, by format.
 FILE_OPTIONS: Final[Mapping[str, tuple[str, ...]]] = {
     "parquet": (),
     "json": (),
     "csv": ("header", "delimiter", "quote", "escape", "null"),
 }
+
+
+@dataclass(frozen=True, slots=True)
+class CsvDialect:
+    """How the fields of CSV files are written; none of the characters is empty."""
+
+    delimiter: str
+    quote: str
+    escape: str

@@ -8,6 +8,7 @@ from typing import Final, Literal
 
 import pyarrow as pa
 
+from engine.catalog.model.file_options import CsvDialect
 from engine.catalog.model.file_types import FileType
 from engine.catalog.model.statistics import TableStatistics
 from engine.common.sql_type import SqlType
@@ -226,8 +227,12 @@ class Table:
         stand-in (`engine.catalog.model.remote_file_ref`) for each part that another member holds.
     partition_by: of a foreign table: the columns, as its files call them, whose values are in the names of folders
         (`engine.catalog.model.partitions`).
+    by_name: of a foreign table over CSV files whose headers differ, so that columns are found by name: how the files are written
+        (`engine.lakes.csv_headers`). None: columns are found by their places.
     lake: of a foreign table whose log says which files it has; its format is parquet, and `version` tells which version of
         it `files` are.
+    deleted: of such a table: files of which some rows were deleted, each with a bitmap of these: bit n, counted from the first
+        byte's highest bit, is row n of the file, and rows after the last bit are there.
     storage: of a table that Sluice keeps; its format is parquet, `path` its folder, and `files` are those of the version
         that it pins, with what was changed since; `version` is then a digest of which changes those are.
     last_number: the highest number that a column has had, where that one is gone.
@@ -248,7 +253,9 @@ class Table:
     guarantee: tuple[str, ...] = ()
     parts: tuple[Part, ...] = ()
     partition_by: tuple[str, ...] = ()
+    by_name: CsvDialect | None = None
     lake: Lake = ""
+    deleted: tuple[tuple[str, bytes], ...] = field(default=(), repr=False)
     storage: Storage | None = None
     constraints: tuple[Constraint, ...] = ()
     comment: str | None = None

@@ -42,7 +42,7 @@ TABLE_FUNCTIONS: Final = frozenset(("unnest", "range", "generate_series"))
 #: Readers of files, which take their files from a parameter, and the options that a fragment may give them.
 READERS: Final = frozenset(("read_parquet", "read_csv", "read_json"))
 READER_OPTIONS: Final = frozenset((
-    "allow_quoted_nulls", "can_have_nan", "columns", "delim", "escape", "file_row_number", "filename", "header",
+    "all_varchar", "allow_quoted_nulls", "can_have_nan", "columns", "delim", "escape", "file_row_number", "filename", "header",
     "hive_partitioning", "nullstr", "quote", "union_by_name",
 ))  # fmt: skip
 

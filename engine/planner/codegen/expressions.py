@@ -149,16 +149,11 @@ def conjunct(expr: Expr, scope: Scope) -> exp.Expression:
         return conjunction([conjunct(arg, scope) for arg in expr.args])
     if isinstance(expr, Not) and subqueries.is_membership(expr.arg):
         return negated(subqueries.membership(expr.arg, scope))
-    if isinstance(expr, Not) and value_lists.is_long(expr.arg, scope.engine):
-        return negated(_in_values(expr.arg, scope))
-    if value_lists.is_long(expr, scope.engine):
-        return _in_values(expr, scope)
+    within = expr.arg if isinstance(expr, Not) else expr
+    if isinstance(within, InList) and (values := value_lists.rows(within, scope)) is not None:
+        test = exp.In(this=operand(render(within.arg, scope)), query=values)
+        return test if within is expr else negated(test)
     return condition(expr, scope)
-
-
-def _in_values(expr: Expr, scope: Scope) -> exp.Expression:
-    assert isinstance(expr, InList), "a list of values"
-    return exp.In(this=operand(render(expr.arg, scope)), query=value_lists.rows(expr.items))
 
 
 def render_as(expr: Expr, typ: SqlType, scope: Scope) -> exp.Expression:

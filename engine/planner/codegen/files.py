@@ -7,12 +7,14 @@ partitions, types) is switched off or said; the dialect of a CSV file is as the 
 
 from __future__ import annotations
 
+import base64
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
 from sqlglot import exp
 
+from engine.catalog.model.file_options import CsvDialect
 from engine.catalog.model.objects import Table, TableColumn
 from engine.catalog.model.partitions import NULL
 from engine.common.sql_type import SqlType
@@ -20,7 +22,7 @@ from engine.lakes.file_columns import common
 from engine.plan_ir.logical import FILE, ROW
 from engine.planner.codegen.nested_values import as_jsonb, type_in_files
 from engine.planner.optimizer.input_size import groups_to_read
-from engine.sql.trees.build import call, cast, conjunction, label, name, string, table_alias
+from engine.sql.trees.build import call, case, cast, conjunction, integer, label, name, string, table_alias
 from engine.sql.trees.storage_types import storage_name, storage_type
 from engine.sql.trees.unsupported import Unsupported
 from wire.dataclass import dataclass
@@ -40,6 +42,9 @@ _READ_BY: Final = {t.JSONB: "SLUICE_JSONB", t.JSON: "SLUICE_JSON"}
 ROW_NUMBER: Final = "file_row_number"
 #: What the column is called that says which file a row is in, where the table has none of that name.
 _FILE_NAME: Final = "sluice_file"
+#: What rows are called before those that deletion vectors name have been left out.
+_READ: Final = "rows_read"
+_BITS: Final = exp.DataType.build("BIT", dialect="duckdb")
 #: What it is called, to begin with, where values are computed from it: that is cheap only as long as it is a constant of a file.
 FOLDERS_NAME: Final = "sluice_folders"
 
@@ -62,14 +67,14 @@ def file_reader(
     if len(set(lowered)) < len(lowered):
         raise Unsupported("local", f'table "{table.name}" whose columns differ only in case')
     reader = _READERS[table.format](table, _paths(table) if splits is None else _parameter(f"r{splits.reader}"))
-    if (splits is not None and splits.ranged) or ROW in names:
+    if (splits is not None and splits.ranged) or ROW in names or table.deleted:
         if ROW_NUMBER in lowered:
             raise Unsupported("local", f'numbers of rows in files with a column "{ROW_NUMBER}"')
         reader.append("expressions", _option(ROW_NUMBER, exp.true()))
     file_name = FOLDERS_NAME if folders else _FILE_NAME
     while file_name in lowered:
         file_name += "_"
-    if FILE in names or folders:
+    if FILE in names or folders or table.deleted:
         reader.append("expressions", _option("filename", string(file_name)))
     if table.storage is not None and any(_has_rows(c.type.pg) for c in table.columns if c.name in names):
         # Files of before an attribute came lack it, and DuckDB would take the first file's fields for those of all.
@@ -79,11 +84,14 @@ def file_reader(
     file = exp.Column(this=label(file_name), table=label(alias))
     trees = [_folder_value(table, file, n) if n in folders else tree for n, tree in zip(names, trees, strict=True)]
     if table.lake:
-        return _of_lake(table, names, reader, alias, trees)
+        source, trees = _of_lake(table, names, reader, _READ if table.deleted else alias, trees)
+        return _without_deleted(table, source, file_name, alias) if table.deleted else source, trees
     if table.storage is None:
         columns = {c.name: c for c in table.columns if c.name in names}
         trees = [_as_json(columns.get(n), tree, table) for n, tree in zip(names, trees, strict=True)]
         types = {n: type_in_files(c.nested) for n, c in columns.items() if c.nested is not None}
+        if table.by_name is not None:
+            types = {n: exp.DataType.build("TEXT") for n in columns if n not in table.partition_by}
         inside = [c for n, c in columns.items() if n not in table.partition_by]
         if not types and table.format == "parquet" and _lacks_some(table, inside):
             reader.append("expressions", _option("schema", _schema(inside)))
@@ -169,6 +177,31 @@ def _of_lake(
     return _with_types(reader, types, alias), found
 
 
+def _without_deleted(table: Table, source: exp.Expression, file_name: str, alias: str) -> exp.Expression:
+    """The rows of `source`, which is called `_READ`, that no deletion vector of the table's names."""
+    files = frozenset(table.files)
+    rows = [
+        exp.Tuple(expressions=[string(file), cast(call("FROM_BASE64", string(base64.b64encode(bits).decode())), _BITS)])
+        for file, bits in table.deleted
+        if file in files
+    ]
+    if not rows:
+        return exp.Subquery(this=exp.select("*").from_(source), alias=table_alias(alias))
+    vectors = exp.Values(expressions=rows, alias=table_alias("vectors", ["file", "bits"]))
+    bits, number = (exp.Column(this=label(n), table=label(of)) for n, of in (("bits", "vectors"), (ROW_NUMBER, _READ)))
+    # A row after the last bit is there, and so is one of a file without a vector.
+    is_within = exp.LT(this=number, expression=call("BIT_LENGTH", bits))
+    bit = call("GET_BIT", bits.copy(), cast(number.copy(), exp.DataType.build("INT")))
+    kept = case([(is_within, exp.EQ(this=bit, expression=integer(0)))], exp.true())
+    same = exp.EQ(
+        this=exp.Column(this=label(file_name), table=label(_READ)),
+        expression=exp.Column(this=label("file"), table=label("vectors")),
+    )
+    everything = exp.Column(this=exp.Star(), table=label(_READ))
+    present = exp.select(everything).from_(source).join(vectors, on=same, join_type="left").where(kept)
+    return exp.Subquery(this=present, alias=table_alias(alias))
+
+
 def _has_instants(column: TableColumn) -> bool:
     values = (column.type,) if column.nested is None else column.nested.values()
     return any(typ.pg is t.TIMESTAMPTZ for typ in values)
@@ -235,6 +268,8 @@ def _parquet(_table: Table, paths: exp.Expression) -> exp.Anonymous:
 
 
 def _csv(table: Table, paths: exp.Expression) -> exp.Anonymous:
+    if table.by_name is not None:
+        return _csv_by_name(table, paths, table.by_name)
     options = [_option("columns", _columns(table, _csv_type)), _no_partitions()]
     if "header" in table.options:
         options.append(_option("header", exp.Boolean(this=table.options["header"].lower() in _TRUE)))
@@ -243,6 +278,19 @@ def _csv(table: Table, paths: exp.Expression) -> exp.Anonymous:
             options.append(_option(theirs, string(table.options[ours])))
     options.append(_option("allow_quoted_nulls", exp.false()))
     return call("READ_CSV", paths, *options)
+
+
+def _csv_by_name(table: Table, paths: exp.Expression, dialect: CsvDialect) -> exp.Anonymous:
+    """All columns as text: a type can be named only of a column that one of the files has, and which these are differs by
+    instance."""
+    _columns(table, _csv_type)  # Raises Unsupported for what no CSV file has.
+    characters = {"delim": dialect.delimiter, "quote": dialect.quote, "escape": dialect.escape}
+    if "null" in table.options:
+        characters["nullstr"] = table.options["null"]
+    options = [_option(option, string(character)) for option, character in characters.items()]
+    flags = {"header": exp.true(), "all_varchar": exp.true(), "allow_quoted_nulls": exp.false()}
+    options += (_option(option, flag) for option, flag in flags.items())
+    return call("READ_CSV", paths, *options, _no_partitions())
 
 
 def _json(table: Table, paths: exp.Expression) -> exp.Anonymous:

@@ -1,9 +1,10 @@
 """Files that Spark has no reader for, as a relation of Spark's whose tasks read them through DuckDB: a scan.
 
-Spark's S3 connector is in no registry of Python's packages, Spark reads some names of folders otherwise than all others do, and
-it has no jsonb. So the reader is compiled for the local engine, columns and filter included, and Spark's tasks run that
-statement over their share of the files (`engine.executors.spark.scan_task`). What a file means is then said once for both
-engines, and what neither the columns nor the filter ask for is not fetched. Spark applies the filter again.
+Spark's S3 connector is in no registry of Python's packages, Spark reads some names of folders otherwise than all others do, it
+has no jsonb, without Delta's own package it knows no deletion vectors, and of CSV files it takes one header for those of all. So
+the reader is compiled for the local engine, columns and filter included, and Spark's tasks run that statement over their share of
+the files (`engine.executors.spark.scan_task`). What a file means is then said once for both engines, and what neither the columns
+nor the filter ask for is not fetched. Spark applies the filter again.
 
 Rejected: PySpark's Python data sources. They are told which filters there are but not which columns, and each statement starts two
 more Python processes on the driver to plan it; Arrow's own readers, which are a third opinion on csv, JSON and folders.
@@ -65,7 +66,7 @@ def is_scanned(node: TableReader) -> bool:
     assert isinstance(table, Table), "a table of the catalog"
     if table.storage is not None or table.lake == "spark":
         return False
-    if any(column.type.pg in DOCUMENTS for column in node.columns):
+    if table.deleted or table.by_name is not None or any(column.type.pg in DOCUMENTS for column in node.columns):
         return True
     remote = stores.is_remote(table.path) or any(map(stores.is_remote, table.files[:1]))
     return remote or bool(table.partition_by and spark_base(table) is None)

@@ -138,7 +138,7 @@ def values(node: Values, scope: Scope) -> Block:
         scope.columns = {c.id: render_as(e, c.type, scope) for c, e in zip(node.columns, row, strict=True)}
         return Block(scope)
     alias = scope.compilation.alias()
-    if (table := value_lists.table(node, alias, scope.engine)) is not None:
+    if (table := value_lists.table(node, alias, scope)) is not None:
         scope.columns = {c.id: column(c.label, alias) for c in node.columns}
         return Block(scope, table)
     rows = [[render_as(e, c.type, scope) for c, e in zip(node.columns, row, strict=True)] for row in node.rows]

@@ -1,4 +1,4 @@
-"""Long lists and tables of constants for DuckDB: a literal a column that it reads as rows, instead of an expression a value.
+"""Long lists and tables of constants and parameters for DuckDB: a literal a column, read as rows, not an expression a value.
 
 `x IN (1, 2, ...)` costs DuckDB several passes over as many expressions, during which it looks for no interrupt: 200,000 numbers
 take it ten seconds. The same numbers as one text, `x IN (SELECT CAST(UNNEST(FROM_JSON('["1","2",...]', ...)) AS INTEGER))`, are
@@ -16,10 +16,11 @@ from typing import Any, Final
 
 from sqlglot import exp
 
+from engine.common.interrupts import check_for_interrupts
 from engine.common.sql_type import SqlType
-from engine.contracts.executor import EngineName
-from engine.plan_ir.expr import Const, Constants, Expr, InList
+from engine.plan_ir.expr import Const, Constants, Expr, InList, ParamRef
 from engine.plan_ir.logical import Values
+from engine.planner.codegen.scope import Scope
 from engine.sql.trees.build import aliased, call, cast, column, string, table_alias
 from engine.sql.trees.literals import fits
 from engine.sql.trees.storage_types import storage_type
@@ -31,28 +32,25 @@ _INTEGERS: Final = (t.INT2, t.INT4, t.INT8)
 _TEXTS: Final = (t.TEXT, t.VARCHAR)
 
 
-def is_long(expr: Expr, engine: EngineName) -> bool:
-    """Whether the expression is IN over a list that is better read as rows."""
-    if engine != "local" or not isinstance(expr, InList) or not isinstance(expr.items, Constants):
-        return False
-    return expr.items.type.pg is expr.arg.type.pg and expr.items.type.pg in (*_INTEGERS, *_TEXTS)
-
-
-def rows(items: Sequence[Expr]) -> exp.Expression:
-    """The values of a long list as a query of one column."""
-    assert isinstance(items, Constants), "a long list"
-    typ = items.type
-    column = _column(items.values, typ)
-    assert column is not None, "types whose values all have a text"
+def rows(expr: InList, scope: Scope) -> exp.Expression | None:
+    """The values that IN compares with as a query of one column; None for a list that is short or of other types."""
+    gathered, typ = isinstance(expr.items, Constants), expr.items[0].type
+    if scope.engine != "local" or not (gathered or len(expr.items) >= _LONG):
+        return None
+    if typ.pg is not expr.arg.type.pg or typ.pg not in (*_INTEGERS, *_TEXTS):
+        return None
+    column = _column_of(typ, expr.items, scope)
+    if column is None:
+        return None
     return exp.Subquery(this=exp.Select(expressions=[_cast_text(call("UNNEST", column), typ)]))
 
 
-def table(node: Values, alias: str, engine: EngineName) -> exp.Expression | None:
+def table(node: Values, alias: str, scope: Scope) -> exp.Expression | None:
     """Many rows of constants as a relation of that name, its columns labelled; None where they are few or of other types."""
-    if engine != "local" or len(node.rows) < _LONG or not node.columns:
+    if scope.engine != "local" or len(node.rows) < _LONG or not node.columns:
         return None
     cells = zip(*node.rows, strict=True)
-    texts = [_column_of(column.type, values) for column, values in zip(node.columns, cells, strict=True)]
+    texts = [_column_of(column.type, values, scope) for column, values in zip(node.columns, cells, strict=True)]
     known = [text for text in texts if text is not None]
     if len(known) < len(texts):
         return None
@@ -62,9 +60,23 @@ def table(node: Values, alias: str, engine: EngineName) -> exp.Expression | None
     return exp.Subquery(this=exp.Select(expressions=typed, from_=exp.From(this=zipped)), alias=table_alias(alias))
 
 
-def _column_of(typ: SqlType, cells: Sequence[Expr]) -> exp.Expression | None:
-    values = [cell.value for cell in cells if isinstance(cell, Const) and cell.type.pg is typ.pg]
-    return _column(values, typ) if len(values) == len(cells) else None
+def _column_of(typ: SqlType, cells: Sequence[Expr], scope: Scope) -> exp.Expression | None:
+    values = _values(typ, cells, scope)
+    return None if values is None else _column(values, typ)
+
+
+def _values(typ: SqlType, cells: Sequence[Expr], scope: Scope) -> Sequence[Any] | None:
+    """The values of constants and parameters; None where some are of another type, or are computed."""
+    if isinstance(cells, Constants):
+        return cells.values if cells.type.pg is typ.pg else None
+    parameters = scope.compilation.bindings.parameters
+    values = []
+    for cell in cells:
+        check_for_interrupts()
+        if cell.type.pg is not typ.pg or not isinstance(cell, Const | ParamRef):
+            return None
+        values.append(cell.value if isinstance(cell, Const) else parameters[cell.index])
+    return values
 
 
 def _column(values: Sequence[Any], typ: SqlType) -> exp.Expression | None:

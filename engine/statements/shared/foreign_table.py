@@ -24,7 +24,7 @@ from engine.catalog.model.file_options import FILE_OPTIONS
 from engine.catalog.model.file_types import nested_type
 from engine.catalog.model.objects import FileFormat, Lake, Table, TableColumn
 from engine.catalog.store.transaction import SessionCatalog
-from engine.lakes import iceberg
+from engine.lakes import csv_headers, iceberg
 from engine.lakes import tables as lakes
 from engine.lakes.folder_contents import contents, format_at
 from engine.lakes.foreign_files import DataRoots, list_files, listed_from, without_ending
@@ -141,10 +141,11 @@ def _table(
     if not shape.columns:
         shape = _inferred(source, files, file_format, keys, leave_out)
     partitions.require_readable(declared.name, shape.columns, shape.partition_by, files)
-    return Table(
+    table = Table(
         oid, declared.schema, declared.name, shape.columns, file_format, path, files, version,
         source.of_reading, partition_by=shape.partition_by,
     )  # fmt: skip
+    return csv_headers.with_columns_by_name(table)
 
 
 def _source(statement: CreateForeignTable) -> _Source:
@@ -222,7 +223,7 @@ def _lake_table(declared: _Declared, oid: int, lake: Lake, path: str, leave_out:
     columns = state.declared(declared.columns, path) if declared.columns else state.table_columns(path, leave_out)
     return Table(
         oid, declared.schema, declared.name, columns, "parquet", path, state.files, state.digest,
-        partition_by=state.partition_by, lake=lake,
+        partition_by=state.partition_by, lake=lake, deleted=state.deleted,
     )  # fmt: skip
 
 

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import base64
 import datetime as dt
-import json
-import struct
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import psycopg
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable, write_deltalake
+from support.delta_logs import ID, by_hand, features, vector_in_file, vector_of
 from support.distributed_ground import Layout, same
 from support.local_member import LocalMember, local_member
 
@@ -209,6 +208,18 @@ def test_over_members(layout: Layout, tmp_path: Path, text: str) -> None:
         engine.close()
 
 
+def test_deletion_vectors_over_members(layout: Layout, tmp_path: Path) -> None:
+    """Rows 0, 3 and 9 of the first file, of which one member reads a part."""
+    source = layout.tables["t"]
+    bits = bytes((0b1001_0000, 0b0100_0000))
+    deleted = Layout({"t": replace(source, deleted=((source.files[0], bits),))})
+    engine = LocalDatabase(EngineConfig(tmp_path / "data"))
+    try:
+        assert len(same(deleted, engine, "select p, count(*), sum(id) from t group by p").fragments) > 1
+    finally:
+        engine.close()
+
+
 def test_what_another_members_spark_is_told(layout: Layout, tmp_path: Path) -> None:
     source = layout.tables["t"]
     pinned = dict(zip(source.files, "bbbccc", strict=True))
@@ -226,63 +237,51 @@ def test_what_another_members_spark_is_told(layout: Layout, tmp_path: Path) -> N
 # -- logs that other writers write -----------------------------------------------------------------------------------
 
 
-def by_hand(
-    folder: Path,
-    fields: Sequence[Mapping[str, Any]],
-    files: Sequence[Mapping[str, Any]],
-    protocol: Mapping[str, Any],
-    partition_by: Sequence[str] = (),
-    **configuration: str,
-) -> None:
-    """A log of one commit."""
-    schema = json.dumps({"type": "struct", "fields": [{"nullable": True, "metadata": {}, **f} for f in fields]})
-    actions: list[Any] = [
-        {"protocol": {"minReaderVersion": 1, "minWriterVersion": 2, **protocol}},
-        {
-            "metaData": {
-                "id": str(folder), "format": {"provider": "parquet", "options": {}}, "schemaString": schema,
-                "partitionColumns": list(partition_by), "configuration": configuration, "createdTime": 1,
-            }
-        },
-    ]  # fmt: skip
-    common = {"partitionValues": {}, "size": 100, "modificationTime": 1, "dataChange": True}
-    actions += [{"add": {**common, **file}} for file in files]
-    (folder / "_delta_log").mkdir(parents=True)
-    (folder / "_delta_log" / f"{0:020}.json").write_text("\n".join(map(json.dumps, actions)))
-
-
-def features(*names: str) -> dict[str, Any]:
-    return {"minReaderVersion": 3, "minWriterVersion": 7, "readerFeatures": names, "writerFeatures": names}
-
-
-ID = {"name": "id", "type": "long"}
-
-
-def vector_of(*deleted: int) -> dict[str, Any]:
-    """A deletion vector within the log: a roaring bitmap of one array container, in Z85."""
-    rows = struct.pack(f"<{len(deleted)}H", *deleted)
-    bitmap = struct.pack("<IIHHI", 12346, 1, 0, len(deleted) - 1, 16) + rows
-    whole = struct.pack("<IqI", 1681511377, 1, 0) + bitmap
-    text = base64.b85encode(whole + bytes(-len(whole) % 4)).decode().translate(Z85)
-    return {"storageType": "i", "pathOrInlineDv": text, "sizeInBytes": len(whole), "cardinality": len(deleted)}
-
-
-B85 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%&()*+-;<=>?@^_`{|}~"
-Z85 = str.maketrans(B85, "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#")
-
-
 def test_deletion_vectors(connection: Connection, tmp_path: Path) -> None:
-    pq.write_table(pa.table({"id": [1, 2, 3]}), tmp_path / "f.parquet")
+    """Within the log and in a file of their own, over one row group and several, in folders and in names with escapes."""
+    (tmp_path / "p=x y").mkdir()
+    many = [*range(70_000, 80_000), 199_999]
+    files = {
+        "f.parquet": ("x", vector_of(1)),
+        "a b%.parquet": ("x", vector_in_file(tmp_path, *many)),
+        "g.parquet": ("x", None),
+    }
+    named = []
+    for name, (_, vector) in files.items():
+        stored = f"p=x y/{name}"
+        pq.write_table(pa.table({"id": range(200_000)}), tmp_path / stored, row_group_size=60_000)
+        add = {"path": quote(stored, safe="/="), "partitionValues": {"p": "x y"}, "stats": '{"numRecords": 200000}'}
+        named.append(add if vector is None else {**add, "deletionVector": vector})
+    by_hand(tmp_path, [ID, {"name": "p", "type": "string"}], named, features("deletionVectors"), ["p"])
+    attach(connection, tmp_path)
+    assert rows(connection, "select count(*), count(distinct id) from t") == [(600_000 - 1 - len(many), 200_000)]
+    asked = "select id, count(*), min(p) from t where id in (0, 1, 69999, 70000, 79999, 199999) group by 1 order by 1"
+    assert rows(connection, asked) == [
+        (0, 3, "x y"), (1, 2, "x y"), (69_999, 3, "x y"), (70_000, 2, "x y"), (79_999, 2, "x y"), (199_999, 2, "x y"),
+    ]  # fmt: skip
+    assert rows(connection, "select max(id), min(id) from t where id > 1000 and p = 'x y'") == [(199_999, 1001)]
+
+
+def test_deletion_vectors_that_cannot_be_read(connection: Connection, tmp_path: Path) -> None:
     lost = {**vector_of(1), "storageType": "u", "pathOrInlineDv": "vBn[lx{q8@P<9BNH/isA", "offset": 1}
-    for number, (vector, told) in enumerate(((vector_of(1), 'file "f.parquet"'), (lost, ""))):
-        folder = tmp_path / str(number)
-        file = {"path": "f.parquet", "deletionVector": vector, "stats": '{"numRecords": 3}'}
-        by_hand(folder, [ID], [file], features("deletionVectors"))
-        refused(connection, folder, psycopg.errors.FeatureNotSupported, rf"deletion vectors \({told}")
-    none = tmp_path / "none"
-    by_hand(none, [ID], [{"path": "f.parquet"}], features("deletionVectors"))
-    (tmp_path / "f.parquet").rename(none / "f.parquet")
-    attach(connection, none)
+    file = {"path": "f.parquet", "deletionVector": lost, "stats": '{"numRecords": 3}'}
+    by_hand(tmp_path, [ID], [file], features("deletionVectors"))
+    refused(connection, tmp_path, psycopg.errors.DataCorrupted, "deletion vectors")
+
+
+def test_deletion_vectors_over_more_rows_than_a_statement_can_carry(
+    connection: Connection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(delta, "_BITMAPS_BYTES", 1)
+    file = {"path": "f.parquet", "deletionVector": vector_of(9), "stats": '{"numRecords": 30}'}
+    by_hand(tmp_path, [ID], [file], features("deletionVectors"))
+    refused(connection, tmp_path, psycopg.errors.FeatureNotSupported, "deletion vectors over more than 8 rows")
+
+
+def test_a_table_without_deletion_vectors_that_may_have_some(connection: Connection, tmp_path: Path) -> None:
+    by_hand(tmp_path, [ID], [{"path": "f.parquet"}], features("deletionVectors"))
+    pq.write_table(pa.table({"id": [1, 2, 3]}), tmp_path / "f.parquet")
+    attach(connection, tmp_path)
     assert rows(connection, "select count(*) from t") == [(3,)]
 
 

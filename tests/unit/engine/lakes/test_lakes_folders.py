@@ -181,6 +181,39 @@ def test_csv(connection: Connection, lake: Path, declared: str) -> None:
     assert rows(connection, "select b from t where k = 'w'") == [("y",)]
 
 
+@pytest.mark.parametrize("declared", ["", "(a int, b text, k text)"])
+def test_csv_files_whose_headers_differ(connection: Connection, lake: Path, declared: str) -> None:
+    """They are read by the names of their columns, also where a filter leaves one file, or one file is left."""
+    put(lake, "k=v", "a,b\n1,x\n", "f.csv")
+    put(lake, "k=w", 'B,c,a\n"y, z",0,2\n,1,3\n', "f.csv")
+    put(lake, "k=z", "b\nx\n", "f.csv")
+    attach(connection, lake, declared, format="csv", header="true")
+    assert rows(connection, "select k, a, b from t order by k, a") == [
+        ("v", 1, "x"), ("w", 2, "y, z"), ("w", 3, None), ("z", None, "x"),
+    ]  # fmt: skip
+    assert rows(connection, "select a, b from t where k = 'w' order by a") == [(2, "y, z"), (3, None)]
+    assert rows(connection, "select a, count(*) from t where k = 'z' group by a") == [(None, 1)]
+    put(lake, "k=z", "b,a\nx,no number\n", "f.csv")
+    with pytest.raises(psycopg.errors.InvalidTextRepresentation, match="no number"):
+        rows(connection, "select sum(a) from t")
+    (lake / "k=w" / "f.csv").unlink()
+    (lake / "k=z" / "f.csv").unlink()
+    assert rows(connection, "select a, b from t") == [(1, "x")]
+
+
+def test_csv_files_whose_headers_are_the_same(connection: Connection, tmp_path: Path) -> None:
+    """They are read by the places of their columns, which may have other names."""
+    for name in ("f", "g"):
+        (tmp_path / f"{name}.csv").write_text("a,b\n1,2\n")
+    attach(connection, tmp_path, "(b int, c int)", format="csv", header="true")
+    assert rows(connection, "select b, c from t") == [(1, 2), (1, 2)]
+    (tmp_path / "g.csv").write_text("b,a\n2,1\n")
+    with pytest.raises(psycopg.errors.DataCorrupted, match='column "c" of "t" is in none of the headers'):
+        rows(connection, "select b from t")
+    attach(connection, tmp_path, "(b text, c text)", format="csv", header="false")
+    assert rows(connection, "select b, c from t order by b, c") == [("1", "2"), ("2", "1"), ("a", "b"), ("b", "a")]
+
+
 def test_json(connection: Connection, lake: Path) -> None:
     put(lake, "k=1", '{"a": 1, "b": [1, 2]}\n{"a": 2}\n', "f.json")
     put(lake, "k=2", '{"a": 3, "b": []}\n', "f.json")

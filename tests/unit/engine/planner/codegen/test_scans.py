@@ -17,6 +17,7 @@ from engine.common.error_codec import TaskError, error_from_text
 from engine.common.sql_type import of
 from engine.executors.spark import scanning
 from engine.executors.spark.scan_task import NOTHING, ScanUnits
+from engine.lakes import csv_headers
 from engine.plan_ir.expr import And, Expr
 from engine.plan_ir.logical import TableReader
 from engine.planner.codegen import Bindings, Unsupported, compile_plan, to_sql
@@ -109,3 +110,20 @@ def test_an_error_in_a_file_is_told(tmp_path: Path) -> None:
     error = error_from_text(f"org.apache.spark.SparkException: ... TaskError: {caught.value}\n\tat java")
     assert error is not None
     assert error.sqlstate == "22007"
+
+
+def test_rows_that_deletion_vectors_name_are_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = folders(tmp_path, lake="delta")
+    gone = {0, 9, 10, 63, 64}
+    bits = bytes(sum((8 * byte + bit in gone) << (7 - bit) for bit in range(8)) for byte in range(9))
+    scan = scan_of(Plans().read(replace(found, deleted=((found.files[1], bits),)), "x", "p"))
+    expected = [(n, "a" if n >= 100 else None) for n in range(200) if n - 100 not in gone]
+    assert sorted(rows(given(scan))) == sorted(rows(given(scan, monkeypatch))) == expected
+
+
+def test_columns_of_csv_files_are_found_by_name(tmp_path: Path) -> None:
+    for name, text in (("1", "x,s\n1,a\n"), ("2", "s,more,x\n,,2\n"), ("3", "s\nc\n")):
+        (tmp_path / f"{name}.csv").write_text(text)
+    files = [str(tmp_path / f"{name}.csv") for name in (1, 2, 3)]
+    found = csv_headers.with_columns_by_name(replace(table("t", files, [("x", INT4), ("s", TEXT)]), format="csv"))
+    assert rows(given(scan_of(Plans().read(found, "x", "s")))) == [(1, "a"), (2, None), (None, "c")]

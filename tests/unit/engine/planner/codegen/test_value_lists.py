@@ -103,6 +103,42 @@ def test_a_long_list_is_one_literal(column: str, values: str) -> None:
     assert sum(1 for _ in statement.find_all(exp.Literal)) < 10
 
 
+_PARAMETERS: Final = [f"${number}::bigint" for number in range(1, 1201)]
+
+
+@pytest.mark.parametrize("form", ["in ({})", "not in ({})", "= any (array[{}])"])
+def test_a_long_list_of_parameters_is_one_literal(form: str) -> None:
+    values = {number: None if number == 7 else number for number in range(1, 1201)}
+    written = f"select 1 from orders where o_custkey {form.format(', '.join(_PARAMETERS))}"
+    plan = optimise(bind(written, TestCatalog()).plan)
+    statement = compile_plan(plan, "local", Bindings(values, {}, "UTC")).statement
+    assert sum(1 for _ in statement.find_all(exp.Literal)) < 10
+
+
+def test_many_rows_of_parameters_are_a_literal_a_column() -> None:
+    kept = [f"(${number}::int, ${number + 1}::text)" for number in range(1, 2401, 2)]
+    values = {number: str(number) if number % 2 == 0 else number for number in range(1, 2401)}
+    plan = optimise(bind(f"select * from (values {', '.join(kept)}) v", TestCatalog()).plan)
+    statement = compile_plan(plan, "local", Bindings(values, {}, "UTC")).statement
+    assert sum(1 for _ in statement.find_all(exp.Literal)) < 10
+
+
+def test_long_lists_of_parameters_mean_what_constants_do(member: LocalMember) -> None:
+    given = [*map(str, range(-600, 600)), None]
+    places = ", ".join(["%s"] * len(given))
+    pairs = [(number, f"it's {number}") for number in given]
+    with member.connect() as connection:
+        for test in ("n in ({})", "n not in ({})", "not (n in ({}))"):
+            sql = f"select n from v where {test} order by n"
+            expected = _rows(connection, sql.format(f"{_NUMBERS}, null"))
+            assert connection.execute(sql.format(places).encode(), given).fetchall() == expected
+        connection.execute("create table given (n int, t text)")
+        rows = ", ".join(["(%s, %s)"] * len(pairs))
+        connection.execute(f"insert into given values {rows}".encode(), [cell for pair in pairs for cell in pair])
+        found = _rows(connection, "select n, t from given order by n nulls last")
+        assert found == [(None if n is None else int(n), text) for n, text in pairs]
+
+
 def _rows(connection: Any, statement: str) -> list[tuple[Any, ...]]:
     found: list[tuple[Any, ...]] = connection.execute(statement.encode()).fetchall()
     return found

@@ -1,0 +1,83 @@
+"""The headers of a table's CSV files: where they differ, columns are found by their names, as in Parquet files.
+
+Files with the same header, or with none, are read by the places of their columns: a table may call these otherwise. Headers that
+differ leave no other meaning than the names; a column that a file lacks is null in its rows.
+
+`engine.planner.codegen.files` reads them so in process, and on Spark by the same statement (`engine.planner.codegen.scans`).
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Final
+
+import duckdb
+import pyarrow as pa
+from pyarrow import fs
+
+from engine.catalog.model.file_options import CsvDialect
+from engine.catalog.model.objects import Table
+from engine.lakes import stores
+from wire.errors import DataCorrupted
+
+#: Characters that a header may have.
+_HEADER_LENGTH: Final = 1 << 16
+
+
+def with_columns_by_name(table: Table) -> Table:
+    """The table as its files are to be read: with `by_name` where their headers differ. May block.
+
+    Raises DataCorrupted where a column of such a table is in no header."""
+    by_name = _dialect_by_name(table) if table.format == "csv" and len(table.files) > 1 else None
+    return table if by_name == table.by_name else replace(table, by_name=by_name)
+
+
+def _dialect_by_name(table: Table) -> CsvDialect | None:
+    try:
+        dialect, has_header = _dialect(table.files[0], table.options)
+        headers: set[tuple[str, ...]] = {_header(file, dialect) for file in table.files} if has_header else set()
+    except (OSError, UnicodeDecodeError, csv.Error, duckdb.Error, pa.ArrowException):
+        # Whoever reads the files says what is wrong with them.
+        return None
+    if len(headers) < 2:
+        return None
+    known = {name.lower() for header in headers for name in header}
+    for column in table.columns:
+        if column.name not in table.partition_by and column.name.lower() not in known:
+            raise DataCorrupted(
+                f'column "{column.name}" of "{table.name}" is in none of the headers of its files, which differ',
+                hint="Files whose headers differ are read by the names of their columns.",
+            )
+    return dialect
+
+
+def _dialect(file: str, options: Mapping[str, str]) -> tuple[CsvDialect, bool]:
+    """How a file is written, and whether it has a header: what the options say, else what DuckDB finds."""
+    with duckdb.connect(":memory:", config={"threads": 1}) as connection:
+        if stores.is_remote(file):
+            from engine.lakes.store_files import StoreFiles
+
+            connection.register_filesystem(StoreFiles())
+        found = connection.execute("select Delimiter, Quote, Escape, HasHeader from sniff_csv(?)", [file]).fetchone()
+    assert found is not None, "the sniffer gives one row"
+    delimiter, quote, escape, header = found
+    if "header" in options:
+        header = options["header"].lower() in ("true", "on", "1", "yes")
+    quote, escape = (_character(options.get(name, sniffed)) for name, sniffed in (("quote", quote), ("escape", escape)))
+    return CsvDialect(options.get("delimiter", delimiter), quote, escape), bool(header)
+
+
+def _character(sniffed: str) -> str:
+    """A quote or escape character; the sniffer says NUL or nothing where the file has none, and then it does not matter."""
+    return '"' if sniffed in ("", "\0", "(empty)") else sniffed
+
+
+def _header(file: str, dialect: CsvDialect) -> tuple[str, ...]:
+    where, system = stores.resolve_path(file)
+    with (system or fs.LocalFileSystem()).open_input_stream(where, compression="detect") as stream:
+        text = io.TextIOWrapper(stream, "utf-8-sig", newline="").read(_HEADER_LENGTH)
+    lines = csv.reader(io.StringIO(text, newline=""), delimiter=dialect.delimiter, quotechar=dialect.quote)
+    return tuple(next(lines, []))
