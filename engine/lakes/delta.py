@@ -237,6 +237,9 @@ def _deletion_bitmaps(path: str, table: DeltaTable, files: Sequence[str]) -> tup
             rows = pa.record_batch(batch)
             for place, kept in zip(rows["filepath"].to_pylist(), rows["selection_vector"], strict=True):
                 bitmap = _bitmap(kept.values)
+                if bitmap and stores.is_remote(path):
+                    # A deleted row is found by the name that the engine has for its file, which is tested for local files alone.
+                    raise _unsupported(path, "deletion vectors in an object store", _PURGE)
                 size += len(bitmap)
                 if size > _BITMAPS_BYTES:
                     raise _unsupported(path, f"deletion vectors over more than {8 * _BITMAPS_BYTES} rows", _PURGE)
