@@ -246,8 +246,9 @@ class Member:
             f"console={self.console.url} {http}data={self._config.data}"
         )
 
-    def status(self) -> Mapping[str, Any]:
+    async def status(self) -> Mapping[str, Any]:
         """The member's state, for the console."""
+        await self.engine.observe()
         attempts = self.gate.attempts
         logins = {"failed": attempts.failed_count, "refused": attempts.refused_count}
         statements = self.clients.host.statements
@@ -269,6 +270,7 @@ class Member:
                 "errors": dict(statements.errors),
                 "engines": dict(statements.engines),
             },
+            "caches": {name: figures._asdict() for name, figures in self.engine.caches().items()},
             "counters": {
                 **self.engine.statistics(),
                 "cursors": self.cursors.statistics(),

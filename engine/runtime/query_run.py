@@ -24,6 +24,7 @@ from engine.contracts.activity import InstanceState
 from engine.contracts.executor import EngineName, ExecutionContext, QueryId
 from engine.contracts.memory_share import MemoryShare
 from engine.contracts.profile import Operator, by_files, counters, reader_source, table_source, with_sources
+from engine.exchange.edge_totals import EdgeTotals
 from engine.exchange.limit import LimitedRows
 from engine.exchange.mesh_tls import TlsPeer
 from engine.exchange.outbound import OutboundStream
@@ -78,6 +79,9 @@ class Host(Protocol):
 
     @property
     def writers(self) -> Writers: ...
+
+    @property
+    def totals(self) -> EdgeTotals: ...
 
     def tls_peer(self, member: str) -> TlsPeer | None:
         """How Spark tasks are to connect to a member; None: in the clear."""
@@ -347,6 +351,7 @@ class QueryRun:
             stalls = sum(stream.stalls.count for stream in output.streams)
             size = sum(stream.bytes for stream in output.streams)
             self._count(instance, edge, (output.rows, output.batches, size, stalls), started)
+            self._host.totals.add(size, output.batches, stalls, sum(stream.stalls.seconds for stream in output.streams))
             await shielded(self._close(source, output, cause))
 
     def _produced(self, fragment: FragmentSpec, instance: InstanceSpec, edge: EdgeSpec) -> Source:
@@ -426,6 +431,7 @@ class QueryRun:
             files = ((table_source(table.oid), table.files) for table in tables.values())
             self.counters.update(_counters(sent.operators, instance, files))
             self._count(instance, edge, (once, sent.batches, sent.bytes, sent.stalls), started)
+            self._host.totals.add(sent.bytes, sent.batches, sent.stalls)
         finally:
             await shielded(production.close())
 

@@ -36,6 +36,7 @@ from engine.common.shielded import closed_in_turn, shielded
 from engine.contracts.activity import EdgeCounters, FragmentCounters
 from engine.contracts.executor import QueryId
 from engine.contracts.mesh import Mesh
+from engine.exchange.edge_totals import EdgeTotals
 from engine.exchange.listener import DataListener
 from engine.exchange.mesh_tls import TlsPeer
 from engine.exchange.outbound import (
@@ -140,6 +141,7 @@ class MeshRuntime:
         self.writers = writers
         self._listener = listener
         self.mailboxes = Mailboxes(listener, spooler, self._stream_lost, self._stream_interrupted)
+        self.totals = EdgeTotals()
         self._mesh = mesh
         self._operations = operations
         self._shards = [MemberQueries(mesh.member) for _ in range(operations.threads)]
@@ -474,6 +476,11 @@ class MeshRuntime:
 
     def statistics(self) -> Mapping[str, int]:
         return {"queries": len(self._runs), "requests": len(self._requests), **self.mailboxes.statistics()}
+
+    @property
+    def streams_out(self) -> int:
+        """How many streams of instances that run here are open."""
+        return sum(len(output.streams) for run in self._runs.values() for output in run.outputs.values())
 
     def observed(self, query: str = "") -> Observed:
         """The fragments that run here and the streams that end or begin here. query: only this one's, whose last figures are there
