@@ -32,6 +32,7 @@ from engine.common.weighted_lru_cache import CacheFigures, WeightedLruCache
 from engine.contracts.activity import EdgeCounters, FragmentCounters, Graph, SparkJobReport, StatementState
 from engine.contracts.copy_progress import Copies
 from engine.contracts.executor import BatchStream, EngineName, ExecutionContext, QueryId
+from engine.contracts.maintenance_progress import Maintenance
 from engine.contracts.mesh import AloneMesh, MemberInfo, Mesh
 from engine.contracts.progress import Progress, RunningQuery
 from engine.contracts.sessions import Client
@@ -106,6 +107,7 @@ class Engine:
         self.turns = TableQueue()
         self.advisory_locks = AdvisoryLocks(_member_locks(config))
         self.copies = Copies()
+        self.maintenance = Maintenance()
         self._listener = listener
         self._operations = OperationPool(config.operation_threads)
         self.planning = PlanningPool(self._operations, config.memory_bytes)
