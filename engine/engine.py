@@ -181,7 +181,9 @@ class Engine:
         if query.physical is not None:
             underway.begin(context.query, (fragment.engine for fragment in query.physical.fragments))
         return underway.opened(
-            self._runtime.open(str(context.query), runs.shared, runs.members, runs.schema, context.notice)
+            self._runtime.open(
+                str(context.query), runs.shared, runs.members, runs.schema, context.notice, context.trace
+            )
         )
 
     async def progress(self, underway: RunningQuery, pid: int) -> Progress:

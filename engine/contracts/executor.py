@@ -64,6 +64,7 @@ class ExecutionContext:
     analyze: whether the engine counts rows and time by operator, where it can (`engine.contracts.profile`).
     notice: called (from any thread) with a message for the client while it waits.
     underway: records the progress of the execution, on the loop's thread.
+    trace: the traceparent of the statement's span (`engine.common.tracing`); empty: none.
     """
 
     query: QueryId
@@ -74,6 +75,7 @@ class ExecutionContext:
     analyze: bool = False
     memory: MemoryShare | None = None
     underway: RunningQuery = field(default_factory=RunningQuery, compare=False)
+    trace: str = field(default="", compare=False)
 
 
 class BatchStream(Protocol):

@@ -412,7 +412,7 @@ class SparkStream:
         self._lookups: set[asyncio.Task[None]] = set()
         statement, self._skip = _without_offset(fragment)
         work = functools.partial(self._collect if fragment.small else self._send, statement)
-        self.job = SparkJob(runtime, str(context.query), context.time_zone, work, self._job_done)
+        self.job = SparkJob(runtime, str(context.query), context.time_zone, work, self._job_done, context.trace)
 
     def start(self) -> None:
         self._token = self._executor._listener.register(self._channel, self._receiver)

@@ -194,6 +194,7 @@ class SessionContext:
             settings={"spool_limit": self.settings.size_bytes("sluice.spool_limit")},
             memory=self.memory,
             underway=self.underway,
+            trace="" if self.record is None else self.record.trace,
         )
 
     def terms(self) -> Terms:
