@@ -20,20 +20,24 @@ from pathlib import Path
 from typing import Final, TypeVar
 
 import msgspec
+import pyarrow as pa
 
 from engine.catalog.model.remote_file_ref import RemoteFileRef
 from engine.catalog.model.roles import Roles
 from engine.catalog.store.request_clock import asked_now
 from engine.catalog.store.store import URL_SCHEMES, CatalogStore
 from engine.common.fragment_pool import FragmentPool
+from engine.common.resident_memory import resident_bytes
 from engine.common.shielded import closed_in_turn
-from engine.common.weighted_lru_cache import WeightedLruCache
+from engine.common.weighted_lru_cache import CacheFigures, WeightedLruCache
 from engine.contracts.activity import EdgeCounters, FragmentCounters, Graph, SparkJobReport, StatementState
 from engine.contracts.copy_progress import Copies
 from engine.contracts.executor import BatchStream, EngineName, ExecutionContext, QueryId
+from engine.contracts.maintenance_progress import Maintenance
 from engine.contracts.mesh import AloneMesh, MemberInfo, Mesh
 from engine.contracts.progress import Progress, RunningQuery
 from engine.contracts.sessions import Client
+from engine.exchange.edge_totals import edge_figures
 from engine.exchange.listener import DataListener
 from engine.exchange.spool import Spooler
 from engine.executors.engine_config import EngineConfig
@@ -46,6 +50,7 @@ from engine.lakes.topology_tables import topology_tables
 from engine.monitor.graph import graph_of
 from engine.monitor.record import StatementRecord
 from engine.planner.codegen.compiled_fragment import CompiledFragment
+from engine.planner.optimizer import input_size
 from engine.runtime.operation_pool import OperationPool
 from engine.runtime.planning_pool import SHORT_CHARACTERS, PlanningPool
 from engine.runtime.readable_files import ReadableFiles
@@ -66,6 +71,7 @@ from engine.statements.shared.distribution import CompiledQuery
 from engine.statements.shared.initiation import Initiation, session_settings
 from engine.statements.shared.sequences import SessionSequences
 from engine.statements.shared.table_queue import TableQueue
+from engine.storage import delta
 
 T = TypeVar("T")
 #: Statements that are kept parsed: how many, and of how many characters together, each of which takes up to 250 bytes.
@@ -102,6 +108,7 @@ class Engine:
         self.turns = TableQueue()
         self.advisory_locks = AdvisoryLocks(_member_locks(config))
         self.copies = Copies()
+        self.maintenance = Maintenance()
         self._listener = listener
         self._operations = OperationPool(config.operation_threads)
         self.planning = PlanningPool(self._operations, config.memory_bytes)
@@ -177,7 +184,9 @@ class Engine:
         if query.physical is not None:
             underway.begin(context.query, (fragment.engine for fragment in query.physical.fragments))
         return underway.opened(
-            self._runtime.open(str(context.query), runs.shared, runs.members, runs.schema, context.notice)
+            self._runtime.open(
+                str(context.query), runs.shared, runs.members, runs.schema, context.notice, context.trace
+            )
         )
 
     async def progress(self, underway: RunningQuery, pid: int) -> Progress:
@@ -258,15 +267,43 @@ class Engine:
         counted = {
             "statements": self.statements.statistics(),
             "operations": {**self._operations.statistics(), "aside": self._operations.aside},
+            "messages": self._messages.statistics(),
+            "fragments": self._local.pool_statistics,
             "planning": self.planning.statistics(),
             "stalls": self._stalls.statistics(),
             "tables": {**self.store.statistics(), "compacted": self._compactor.compacted},
             "writers": self._writers.statistics(),
-            "spool": {"bytes": self._spooler.bytes_used},
+            "spool": self._spooler.statistics(),
+            "edges": self._edge_figures(),
+            "memory": {
+                "resident_bytes": resident_bytes(),
+                "arrow_bytes": pa.total_allocated_bytes(),
+                "limit_bytes": self.config.memory_bytes or 0,
+            },
         }
         if self._runtime is not None:
             counted["mesh"] = self._runtime.statistics()
         return counted | {name: executor.statistics() for name, executor in self._executors.items()}
+
+    def _edge_figures(self) -> Mapping[str, int]:
+        receivers, sending, totals = [receiver for _, receiver in self._spark.streams()], 0, self._spark.sent
+        if self._runtime is not None:
+            receivers += self._runtime.mailboxes.receivers()
+            sending, totals = self._runtime.streams_out, totals.with_other(self._runtime.totals)
+        return edge_figures(receivers, sending, totals)
+
+    def caches(self) -> Mapping[str, CacheFigures]:
+        """How well each cache serves, by its name."""
+        return {
+            "statements": self.statements.figures(),
+            "parsed": self._parsed.figures(),
+            **input_size.cache_figures(),
+            "table_versions": delta.cache_figures(),
+        }
+
+    async def observe(self) -> None:
+        """Read what a scrape shows and no counter of this process has (`statistics`)."""
+        await self._spark.observe()
 
     def observed(self, query: str = "") -> Observed:
         """Count what runs here of distributed queries, and of those whose rows Spark's tasks send. query: only this one's."""

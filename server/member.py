@@ -55,6 +55,7 @@ from server.monitor.activity import MemberActivity
 from server.monitor.activity_routing import ClusterActivity
 from server.monitor.records import EndedStatements
 from server.pgwire.listener import Listener, ListenerOptions
+from server.tracing_setup import record_spans
 from server.unused_memory import UnusedMemory
 from server.version import VERSION
 from wire.errors import SqlError
@@ -246,8 +247,9 @@ class Member:
             f"console={self.console.url} {http}data={self._config.data}"
         )
 
-    def status(self) -> Mapping[str, Any]:
+    async def status(self) -> Mapping[str, Any]:
         """The member's state, for the console."""
+        await self.engine.observe()
         attempts = self.gate.attempts
         logins = {"failed": attempts.failed_count, "refused": attempts.refused_count}
         statements = self.clients.host.statements
@@ -269,6 +271,7 @@ class Member:
                 "errors": dict(statements.errors),
                 "engines": dict(statements.engines),
             },
+            "caches": {name: figures._asdict() for name, figures in self.engine.caches().items()},
             "counters": {
                 **self.engine.statistics(),
                 "cursors": self.cursors.statistics(),
@@ -418,7 +421,8 @@ def run(config: Config, place: Place | None = None) -> int:
     raise_limit()
     try:
         Path(config.data).mkdir(parents=True, exist_ok=True)
-        uvloop.run(_serve(config, place))
+        with record_spans(config.tracing, config.member):
+            uvloop.run(_serve(config, place))
     except SqlError as error:
         hint = f" ({error.hint})" if error.hint else ""
         print(f"sluice: {error.message}{hint}", file=sys.stderr)  # noqa: T201

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import logging
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import Executor, Future
 from functools import partial
 from typing import TypeVar
@@ -28,6 +28,10 @@ class Pool(Executor):
     @abstractmethod
     def post(self, call: Call) -> None:
         """Submit a call without a Future."""
+
+    @abstractmethod
+    def statistics(self) -> Mapping[str, int]:
+        """queued: calls that wait. running: calls at work."""
 
     @abstractmethod
     def close(self) -> None:

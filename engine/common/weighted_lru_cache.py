@@ -15,7 +15,16 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
-from typing import Final, Generic, TypeVar
+from typing import Final, Generic, NamedTuple, TypeVar
+
+
+class CacheFigures(NamedTuple):
+    """How well a cache serves. hits, misses: since the process began. entries: now."""
+
+    hits: int
+    misses: int
+    entries: int
+
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
@@ -47,13 +56,17 @@ class WeightedLruCache(Generic[K, V]):
         self._lock = threading.Lock()
         self._known: OrderedDict[K, tuple[V, int]] = OrderedDict()
         self._weight = 0
+        self._hits = 0
+        self._misses = 0
 
     def get(self, key: K, make: Callable[[], V]) -> V:
         """The value of a key, made outside the lock where nobody has asked before: two may make it, one of them is kept."""
         with self._lock:
             if (known := self._known.get(key)) is not None:
                 self._known.move_to_end(key)
+                self._hits += 1
                 return known[0]
+            self._misses += 1
         made = make()
         weight = self._weigh(key, made)
         with self._lock:
@@ -74,6 +87,11 @@ class WeightedLruCache(Generic[K, V]):
     def statistics(self) -> dict[str, int]:
         with self._lock:
             return {"entries": len(self._known), "weight": self._weight}
+
+    def figures(self) -> CacheFigures:
+        """Its hits and misses so far."""
+        with self._lock:
+            return CacheFigures(self._hits, self._misses, len(self._known))
 
     def _make_room(self, newest: K) -> None:
         if self._each is not None:

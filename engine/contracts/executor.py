@@ -65,6 +65,7 @@ class ExecutionContext:
     analyze: whether the engine counts rows and time by operator, where it can (`engine.contracts.profile`).
     notice: called (from any thread) with a message for the client while it waits.
     underway: records the progress of the execution, on the loop's thread.
+    trace: the traceparent of the statement's span (`engine.common.tracing`); empty: none.
     """
 
     query: QueryId
@@ -76,6 +77,7 @@ class ExecutionContext:
     memory: MemoryShare | None = None
     values: Mapping[str, Any] = field(default_factory=dict)
     underway: RunningQuery = field(default_factory=RunningQuery, compare=False)
+    trace: str = field(default="", compare=False)
 
 
 class BatchStream(Protocol):

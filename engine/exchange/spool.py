@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import os
 import tempfile
+from collections.abc import Mapping
 from concurrent.futures import Executor, ThreadPoolExecutor
 from io import FileIO
 from pathlib import Path
@@ -39,6 +40,8 @@ class Spooler:
     def __init__(self, directory: Path, bytes_max: int = _BYTES_MAX, *, threads: Executor | None = None) -> None:
         self.bytes_max = bytes_max
         self.bytes_used = 0
+        self.bytes_written = 0
+        self.files = 0
         self._directory = directory
         self._threads = threads or ThreadPoolExecutor(1, thread_name_prefix="sluice-spool")
 
@@ -51,6 +54,15 @@ class Spooler:
         except OSError as error:
             raise _translate_error(error) from error
         return SpoolFile(self, self._threads, handle)
+
+    def statistics(self) -> Mapping[str, int]:
+        """bytes, files: on disk now. bytes_max: how many may be. written: since the member's start."""
+        return {
+            "bytes": self.bytes_used,
+            "files": self.files,
+            "bytes_max": self.bytes_max,
+            "written_bytes": self.bytes_written,
+        }
 
     def covers(self, size: int) -> bool:
         return self.bytes_used + size <= self.bytes_max
@@ -68,12 +80,14 @@ class SpoolFile:
         self._threads = threads
         self._handle = handle
         self._end = 0
+        spooler.files += 1
 
     async def write(self, body: bytearray) -> Place:
         """Append a batch. Raises DiskFull or IoError."""
         place = Place(self._end, len(body))
         self._end += len(body)
         self._spooler.bytes_used += len(body)
+        self._spooler.bytes_written += len(body)
         await asyncio.get_running_loop().run_in_executor(self._threads, _write_all, self._handle, body, place.offset)
         return place
 
@@ -88,6 +102,7 @@ class SpoolFile:
         finally:
             self._spooler.bytes_used -= self._end
             self._end = 0
+            self._spooler.files -= 1
 
 
 def _write_all(handle: FileIO, body: bytearray, offset: int) -> None:

@@ -23,6 +23,7 @@ from engine.contracts.activity import EngineUsed, Phases, StatementReport, State
 from engine.sql.parser.masking import masked, may_quote_password
 
 if TYPE_CHECKING:
+    from engine.common.tracing import Span
     from engine.contracts.executor import QueryId
     from engine.plan_ir.logical import Root
     from engine.statements.shared.distribution import CompiledQuery
@@ -56,7 +57,7 @@ class StatementRecord:
 
     __slots__ = (
         "_begun", "_first_at", "_id", "_new_id", "_text", "bind", "compile", "database", "ended_at", "engine", "error",
-        "opened_at", "parse", "pid", "plan", "planned", "portal", "position", "query", "reason", "rows", "sqlstate",
+        "opened_at", "parse", "pid", "plan", "planned", "portal", "position", "query", "reason", "rows", "span", "sqlstate",
         "start", "started", "state", "user",
     )  # fmt: skip
 
@@ -88,6 +89,8 @@ class StatementRecord:
         self.error: str | None = None
         #: What the graph is made of while the statement runs.
         self.planned: tuple[Root | None, CompiledQuery] | None = None
+        #: Its span, until it has ended; None while tracing is off.
+        self.span: Span | None = None
 
     @property
     def id(self) -> QueryId:
@@ -95,6 +98,11 @@ class StatementRecord:
         if self._id is None:
             self._id = self._take_id()
         return self._id
+
+    @property
+    def trace(self) -> str:
+        """The traceparent of its span; empty: it has none."""
+        return "" if self.span is None else self.span.traceparent
 
     @property
     def finished(self) -> bool:

@@ -14,6 +14,7 @@ from engine.catalog.model.objects import Sequence, TableColumn
 from engine.catalog.snapshot import Snapshot
 from engine.common import sql_type as st
 from engine.contracts.copy_progress import CopyProgress
+from engine.contracts.maintenance_progress import MaintenanceProgress
 from engine.contracts.mesh import MemberInfo
 from engine.contracts.sessions import Client
 from engine.pg_catalog.builtin import shapes
@@ -34,7 +35,8 @@ class SystemContext:
     """The state that rows are made from. members: of the mesh, as of now (rows are made on any thread, and there is one mesh).
     pending: commits to stored tables that Delta's logs do not have yet, counted by location; asked when rows are made.
     may_see: whether what a user does is shown to who asks; may_examine: whether the value of a setting is.
-    system: every system relation by schema and name. copies: those that run here, asked when rows are made.
+    system: every system relation by schema and name. copies, maintenance: those that run here, asked when rows are
+    made.
     authority: of who asks. counted: where a sequence stands, asked when rows are made."""
 
     snapshot: Snapshot
@@ -48,6 +50,7 @@ class SystemContext:
     may_examine: Callable[[str], bool] = lambda _setting: True
     system: Mapping[Key, SystemRelation] = field(default_factory=dict)
     copies: Callable[[], abc.Sequence[CopyProgress]] = tuple
+    maintenance: Callable[[], abc.Sequence[MaintenanceProgress]] = tuple
     authority: Authority = UNBOUNDED
     counted: Callable[[Sequence], Count] = lambda sequence: Count(sequence.first, called=False)
 

@@ -24,14 +24,14 @@ STORED: Final = frozenset(
         "pg_ts_dict", "pg_ts_parser", "pg_ts_template", "sql_features", "sql_implementation_info", "sql_parts", "sql_sizing",
     )
 )  # fmt: skip
-#: Views over what a PostgreSQL has in memory or does, and nothing here does: replication, vacuum's progress, caches.
+#: Views over what a PostgreSQL has in memory or does, and nothing here does: replication, indexes' builds, caches.
 _EMPTY: Final = frozenset(
     (
         "pg_available_extension_versions", "pg_available_extensions", "pg_backend_memory_contexts", "pg_config",
         "pg_file_settings", "pg_hba_file_rules", "pg_ident_file_mappings", "pg_locks", "pg_prepared_xacts",
         "pg_publication_tables", "pg_replication_origin_status", "pg_replication_slots", "pg_seclabels",
-        "pg_shmem_allocations", "pg_stat_archiver", "pg_stat_progress_analyze", "pg_stat_progress_basebackup",
-        "pg_stat_gssapi", "pg_stat_progress_cluster", "pg_stat_progress_create_index", "pg_stat_progress_vacuum",
+        "pg_shmem_allocations", "pg_stat_archiver", "pg_stat_progress_basebackup", "pg_stat_gssapi",
+        "pg_stat_progress_create_index",
         "pg_stat_recovery_prefetch",
         "pg_stat_replication", "pg_stat_replication_slots", "pg_stat_slru", "pg_stat_ssl", "pg_stat_subscription",
         "pg_stat_subscription_stats", "pg_stat_wal", "pg_stat_wal_receiver", "pg_stats_ext", "pg_stats_ext_exprs",

@@ -1,5 +1,5 @@
 """The activity of the session and of others: pg_stat_activity, pg_cursors, pg_prepared_statements,
-pg_stat_progress_copy, and `sluice.connections`: the addresses between which each is connected.
+pg_stat_progress_copy, _vacuum, _analyze and _cluster, and `sluice.connections`: the addresses between which each is connected.
 
 pg_stat_activity has the sessions of all members, which are asked when the rows are made, as in `engine.pg_catalog.cluster`; the
 others have this member's.
@@ -13,6 +13,7 @@ from typing import Final
 
 from engine.catalog.model.rights import DATABASE_OID
 from engine.catalog.snapshot import SLUICE
+from engine.contracts.maintenance_progress import MaintenanceProgress
 from engine.contracts.sessions import Activity
 from engine.pg_catalog.declared import HIDDEN, Row, SystemContext, SystemRelation, postgres
 from wire.errors import InvalidTextRepresentation
@@ -85,6 +86,36 @@ def _pg_stat_progress_copy(context: SystemContext) -> Iterator[Row]:
             yield c.pid, DATABASE_OID, c.database, *(None,) * 7
 
 
+def _maintenance(context: SystemContext, command: str, width: int) -> Iterator[tuple[MaintenanceProgress, Row | None]]:
+    """The tables that statements of a kind are at, each with its row where no more of it may be shown. width: of a row."""
+    shown = {a.pid for a in context.client.activity() if context.may_see(a.user)}
+    for found in context.maintenance():
+        if found.command == command:
+            hidden = found.pid, DATABASE_OID, found.database, *(None,) * (width - 3)
+            yield found, None if found.pid in shown else hidden
+
+
+def _pg_stat_progress_vacuum(context: SystemContext) -> Iterator[Row]:
+    for m, hidden in _maintenance(context, "VACUUM", 11):
+        yield hidden or (
+            m.pid, DATABASE_OID, m.database, m.relation, m.phase, m.pages, m.pages_done, m.pages_done, 0, 0, 0
+        )  # fmt: skip
+
+
+def _pg_stat_progress_analyze(context: SystemContext) -> Iterator[Row]:
+    for m, hidden in _maintenance(context, "ANALYZE", 12):
+        yield hidden or (
+            m.pid, DATABASE_OID, m.database, m.relation, m.phase, m.pages, m.pages_done, 0, 0, 0, 0, 0
+        )  # fmt: skip
+
+
+def _pg_stat_progress_cluster(context: SystemContext) -> Iterator[Row]:
+    for m, hidden in _maintenance(context, "VACUUM FULL", 12):
+        yield hidden or (
+            m.pid, DATABASE_OID, m.database, m.relation, m.command, m.phase, 0, m.rows, m.rows, m.pages, m.pages_done, 0
+        )  # fmt: skip
+
+
 def _connections(context: SystemContext) -> Iterator[Row]:
     for a in context.client.activity():
         if context.may_see(a.user):
@@ -105,4 +136,7 @@ SYSTEM: Final = (
     postgres("pg_cursors", _pg_cursors, volatile=True),
     postgres("pg_prepared_statements", _pg_prepared_statements, volatile=True),
     postgres("pg_stat_progress_copy", _pg_stat_progress_copy, volatile=True),
+    postgres("pg_stat_progress_vacuum", _pg_stat_progress_vacuum, volatile=True),
+    postgres("pg_stat_progress_analyze", _pg_stat_progress_analyze, volatile=True),
+    postgres("pg_stat_progress_cluster", _pg_stat_progress_cluster, volatile=True),
 )

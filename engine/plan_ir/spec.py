@@ -218,13 +218,15 @@ class ChannelSpec(Struct, frozen=True):
 
 
 class MemberSpec(Struct, frozen=True):
-    """The `start` message of one member. shared: an encoded SharedSpec. channels: those at (host, port), if there are any."""
+    """The `start` message of one member. shared: an encoded SharedSpec. channels: those at (host, port), if there are any. trace:
+    the traceparent of the statement's span (`engine.common.tracing`); empty: none."""
 
     shared: msgspec.Raw
     instances: tuple[InstanceSpec, ...]
     channels: tuple[ChannelSpec, ...] = ()
     host: str = ""
     port: int = 0
+    trace: str = ""
 
     @classmethod
     def decoded(cls, encoded: bytes) -> MemberSpec:

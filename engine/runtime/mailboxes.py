@@ -102,6 +102,10 @@ class Mailboxes:
         """The receivers of a query, with their keys."""
         return [(key, mailbox.receiver) for key, mailbox in self._mailboxes.items() if key[0] == query]
 
+    def receivers(self) -> list[Receiver]:
+        """Return the receivers of all queries."""
+        return [mailbox.receiver for mailbox in self._mailboxes.values()]
+
     def spooled(self, query: str) -> dict[str, int]:
         """Bytes that the query's receivers have written to disk, by edge, as `engine.runtime.analysis` names them."""
         counted: dict[str, int] = {}

@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 import functools
 import logging
+import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, Protocol, cast
@@ -19,11 +20,13 @@ from typing import Any, Final, Protocol, cast
 import pyarrow as pa
 
 from engine.catalog.model.objects import Table
+from engine.common import tracing
 from engine.common.shielded import shielded, together
 from engine.contracts.activity import InstanceState
 from engine.contracts.executor import EngineName, ExecutionContext, QueryId
 from engine.contracts.memory_share import MemoryShare
 from engine.contracts.profile import Operator, by_files, counters, reader_source, table_source, with_sources
+from engine.exchange.edge_totals import EdgeTotals
 from engine.exchange.limit import LimitedRows
 from engine.exchange.mesh_tls import TlsPeer
 from engine.exchange.outbound import OutboundStream
@@ -78,6 +81,12 @@ class Host(Protocol):
 
     @property
     def writers(self) -> Writers: ...
+
+    @property
+    def member(self) -> str: ...
+
+    @property
+    def totals(self) -> EdgeTotals: ...
 
     def tls_peer(self, member: str) -> TlsPeer | None:
         """How Spark tasks are to connect to a member; None: in the clear."""
@@ -171,6 +180,8 @@ class QueryRun:
         self._instances = spec.instances
         self._told = {(channel.edge, channel.receiver): channel for channel in spec.channels}
         self._told_at = spec.host, spec.port
+        self._trace = spec.trace
+        self._begun = time.time()
         self._used: set[tuple[int, int, int]] = set()
         self._inflows: dict[tuple[int, int], EdgeInput] = {}
         self._reading: dict[tuple[int, int], Sequence[ReaderSpec]] = {}
@@ -300,6 +311,16 @@ class QueryRun:
 
     async def _run(self, instance: InstanceSpec) -> Cause | None:
         """Run an instance to its end. Return the cause of its failure, or None."""
+        begun = time.time()
+        try:
+            cause = await self._outcome(instance)
+        except asyncio.CancelledError:
+            self._trace_instance(instance, begun, self._cause)
+            raise
+        self._trace_instance(instance, begun, cause)
+        return cause
+
+    async def _outcome(self, instance: InstanceSpec) -> Cause | None:
         fragment = self._fragments[instance.fragment]
         on_spark = fragment.engine == "spark" and fragment.mutation is None
         try:
@@ -312,6 +333,32 @@ class QueryRun:
             _log.error("query %s: a fragment failed", self.query, exc_info=error)
             return Cause("XX000", f"a fragment failed: {error}")
         return None
+
+    def _trace_instance(self, instance: InstanceSpec, begun: float, cause: Cause | None) -> None:
+        """Record the span of an instance that has ended, and that of the edge that it has sent over."""
+        if not self._trace:
+            return
+        error = None if cause is None or not cause.failed else f"{cause.sqlstate}: {cause.message}"
+        rows = self.counters[f"instance.{instance.fragment}.{instance.instance}.rows"]
+        parent = self._trace_fragment(instance, begun, rows, error)
+        edge = f"edge.{self._fragments[instance.fragment].output}"
+        sent = {f"sluice.{name}": self.counters[f"{edge}.{name}"] for name in ("bytes", "batches", "stalls")}
+        about = {"sluice.edge": self._fragments[instance.fragment].output or 0, "sluice.sender": instance.instance}
+        tracing.record("edge", parent, begun, {**about, **sent}, error=error)
+
+    def trace_root(self, rows: int, error: SqlError | None) -> None:
+        """Record the span of the root, which the portal has read."""
+        if self._trace:
+            told = None if error is None else f"{error.sqlstate}: {error.message}"
+            self._trace_fragment(self._root_instance()[1], self._begun, rows, told)
+
+    def _trace_fragment(self, instance: InstanceSpec, begun: float, rows: int, error: str | None) -> str:
+        fragment = self._fragments[instance.fragment]
+        about = {
+            "sluice.query": self.query, "sluice.member": self._host.member, "sluice.fragment": instance.fragment,
+            "sluice.instance": instance.instance, "sluice.engine": fragment.engine, "sluice.rows": rows,
+        }  # fmt: skip
+        return tracing.record("fragment", self._trace, begun, about, error=error)
 
     def _ended(self, number: int, task: asyncio.Task[Cause | None]) -> None:
         if self.shared.analyze and all(other.done() for other in self._tasks.values()):
@@ -347,6 +394,7 @@ class QueryRun:
             stalls = sum(stream.stalls.count for stream in output.streams)
             size = sum(stream.bytes for stream in output.streams)
             self._count(instance, edge, (output.rows, output.batches, size, stalls), started)
+            self._host.totals.add(size, output.batches, stalls, sum(stream.stalls.seconds for stream in output.streams))
             await shielded(self._close(source, output, cause))
 
     def _produced(self, fragment: FragmentSpec, instance: InstanceSpec, edge: EdgeSpec) -> Source:
@@ -379,7 +427,11 @@ class QueryRun:
 
     def _context(self) -> ExecutionContext:
         return ExecutionContext(
-            QueryId.parse(self.query), self.shared.time_zone, self.shared.page_bytes, analyze=self.shared.analyze
+            QueryId.parse(self.query),
+            self.shared.time_zone,
+            self.shared.page_bytes,
+            analyze=self.shared.analyze,
+            trace=self._trace,
         )
 
     async def _close(self, source: Source | None, output: EdgeOutput, cause: Cause) -> None:
@@ -426,6 +478,7 @@ class QueryRun:
             files = ((table_source(table.oid), table.files) for table in tables.values())
             self.counters.update(_counters(sent.operators, instance, files))
             self._count(instance, edge, (once, sent.batches, sent.bytes, sent.stalls), started)
+            self._host.totals.add(sent.bytes, sent.batches, sent.stalls)
         finally:
             await shielded(production.close())
 

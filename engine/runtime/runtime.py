@@ -36,6 +36,7 @@ from engine.common.shielded import closed_in_turn, shielded
 from engine.contracts.activity import EdgeCounters, FragmentCounters
 from engine.contracts.executor import QueryId
 from engine.contracts.mesh import Mesh
+from engine.exchange.edge_totals import EdgeTotals
 from engine.exchange.listener import DataListener
 from engine.exchange.mesh_tls import TlsPeer
 from engine.exchange.outbound import (
@@ -140,6 +141,7 @@ class MeshRuntime:
         self.writers = writers
         self._listener = listener
         self.mailboxes = Mailboxes(listener, spooler, self._stream_lost, self._stream_interrupted)
+        self.totals = EdgeTotals()
         self._mesh = mesh
         self._operations = operations
         self._shards = [MemberQueries(mesh.member) for _ in range(operations.threads)]
@@ -170,8 +172,10 @@ class MeshRuntime:
         members: Mapping[str, MemberSpec],
         schema: pa.Schema,
         notice: Callable[[str], None] = lambda _message: None,
+        trace: str = "",
     ) -> DistributedStream:
-        """Start a query on all its members at once. schema: of the root's batches, in carriers. notice: as in `ExecutionContext`.
+        """Start a query on all its members at once. schema: of the root's batches, in carriers. notice, trace: as in
+        `ExecutionContext`.
 
         Its errors come from the stream. Raises AdminShutdown when the member is ending.
         """
@@ -179,6 +183,8 @@ class MeshRuntime:
             raise AdminShutdown("terminating connection due to administrator command")
         participants = (self._mesh.member, *(m for m in members if m != self._mesh.member))
         self._post(query, lambda queries, now: queries.begin(query, participants, now))
+        if trace:
+            members = {name: msgspec.structs.replace(spec, trace=trace) for name, spec in members.items()}
         run = QueryRun(self, query, SharedSpec.decoded(shared), members[self._mesh.member])
         counting = {name for name, spec in members.items() if _runs_tasks(spec, run)}
         stream = self._streams[query] = DistributedStream(self, run, counting, notice)
@@ -475,6 +481,15 @@ class MeshRuntime:
     def statistics(self) -> Mapping[str, int]:
         return {"queries": len(self._runs), "requests": len(self._requests), **self.mailboxes.statistics()}
 
+    @property
+    def member(self) -> str:
+        return self._mesh.member
+
+    @property
+    def streams_out(self) -> int:
+        """How many streams of instances that run here are open."""
+        return sum(len(output.streams) for run in self._runs.values() for output in run.outputs.values())
+
     def observed(self, query: str = "") -> Observed:
         """The fragments that run here and the streams that end or begin here. query: only this one's, whose last figures are there
         for some time after its end."""
@@ -651,6 +666,7 @@ class DistributedStream:
             lambda: self._runtime.mailboxes.close_query(self._run.query),
             lambda: self._runtime.forget_stream(self._run.query),
         )
+        self._run.trace_root(self._counts["rows"], self._error)
 
 
 def _opening(

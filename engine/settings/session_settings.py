@@ -374,6 +374,8 @@ SETTINGS: Final[dict[str, Setting]] = {
                "Statements that sessions of one user may run at once on a member; 0 is any number.", privileged=True),
             _s("sluice.statement_timeout_max", "0", "time",
                "Cancels a statement that runs longer, whatever statement_timeout says; 0 is never.", privileged=True),
+            _s("sluice.traceparent", "",
+               description="The client's trace, as in W3C's traceparent, of which spans of statements are children."),
             _s("sluice.vacuum_retention", "1h", "time",
                "VACUUM leaves files that were written, or taken from their table, less long ago.",
                minimum=900_000, maximum=604_800_000),

@@ -39,7 +39,7 @@ from deltalake.transaction import AddAction, RemoveAction
 
 from engine.catalog.model.objects import DataFile, TableColumn
 from engine.common.os_errors import kind_of
-from engine.common.weighted_lru_cache import WeightedLruCache
+from engine.common.weighted_lru_cache import CacheFigures, WeightedLruCache
 from engine.storage import disk
 from engine.storage.durable import sync
 from engine.storage.types import file_schema
@@ -148,6 +148,11 @@ def _statistics(actions: pa.Table, name: str) -> ColumnStatistics | None:
 _VERSIONS: Final[WeightedLruCache[tuple[str, int], Version]] = WeightedLruCache(
     _OPENED, family=lambda key: key[0], each=_OPENED_OF_ONE
 )
+
+
+def cache_figures() -> CacheFigures:
+    """How well the cache of versions' files serves."""
+    return _VERSIONS.figures()
 
 
 def create(folder: Path, columns: Sequence[TableColumn], partition_by: Sequence[str] = ()) -> None:

@@ -213,6 +213,51 @@ def sql_shell(
 
 
 @app.command()
+def diagnose(
+    target: Annotated[Path, typer.Argument(help="The bundle, a zip file that does not exist yet.", show_default=False)],
+    config: ConfigFile = None,
+    data: Data = None,
+    console: Annotated[
+        str | None, typer.Option(help="The member's console, a URL [as the configuration says]; empty: not asked.")
+    ] = None,
+    log: Annotated[Path | None, typer.Option(help="The file that the member's log goes to.")] = None,
+    host: Annotated[
+        str | None, typer.Option("--host", help="The member [as the configuration says].", envvar="PGHOST")
+    ] = None,
+    port: Annotated[int | None, typer.Option("--port", help="Its port.", envvar="PGPORT")] = None,
+    user: Annotated[str | None, typer.Option("--user", help="Who asks [the login name].", envvar="PGUSER")] = None,
+    dbname: Annotated[str, typer.Option("--dbname", help="The database.", envvar="PGDATABASE")] = "sluice",
+) -> None:
+    """Collect what is needed to look into a problem: configuration, counters, statements, plans, the log; no secrets.
+
+    Takes the configuration of a member, which need not run. The user sees statements of others with pg_read_all_stats. A password
+    is taken from PGPASSWORD or ~/.pgpass.
+    """
+    import getpass
+
+    from server.cli.diagnose import Target
+    from server.cli.diagnose import diagnose as make_bundle
+    from server.config.address import Address, reachable_from_here
+
+    settings = _load(config, data=data)
+    listen = Address.parse(settings.listen)
+    where = {
+        "host": host or reachable_from_here(listen.host), "port": port or listen.port,
+        "user": user or getpass.getuser(), "dbname": dbname,
+    }  # fmt: skip
+    if console is None:
+        told, scheme = Address.parse(settings.console), "https" if settings.console_tls else "http"
+        console = f"{scheme}://{Address(reachable_from_here(told.host), told.port)}"
+    try:
+        missing = make_bundle(settings, Target(console, where, log), target)
+    except OSError as error:
+        _fail(f"{target}: {error.strerror or error}", status=1)
+    for name, why in missing.items():
+        typer.echo(f"sluice: {name} is missing: {why}", err=True)
+    typer.echo(f"written: {target}")
+
+
+@app.command()
 def backup(
     target: Annotated[Path, typer.Argument(help="A folder that does not exist yet or is empty.", show_default=False)],
     config: ConfigFile = None,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from ipaddress import ip_address
 
+from engine.common.wildcards import WILDCARDS
 from wire.dataclass import dataclass
 
 
@@ -34,3 +35,8 @@ def is_loopback(host: str) -> bool:
         return ip_address(host).is_loopback
     except ValueError:
         return False
+
+
+def reachable_from_here(host: str) -> str:
+    """Where this machine reaches a socket that listens at a host, which may stand for every interface."""
+    return WILDCARDS.get(host, host)

@@ -125,6 +125,16 @@ class LocalSection(_Section):
     memory: Memory = Field("2GB", description="DuckDB's memory limit")
 
 
+class TracingSection(_Section):
+    """Spans of statements, for OpenTelemetry."""
+
+    endpoint: str = Field(
+        "", pattern="^(https?://.*)?$", description="where spans are sent over OTLP's HTTP; empty: tracing is off"
+    )
+    service: str = Field("sluice", min_length=1, description="service.name of the spans")
+    sample: float = Field(1.0, ge=0, le=1, description="which part of the traces that begin here is recorded")
+
+
 class TablesSection(_Section):
     """Stored tables."""
 
@@ -306,6 +316,7 @@ class Config(_Section):
     spark: SparkSection = SparkSection()
     local: LocalSection = LocalSection()
     tables: TablesSection = TablesSection()
+    tracing: TracingSection = TracingSection()
     cluster: ClusterSection = ClusterSection()
     catalogs: dict[str, CatalogSection] = Field(
         default_factory=dict, description="catalogs of Iceberg tables, by names of your own"

@@ -16,7 +16,7 @@ from __future__ import annotations
 import asyncio
 import importlib
 import ssl
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final
 
 from starlette.applications import Starlette
@@ -37,7 +37,7 @@ from server.http.serving import HttpServer
 CONNECTIONS_MAX: Final = 64
 #: How long a connection lasts, in seconds.
 LIFETIME_SECONDS: Final = 20.0
-Status = Callable[[], Mapping[str, Any]]
+Status = Callable[[], Awaitable[Mapping[str, Any]]]
 #: Why clients cannot connect; empty: they can.
 Unready = Callable[[], str]
 
@@ -97,12 +97,12 @@ class ConsoleServer:
 
     async def _json(self, request: Request) -> Response:
         viewer = await self._api.viewer(request) if self._api is not None else None
-        return JSONResponse(_shown(self._status(), viewer))
+        return JSONResponse(_shown(await self._status(), viewer))
 
     async def _metrics(self, _request: Request) -> Response:
         # Not with the console: prometheus_client would add a tenth of a second of processor time to every start of a member.
         metrics = await asyncio.to_thread(importlib.import_module, "server.http.metrics")
-        return Response(metrics.exposition(self._status()), media_type=metrics.CONTENT_TYPE)
+        return Response(metrics.exposition(await self._status()), media_type=metrics.CONTENT_TYPE)
 
     async def _health(self, _request: Request) -> Response:
         return PlainTextResponse("ok\n")

@@ -41,8 +41,8 @@ def _gauge(name: str, text: str, scale: float = 1.0) -> Figure:
     return Figure(f"sluice_{name}", "gauge", text, scale)
 
 
-def _counter(name: str, text: str) -> Figure:
-    return Figure(f"sluice_{name}", "counter", text)
+def _counter(name: str, text: str, scale: float = 1.0) -> Figure:
+    return Figure(f"sluice_{name}", "counter", text, scale)
 
 
 #: By room and name in the `counters` of `/status`.
@@ -52,6 +52,10 @@ FIGURES: Final[Mapping[tuple[str, str], Figure]] = {
     ("operations", "queued"): _gauge("operations_queued", "Operations of sessions that wait for a thread."),
     ("operations", "running"): _gauge("operations_running", "Operations of sessions that run on a thread."),
     ("operations", "aside"): _gauge("operations_aside", "Operations that wait for a lock and have given their thread to others."),
+    ("messages", "queued"): _gauge("messages_queued", "Messages of members that wait for a thread."),
+    ("messages", "running"): _gauge("messages_running", "Messages of members that are read on a thread."),
+    ("fragments", "queued"): _gauge("fragments_queued", "Pulls of DuckDB's streams that wait for a thread."),
+    ("fragments", "running"): _gauge("fragments_running", "Pulls of DuckDB's streams that run on a thread."),
     ("planning", "waiting"): _gauge("planning_waiting", "Statements that wait to be planned."),
     ("planning", "live_nodes"): _gauge("planning_live_nodes", "Tokens and nodes of long statements that are in memory."),
     ("planning", "interrupted"): _counter("planning_interrupted", "Statements that were cancelled while they were planned."),
@@ -64,10 +68,34 @@ FIGURES: Final[Mapping[tuple[str, str], Figure]] = {
     ("tables", "stored"): _gauge("tables_stored", "Stored tables in the catalog."),
     ("tables", "unpublished"): _gauge("tables_unpublished", "Stored tables whose Delta log lacks commits that the catalog has."),
     ("tables", "failing"): _gauge("tables_publishing_fails", "1 while commits cannot be published to Delta's logs, else 0."),
+    ("tables", "publish_pending"): _gauge(
+        "publish_pending", "Commits of this member that its publisher has not written to Delta's logs yet."
+    ),
+    ("tables", "publish_lag_ms"): _gauge("publish_lag_seconds", "How long the oldest of those commits has waited.", 1e-3),
+    ("tables", "publish_rounds"): _counter("publish_rounds", "Rounds of the publisher that went well."),
+    ("tables", "commits"): _counter("commits", "Transactions of this member that were committed to the catalog."),
+    ("tables", "commit_conflicts"): _counter(
+        "commit_conflicts", "Commits to the catalog that were refused because another transaction came first."
+    ),
     ("tables", "compacted"): _counter("tables_compacted", "Batches of small files that were compacted in the background."),
     ("writers", "queued"): _gauge("writers_queued", "Files that wait for a thread which writes them."),
     ("writers", "running"): _gauge("writers_running", "Files that are being written."),
     ("spool", "bytes"): _gauge("spool_bytes", "Results that wait on disk."),
+    ("spool", "files"): _gauge("spool_files", "Streams that have a file on disk."),
+    ("spool", "bytes_max"): _gauge("spool_limit_bytes", "How many bytes may wait on disk."),
+    ("spool", "written_bytes"): _counter("spool_written_bytes", "Bytes of results that were written to disk."),
+    ("edges", "receiving"): _gauge("edge_streams_receiving", "Open streams of edges that end here."),
+    ("edges", "sending"): _gauge("edge_streams_sending", "Open streams of edges that begin here."),
+    ("edges", "waiting"): _gauge("edge_streams_waiting", "Streams that end here and whose sender is out of credit."),
+    ("edges", "credit_bytes"): _gauge("edge_credit_bytes", "Credit that the senders of these streams have left."),
+    ("edges", "window_bytes"): _gauge("edge_window_bytes", "The windows of the streams that end here."),
+    ("edges", "sent_bytes"): _counter("edge_sent_bytes", "Bytes that fragments and Spark jobs here have sent."),
+    ("edges", "sent_batches"): _counter("edge_sent_batches", "Batches that fragments and Spark jobs here have sent."),
+    ("edges", "stalls"): _counter("edge_stalls", "How often they have waited for credit."),
+    ("edges", "stalled_ms"): _counter("edge_stalled_seconds", "How long fragments here have waited for credit.", 1e-3),
+    ("memory", "resident_bytes"): _gauge("memory_resident_bytes", "Resident memory of the member's process."),
+    ("memory", "arrow_bytes"): _gauge("memory_arrow_bytes", "Memory of Arrow's batches in the member's process."),
+    ("memory", "limit_bytes"): _gauge("memory_limit_bytes", "What the process may take, by its configuration."),
     ("mesh", "queries"): _gauge("mesh_queries", "Distributed queries in which the member takes part."),
     ("mesh", "requests"): _gauge("mesh_requests", "Requests to other members that are not answered yet."),
     ("mesh", "mailboxes"): _gauge("mesh_mailboxes", "Edges of distributed queries that the member receives."),
@@ -81,6 +109,14 @@ FIGURES: Final[Mapping[tuple[str, str], Figure]] = {
     ("spark", "streams"): _gauge("spark_streams", "Queries whose rows come from Spark."),
     ("spark", "productions"): _gauge("spark_productions", "Spark jobs that send rows."),
     ("spark", "connections"): _gauge("spark_connections", "Data connections of Spark's tasks and of other members."),
+    ("spark", "executors"): _gauge("spark_executors", "Executors of Spark's that run tasks."),
+    ("spark", "slots"): _gauge("spark_task_slots", "Tasks that they can run at once."),
+    ("spark", "jobs"): _gauge("spark_jobs_active", "Spark's jobs that run."),
+    ("spark", "stages"): _gauge("spark_stages_active", "Spark's stages that run."),
+    ("spark", "tasks_running"): _gauge("spark_tasks_running", "Spark's tasks that run."),
+    ("spark", "tasks_done"): _counter("spark_tasks_done", "Spark's tasks that succeeded, since Spark's start."),
+    ("spark", "tasks_failed"): _counter("spark_tasks_failed", "Spark's tasks that failed, since Spark's start."),
+    ("spark", "memory_bytes"): _gauge("spark_memory_bytes", "Memory of the blocks that executors keep."),
     ("cursors", "asked"): _gauge("cursors_asked", "Cursors of other members that sessions here read by query id."),
     ("cursors", "served"): _gauge("cursors_served", "Cursors here that sessions of other members read."),
     ("cursors", "unsettled"): _gauge("cursors_unsettled", "Requests for cursors whose outcome is open."),
@@ -106,6 +142,7 @@ class StatusCollector(Collector):
             for name, value in counters.items():
                 yield _metric(FIGURES[room, name], value)
         yield from _statements(status["statements"])
+        yield from _caches(status["caches"])
         yield from _members(status["members"])
         yield from _engines(status["engines"])
         yield from _sessions(status)
@@ -138,6 +175,19 @@ def _statements(counted: Mapping[str, Any]) -> Iterator[Metric]:
     for engine, count in counted["engines"].items():
         engines.add_metric([engine], count)
     yield engines
+
+
+def _caches(caches: Mapping[str, Mapping[str, int]]) -> Iterator[Metric]:
+    hits = CounterMetricFamily("sluice_cache_hits", "Look-ups that a cache has answered.", labels=["cache"])
+    misses = CounterMetricFamily("sluice_cache_misses", "Look-ups that a cache has not answered.", labels=["cache"])
+    entries = GaugeMetricFamily("sluice_cache_entries", "Entries that a cache keeps.", labels=["cache"])
+    for name, figures in caches.items():
+        hits.add_metric([name], figures["hits"])
+        misses.add_metric([name], figures["misses"])
+        entries.add_metric([name], figures["entries"])
+    yield hits
+    yield misses
+    yield entries
 
 
 def _members(members: list[Mapping[str, Any]]) -> Iterator[Metric]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from buenavista.core import BVType, QueryResult
@@ -22,6 +22,9 @@ from server.http.values import rows
 from wire.dataclass import dataclass
 from wire.errors import Notice, SqlError
 from wire.types import pg_types as t
+
+if TYPE_CHECKING:
+    from engine.monitor.record import StatementRecord
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +39,9 @@ class Ending:
 
 
 class Result(QueryResult):
-    """See the module's docstring. text: the statement as it was sent. prepared: the client's statements by name."""
+    """See the module's docstring. text: the statement as it was sent. prepared: the client's statements by name.
+
+    record: of its session, once it is read. nodes, splits: members and instances that run it. rows_given, bytes_given: so far."""
 
     def __init__(self, text: str, prepared: dict[str, str]) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
@@ -44,6 +49,9 @@ class Result(QueryResult):
         self.prepared = prepared
         self.ending: Ending | None = None
         self.notices: list[Notice] = []
+        self.record: StatementRecord | None = None
+        self.nodes = self.splits = 1
+        self.rows_given = self.bytes_given = 0
         self._columns: tuple[ResultColumn, ...] | None = None
         self._carriers: tuple[pa.DataType, ...] = ()
         self._slot: list[Any] | None = None
@@ -59,6 +67,8 @@ class Result(QueryResult):
         page = rows(batch, [column.type for column in columns])
         await self._room.wait()
         self.describe(columns, tuple(batch.schema.types))
+        self.rows_given += batch.num_rows
+        self.bytes_given += batch.nbytes
         self._slot = page
         self._room.clear()
         self._news.set()

@@ -30,6 +30,7 @@ from server.auth.gate import Gate
 from server.http.connection import Connection, Query
 from server.http.failure import Failure, failure
 from server.http.login import Credentials, credentials, visitor
+from server.http.query_stats import stats_of
 from server.http.requests import require_catalog
 from server.http.result import Ending
 from server.version import VERSION
@@ -120,7 +121,11 @@ class _Routes:
             return _refusal(request, error)
         query = self._connection.begin(session, text, prepared)
         return _respond(
-            Answer(**_common(request, query), stats=_stats(query, "QUEUED"), next_uri=_next(request, query))
+            Answer(
+                **_common(request, query),
+                stats=stats_of(query.result, query.started, None, over=False),
+                next_uri=_next(request, query),
+            )
         )
 
     async def _let_in(self, guest: Any, who: Credentials) -> bool:
@@ -136,20 +141,19 @@ class _Routes:
                 raise HTTPException(404, "there is no such page")
             over = await query.result.take(_PATIENCE)
             self._connection.touch(query)
-            return self._tell(request, query, over=over)
+            stats = stats_of(query.result, query.started, await query.session.progress(query.result), over=over)
+            return self._tell(request, query, stats, over=over)
 
-    def _tell(self, request: Request, query: Query, *, over: bool) -> Response:
+    def _tell(self, request: Request, query: Query, stats: schemas.StatementStats, *, over: bool) -> Response:
         """Respond with the rows taken. A page has its number, for which its client may come again; nothing has none."""
         result, ending = query.result, query.result.ending
         data = list(result.rows())
         if not data and not over:
-            return _respond(
-                Answer(**_common(request, query), stats=_stats(query, "RUNNING"), next_uri=_next(request, query))
-            )
+            return _respond(Answer(**_common(request, query), stats=stats, next_uri=_next(request, query)))
         query.token, query.over = query.token + 1, over
         answer = Answer(
             **_common(request, query),
-            stats=_stats(query, "FINISHED" if over else "RUNNING"),
+            stats=stats,
             next_uri=None if over else _next(request, query),
             columns=result.columns(),
             data=data or None,
@@ -227,11 +231,6 @@ def _common(request: Request, query: Query) -> Mapping[str, Any]:
 
 def _next(request: Request, query: Query) -> str:
     return f"{request.base_url}v1/statement/executing/{query.id}/{query.slug}/{query.token}"
-
-
-def _stats(query: Query, state: str) -> schemas.StatementStats:
-    elapsed = round((time.time() - query.started) * 1000)
-    return schemas.StatementStats(state=state, queued=state == "QUEUED", scheduled=True, elapsed_time_millis=elapsed)
 
 
 def _end(answer: Answer, ending: Ending, text: str) -> None:

@@ -17,6 +17,7 @@ from typing import Any, Final
 
 from buenavista import core
 
+from engine.contracts.progress import Progress
 from engine.contracts.sessions import Activity
 from engine.monitor.record import StatementRecord
 from engine.sql.parser.nodes.statements import Statement
@@ -28,6 +29,7 @@ from server.cursors.cursor import rows_within
 from server.cursors.cursor_lease import CursorLeases
 from server.cursors.portal import Portal
 from server.cursors.remote_cursors import Asker
+from server.http.query_stats import note_plan
 from server.http.requests import Asked, understand
 from server.http.result import Ending, Result
 from server.logs.lines import Origin
@@ -114,6 +116,13 @@ class Session(core.Session):
     def interrupt(self, cause: SqlError) -> None:
         if self._interrupts is not None:
             self._interrupts.request(cause)
+
+    async def progress(self, result: Result) -> Progress | None:
+        """The progress of a statement, if it is the one that runs."""
+        running = self._running
+        if running is None or result is not self._result or result.ending is not None or running.active is None:
+            return None
+        return await running.commands.engine.progress()
 
     def cancel(self, result: Result, cause: SqlError) -> None:
         """Stop a statement, whether it runs or waits for others of its transaction."""
@@ -271,6 +280,7 @@ class Session(core.Session):
         running.log.received(sql)
         running.start_clock()
         running.read(sql)
+        result.record = running.record
         statement = _only_one(await running.commands.engine.parse(sql))
         running.parsed()
         running.log.simple((statement,))
@@ -279,6 +289,7 @@ class Session(core.Session):
         command = await running.commands.prepare_simple(statement)
         portal = Portal("", command, running.commands.columns(command))
         await running.open(portal)
+        note_plan(result)
         if portal.columns is not None:
             await self._give_rows(running, portal, result)
         written = await _copied(portal)

@@ -10,6 +10,7 @@ from typing import Final
 from engine.contracts.activity import StatementState
 from engine.contracts.executor import QueryId
 from engine.monitor.record import GRAPH_SECONDS, History, StatementRecord
+from server.monitor.spans import SessionTrace, end_statement
 from wire.dataclass import dataclass
 from wire.errors import SqlError
 
@@ -38,6 +39,7 @@ class EndedStatements:
                 # It is for who looks, and no reason for the statement to fail.
                 log.exception("the plan of statement %s could not be described", record.id)
         record.end(state, *((error.sqlstate, error.message) if error is not None else ()))
+        end_statement(record)
         self.history.add(record, graph)
 
 
@@ -49,9 +51,17 @@ class SessionRecords:
     user: str
     database: str
     ended: EndedStatements
+    trace: SessionTrace = field(default_factory=SessionTrace)
 
-    def begin(self, text: str, new_id: Callable[[], QueryId]) -> StatementRecord:
-        return StatementRecord(self.pid, self.user, self.database, text, new_id)
+    def begin(self, text: str, new_id: Callable[[], QueryId], traceparent: str = "") -> StatementRecord:
+        """traceparent: of the client's trace, if it has named one."""
+        record = StatementRecord(self.pid, self.user, self.database, text, new_id)
+        self.trace.begin(record, traceparent)
+        return record
+
+    def close(self) -> None:
+        """The session ends."""
+        self.trace.end(self.user, self.database, self.pid)
 
     def end(self, record: StatementRecord, state: StatementState, error: SqlError | None = None) -> None:
         self.ended.add(record, state, error)

@@ -74,7 +74,7 @@ class Running:
 
     def read(self, text: str) -> None:
         """A text is going to be parsed, which may take long."""
-        self._note(self._records.begin(text, self.commands.engine.new_query_id))
+        self._note(self._records.begin(text, self.commands.engine.new_query_id, self.settings.now.traceparent))
 
     def parsed(self) -> None:
         """The text has been parsed."""
@@ -239,6 +239,7 @@ class Running:
         if portal is not None:
             await portal.close()
         await self.commands.close()
+        self._records.close()
 
 
 def _count_of(tag: str) -> int:

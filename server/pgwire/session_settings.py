@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
+from engine.common.tracing import find_traceparent
 from engine.contracts.memory_share import page_bytes
 from engine.contracts.sessions import Settings
 from engine.settings.session_settings import LOG_SEVERITIES
@@ -55,6 +56,7 @@ class View:
     statement_timeout: the shorter of what the session asks for and what its role has at most.
     progress: from one notice of how far a statement has come to the next.
     counts_statements, counts_utility: whether pg_stat_statements has this session's, and those that are no queries.
+    traceparent: of the client's trace (`engine.common.tracing`), by `sluice.traceparent` or else `application_name`.
     """
 
     output: OutputSettings
@@ -69,6 +71,7 @@ class View:
     log: LogView
     counts_statements: bool
     counts_utility: bool
+    traceparent: str
 
 
 def _read(settings: Settings) -> View:
@@ -85,6 +88,7 @@ def _read(settings: Settings) -> View:
         _log_view(settings),
         settings.get("pg_stat_statements.track") != "none",
         settings.get("pg_stat_statements.track_utility") == "on",
+        find_traceparent(settings.get("sluice.traceparent") or settings.get("application_name")),
     )
 
 

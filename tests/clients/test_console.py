@@ -63,6 +63,35 @@ def test_metrics_follow_what_happens(member: MemberProcess) -> None:
     assert memory > 1 << 20
 
 
+def test_caches_commits_and_spark_are_counted(member: MemberProcess) -> None:
+    def figure(name: str, **labels: str) -> float:
+        return {tuple(told.items()): value for told, value in metrics(member)[name]}[tuple(labels.items())]
+
+    caches = "statements", "footers"
+    hits = {cache: figure("sluice_cache_hits_total", cache=cache) for cache in caches}
+    misses = figure("sluice_cache_misses_total", cache="statements")
+    with member.connect(autocommit=True) as connection:
+        connection.execute("select count(*) from nation where n_nationkey < 77")
+        connection.execute("select count(*) from nation where n_nationkey < 77")
+        assert figure("sluice_cache_hits_total", cache="statements") > hits["statements"]
+        assert figure("sluice_cache_misses_total", cache="statements") > misses
+        assert figure("sluice_cache_hits_total", cache="footers") > hits["footers"]
+        commits = figure("sluice_commits_total")
+        connection.execute("create table counted (a int)")
+        connection.execute("insert into counted values (1)")
+        assert figure("sluice_commits_total") == commits + 2
+        connection.execute("drop table counted")
+        wait_until(lambda: figure("sluice_publish_pending") == 0 == figure("sluice_publish_lag_seconds"))
+        tasks, sent = figure("sluice_spark_tasks_done_total"), figure("sluice_edge_sent_bytes_total")
+        connection.execute("set sluice.engine = spark")
+        connection.execute("select l_orderkey from lineitem")
+        wait_until(lambda: figure("sluice_spark_tasks_done_total") > tasks)
+        assert figure("sluice_edge_sent_bytes_total") > sent
+    assert figure("sluice_spark_executors") == 1
+    assert figure("sluice_spark_task_slots") > 0
+    assert 1 << 20 < figure("sluice_memory_resident_bytes") < figure("sluice_memory_limit_bytes")
+
+
 def test_statements_are_counted_as_they_end(member: MemberProcess) -> None:
     def counted() -> tuple[float, float]:
         told = metrics(member)

@@ -171,6 +171,35 @@ def test_a_result_is_bounded(member: LocalMember) -> None:
     assert "http.rows_max" in str(raised.value)
 
 
+def test_stats_are_of_the_statement(member: LocalMember) -> None:
+    headers = {"X-Trino-User": "ann", "X-Trino-Catalog": "sluice", "X-Trino-Schema": "public"}
+    url = f"http://127.0.0.1:{member.http_port}/v1/statement"
+    sql = "select n, repeat('x', 100) from generate_series(1, 30000) n"
+    answer = requests.post(url, sql, headers=headers, timeout=60).json()
+    stats = [answer["stats"]]
+    rows = 0
+    while "nextUri" in answer:
+        answer = requests.get(answer["nextUri"], headers=headers, timeout=60).json()
+        rows += len(answer.get("data", ()))
+        stats.append(answer["stats"])
+        assert stats[-1]["processedRows"] >= rows
+    assert stats[0]["state"] == "QUEUED"
+    assert stats[0]["queued"]
+    running, last = [told for told in stats if told["state"] == "RUNNING"], stats[-1]
+    assert running
+    assert all((told["runningSplits"], told["completedSplits"]) == (1, 0) for told in running)
+    assert (last["state"], last["totalSplits"], last["completedSplits"], last["runningSplits"]) == ("FINISHED", 1, 1, 0)
+    assert (last["processedRows"], last["nodes"]) == (rows, 1)
+    assert last["processedBytes"] > 100 * rows
+    elapsed = [told["elapsedTimeMillis"] for told in stats]
+    assert elapsed == sorted(elapsed)
+    assert last["elapsedTimeMillis"] >= last["queuedTimeMillis"] + last["wallTimeMillis"] - 1
+    failed = requests.post(url, "select 1 / 0", headers=headers, timeout=60).json()
+    while "nextUri" in failed:
+        failed = requests.get(failed["nextUri"], headers=headers, timeout=60).json()
+    assert failed["stats"]["state"] == "FAILED"
+
+
 def test_an_answer_that_was_lost_is_told_again(member: LocalMember) -> None:
     base = f"http://127.0.0.1:{member.http_port}"
     headers = {"X-Trino-User": "ann"}

@@ -44,7 +44,7 @@ async def _door(seconds: float = 60.0, gate: Gate | None = None, clients: int = 
 
 @asynccontextmanager
 async def _console(lifetime_seconds: float) -> AsyncIterator[int]:
-    def status() -> Mapping[str, Any]:
+    async def status() -> Mapping[str, Any]:
         return {"member": "m1"}
 
     served = ConsoleServer(status, lambda: "", lifetime_seconds)

@@ -63,6 +63,10 @@ class SimulatedPool(Pool):
         self.post(settling)
         return future
 
+    def statistics(self) -> Mapping[str, int]:
+        ahead = [lane.ahead for lane in self._lanes]
+        return {"queued": sum(max(0, count - 1) for count in ahead), "running": sum(count > 0 for count in ahead)}
+
     def post(self, call: Call) -> None:
         min(self._lanes, key=lambda lane: lane.ahead).put(call)
 

@@ -24,9 +24,24 @@ _KEPT = {
     ("planning", "live_nodes"),
     ("planning", "interrupted"),
     ("planning", "refused"),
+    ("spool", "bytes_max"),
+    ("spool", "written_bytes"),
+    ("edges", "sent_bytes"),
+    ("edges", "sent_batches"),
+    ("edges", "stalls"),
+    ("edges", "stalled_ms"),
+    ("tables", "commits"),
+    ("tables", "commit_conflicts"),
+    ("tables", "publish_rounds"),
+    # Of Spark as it stands there, for whatever comes next.
+    ("spark", "executors"),
+    ("spark", "slots"),
+    ("spark", "memory_bytes"),
+    ("spark", "tasks_done"),
+    ("spark", "tasks_failed"),
 }
-#: Rooms whose counters tell of the past.
-_PAST = {"logins", "stalls"}
+#: Rooms whose counters tell of the past, or of the process as a whole.
+_PAST = {"logins", "stalls", "memory"}
 
 
 def status(member: MemberProcess) -> Mapping[str, Any]:

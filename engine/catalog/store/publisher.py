@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from engine.common.supervised import Supervised
@@ -28,6 +28,10 @@ class Publisher:
         self._woken = threading.Event()
         self._closing = threading.Event()
         self._thread: threading.Thread | None = None
+        self._lock = threading.Lock()
+        self._pending = 0
+        self._pending_since: float | None = None
+        self.rounds = 0
 
     def start(self) -> None:
         """Begins with a round: whatever was left undone."""
@@ -36,7 +40,20 @@ class Publisher:
         self._thread.start()
 
     def wake(self) -> None:
+        """A commit is to be published."""
+        with self._lock:
+            self._pending += 1
+            if self._pending_since is None:
+                self._pending_since = time.monotonic()
         self._woken.set()
+
+    def statistics(self) -> Mapping[str, int]:
+        """pending: commits of this member that are not published yet. lag_ms: how long the oldest of them has waited. rounds:
+        those that went well."""
+        with self._lock:
+            since = self._pending_since
+            lag = 0.0 if since is None else time.monotonic() - since
+            return {"pending": self._pending, "lag_ms": int(lag * 1000), "rounds": self.rounds}
 
     def _run(self) -> None:
         last, linger = False, _LINGER_SECONDS
@@ -49,10 +66,21 @@ class Publisher:
             self._woken.clear()
             last = self._closing.wait(linger)
             begun = time.monotonic()
+            with self._lock:
+                served = self._pending
             self._supervised.attempt(self._publish)
+            if self._supervised.error is None:
+                self._note_published(served, begun)
             # A round that failed may have waited for a database that is away, which says nothing of its own cost.
             took = time.monotonic() - begun if self._supervised.error is None else 0.0
             linger = max(_LINGER_SECONDS, _LINGER_ROUNDS * took)
+
+    def _note_published(self, served: int, begun: float) -> None:
+        """A round that began at that time has published so many commits; those after it wait since then at the earliest."""
+        with self._lock:
+            self.rounds += 1
+            self._pending -= served
+            self._pending_since = begun if self._pending else None
 
     @property
     def failure(self) -> str | None:

@@ -43,7 +43,7 @@ from engine.catalog.store.sweep import Strays, Swept, Vacuum, folders_with_rows
 from engine.common.supervised import Background
 from engine.storage.delta import Published
 from engine.storage.in_flight_files import IN_FLIGHT_FILES, Keeper
-from wire.errors import DataCorrupted, DuplicateTable, SqlError
+from wire.errors import DataCorrupted, DuplicateTable, SerializationFailure, SqlError
 
 #: What a location in PostgreSQL begins with.
 URL_SCHEMES: Final = ("postgresql://", "postgres://")
@@ -162,6 +162,7 @@ class CatalogStore:
         #: Called after each commit of this member, on its thread, with the number of files added, by location.
         self.watch: Callable[[Mapping[str, int]], None] | None = None
         self._lock = threading.Lock()
+        self._counts = {"commits": 0, "commit_conflicts": 0}
         self._asking = threading.Lock()
         self._asked = 0
         self._answered = 0
@@ -250,7 +251,12 @@ class CatalogStore:
             self.refresh()
             self.snapshot.replay(lasting)
             return self.snapshot
-        committed = self._database.commit(self.snapshot, lasting)
+        try:
+            committed = self._database.commit(self.snapshot, lasting)
+        except SerializationFailure:
+            self._count("commit_conflicts")
+            raise
+        self._count("commits")
         self._show(committed)
         data = [change for change in lasting if isinstance(change, DataChange)]
         IN_FLIGHT_FILES.forget(
@@ -293,10 +299,21 @@ class CatalogStore:
 
     def statistics(self) -> dict[str, int]:
         """stored: tables. unpublished: those with other files than Delta's logs say yet. failing: whether publishing fails
-        (0, 1)."""
+        (0, 1). publish_...: of the publisher, about this member's commits. commits, commit_conflicts: since the member's start."""
         stored = [table.storage for table in self.snapshot.tables() if table.storage is not None]
         unpublished = sum(1 for storage in stored if storage.added or storage.removed)
-        return {"stored": len(stored), "unpublished": unpublished, "failing": int(self._publisher.failure is not None)}
+        publisher = self._publisher.statistics()
+        with self._lock:
+            counted = dict(self._counts)
+        return {
+            "stored": len(stored),
+            "unpublished": unpublished,
+            "failing": int(self._publisher.failure is not None),
+            "publish_pending": publisher["pending"],
+            "publish_lag_ms": publisher["lag_ms"],
+            "publish_rounds": publisher["rounds"],
+            **counted,
+        }
 
     def start_publishing(self) -> None:
         """Publish in the background from now on: what a crash left, and each commit soon after it. And show other members
@@ -312,6 +329,10 @@ class CatalogStore:
     def vacuum_strays(self, retention: float) -> Strays:
         """Remove folders of tables that never were. Blocks. Raises SqlError."""
         return Vacuum(self._database, self.tables, time.time() - retention).strays()
+
+    def _count(self, name: str) -> None:
+        with self._lock:
+            self._counts[name] += 1
 
     def _show(self, snapshot: Snapshot) -> None:
         """Two threads may come with states of different age. One of the same age says the same, in other words where tables

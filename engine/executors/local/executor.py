@@ -245,6 +245,11 @@ class LocalExecutor:
         assert self._pool is not None, "the executor has been started"
         self._pool.post(call)
 
+    @property
+    def pool_statistics(self) -> Mapping[str, int]:
+        """Calls of the pool of fragments that wait and that run; none before the start."""
+        return {"queued": 0, "running": 0} if self._pool is None else self._pool.statistics()
+
     async def in_pool(self, call: Callable[[], Any]) -> Any:
         """Run a call of some milliseconds on a fragment thread."""
         return await asyncio.get_running_loop().run_in_executor(self._pool, call)

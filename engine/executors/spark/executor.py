@@ -20,6 +20,7 @@ import itertools
 import logging
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -32,6 +33,7 @@ from engine.contracts.activity import SparkJobReport
 from engine.contracts.executor import EngineName, ExecutionContext, QueryId
 from engine.contracts.output_cast import carry_to, fitted
 from engine.contracts.profile import Operator
+from engine.exchange.edge_totals import EdgeTotals
 from engine.exchange.listener import DataListener
 from engine.exchange.mesh_tls import TlsPeer
 from engine.exchange.partition_streams import Sent
@@ -42,6 +44,7 @@ from engine.exchange.spool import Spooler
 from engine.executors.engine_config import SparkConfig
 from engine.executors.spark.connection import embedded, own_connection
 from engine.executors.spark.errors import translate
+from engine.executors.spark.figures import SparkFigures, figures_of
 from engine.executors.spark.jobs import SparkJob, failure_of_task, status_of_task, tasks_of_groups
 from engine.executors.spark.production import SparkProduction, send_frame
 from engine.executors.spark.profile import operators
@@ -71,6 +74,8 @@ if TYPE_CHECKING:
 R = TypeVar("R")
 _log = logging.getLogger(__name__)
 _CALL_THREADS: Final = 4
+#: How long a scrape waits for Spark's figures.
+_OBSERVE_SECONDS: Final = 1.0
 #: Whose progress is told at once.
 _JOBS_MAX: Final = 100
 #: Between two looks at how a task has ended: the first and the longest.
@@ -115,6 +120,9 @@ class SparkExecutor:
         self._started = False
         self._closing = False
         self.slots: SlotKeeper | None = None
+        #: What tasks have sent to this member, of statements whose rows come from Spark alone.
+        self.sent = EdgeTotals()
+        self._figures = SparkFigures()
 
     async def start(self) -> None:
         """Begin to start Spark, unless it is to wait for its first query, and return; `open` waits for it."""
@@ -286,7 +294,19 @@ class SparkExecutor:
             "streams": len(self._streams) + len(self._writings),
             "productions": len(self._productions),
             "connections": self._listener.connections,
+            **asdict(self._figures),
         }
+
+    async def observe(self) -> None:
+        """Ask Spark for its tasks and executors, for `statistics`. One that does not answer soon has the figures of before; one
+        that does not run has none."""
+        runtime = self._running_now()
+        if runtime is None:
+            self._figures = SparkFigures()
+            return
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_OBSERVE_SECONDS):
+                self._figures = await self.call(functools.partial(figures_of, runtime))
 
     def _begin(self) -> asyncio.Task[SparkRuntime]:
         """The start of Spark, which begins now if it has not yet; anew, if it failed or Spark has ended by itself."""
@@ -392,7 +412,7 @@ class SparkStream:
         self._lookups: set[asyncio.Task[None]] = set()
         statement, self._skip = _without_offset(fragment)
         work = functools.partial(self._collect if fragment.small else self._send, statement)
-        self.job = SparkJob(runtime, str(context.query), context.time_zone, work, self._job_done)
+        self.job = SparkJob(runtime, str(context.query), context.time_zone, work, self._job_done, context.trace)
 
     def start(self) -> None:
         self._token = self._executor._listener.register(self._channel, self._receiver)
@@ -461,7 +481,7 @@ class SparkStream:
             return fitted(self._schema, to_arrow_schema(frame.schema))
         return self._schema
 
-    def _send(self, statement: exp.Expression, session: SparkSession) -> Mapping[int, int]:
+    def _send(self, statement: exp.Expression, session: SparkSession) -> Sent:
         frame = self._frame(session, statement)
         schema = self._fitted(frame)
         self._loop.call_soon_threadsafe(self._receiver.expect, schema)
@@ -471,7 +491,7 @@ class SparkStream:
         send = SendPartition((edge,), always=self._fragment.ordered)
         sent = send_frame(frame, send, analyze=self._analyze)
         self.operators = sent.operators
-        return sent.rows.get(0, {})
+        return sent
 
     def _job_done(self, result: Any, error: SqlError | None) -> None:
         self._loop.call_soon_threadsafe(self._producer_ended, result, error)
@@ -485,7 +505,8 @@ class SparkStream:
             self._receiver.deliver(result)
             self._receiver.finish()
         else:
-            self._receiver.confirm(result)
+            self._executor.sent.add(result.bytes, result.batches, result.stalls)
+            self._receiver.confirm(result.rows.get(0, {}))
 
     def _attempt_lost(self, opening: Open, consumed: bool) -> None:
         """A task failed under way. If that is the query's own fault, trying again is of no use."""

@@ -26,6 +26,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+from engine.common import tracing
 from engine.executors.spark.connection import own_connection
 from engine.executors.spark.errors import translate, translate_text
 from wire.errors import QueryCanceled, SqlError
@@ -47,7 +48,7 @@ _POOLS: Final = 64
 
 class SparkJob:
     """One action. name: the id of its query. `work(session)` runs on the job's thread; `done(result, error)` is called there when
-    it has ended."""
+    it has ended. trace: the traceparent of the statement's span."""
 
     def __init__(
         self,
@@ -56,6 +57,7 @@ class SparkJob:
         time_zone: str,
         work: Callable[[SparkSession], Any],
         done: Callable[[Any, SqlError | None], None],
+        trace: str = "",
     ) -> None:
         number = next(_GROUPS)
         self.query = name
@@ -65,6 +67,7 @@ class SparkJob:
         self._time_zone = time_zone
         self._work = work
         self._done = done
+        self._trace = trace
         self._lock = threading.Lock()
         self._cancelled = False
         self._java_thread: Any = None
@@ -107,7 +110,7 @@ class SparkJob:
         self._runtime.context._jsc.sc().cancelJobGroupAndFutureJobs(self.group)
 
     def _run(self) -> None:
-        result, error = None, None
+        result, error, begun = None, None, time.time()
         with own_connection():
             try:
                 result = self._act()
@@ -116,6 +119,10 @@ class SparkJob:
             finally:
                 with self._lock:
                     self._java_thread = None
+        if self._trace:
+            told = None if error is None else f"{error.sqlstate}: {error.message}"
+            about = {"sluice.query": self.query, "spark.job.group": self.group}
+            tracing.record("Spark job", self._trace, begun, about, error=told)
         self._done(result, error)
 
     def _told(self, raised: BaseException) -> SqlError:

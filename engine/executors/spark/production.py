@@ -54,7 +54,7 @@ class SparkProduction(Generic[R]):
         self.ended: asyncio.Future[R] = self._loop.create_future()
         # Whoever closes without asking for the result has no use for its error.
         self.ended.add_done_callback(lambda ended: ended.cancelled() or ended.exception())
-        self.job = SparkJob(runtime, str(context.query), context.time_zone, self._work, self._done)
+        self.job = SparkJob(runtime, str(context.query), context.time_zone, self._work, self._done, context.trace)
         self.job.start()
 
     async def close(self) -> None:

@@ -22,7 +22,7 @@ import pyarrow.parquet as pq
 from engine.catalog.model import partitions
 from engine.catalog.model.objects import SystemTable, Table
 from engine.common.sql_type import SqlType
-from engine.common.weighted_lru_cache import WeightedLruCache
+from engine.common.weighted_lru_cache import CacheFigures, WeightedLruCache
 from engine.lakes import stores
 from engine.lakes.file_columns import is_flat, top_level
 from engine.plan_ir.logical import Node, TableReader
@@ -66,6 +66,15 @@ class RowGroup:
 _FOOTERS: Final[WeightedLruCache[tuple[str, int], tuple[RowGroup, ...]]] = WeightedLruCache(
     _FOOTERS_MOST, _FOOTERS_ROOM, lambda _, groups: sum(1 + len(group.columns) for group in groups)
 )
+
+
+def cache_figures() -> Mapping[str, CacheFigures]:
+    """How well the caches of footers and of files' sizes serve, by name."""
+    sizes = stored_bytes.cache_info()
+    return {
+        "footers": _FOOTERS.figures(),
+        "file_sizes": CacheFigures(sizes.hits, sizes.misses, sizes.currsize),
+    }
 
 
 def input_bytes(plan: Node, parameters: Mapping[int, Any]) -> int:

@@ -135,7 +135,8 @@ class SessionContext:
         context = SystemContext(
             self.catalog.current(), self.settings, self.client, self.roles.session_name, self.database, members,
             self._engine.store.pending, self.roles.may_see, self.roles.may_examine,
-            copies=self._engine.copies.running_copies, authority=self.authority(), counted=self._engine.store.counted,
+            copies=self._engine.copies.running_copies, maintenance=self._engine.maintenance.running_tables,
+            authority=self.authority(), counted=self._engine.store.counted,
         )  # fmt: skip
         return RecordingCatalog(context, self._system, self._engine.store, self.authority(), self._engine.roots)
 
@@ -193,6 +194,7 @@ class SessionContext:
             settings={"spool_limit": self.settings.size_bytes("sluice.spool_limit")},
             memory=self.memory,
             underway=self.underway,
+            trace="" if self.record is None else self.record.trace,
         )
 
     def terms(self) -> Terms:

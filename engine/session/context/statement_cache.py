@@ -19,6 +19,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final, TypeVar
 
 from engine.catalog.model.objects import Relation, Table
+from engine.common.weighted_lru_cache import CacheFigures
 from engine.contracts.sessions import ResultColumn
 from engine.lakes.foreign_files import refresh
 from engine.plan_ir.logical import Root, TableReader
@@ -165,10 +166,15 @@ class StatementCache:
     def __init__(self) -> None:
         self._entries: OrderedDict[Hashable, PlannedQuery] = OrderedDict()
         self._bytes = 0
+        self._hits = 0
+        self._misses = 0
 
     def find(self, key: Hashable) -> PlannedQuery | None:
         entry = self._entries.get(key)
-        if entry is not None:
+        if entry is None:
+            self._misses += 1
+        else:
+            self._hits += 1
             self._entries.move_to_end(key)
         return entry
 
@@ -202,6 +208,10 @@ class StatementCache:
 
     def statistics(self) -> Mapping[str, int]:
         return {"cached": len(self._entries), "cached_bytes": self._bytes}
+
+    def figures(self) -> CacheFigures:
+        """Its hits and misses so far."""
+        return CacheFigures(self._hits, self._misses, len(self._entries))
 
     def _make_room(self) -> None:
         while len(self._entries) > _STATEMENTS or self._bytes > _ROOM_BYTES:

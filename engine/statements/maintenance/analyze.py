@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from engine.catalog.model.objects import Table
 from engine.contracts.executor import OutputColumn
+from engine.contracts.maintenance_progress import MaintenanceProgress, pages_of
 from engine.contracts.output_cast import carrier_schema
 from engine.lakes.foreign_files import refresh
 from engine.plan_ir.logical import Root
@@ -50,20 +51,31 @@ async def run(session: SessionContext, engine: EngineServices, statement: Analyz
         session.authority(),
     )
     for wanted in meant(statement, around):
-        await _analyze(session, engine, wanted, around, verbose=statement.verbose)
+        progress = MaintenanceProgress(session.client.backend_pid, session.database, wanted.table.oid, "ANALYZE")
+        with engine.maintenance.show(progress):
+            await _analyze(session, engine, wanted, around, progress, verbose=statement.verbose)
     return "ANALYZE"
 
 
 async def _analyze(
-    session: SessionContext, engine: EngineServices, of: Meant, around: Analyzing, *, verbose: bool
+    session: SessionContext,
+    engine: EngineServices,
+    of: Meant,
+    around: Analyzing,
+    progress: MaintenanceProgress,
+    *,
+    verbose: bool,
 ) -> None:
     if verbose:
         around.notice(Notice(f'analyzing "{of.table.schema}.{of.table.name}"', "INFO"))
     table = await engine.in_operation_pool(functools.partial(refresh, of.table))
     of = replace(of, table=table)
+    size = await engine.in_operation_pool(functools.partial(_size, table))
+    progress.pages, progress.phase = pages_of(size), "acquiring sample rows"
     [counted] = (await _run_query(session, engine, count_query(of))).to_batches()
     rows = counted.column(0)[0].as_py()
     sample = await _run_query(session, engine, sample_query(of, rows, around.sample_rows))
+    progress.pages_done, progress.phase = progress.pages, "computing statistics"
 
     def keep() -> None:
         session.catalog.keep_statistics(of.table, statistics(of, counted, sample, _size(table), around.target))

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import contextlib
+import functools
+from typing import TYPE_CHECKING, Literal
 
 from engine.catalog.model.objects import Table
+from engine.contracts.maintenance_progress import MaintenanceProgress, Phase
 from engine.sql.parser.nodes.statements import Vacuum
 from engine.statements.maintenance import analyze
 from engine.statements.maintenance.compaction import compact
-from engine.statements.maintenance.vacuum_tables import Vacuuming, tables_to_vacuum, tell_compacted, vacuum
+from engine.statements.maintenance.vacuum_tables import (
+    Vacuuming,
+    table_pages,
+    tables_to_vacuum,
+    tell_compacted,
+    vacuum,
+)
 
 if TYPE_CHECKING:
     from engine.session.context.session_context import SessionContext
@@ -27,11 +36,27 @@ async def run(session: SessionContext, engine: EngineServices, statement: Vacuum
     )
     meant = tables_to_vacuum(statement, around)
     for table in meant if statement.full else ():
-        await _compact(session, engine, table, statement, around)
-    await engine.in_writer_pool(lambda: vacuum(statement, meant, engine.store, around))
+        with engine.maintenance.show(await _progress(session, engine, table, "VACUUM FULL", "writing new heap")):
+            await _compact(session, engine, table, statement, around)
+    with contextlib.ExitStack() as shown:
+        progress = await _progress(session, engine, meant[0], "VACUUM", "vacuuming heap") if meant else None
+        if progress is not None:
+            shown.enter_context(engine.maintenance.show(progress))
+        await engine.in_writer_pool(lambda: vacuum(statement, meant, engine.store, around, progress))
     if statement.analyze is not None:
         await analyze.run(session, engine, statement.analyze)
     return "VACUUM"
+
+
+async def _progress(
+    session: SessionContext,
+    engine: EngineServices,
+    table: Table,
+    command: Literal["VACUUM", "VACUUM FULL"],
+    phase: Phase,
+) -> MaintenanceProgress:
+    pages = await engine.in_operation_pool(functools.partial(table_pages, table))
+    return MaintenanceProgress(session.client.backend_pid, session.database, table.oid, command, phase, pages)
 
 
 async def _compact(

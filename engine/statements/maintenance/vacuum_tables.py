@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 
 from engine.catalog.authority import UNBOUNDED, Authority
 from engine.catalog.model.objects import Table
@@ -10,9 +11,11 @@ from engine.catalog.model.rights import DATABASE_OID
 from engine.catalog.snapshot import TEMPORARY, Snapshot
 from engine.catalog.store.store import CatalogStore
 from engine.catalog.store.sweep import Swept
+from engine.contracts.maintenance_progress import MaintenanceProgress, pages_of
 from engine.pg_catalog import SystemCatalog
 from engine.settings.session_settings import size_text
 from engine.sql.parser.nodes.statements import QualifiedName, Vacuum
+from engine.storage.tables import data_files
 from wire.dataclass import dataclass
 from wire.errors import Notice, UndefinedTable
 
@@ -71,10 +74,21 @@ def _find_table(name: QualifiedName, session: Vacuuming) -> Table | None:
     return None
 
 
-def vacuum(statement: Vacuum, tables: Sequence[Table], store: CatalogStore, session: Vacuuming) -> None:
-    """Remove what is dead. tables: those that are meant. Blocks. Raises SqlError."""
+def vacuum(
+    statement: Vacuum,
+    tables: Sequence[Table],
+    store: CatalogStore,
+    session: Vacuuming,
+    progress: MaintenanceProgress | None = None,
+) -> None:
+    """Remove what is dead. tables: those that are meant. progress: of the first of them; it goes on to the others. Blocks. Raises
+    SqlError."""
     meant = {_location(table): table for table in tables}
+    following = {before.oid: after for before, after in pairwise(tables)}
     for swept in store.vacuum(list(meant), session.retention):
+        after = following.get(meant[swept.location].oid)
+        if progress is not None and after is not None:
+            progress.relation, progress.pages = after.oid, table_pages(after)
         if statement.verbose:
             _tell(meant[swept.location], swept, session)
     if not statement.tables:
@@ -108,6 +122,11 @@ def _tell(table: Table, swept: Swept, session: Vacuuming) -> None:
 
 def _full_name(table: Table, session: Vacuuming) -> str:
     return f"{session.database}.{table.schema}.{table.name}"
+
+
+def table_pages(table: Table) -> int:
+    """The pages of a stored table's files, for progress."""
+    return pages_of(sum(file.size for file in data_files(table).values()))
 
 
 def _location(table: Table) -> str:

@@ -10,6 +10,7 @@ from engine.catalog.store.store import CatalogStore
 from engine.common.supervised import Background
 from engine.contracts.copy_progress import Copies
 from engine.contracts.executor import BatchStream, EngineName, ExecutionContext, QueryId
+from engine.contracts.maintenance_progress import Maintenance
 from engine.contracts.mesh import Mesh
 from engine.executors.engine_config import EngineConfig
 from engine.executors.executor import Executor
@@ -27,7 +28,8 @@ T = TypeVar("T")
 
 class EngineServices(Protocol):
     """store: the catalog. roots: where files of foreign tables may lie. turns: statements that wait for each other. copies: the
-    COPY statements that run. planning: threads that plan. background: tasks that no statement waits for."""
+    COPY statements that run. maintenance: the tables that VACUUM and ANALYZE are at. planning: threads that plan. background:
+    tasks that no statement waits for."""
 
     config: EngineConfig
     store: CatalogStore
@@ -36,6 +38,7 @@ class EngineServices(Protocol):
     initiation: Initiation
     turns: TableQueue
     copies: Copies
+    maintenance: Maintenance
     planning: PlanningPool
     background: Background
 

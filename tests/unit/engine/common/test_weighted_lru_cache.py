@@ -28,6 +28,8 @@ def test_the_heaviest_that_fit() -> None:
     for letter in "abcdefghi":
         assert not kept(cache, 4 * letter)
     assert cache.statistics() == {"entries": 8, "weight": 32}
+    figures = cache.figures()
+    assert figures == (0, 9, 8)
     assert kept(cache, "iiii")
     assert not kept(cache, "aaaa")
 

@@ -32,10 +32,13 @@ def test_what_could_not_be_published_is_when_there_is_room_again(
     wait_until(lambda: store.background.status()["publisher"]["failures"] >= 2)
     assert sum(store.pending().values()) == 2
     assert store.statistics()["failing"] == 1
+    assert store.statistics()["publish_pending"] == 2
+    assert store.statistics()["publish_lag_ms"] > 0
     monkeypatch.undo()
     wait_until(lambda: not store.pending())
     wait_until(lambda: store.background.status()["publisher"]["failing"] == 0)
     assert store.background.status()["publisher"]["failures"] >= 2
+    assert (store.statistics()["publish_pending"], store.statistics()["publish_lag_ms"]) == (0, 0)
     store.close()
 
 

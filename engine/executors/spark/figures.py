@@ -1,0 +1,46 @@
+"""Tasks, executors and stages of a member's Spark, as its status store has them: the JVM is asked at a scrape."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from engine.executors.spark.connection import own_connection
+from wire.dataclass import dataclass
+
+if TYPE_CHECKING:
+    from engine.executors.spark.session import SparkRuntime
+
+
+@dataclass(frozen=True, slots=True)
+class SparkFigures:
+    """executors: those that are there and run tasks. slots: tasks that they can run at once. tasks_done, tasks_failed: since
+    Spark's start. memory_bytes: blocks that executors keep in memory."""
+
+    executors: int = 0
+    slots: int = 0
+    jobs: int = 0
+    stages: int = 0
+    tasks_running: int = 0
+    tasks_done: int = 0
+    tasks_failed: int = 0
+    memory_bytes: int = 0
+
+
+def figures_of(runtime: SparkRuntime) -> SparkFigures:
+    """Blocks for some calls to the JVM. The driver is an executor where it runs tasks itself (a local master)."""
+    with own_connection(), runtime.unless_ended():
+        context = runtime.context._jsc.sc()
+        tracker, listed = context.statusTracker(), context.statusStore().executorList(False)
+        told = [listed.apply(number) for number in range(listed.size())]
+        active = [one for one in told if one.isActive() and one.maxTasks() > 0]
+        return SparkFigures(
+            len(active),
+            sum(one.maxTasks() for one in active),
+            len(tracker.getActiveJobIds()),
+            len(tracker.getActiveStageIds()),
+            sum(one.activeTasks() for one in active),
+            sum(one.completedTasks() for one in told),
+            sum(one.failedTasks() for one in told),
+            sum(one.memoryUsed() for one in active),
+        )
+    return SparkFigures()

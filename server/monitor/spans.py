@@ -1,0 +1,76 @@
+"""Spans of a session and of its statements (`engine.common.tracing`), made of the statements' records.
+
+    session                        from its first statement to its end
+      statement                    its text without passwords, state, engine, rows
+        parse, bind, plan, compile, start, run      phases, one after another as they were measured
+        fragment                   on each member (`engine.runtime.query_run`)
+          edge                     what the fragment's instance has sent
+        Spark job                  (`engine.executors.spark.jobs`)
+
+A client whose trace the statement belongs to names it in `sluice.traceparent`, or in its `application_name`: the session's span is
+a child of what was named when it began, a statement under another name is a child of that.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from engine.common import tracing
+from wire.dataclass import dataclass
+
+if TYPE_CHECKING:
+    from engine.contracts.activity import StatementReport
+    from engine.monitor.record import StatementRecord
+
+_PHASES: Final = ("parse", "bind", "plan", "compile", "start", "run")
+
+
+@dataclass(slots=True)
+class SessionTrace:
+    """A session's span; None while it has none. named: the traceparent that its client had named when it began."""
+
+    span: tracing.Span | None = None
+    named: str = ""
+
+    def begin(self, record: StatementRecord, named: str) -> None:
+        """A statement begins. named: the client's traceparent as of now."""
+        if not tracing.is_on():
+            return
+        if self.span is None:
+            self.span, self.named = tracing.begin("session", named, at=record.started), named
+        parent = named if named != self.named or self.span is None else self.span.traceparent
+        record.span = tracing.begin("statement", parent, at=record.started)
+
+    def end(self, user: str, database: str, pid: int) -> None:
+        """The session ends."""
+        if self.span is not None:
+            self.span.end({"db.system": "sluice", "db.user": user, "db.name": database, "sluice.pid": pid})
+            self.span = None
+
+
+def end_statement(record: StatementRecord) -> None:
+    """A statement has ended, and its record with it."""
+    span, record.span = record.span, None
+    if span is None:
+        return
+    told = record.told()
+    _record_phases(told, span.traceparent)
+    error = told.error if told.sqlstate is None else f"{told.sqlstate}: {told.error}"
+    attributes: dict[str, str | int] = {
+        "db.system": "sluice", "db.statement": told.sql, "db.user": told.user, "db.name": told.database,
+        "sluice.query": told.id, "sluice.member": told.member, "sluice.state": told.state, "sluice.rows": told.rows,
+    }  # fmt: skip
+    optional = {"sluice.engine": told.engine, "sluice.reason": told.reason, "db.response.status_code": told.sqlstate}
+    span.end(attributes | {name: value for name, value in optional.items() if value}, at=told.ended, error=error)
+
+
+def _record_phases(told: StatementReport, parent: str) -> None:
+    begun = told.started
+    for name in _PHASES:
+        seconds = getattr(told.phases, name)
+        if seconds is None:
+            continue
+        if name == "run" and told.ended is not None:
+            begun = told.ended - seconds
+        tracing.record(name, parent, begun, {}, ended=begun + seconds)
+        begun += seconds
