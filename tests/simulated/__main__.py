@@ -19,13 +19,22 @@ def main(
     writes: Annotated[
         bool, typer.Option("--writes", help="Members that write to the tables of one catalog, on a disk that fails.")
     ] = False,
+    both: Annotated[
+        bool, typer.Option("--both", help="Clusters whose members write, and read what others write.")
+    ] = False,
 ) -> None:
     """Run whole clusters on a virtual network and clock, with faults, all of it from a seed."""
+    replay, run = (
+        (campaign.replay_both, campaign.campaign_of_both)
+        if both
+        else (campaign.replay_writes, campaign.campaign_of_writes)
+        if writes
+        else (campaign.replay, campaign.campaign)
+    )
     if seed is not None:
-        whole = (campaign.replay_writes if writes else campaign.replay)(seed, typer.echo)
+        whole = replay(seed, typer.echo)
     else:
         numbers = itertools.count(first) if forever else range(first, first + seeds)
-        run = campaign.campaign_of_writes if writes else campaign.campaign
         whole = run(numbers, typer.echo, workers=workers)
     if not whole:
         raise typer.Exit(1)

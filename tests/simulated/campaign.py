@@ -1,9 +1,10 @@
 """Many runs: seeds over processes, and what they come to.
 
-    python -m server.cli.main simulate --seeds 10000      # from seed 0, on all processors
-    python -m server.cli.main simulate --seed 4711        # one, with its trace; twice, and both alike
-    python -m server.cli.main simulate --forever          # until one fails
-    python -m server.cli.main simulate --writes           # the same for members that write, on a disk that fails
+    python -m simulated --seeds 10000      # from seed 0, on all processors
+    python -m simulated --seed 4711        # one, with its trace; twice, and both alike
+    python -m simulated --forever          # until one fails
+    python -m simulated --writes           # the same for members that write, on a disk that fails
+    python -m simulated --both             # the same for clusters whose members write
 
 Each process has the lake open on its own, over the same files, and works in their folder: files go to members by hashes of
 their names, which must not have the name of a temporary folder in them. A run that fails is told with its seed, which is all that
@@ -28,7 +29,9 @@ from typing import Final, Generic, TypeVar
 
 from simulated.lake import Lake, make_files
 from simulated.run import Outcome, run
-from simulated.storage_run import StorageGround, StorageOutcome, StorageRun
+from simulated.storage_ground import StorageGround
+from simulated.storage_run import StorageOutcome, StorageRun
+from simulated.writing_run import WritingGround
 
 _CHUNK: Final = 16
 _PROGRESS_SECONDS: Final = 5.0
@@ -56,6 +59,14 @@ def replay_writes(seed: int, say: Say) -> bool:
     return _hold_alike(first, second, f"{first.steps} steps, {first.commits} commits, {first.mishaps} mishaps", say)
 
 
+def replay_both(seed: int, say: Say) -> bool:
+    """Run one seed of clusters whose members write, as `replay` does."""
+    with contextlib.closing(WritingGround()) as ground:
+        first, second = (ground.run(seed, trace=trace) for trace in (True, False))
+    size = f"{first.members} members, {first.events} events, {first.commits} commits, {first.seconds:.3f} s"
+    return _hold_alike(first, second, size, say)
+
+
 def _hold_alike(first: AnyOutcome, second: AnyOutcome, size: str, say: Say) -> bool:
     """Print the first run; whether all holds, and the second is the same."""
     for line in first.trace:
@@ -78,6 +89,12 @@ def campaign_of_writes(seeds: Iterable[int], say: Say, *, workers: int | None = 
     """Run seeds of the simulation of storage, as `campaign` does."""
     with _pool(workers, _begin_storage) as pool:
         return _all_hold(pool.imap_unordered(_run_seed_of_writes, seeds, _CHUNK), StorageTotals(), say)
+
+
+def campaign_of_both(seeds: Iterable[int], say: Say, *, workers: int | None = None) -> bool:
+    """Run seeds of clusters whose members write, as `campaign` does."""
+    with _pool(workers, _begin_both) as pool:
+        return _all_hold(pool.imap_unordered(_run_both, seeds, _CHUNK), ClusterTotals(), say)
 
 
 def _all_hold(outcomes: Iterable[AnyOutcome], totals: Totals[AnyOutcome], say: Say) -> bool:
@@ -133,7 +150,7 @@ class ClusterTotals(Totals[Outcome]):
 
     def __init__(self) -> None:
         super().__init__()
-        self.events = self.members = 0
+        self.events = self.members = self.commits = 0
         self.virtual = 0.0
         self.states: Counter[str] = Counter()
 
@@ -144,12 +161,15 @@ class ClusterTotals(Totals[Outcome]):
         self.events += outcome.events
         self.members = max(self.members, outcome.members)
         self.virtual += outcome.seconds
+        self.commits += outcome.commits
         self.states.update(outcome.states)
 
     def _describe_counts(self) -> str:
         told = ", ".join(f"{count} {state}" for state, count in sorted(self.states.items()))
+        commits = f"{self.commits} commits; " if self.commits else ""
         return (
-            f"queries: {told}; {self.events} events, {self.virtual:.0f} virtual seconds, up to {self.members} members"
+            f"queries: {told}; {commits}{self.events} events, {self.virtual:.0f} virtual seconds, "
+            f"up to {self.members} members"
         )
 
 
@@ -209,3 +229,15 @@ def _run_seed_of_writes(seed: int) -> StorageOutcome:
 def _run_storage(ground: StorageGround, seed: int, *, trace: bool = False) -> StorageOutcome:
     with ground.run(seed) as first:
         return StorageRun(seed, first, trace=trace).outcome()
+
+
+_writing_grounds: list[WritingGround] = []
+
+
+def _begin_both() -> None:
+    _writing_grounds.append(ground := WritingGround())
+    util.Finalize(ground, ground.close, exitpriority=0)
+
+
+def _run_both(seed: int) -> Outcome:
+    return _writing_grounds[0].run(seed)

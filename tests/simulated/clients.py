@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import field, replace
 from random import Random
-from typing import Final, Literal
+from typing import Final, Literal, Protocol
 
 import pyarrow as pa
 
@@ -45,6 +45,16 @@ class Manner:
     cancels: float | None = None
 
 
+class Source(Protocol):
+    """The tables that a statement reads: its plan over them, its answer, and the SQLSTATEs of the errors that they excuse."""
+
+    def compile(self, text: str, terms: Terms, mesh: Mesh, topology: Topology | None, /) -> CompiledQuery: ...
+
+    def answer(self, text: str, /) -> pa.Table: ...
+
+    def excused(self) -> Collection[str]: ...
+
+
 @dataclass(slots=True)
 class Question:
     """A statement that a client asks, and what came of it."""
@@ -53,6 +63,7 @@ class Question:
     asked: Asked
     manner: Manner
     member: SimulatedMember
+    source: Source
     state: State = "asking"
     error: SqlError | None = None
     batches: list[pa.RecordBatch] = field(default_factory=list)
@@ -140,7 +151,7 @@ async def _compile_question(question: Question, terms: Terms, topology: Topology
         missing = absent(member.mesh, question.members)
         if question.manner.policy == "wait" and missing:
             question.wrong = f"it runs again without {', '.join(missing)}, whom it was to wait for"
-    query = member.lake.compile(question.asked.text, terms, member.mesh, topology)
+    query = question.source.compile(question.asked.text, terms, member.mesh, topology)
     if seed is None or not isinstance(query.runs, DistributedQuery):
         return query
     return replace(query, runs=in_tasks(query.runs, Random(seed)))

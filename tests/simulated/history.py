@@ -39,6 +39,14 @@ class Violation(Exception):
     """An invariant is violated."""
 
 
+@dataclass(frozen=True)
+class WrittenFile:
+    """A file as it was written. checksum: of its bytes. numbers: of its rows."""
+
+    checksum: int
+    numbers: tuple[int, ...]
+
+
 @dataclass
 class Transaction:
     """A transaction of a client, with the changes that it intends. bases: the versions in which it first changed each table, by
@@ -59,14 +67,14 @@ class Transaction:
 
 
 class History:
-    """See the module's docstring. version, state: those with which the history begins. contents: checksums of its files."""
+    """See the module's docstring. version, state: those with which the history begins. contents: its files."""
 
-    def __init__(self, version: int, state: State, contents: Mapping[tuple[str, str], int]) -> None:
+    def __init__(self, version: int, state: State, contents: Mapping[tuple[str, str], WrittenFile]) -> None:
         self._states: dict[int, State] = {version: state}
         self.newest = version
         #: The newest version whose commit was acknowledged to a client.
         self.told = version
-        #: The checksum of the bytes of each file, by folder and path.
+        #: By folder and path.
         self.contents = dict(contents)
 
     def at(self, version: int) -> State:

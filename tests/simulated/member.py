@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from random import Random
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from engine.contracts.executor import BatchStream, ExecutionContext, QueryId
 from engine.contracts.mesh import Handler, MemberInfo, Mesh
@@ -25,7 +25,6 @@ from engine.runtime.runtime import MeshRuntime
 from engine.statements.shared.distribution import CompiledQuery
 from server.cluster.membership import Timing
 from server.cluster.mesh_link import LinkOptions, MeshLink
-from simulated.lake import Lake
 from simulated.network import Network
 from simulated.pools import SimulatedOperations, SimulatedPool
 from simulated.sources import InPieces, NoSmallFiles
@@ -40,15 +39,25 @@ _FRAGMENT_THREADS: Final = 4
 _OPERATION_THREADS: Final = 2
 
 
+class Ground(Protocol):
+    """Where members run. folder: of all their files, relative to the working folder. answers: their DuckDB."""
+
+    @property
+    def folder(self) -> Path: ...
+
+    @property
+    def answers(self) -> Any: ...
+
+
 class SimulatedMember:
     """See the module's docstring. name: its id, and its host's name. start: how often it has been started. `Opener` of queries."""
 
     def __init__(
-        self, world: World, network: Network, lake: Lake, name: str, start: int, seeds: tuple[str, ...]
+        self, world: World, network: Network, ground: Ground, name: str, start: int, seeds: tuple[str, ...]
     ) -> None:
         self.name = name
         self.world = world
-        self.lake = lake
+        self.ground = ground
         chance = Random(world.chance.random())
         self.process = Process(
             world,
@@ -65,9 +74,9 @@ class SimulatedMember:
         self.process.do(self._build, seeds)
 
     def _build(self, seeds: tuple[str, ...]) -> None:
-        folder = self.lake.folder
+        folder = self.ground.folder
         self.listener = DataListener(self.name, PORT)
-        self.local = SimulatedLocal(self.process, self.lake, self._chance)
+        self.local = SimulatedLocal(self.process, self.ground, self._chance)
         self.spooler = SimulatedSpooler(folder / "spool", SimulatedPool(self.process, 1))
         self._identity = Identity(self.name, f"{self.name}.{self._start}", f"{self.name}:{PORT}", "", "data", "0")
         options = LinkOptions(secret=b"simulated", seeds=seeds, timing=TIMING, chance=self._chance)
@@ -161,16 +170,16 @@ class WatchedMesh:
 
 
 class SimulatedLocal(LocalExecutor):
-    """The local engine over the lake's DuckDB. Its streams come in pieces of any size."""
+    """The local engine over the DuckDB of all members. Its streams come in pieces of any size."""
 
-    def __init__(self, process: Process, lake: Lake, chance: Random) -> None:
-        super().__init__(EngineConfig(lake.folder))
+    def __init__(self, process: Process, ground: Ground, chance: Random) -> None:
+        super().__init__(EngineConfig(ground.folder))
         self._process = process
-        self._lake = lake
+        self._ground = ground
         self._chance = chance
 
     async def start(self) -> None:
-        answers: Any = self._lake.answers
+        answers = self._ground.answers
         small: Any = NoSmallFiles()
         self.begin(SimulatedPool(self._process, _FRAGMENT_THREADS), answers, answers, small)
 
@@ -178,7 +187,7 @@ class SimulatedLocal(LocalExecutor):
         return InPieces(super().run(work), self._chance)  # type: ignore[return-value]
 
     async def close(self) -> None:
-        """The database is the lake's."""
+        """The database is that of all members."""
 
 
 class SimulatedSpooler(Spooler):

@@ -11,15 +11,16 @@ other runs have left in a cache.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
 from functools import partial
 from random import Random
 from typing import Final
 
 from engine.exchange.listener import DataConnection
-from simulated.clients import Question, put
+from simulated.clients import Manner, Question, put
 from simulated.lake import Lake
-from simulated.member import PORT, SimulatedMember
+from simulated.member import PORT, Ground, SimulatedMember
 from simulated.network import Network
 from simulated.quiet import quiet
 from simulated.scenario import SLOWNESS, Fault, Scenario, Visit, name_of, scenario
@@ -29,14 +30,14 @@ from wire.dataclass import dataclass
 
 #: Virtual seconds that a phase may take, at most.
 _MEET: Final = 30.0
-_ANSWER: Final = 120.0
+ANSWER: Final = 120.0
 _REST: Final = 60.0
 _LEAVE: Final = 60.0
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The result of a run. failure: what does not hold. seconds: of virtual time. asked: states of the questions, by count."""
+    """The result of a run. failure: what does not hold. seconds: of virtual time. states: of the questions. commits: of clients."""
 
     seed: int
     failure: str | None
@@ -46,21 +47,22 @@ class Outcome:
     members: int
     states: tuple[str, ...]
     trace: tuple[str, ...]
+    commits: int = 0
 
 
 def run(seed: int, lake: Lake, *, trace: bool = False) -> Outcome:
     """Run one seed. trace: keep what happens, for people to read."""
     with quiet():
-        return Run(seed, lake, trace=trace).outcome()
+        return LakeRun(seed, lake, trace=trace).outcome()
 
 
-class Run:
-    """A run under way."""
+class Run(ABC):
+    """A run under way. ground: where its members are. plan: what happens in it."""
 
-    def __init__(self, seed: int, lake: Lake, *, trace: bool = False) -> None:
+    def __init__(self, seed: int, ground: Ground, plan: Scenario, *, trace: bool = False) -> None:
         self.seed = seed
-        self.lake = lake
-        self.plan: Scenario = scenario(Random(seed))
+        self.ground = ground
+        self.plan = plan
         self.world = World(seed)
         if trace:
             self.world.trace = []
@@ -69,8 +71,6 @@ class Run:
         self.dead: list[SimulatedMember] = []
         self.questions: list[Question] = []
         self._starts = 0
-        self._due = 0
-        self._visits: list[tuple[SimulatedMember, asyncio.Task[None]]] = []
         self._undoing = 0
 
     def outcome(self) -> Outcome:
@@ -90,13 +90,25 @@ class Run:
         )
 
     def _phases(self) -> str | None:
-        for phase in (self._meet, self._be_asked, self._come_to_rest, self._leave):
+        for phase in self._in_order():
             failure = phase() or (self.world.failures[0] if self.world.failures else None)
             if failure is not None:
                 return f"{phase.__name__[1:].replace('_', ' ')}: {failure}"
         return None
 
     # -- phases --------------------------------------------------------------------------------------------------
+
+    def _in_order(self) -> Sequence[Callable[[], str | None]]:
+        """The phases: each returns what does not hold in it."""
+        return self._meet, self._be_asked, self._come_to_rest, self._leave
+
+    @abstractmethod
+    def _begin_clients(self) -> None:
+        """Have clients come."""
+
+    @abstractmethod
+    def _wait_for_clients(self) -> str | None:
+        """Let time pass until the work of all clients is over, and every fault. Return who goes on for ever."""
 
     def _meet(self) -> str | None:
         for number, when in enumerate(self.plan.starts):
@@ -108,21 +120,24 @@ class Run:
         return self._until(lambda: strangers(self._living_members()), _MEET)
 
     def _be_asked(self) -> str | None:
-        for visit in self.plan.visits:
-            self._due += 1
-            self.world.after(visit.when, partial(self._visit, visit))
+        self._begin_clients()
         for fault in self.plan.faults:
             self._undoing += 1
             self.world.after(fault.when, partial(self._begin, fault))
-        self.world.run(self._all_is_asked, self.world.now + _ANSWER)
+        if wrong := self._wait_for_clients():
+            return wrong
         linked = self.plan.topology is not None
         everybody = [*self.members.values(), *self.dead]
         troubled = frozenset[str]().union(*(member.tasks.troubled for member in everybody))
         for question in self.questions:
-            disturbed = self.plan.disturbs(question.manner) or self.plan.early
-            if wrong := judge(question, self.lake, disturbed=disturbed, linked=linked, troubled=troubled):
+            disturbed = self._disturbs(question.manner)
+            if wrong := judge(question, disturbed=disturbed, linked=linked, troubled=troubled):
                 return wrong
         return too_many_cancels(everybody)
+
+    def _disturbs(self, manner: Manner) -> bool:
+        """Whether anything happens for which a query that is asked so may fail."""
+        return self.plan.disturbs(manner) or self.plan.early
 
     def _come_to_rest(self) -> str | None:
         return self._until(
@@ -166,7 +181,7 @@ class Run:
         self._starts += 1
         self.network.light(name_of(number))
         seeds = tuple(f"{name_of(other)}:{PORT}" for other in range(min(self.plan.members, 3)) if other != number)
-        member = SimulatedMember(self.world, self.network, self.lake, name_of(number), self._starts, seeds)
+        member = SimulatedMember(self.world, self.network, self.ground, name_of(number), self._starts, seeds)
         self.members[number] = member
         self.world.note(member.name, "starts")
         member.process.start(member.start())
@@ -178,36 +193,13 @@ class Run:
         self.dead.append(member)
 
     def _bury(self) -> None:
-        """End whatever is left; cursors go back to the lake."""
+        """End whatever is left; cursors go back to their database."""
         for number in list(self.members):
             self._end_of(number, host=False)
         self.world.trace, kept = None, self.world.trace
         digest = self.world.digest
         self.world.bury([member.process for member in self.dead])
         self.world.trace, self.world.digest = kept, digest
-
-    # -- clients -------------------------------------------------------------------------------------------------
-
-    def _visit(self, visit: Visit) -> None:
-        self._due -= 1
-        member = self.members.get(visit.member)
-        if member is not None and not member.leaving:
-            self._visits.append((member, member.process.start(self._ask(visit, member))))
-
-    def _all_is_asked(self) -> bool:
-        """Whether every fault is over, and the work of every client: it is done, or its member is gone."""
-        if self._due or self._undoing:
-            return False
-        visits = self._visits
-        while visits and (visits[-1][1].done() or visits[-1][0].process.state not in ("running", "paused")):
-            visits.pop()
-        return not visits
-
-    async def _ask(self, visit: Visit, member: SimulatedMember) -> None:
-        for asked, manner in visit.asks:
-            question = Question(len(self.questions) + 1, asked, manner, member)
-            self.questions.append(question)
-            await put(question, self.plan.topology)
 
     # -- faults --------------------------------------------------------------------------------------------------
 
@@ -258,10 +250,13 @@ class Run:
                 return partial(setattr, member.spooler, "full", False)
             case "leave":
                 member.leaving = True
-                member.process.start(self._left(fault.member, member))
+                self._begin_to_leave(fault.member, member)
             case _:
                 self._end_of(fault.member, host=fault.kind == "power")
         return partial(self._come_again, fault.member)
+
+    def _begin_to_leave(self, number: int, member: SimulatedMember) -> None:
+        member.process.start(self._left(number, member))
 
     async def _left(self, number: int, member: SimulatedMember) -> None:
         await member.leave()
@@ -273,6 +268,46 @@ class Run:
             self._start(number)
         elif self.members[number].leaving:
             self.world.after(0.1, partial(self._come_again, number))
+
+
+class LakeRun(Run):
+    """A run whose tables never change: clients visit members and ask, each as the scenario says."""
+
+    def __init__(self, seed: int, lake: Lake, *, trace: bool = False) -> None:
+        super().__init__(seed, lake, scenario(Random(seed)), trace=trace)
+        self.lake = lake
+        self._due = 0
+        self._visits: list[tuple[SimulatedMember, asyncio.Task[None]]] = []
+
+    def _begin_clients(self) -> None:
+        for visit in self.plan.visits:
+            self._due += 1
+            self.world.after(visit.when, partial(self._visit, visit))
+
+    def _wait_for_clients(self) -> str | None:
+        self.world.run(self._all_is_asked, self.world.now + ANSWER)
+        return None
+
+    def _visit(self, visit: Visit) -> None:
+        self._due -= 1
+        member = self.members.get(visit.member)
+        if member is not None and not member.leaving:
+            self._visits.append((member, member.process.start(self._ask(visit, member))))
+
+    def _all_is_asked(self) -> bool:
+        """Whether every fault is over, and the work of every client: it is done, or its member is gone."""
+        if self._due or self._undoing:
+            return False
+        visits = self._visits
+        while visits and (visits[-1][1].done() or visits[-1][0].process.state not in ("running", "paused")):
+            visits.pop()
+        return not visits
+
+    async def _ask(self, visit: Visit, member: SimulatedMember) -> None:
+        for asked, manner in visit.asks:
+            question = Question(len(self.questions) + 1, asked, manner, member, self.lake)
+            self.questions.append(question)
+            await put(question, self.plan.topology)
 
 
 def _nothing() -> None:

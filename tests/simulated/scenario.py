@@ -87,9 +87,10 @@ class Scenario:
         return TIMING.heartbeat + self.latency[1] * slowness
 
 
-def scenario(chance: Random) -> Scenario:
+def scenario(chance: Random, *, may_be_large: bool = True) -> Scenario:
     """Make a scenario of this chance."""
-    count = chance.randint(20, 50) if chance.randrange(_LARGE) == 0 else chance.choice(_SIZES)
+    large = may_be_large and chance.randrange(_LARGE) == 0
+    count = chance.randint(20, 50) if large else chance.choice(_SIZES)
     horizon = chance.choice(_HORIZONS)
     troubled = chance.random() < 0.6
     faults = [_fault(chance, count, horizon) for _ in range(chance.choice((1, 1, 2, 3)))] if troubled else []

@@ -116,7 +116,7 @@ class Stage:
             return False
         actor = self.chance.choice(self.actors)
         self.steps += 1
-        self._resume(actor)
+        self.resume(actor)
         return True
 
     def kill(self, process: Process) -> None:
@@ -124,9 +124,10 @@ class Stage:
         process.alive = False
         for actor in [actor for actor in self.actors if actor.process is process]:
             while not actor.over:
-                self._resume(actor)
+                self.resume(actor)
 
-    def _resume(self, actor: Actor) -> None:
+    def resume(self, actor: Actor) -> None:
+        """Let this actor go on, to its next step or its end."""
         self._at = actor
         try:
             self.within(actor.process, actor.resume)

@@ -19,7 +19,6 @@ import pyarrow as pa
 
 from engine.statements.shared.fault_policy import REPEATS_MAX, Policy
 from simulated.clients import SPOOL_LIMIT, Question
-from simulated.lake import Lake
 from simulated.member import SimulatedMember
 
 #: A member or a connection was lost; a member ends; a disk is full.
@@ -32,9 +31,7 @@ _REFUSED: Final = frozenset(("0A000", "53400", "55000"))
 _REPEATS: Final[Mapping[Policy, float]] = {"fail": 0, "spool": 0, "local": 1, "retry": REPEATS_MAX, "wait": math.inf}
 
 
-def judge(
-    question: Question, lake: Lake, *, disturbed: bool, linked: bool, troubled: Collection[str] = ()
-) -> str | None:
+def judge(question: Question, *, disturbed: bool, linked: bool, troubled: Collection[str] = ()) -> str | None:
     """Return what is wrong with the result of a question; None: nothing. linked: a topology says what may be sent where.
     troubled: queries whose tasks died, had their input cut off, or ran twice at once."""
     if question.state == "asking" and not question.is_gone:
@@ -43,11 +40,11 @@ def judge(
         state = question.error.sqlstate
         in_tasks = any(query in troubled for query in question.queries)
         excused = (disturbed or in_tasks) and (state in _EXCUSED or (in_tasks and state == _TASK_DIED))
-        if not excused and not (linked and state in _REFUSED):
+        if not excused and not (linked and state in _REFUSED) and state not in question.source.excused():
             return f"{question.name} was told {state} {question.error.message}: {question.asked.text}"
     if wrong := question.wrong or _unmannerly(question):
         return f"{question.name}: {wrong}: {question.asked.text}"
-    different = _differences(question, lake)
+    different = _differences(question)
     return f"{question.name}: {different}: {question.asked.text}" if different else None
 
 
@@ -60,14 +57,16 @@ def _unmannerly(question: Question) -> str | None:
     return None
 
 
-def _differences(question: Question, lake: Lake) -> str | None:
+def _differences(question: Question) -> str | None:
     whole = question.state == "whole"
     asked = question.asked
-    answer = lake.answer(asked.text)
+    answer = question.source.answer(asked.text)
     got = pa.Table.from_batches(question.batches, answer.schema if not question.batches else question.batches[0].schema)
     rows = _rows(got)
     if asked.whole is not None:
-        return _part(rows, Counter(_rows(lake.answer(asked.whole)))) or _count(rows, answer.num_rows, whole=whole)
+        return _part(rows, Counter(_rows(question.source.answer(asked.whole)))) or _count(
+            rows, answer.num_rows, whole=whole
+        )
     right = _rows(answer)
     if asked.ordered and rows != right[: len(rows)]:
         return "rows are not in their order, or not the right ones"

@@ -12,9 +12,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import Final
+from typing import ClassVar, Final
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from engine.catalog.model.objects import DataFile, Table, TableColumn
 from engine.catalog.store.store import CatalogStore
@@ -28,8 +29,9 @@ from engine.storage.in_flight_files import IN_FLIGHT_FILES
 from engine.storage.staging import TableWriter
 from engine.storage.staging_area import StagingArea, new_name
 from simulated.disk import SimulatedDisk
-from simulated.history import OWN, History, Transaction, Violation
+from simulated.history import OWN, History, Transaction, Violation, WrittenFile
 from simulated.stage import Actor, Stage
+from wire.dataclass import dataclass
 from wire.errors import DataCorrupted, DiskFull, IoError, SerializationFailure, SqlError, UndefinedTable
 from wire.types import pg_types as t
 
@@ -43,22 +45,31 @@ _EXCUSED: Final = (DiskFull, IoError, DataCorrupted)
 RETENTION: Final = 3600.0
 
 
-class Writers:
-    """The work of one process's actors. transactions: those that are open, by actor."""
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """What the actors of a process work with. transactions: those that are open, by actor."""
 
-    def __init__(
-        self,
-        stage: Stage,
-        disk: SimulatedDisk,
-        history: History,
-        store: CatalogStore,
-        transactions: dict[Actor, Transaction],
-    ) -> None:
-        self._stage = stage
-        self._disk = disk
-        self._history = history
-        self._store = store
-        self._transactions = transactions
+    stage: Stage
+    disk: SimulatedDisk
+    history: History
+    store: CatalogStore
+    transactions: dict[Actor, Transaction]
+
+
+class Writers:
+    """The work of one process's actors."""
+
+    #: The kinds of statements, as often as they are to be chosen.
+    kinds: ClassVar[Sequence[str]] = (
+        "append", "append", "append", "read", "delete", "replace", "replace", "key", "area", "move", "column",
+    )  # fmt: skip
+
+    def __init__(self, shared: Shared) -> None:
+        self._stage = shared.stage
+        self._disk = shared.disk
+        self._history = shared.history
+        self._store = shared.store
+        self._transactions = shared.transactions
         #: Grows when so much time passes that VACUUM removes what readers may still name.
         self.ages = 0
         self.closing = False
@@ -86,6 +97,7 @@ class Writers:
         try:
             for _ in range(chance.choice((1, 1, 2, 3)) if catalog.in_transaction else 1):
                 self._statement(catalog, transaction, begun)
+            self._finish_reads()
             if catalog.in_transaction:
                 if chance.random() < 0.1:
                     catalog.rollback()
@@ -96,10 +108,15 @@ class Writers:
             self._stage.note(actor.name, "has committed", transaction.version is not None)
         except _CONFLICTS:
             self._history.note_failure(transaction)
+            self._finish_reads()
             catalog.rollback()
         except _EXCUSED as error:
             self._excuse(error, begun)
+            self._finish_reads()
             catalog.rollback()
+
+    def _finish_reads(self) -> None:
+        """The transaction of the actor that runs ends: its cursors come to their ends before."""
 
     def _excuse(self, error: SqlError, begun: int) -> None:
         """Nobody knows whether it has committed. Raises it where the disk was well all the time, and no folder that it has been
@@ -114,9 +131,7 @@ class Writers:
         self._store.refresh()
         if catalog.claims_snapshot:
             catalog.claim_snapshot()
-        kind = chance.choice(
-            ("append", "append", "append", "read", "delete", "replace", "replace", "key", "area", "move", "column")
-        )
+        kind = chance.choice(self.kinds)
         if kind in ("delete", "replace") and catalog.in_transaction:
             catalog.claim(self._table(catalog, name))
             self._store.refresh()
@@ -178,7 +193,7 @@ class Writers:
             if excused:
                 return
             raise Violation("a file that a reader names is gone") from None
-        if found != self._history.contents[table.storage.location, path_below(table, file)]:
+        if found != self._history.contents[table.storage.location, path_below(table, file)].checksum:
             raise Violation("a file that a reader names has other bytes than were written")
 
     def _replace(self, catalog: SessionCatalog, transaction: Transaction, table: Table, *, anew: bool) -> None:
@@ -245,7 +260,9 @@ class Writers:
             writer.abandon()
             raise
         for file in files:
-            self._history.contents[table.storage.location, file.path] = zlib.crc32((place / file.path).read_bytes())
+            path = place / file.path
+            written = WrittenFile(zlib.crc32(path.read_bytes()), numbers_in(path))
+            self._history.contents[table.storage.location, file.path] = written
         return files
 
     def _staged_elsewhere(self, table: Table) -> tuple[DataFile, ...]:
@@ -321,6 +338,11 @@ def rows(table: Table, numbers: Sequence[int]) -> pa.RecordBatch:
     added = [pa.nulls(len(numbers), pa.int32()) for _ in table.columns[len(COLUMNS) :]]
     columns = [pa.array(numbers, pa.int32()), pa.array([str(number) * 40 for number in numbers]), *added]
     return pa.RecordBatch.from_arrays(columns, names=[column.name for column in table.columns])
+
+
+def numbers_in(file: str | Path) -> tuple[int, ...]:
+    """Return the numbers of the rows in a file."""
+    return tuple(pq.read_table(file, columns=["a"]).column("a").to_pylist())
 
 
 def path_below(table: Table, file: str) -> str:

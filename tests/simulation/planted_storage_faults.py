@@ -219,7 +219,8 @@ FAULTS: Final = (
 def hunt(fault: Fault) -> str | None:
     """Run seeds in this process until one fails: what was found."""
     plant(fault)
-    from simulated.storage_run import StorageGround, StorageRun
+    from simulated.storage_ground import StorageGround
+    from simulated.storage_run import StorageRun
 
     from wire.errors import SqlError
 

@@ -1,0 +1,167 @@
+"""The catalog and the disk that simulated members share, and what happens to both.
+
+`storage_run` and `writing_run` drive it: the first by steps that chance chooses, the second in the time of a simulated cluster.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Final
+
+from deltalake import DeltaTable
+
+from engine.catalog.store.store import CatalogStore
+from engine.catalog.store.transaction import SessionCatalog
+from engine.lakes.foreign_files import refresh
+from engine.storage import delta, tables
+from engine.storage.in_flight_files import Keeper
+from simulated.databases import Durability, SimulatedDatabase
+from simulated.disk import SimulatedDisk
+from simulated.history import Transaction
+from simulated.stage import Actor, Process, Stage
+from simulated.storage_ground import AGE_SECONDS, CATALOG, Beginning, age_files
+from simulated.writers import Shared, Writers, path_below
+
+_ROUNDS: Final = 5
+
+
+class StorageMember:
+    """One start of a member."""
+
+    def __init__(self, process: Process, database: SimulatedDatabase, store: CatalogStore, writers: Writers) -> None:
+        self.process = process
+        self.database = database
+        self.store = store
+        self.writers = writers
+
+
+class SharedStorage:
+    """See the module's docstring. members: those whose processes live."""
+
+    def __init__(self, stage: Stage, first: Beginning) -> None:
+        self.stage = stage
+        self._data = first.folder / "data"
+        self.disk = SimulatedDisk(stage, self._data, first.folder / "kept", CATALOG)
+        self._durability = Durability(self._data / CATALOG)
+        self._transactions: dict[Actor, Transaction] = {}
+        self.members: list[StorageMember] = []
+        self.first = first
+        self.history = first.history()
+
+    @property
+    def commits(self) -> int:
+        return self.history.newest - self.first.version
+
+    # -- members -------------------------------------------------------------------------------------------------
+
+    def open(self, name: str, make_writers: Callable[[Shared], Writers] = Writers) -> StorageMember:
+        """A member starts: it opens the catalog."""
+        # What is remembered is the process's, and a new one starts.
+        delta.forget_opened()
+        tables.forget_files()
+        databases: list[SimulatedDatabase] = []
+        folder = self._data / "tables"
+
+        def connect(location: Path | str, _absolute: Path) -> SimulatedDatabase:
+            database = SimulatedDatabase(
+                Path(location), folder, self.stage, self.disk, self.history, self._durability, self._transactions
+            )
+            databases.append(database)
+            return database
+
+        store = CatalogStore(self._data / CATALOG, connect=connect)
+        # Paths are relative where the run's folder is: none depends on the place of the simulation.
+        store.tables = folder
+        writers = make_writers(Shared(self.stage, self.disk, self.history, store, self._transactions))
+        member = StorageMember(Process(name), databases[0], store, writers)
+        self.members.append(member)
+        return member
+
+    def end(self, member: StorageMember) -> None:
+        """Its process is killed, or has ended. Once is as good as twice."""
+        if member not in self.members:
+            return
+        self.stage.kill(member.process)
+        member.database.close()
+        self.members.remove(member)
+
+    def end_all(self) -> None:
+        for member in list(self.members):
+            self.end(member)
+
+    # -- what happens to it --------------------------------------------------------------------------------------
+
+    def fail_power(self) -> None:
+        self.stage.note("the power fails")
+        self.end_all()
+        self._durability.lose_power()
+        self.disk.lose_power()
+
+    def age(self) -> None:
+        """More time passes than anything is kept for. Members that live touch what is theirs, and readers may find files gone."""
+        seconds = AGE_SECONDS
+        self.stage.note("time passes")
+        age_files(self._data, seconds)
+        for member in self.members:
+            member.writers.ages += 1
+            member.database.age_dropped(int(seconds))
+            self.stage.within(member.process, Keeper(member.store.tables).touch)
+
+    def heal(self) -> None:
+        """The disk is well from now on, and publishers are to end."""
+        self.disk.bad = False
+        self.disk.failures = 0
+        for member in self.members:
+            member.writers.closing = True
+
+    # -- what must hold at the end -------------------------------------------------------------------------------
+
+    def publish_all(self) -> None:
+        """Everything that was committed can be published. Raises AssertionError."""
+        store = (self.members or [self.open("publisher")])[0].store
+        for _ in range(_ROUNDS):
+            if not store.pending():
+                return
+            store.publish()
+        if left := store.pending():
+            raise AssertionError(f"decisions are never published: {sorted(left.values())}")
+
+    def require_whole(self, member: StorageMember) -> None:
+        """After a last power failure the catalog has what was committed, Delta says the same, and VACUUM leaves nothing over.
+        member: opened since. Raises AssertionError, Violation."""
+        store = member.store
+        if store.snapshot.version != self.history.newest:
+            raise AssertionError(
+                f"the catalog is at {store.snapshot.version} after {self.history.newest} was committed"
+            )
+        store.publish()
+        self.age()
+        store.publish()
+        store.refresh()
+        member.writers.vacuum()
+        catalog = SessionCatalog(store)
+        live: set[str] = set()
+        for found in catalog.current().tables():
+            table = refresh(found)
+            assert table.storage is not None, "a stored table"
+            paths = [path_below(table, file) for file in table.files]
+            self.history.note_reading(Transaction(), store.snapshot.version, table.storage.location, paths)
+            for file in table.files:
+                member.writers.read(table, file)
+            if _absolute(DeltaTable(table.path).file_uris()) != _absolute(table.files):
+                raise AssertionError("Delta's log names other files than the catalog")
+            live.update(table.files)
+        self._require_nothing_over(live, {Path(table.path).name for table in catalog.current().tables()})
+
+    def _require_nothing_over(self, live: set[str], folders: set[str]) -> None:
+        there = {str(p) for p in (self._data / "tables").rglob("*.parquet") if "_delta_log" not in p.parts}
+        if over := there - live:
+            raise AssertionError(f"{len(over)} files are left over")
+        if strange := {path.name for path in (self._data / "tables").iterdir()} - folders:
+            held = [sorted(each.name for each in (self._data / "tables" / name).rglob("*")) for name in sorted(strange)]
+            raise AssertionError(f"{len(strange)} folders are left over, with {held}")
+
+
+def _absolute(files: Sequence[str]) -> list[str]:
+    return sorted(str(Path(file).absolute()) for file in files)
