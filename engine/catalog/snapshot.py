@@ -171,8 +171,9 @@ AnyChange = Change | DataChange | Guard | Analysis | RoleChange | TypeChange | R
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """version: grows with every committed change. Temporary relations live under the schema `pg_temp` of a session's own
-    snapshot and are never stored."""
+    """version: grows with every committed change. stamp: up to which it has what was written to the database
+    (`engine.catalog.store.difference`); no part of what the catalog says. Temporary relations live under the schema `pg_temp` of a
+    session's own snapshot and are never stored."""
 
     version: int = 0
     schemas: Mapping[str, Schema] = field(default_factory=lambda: {PUBLIC: Schema(2200, PUBLIC, PUBLIC_COMMENT)})
@@ -180,6 +181,7 @@ class Snapshot:
     roles: Roles = field(default_factory=Roles)
     types: Mapping[Key, UserType] = field(default_factory=dict)
     rights: Rights = field(default_factory=Rights)
+    stamp: int = field(default=0, compare=False)
 
     def resolve(self, schema: str | None, name: str, search_path: Sequence[str]) -> StoredRelation | None:
         """The relation that `name` means: in `schema` if given, else in the first schema of the path that has it.
@@ -228,6 +230,10 @@ class Snapshot:
         """Return the OIDs of everything that has an owner and privileges of its own."""
         found = {made.oid for made in (*self.relations.values(), *self.types.values())}
         return found | {schema.oid for schema in self.schemas.values()} | {DATABASE_OID}
+
+    def _oids_with_rights(self) -> set[int]:
+        """Return the OIDs of what there is, and of what a topology declares, which no row of the catalog says."""
+        return self.oids() | {oid for oid in self.rights.objects if oid >= DECLARED_OIDS}
 
     def tables(self) -> Iterator[Table]:
         for relation in self.relations.values():
@@ -375,13 +381,15 @@ class Snapshot:
         snapshot = self.replay(changes)
         snapshot._require_whole([change for change in changes if isinstance(change, Change)])
         locations = {change.location for change in changes if isinstance(change, DataChange)}
+        keys = {change.key for change in changes if isinstance(change, DataChange | Change)} if locations else set()
         relations = dict(snapshot.relations) if locations else snapshot.relations
         rights = snapshot.rights
         if any(isinstance(change, Change | TypeChange) and change.after is None for change in changes):
-            rights = rights.restrict_to(snapshot.oids)
-        for table in snapshot.tables() if locations else ():
-            storage = table.storage
-            if storage is not None and storage.location in locations:
+            rights = rights.restrict_to(snapshot._oids_with_rights)
+        for key in keys:
+            table = snapshot.relations.get(key)
+            storage = table.storage if isinstance(table, Table) else None
+            if isinstance(table, Table) and storage is not None and storage.location in locations:
                 files = FileChange(storage.added, storage.removed)
                 decided = tables.committed(table, storage.version, snapshot.version, files)
                 relations[table.schema, table.name] = decided  # type: ignore[index]

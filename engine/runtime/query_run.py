@@ -343,7 +343,7 @@ class QueryRun:
         parent = self._trace_fragment(instance, begun, rows, error)
         edge = f"edge.{self._fragments[instance.fragment].output}"
         sent = {f"sluice.{name}": self.counters[f"{edge}.{name}"] for name in ("bytes", "batches", "stalls")}
-        about = {"sluice.edge": self._fragments[instance.fragment].output or 0, "sluice.sender": instance.instance}
+        about: dict[str, str | int] = {"sluice.edge": self._fragments[instance.fragment].output or 0, "sluice.sender": instance.instance}
         tracing.record("edge", parent, begun, {**about, **sent}, error=error)
 
     def trace_root(self, rows: int, error: SqlError | None) -> None:
@@ -354,7 +354,7 @@ class QueryRun:
 
     def _trace_fragment(self, instance: InstanceSpec, begun: float, rows: int, error: str | None) -> str:
         fragment = self._fragments[instance.fragment]
-        about = {
+        about: dict[str, str | int] = {
             "sluice.query": self.query, "sluice.member": self._host.member, "sluice.fragment": instance.fragment,
             "sluice.instance": instance.instance, "sluice.engine": fragment.engine, "sluice.rows": rows,
         }  # fmt: skip

@@ -28,7 +28,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal
 from urllib.parse import unquote
 
 import pyarrow as pa
@@ -105,6 +105,16 @@ class Version:
         if name not in self._columns:
             self._columns[name] = _statistics(self.actions, name)
         return self._columns[name]
+
+    def integers(self, kind: Literal["null_count", "min", "max"], name: str) -> pa.ChunkedArray | None:
+        """Return what the log says of a column for each file, where that is integers or dates, which are days since 1970 then; None
+        where it says nothing, or something else."""
+        if kind not in self.actions.column_names or name not in self.actions.schema.field(kind).type.names:
+            return None
+        found = pc.struct_field(self.actions[kind], [name])
+        if pa.types.is_date32(found.type):
+            found = found.cast(pa.int32())
+        return found.cast(pa.int64()) if pa.types.is_integer(found.type) else None
 
     @functools.cached_property
     def _columns(self) -> dict[str, ColumnStatistics | None]:

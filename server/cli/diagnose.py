@@ -148,7 +148,7 @@ def _is_query(text: str) -> bool:
 
 def _plan(connection: psycopg.Connection[dict[str, Any]], text: str) -> str:
     # A prepared statement is one statement, whatever its text says.
-    explain = sql.SQL("explain (distsql) ") + sql.SQL(text)  # type: ignore[arg-type]
+    explain = sql.SQL("explain (distsql) ") + sql.SQL(text)
     rows = connection.execute(explain, prepare=True).fetchall()
     return "\n".join([text, "", *(str(next(iter(row.values()))) for row in rows)]) + "\n"
 

@@ -241,7 +241,7 @@ def diagnose(
 
     settings = _load(config, data=data)
     listen = Address.parse(settings.listen)
-    where = {
+    where: dict[str, str | int] = {
         "host": host or reachable_from_here(listen.host), "port": port or listen.port,
         "user": user or getpass.getuser(), "dbname": dbname,
     }  # fmt: skip

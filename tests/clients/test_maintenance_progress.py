@@ -28,7 +28,7 @@ class _Repeated:
     def __init__(self, sluice: LocalMember, statement: str) -> None:
         self._connection = sluice.connect()
         self.pid = self._connection.info.backend_pid
-        self._statement = sql.SQL(statement)  # type: ignore[arg-type]
+        self._statement = sql.SQL(statement)
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._run)
 
@@ -50,7 +50,7 @@ def _first(watcher: psycopg.Connection[Any], query: str) -> tuple[Any, ...]:
     found: list[tuple[Any, ...]] = []
 
     def is_seen() -> bool:
-        found[:] = watcher.execute(sql.SQL(query)).fetchall()  # type: ignore[arg-type]
+        found[:] = watcher.execute(sql.SQL(query)).fetchall()
         return bool(found)
 
     wait_until(is_seen, seconds=100)

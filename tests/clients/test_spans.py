@@ -102,7 +102,7 @@ def test_a_statement_follows_the_setting(sluice: LocalMember, exporter: Any) -> 
 def test_no_span_has_a_password(sluice: LocalMember, exporter: Any, statement: str) -> None:
     with sluice.connect() as connection:
         try:
-            connection.execute(statement)  # type: ignore[call-overload]
+            connection.execute(statement)
         except psycopg.Error:
             assert statement.startswith(("alter", "select"))
     _session(exporter)

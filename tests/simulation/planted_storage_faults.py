@@ -124,14 +124,20 @@ FAULTS: Final = (
     Fault(
         "commit without a new version",
         _SQLITE,
-        "where key = 'version'\", (committed.version,)",
-        "where key = 'version'\", (newest.version,)",
+        "marks.after_commit(committed.version)",
+        "marks.after_commit(newest.version)",
     ),
     Fault(
         "commit on a state that is not the newest",
         _SQLITE,
-        'newest = known if self._meta(writer, "version") == known.version else self._snapshot(writer)',
+        "newest = known if marks.is_of(known) else self._advance(writer)",
         "newest = known",
+    ),
+    Fault(
+        "commit without notes of what it has touched",
+        _SQLITE,
+        "self._note(writer, marks, touches(steps))",
+        "self._note(writer, marks, ())",
     ),
     Fault(
         "take a file away that is gone",

@@ -14,7 +14,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -27,6 +28,7 @@ from engine.catalog.model.counters import Count
 from engine.catalog.snapshot import FIRST_OID, PUBLIC, PUBLIC_COMMENT, AnyChange, Snapshot
 from engine.catalog.store import contents, rows
 from engine.catalog.store.contents import Contents
+from engine.catalog.store.difference import Difference, Marks, Question, Touch, touch_of_files, touches
 from engine.catalog.store.request_clock import take_asked
 from engine.catalog.store.rows import Content, Decision, StepKind
 from engine.storage.delta import Published
@@ -36,8 +38,8 @@ T = TypeVar("T")
 Connection = psycopg.Connection[tuple[Any, ...]]
 R = TypeVar("R")
 
-#: 1: foreign tables and views. 2: stored tables, sequences, comments. 3: roles. 4: types. 5: privileges.
-_FORMAT: Final = 5
+#: 1: foreign tables and views. 2: stored tables, sequences, comments. 3: roles. 4: types. 5: privileges. 6: notes.
+_FORMAT: Final = 6
 _CONNECT_SECONDS: Final = 10
 #: How long an answer may take: to what every statement asks first, and to what may wait for others (`_SESSION`).
 _VERSION_SECONDS: Final = 10.0
@@ -72,6 +74,10 @@ _SCHEMA: Final = (
     "create table if not exists sluice_catalog.roles (name text primary key, body text not null)",
     "create table if not exists sluice_catalog.types (oid bigint primary key, body text not null)",
     "create table if not exists sluice_catalog.rights (key text primary key, body text not null)",
+    """create table if not exists sluice_catalog.touched (
+        kind text not null, first text not null, second text not null, stamp bigint not null, primary key (kind, first, second)
+    )""",
+    "create index if not exists touched_by_stamp on sluice_catalog.touched (stamp)",
 )
 _STEPS: Final[dict[StepKind, str]] = {
     "put schema": (
@@ -110,6 +116,17 @@ _STEPS: Final[dict[StepKind, str]] = {
 _COUNTER: Final = "select value, called from sluice_catalog.counters where oid = %s"
 _DECISIONS: Final = "select number, location, body from sluice_catalog.decisions"
 _VERSION: Final = "select value from sluice_catalog.meta where key = 'version'"
+_QUESTIONS: Final[dict[Question, str]] = {
+    "marks": "select key, value from sluice_catalog.meta where key in ('version', 'stamp', 'floor', 'noted')",
+    "touched": "select kind, first, second from sluice_catalog.touched where stamp > %s",
+    "schemas": "select name, oid, comment from sluice_catalog.schemas",
+    "relation": "select schema, name, oid, kind, body from sluice_catalog.relations where schema = %s and name = %s",
+    "storage": "select location, version, number from sluice_catalog.storages where location = %s",
+    "decisions": f"{_DECISIONS} where location = %s",
+    "statistics": "select oid, body from sluice_catalog.statistics where oid = %s",
+    "roles": "select name, body from sluice_catalog.roles",
+    "rights": "select key, body from sluice_catalog.rights where key = %s",
+}
 
 
 class _Patient(psycopg.Connection[tuple[Any, ...]]):
@@ -205,7 +222,7 @@ class PostgresDatabase:
     near = False
 
     def __init__(self, url: str, tables: Path) -> None:
-        self._tables = tables
+        self._catalog = _Catalog(tables)
         self._reader = _Link(url, _VERSION_SECONDS)
         self._writer = _Link(url, _WORK_SECONDS)
         if self._writer.ask(_prepare) > _FORMAT:
@@ -216,7 +233,7 @@ class PostgresDatabase:
         return self._reader.ask(_version)
 
     def load(self) -> Snapshot:
-        return self._reader.ask(lambda connection: _load(connection, self._tables))
+        return self._reader.ask(self._catalog.load)
 
     def next_oid(self) -> int:
         return self._writer.ask(lambda c: _number(c, "select nextval('sluice_catalog.oids')"))
@@ -253,7 +270,7 @@ class PostgresDatabase:
     def _commit(self, connection: Connection, known: Snapshot, changes: Sequence[AnyChange]) -> Snapshot:
         connection.execute("begin")
         try:
-            committed = _write(connection, known, changes, self._tables)
+            committed = self._catalog.write(connection, known, changes)
         except BaseException:
             if not connection.closed:
                 connection.execute("rollback")
@@ -289,7 +306,7 @@ def _prepare(connection: Connection) -> int:
         for statement in _SCHEMA:
             connection.execute(statement)
         connection.execute(f"create sequence if not exists sluice_catalog.oids start {FIRST_OID}")
-        for key, value in (("format", _FORMAT), ("version", 0)):
+        for key, value in (("format", _FORMAT), ("version", 0), ("stamp", 0), ("floor", 0), ("noted", 0)):
             connection.execute("insert into sluice_catalog.meta values (%s, %s) on conflict do nothing", (key, value))
         connection.execute(
             "insert into sluice_catalog.schemas (name, oid, comment) values (%s, %s, %s) on conflict do nothing",
@@ -301,26 +318,74 @@ def _prepare(connection: Connection) -> int:
         return _number(connection, "select value from sluice_catalog.meta where key = 'format'")
 
 
-def _load(connection: Connection, tables: Path) -> Snapshot:
-    with connection.transaction():
-        connection.execute("set transaction isolation level repeatable read, read only")
-        return _read(connection, tables)
+class _Catalog:
+    """The catalog's state as it was read last, and what makes a newer one of it. May be used from several threads."""
+
+    def __init__(self, tables: Path) -> None:
+        self._tables = tables
+        self._difference = Difference(tables)
+        self._latest = Snapshot(stamp=-1)
+
+    def load(self, connection: Connection) -> Snapshot:
+        """Return the newest committed state, read at one moment."""
+        with connection.transaction():
+            connection.execute("set transaction isolation level repeatable read, read only")
+            return self._advance(connection)
+
+    def write(self, connection: Connection, known: Snapshot, changes: Sequence[AnyChange]) -> Snapshot:
+        """Within a transaction: whoever holds the version's row is the only one who commits, and sees all that did."""
+        connection.execute(f"{_VERSION} for update")
+        marks = Marks.of(connection.execute(_QUESTIONS["marks"]))
+        newest = known if marks.is_of(known) else self._advance(connection)
+        committed = newest.committed(changes)
+        steps = list(rows.steps(newest, changes, committed, int(time.time())))
+        for step in steps:
+            connection.execute(_STEPS[step.kind], step.values)
+        marks = marks.after_commit(committed.version)
+        _note(connection, marks, touches(steps))
+        return replace(committed, stamp=marks.stamp)
+
+    def _advance(self, connection: Connection) -> Snapshot:
+        """The committed state, within a transaction that has changed nothing yet."""
+
+        def read(question: Question, values: Sequence[Any] = ()) -> Iterable[tuple[Any, ...]]:
+            return connection.execute(_QUESTIONS[question], values)
+
+        self._latest = self._difference.advance(self._latest, read, lambda stamp: self._read(connection, stamp))
+        return self._latest
+
+    def _read(self, connection: Connection, stamp: int) -> Snapshot:
+        """All rows."""
+        return rows.snapshot(
+            _version(connection),
+            connection.execute("select name, oid, comment from sluice_catalog.schemas"),
+            connection.execute("select schema, name, oid, kind, body from sluice_catalog.relations"),
+            Content.of(
+                connection.execute("select location, version, number from sluice_catalog.storages"),
+                connection.execute(_DECISIONS),
+            ),
+            connection.execute("select oid, body from sluice_catalog.statistics"),
+            self._tables,
+            connection.execute("select name, body from sluice_catalog.roles"),
+            connection.execute("select body from sluice_catalog.types"),
+            connection.execute("select key, body from sluice_catalog.rights"),
+            stamp,
+        )
 
 
-def _read(connection: Connection, tables: Path) -> Snapshot:
-    return rows.snapshot(
-        _version(connection),
-        connection.execute("select name, oid, comment from sluice_catalog.schemas"),
-        connection.execute("select schema, name, oid, kind, body from sluice_catalog.relations"),
-        Content.of(
-            connection.execute("select location, version, number from sluice_catalog.storages"),
-            connection.execute(_DECISIONS),
-        ),
-        connection.execute("select oid, body from sluice_catalog.statistics"),
-        tables,
-        connection.execute("select name, body from sluice_catalog.roles"),
-        connection.execute("select body from sluice_catalog.types"),
-        connection.execute("select key, body from sluice_catalog.rights"),
+def _note(connection: Connection, marks: Marks, touched: Iterable[Touch]) -> None:
+    """Leave notes of what the transaction has written, and set the marks to what they are with it."""
+    for key in touched:
+        connection.execute(
+            "insert into sluice_catalog.touched values (%s, %s, %s, %s) on conflict (kind, first, second)"
+            " do update set stamp = excluded.stamp",
+            (*key, marks.stamp),
+        )
+    connection.execute(
+        "with gone as (delete from sluice_catalog.touched where stamp <= %s) update sluice_catalog.meta set value = case key"
+        " when 'version' then %s when 'stamp' then %s when 'floor' then %s when 'noted' then %s end::bigint"
+        " where key in ('version', 'stamp', 'floor', 'noted')",
+        (marks.floor, marks.version, marks.stamp, marks.floor, marks.noted),
     )
 
 
@@ -348,7 +413,7 @@ def _fill(connection: Connection, given: Contents, place: str) -> None:
             with connection.cursor() as cursor, cursor.copy(copied) as copy:
                 for row in given.rows[table]:
                     copy.write_row(row)
-        connection.execute("update sluice_catalog.meta set value = %s where key = 'version'", (given.version,))
+        _note(connection, Marks.of(connection.execute(_QUESTIONS["marks"])).after_fill(given.version), ())
         connection.execute("select setval('sluice_catalog.oids', %s, false)", (given.next_oid,))
 
 
@@ -360,13 +425,16 @@ def _settle(connection: Connection, location: str, published: Published) -> None
     """Under the lock of commits, which read storages and decisions in two statements."""
     with connection.transaction():
         connection.execute(f"{_VERSION} for update")
-        connection.execute(
+        pinned = connection.execute(
             "update sluice_catalog.storages set version = %s, number = %s where location = %s and number < %s",
             (published.version, published.number, location, published.number),
         )
-        connection.execute(
+        forgotten = connection.execute(
             "delete from sluice_catalog.decisions where location = %s and number <= %s", (location, published.number)
         )
+        if pinned.rowcount or forgotten.rowcount:
+            marks = Marks.of(connection.execute(_QUESTIONS["marks"])).after_settlement()
+            _note(connection, marks, [touch_of_files(location)])
 
 
 def _read_counter(connection: Connection, counter: int, found: str = _COUNTER) -> Count | None:
@@ -389,14 +457,3 @@ def _count(connection: Connection, counter: int, change: Callable[[Count | None]
                 (counter, after.value, after.called),
             )
     return before
-
-
-def _write(connection: Connection, known: Snapshot, changes: Sequence[AnyChange], tables: Path) -> Snapshot:
-    """Within a transaction: whoever holds the version's row is the only one who commits, and sees all that did."""
-    version = _number(connection, f"{_VERSION} for update")
-    newest = known if version == known.version else _read(connection, tables)
-    committed = newest.committed(changes)
-    for step in rows.steps(newest, changes, committed, int(time.time())):
-        connection.execute(_STEPS[step.kind], step.values)
-    connection.execute("update sluice_catalog.meta set value = %s where key = 'version'", (committed.version,))
-    return committed

@@ -34,7 +34,16 @@ from engine.catalog.model.rights import DATABASE_OID, DefaultKey, ObjectRights, 
 from engine.catalog.model.roles import Role, Roles
 from engine.catalog.model.statistics import TableStatistics, by_relation, encoded
 from engine.catalog.model.user_types import TypeOf, decoded, type_of
-from engine.catalog.snapshot import Analysis, AnyChange, Change, RoleChange, Snapshot, TypeChange, net_changes
+from engine.catalog.snapshot import (
+    Analysis,
+    AnyChange,
+    Change,
+    DataChange,
+    RoleChange,
+    Snapshot,
+    TypeChange,
+    net_changes,
+)
 from engine.common import sql_type as st
 from engine.storage import tables
 from engine.storage.delta import Published
@@ -86,28 +95,41 @@ def steps(before: Snapshot, changes: Iterable[AnyChange], after: Snapshot, secon
         elif isinstance(change, TypeChange):
             yield _type_step(change)
     yield from _rights_steps(before, after)
-    known, live = _locations(before), _locations(after)
-    for location in sorted(live - known):
+    keys = {change.key for change in changes if isinstance(change, Change)}
+    known, live = _at(before, keys), _at(after, keys)
+    stored, remaining = _locations(known), _locations(live)
+    for location in sorted(remaining - stored):
         yield Step("put storage", (location,))
-    for location in sorted(known - live):
+    for location in sorted(stored - remaining):
         yield Step("drop storage", (location,))
         yield Step("drop decisions", (location,))
         yield Step("put dropped", (location, seconds))
-    for counter in sorted(_counters(before) - _counters(after)):
+    for counter in sorted(_counters(known) - _counters(live)):
         yield Step("drop counter", (counter,))
+    unchanged = {change.location for change in changes if isinstance(change, DataChange) and change.key not in keys}
     for location, files in net_changes(changes).items():
-        if location in live and files:
+        if files and location in remaining | unchanged:
             yield Step("decide", (after.version, location, msgspec.json.encode(files).decode()))
-    yield from _statistics(before, changes, after)
+    yield from _statistics(known, live, changes, after)
 
 
-def _statistics(before: Snapshot, changes: Iterable[AnyChange], after: Snapshot) -> Iterator[Step]:
-    present = {table.oid: table.statistics for table in after.tables()}
-    for oid in sorted({change.before.oid for change in changes if isinstance(change, Analysis)}):
-        if (known := present.get(oid)) is not None:
-            yield Step("put statistics", (oid, encoded(known)))
-    for table in before.tables():
-        if table.statistics is not None and table.oid not in present:
+def _at(snapshot: Snapshot, keys: Iterable[tuple[str, str]]) -> list[StoredRelation]:
+    """The relations under these keys: all others are the same before a transaction's changes and after them."""
+    return [found for key in keys if (found := snapshot.relations.get(key)) is not None]
+
+
+def _statistics(
+    known: Iterable[StoredRelation], live: Iterable[StoredRelation], changes: Iterable[AnyChange], after: Snapshot
+) -> Iterator[Step]:
+    """known, live: the relations under the keys that the transaction has defined, before and after."""
+    analysed = {change.before.oid: change.key for change in changes if isinstance(change, Analysis)}
+    present = {relation.oid: relation for relation in (*_at(after, analysed.values()), *live)}
+    for oid in sorted(analysed):
+        table = present.get(oid)
+        if isinstance(table, Table) and table.statistics is not None:
+            yield Step("put statistics", (oid, encoded(table.statistics)))
+    for table in known:
+        if isinstance(table, Table) and table.statistics is not None and table.oid not in present:
             yield Step("drop statistics", (table.oid,))
 
 
@@ -157,10 +179,16 @@ def _rights_steps(before: Snapshot, after: Snapshot) -> Iterator[Step]:
 def _rights_rows(rights: Rights) -> dict[str, ObjectRights | Acl]:
     """An object's key is its OID; that of default privileges, `default role schema kind`."""
     objects: dict[str, ObjectRights | Acl] = {str(oid): said for oid, said in rights.objects.items()}
-    return objects | {f"default {of.role} {of.schema} {of.kind}": said for of, said in rights.defaults.items()}
+    return objects | {default_key(of): said for of, said in rights.defaults.items()}
 
 
-def _rights(rows: Iterable[tuple[str, str]]) -> Rights:
+def default_key(of: DefaultKey) -> str:
+    """Return the key of a row of default privileges."""
+    return f"default {of.role} {of.schema} {of.kind}"
+
+
+def read_rights(rows: Iterable[tuple[Any, ...]]) -> Rights:
+    """From rows (key, body)."""
     objects: dict[int, ObjectRights] = {}
     defaults: dict[DefaultKey, Acl] = {}
     for key, body in rows:
@@ -175,12 +203,12 @@ def _rights(rows: Iterable[tuple[str, str]]) -> Rights:
     return Rights(objects, defaults)
 
 
-def _counters(snapshot: Snapshot) -> set[int]:
-    return {relation.counter for relation in snapshot.relations.values() if isinstance(relation, Sequence)}
+def _counters(relations: Iterable[StoredRelation]) -> set[int]:
+    return {relation.counter for relation in relations if isinstance(relation, Sequence)}
 
 
-def _locations(snapshot: Snapshot) -> set[str]:
-    return {table.storage.location for table in snapshot.tables() if table.storage is not None}
+def _locations(relations: Iterable[StoredRelation]) -> set[str]:
+    return {relation.storage.location for relation in relations if isinstance(relation, Table) and relation.storage}
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,11 +258,12 @@ def snapshot(
     roles: Iterable[tuple[Any, ...]],
     types: Iterable[tuple[Any, ...]],
     rights: Iterable[tuple[str, str]],
+    stamp: int = 0,
 ) -> Snapshot:
     """The state that a database's rows describe: (name, oid, comment) of schemas, (schema, name, oid, kind, body) of relations,
     (oid, body) of tables' statistics, (name, body) of roles, (body,) of types, (key, body) of privileges.
 
-    root: the folder of stored tables.
+    root: the folder of stored tables. stamp: of the latest note (`engine.catalog.store.difference`).
     """
     analysed = by_relation(statistics)
     made = [decoded(body) for (body,) in types]
@@ -242,15 +271,21 @@ def snapshot(
     find = type_of(known)
     return Snapshot(
         version,
-        {name: Schema(oid, name, comment) for name, oid, comment in schemas},
-        {(row[0], row[1]): _placed(_relation(*row, find=find), content, analysed, root) for row in relations},
+        read_schemas(schemas),
+        {(row[0], row[1]): placed(relation(*row, find=find), content, analysed, root) for row in relations},
         Roles({name: msgspec.json.decode(body, type=Role) for name, body in roles}),
         known,
-        _rights(rights),
+        read_rights(rights),
+        stamp,
     )
 
 
-def _placed(
+def read_schemas(schemas: Iterable[tuple[Any, ...]]) -> dict[str, Schema]:
+    """From rows (name, oid, comment)."""
+    return {name: Schema(oid, name, comment) for name, oid, comment in schemas}
+
+
+def placed(
     relation: StoredRelation, content: Content, analysed: Mapping[int, TableStatistics], root: Path
 ) -> StoredRelation:
     """A table with its statistics, and a stored one with its files; its path is each member's own, as it sees the folder of
@@ -370,7 +405,7 @@ def _rows(columns: Iterable[TableColumn]) -> list[_Column]:
     ]  # fmt: skip
 
 
-def _relation(schema: str, name: str, oid: int, kind: str, body: str, *, find: TypeOf) -> StoredRelation:
+def relation(schema: str, name: str, oid: int, kind: str, body: str, *, find: TypeOf) -> StoredRelation:
     match kind:
         case "view":
             return _view(schema, name, oid, msgspec.json.decode(body, type=_ViewBody), find)

@@ -16,10 +16,11 @@ from __future__ import annotations
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
+from dataclasses import replace
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 from sqlglot import exp
@@ -29,13 +30,14 @@ from engine.catalog.snapshot import FIRST_OID, PUBLIC, PUBLIC_COMMENT, AnyChange
 from engine.catalog.store import contents, rows
 from engine.catalog.store.catalog_file import CatalogFile
 from engine.catalog.store.contents import Contents
+from engine.catalog.store.difference import Difference, Marks, Question, Touch, touch_of_files, touches
 from engine.catalog.store.request_clock import mark_waiting, take_asked
 from engine.catalog.store.rows import Content, Decision, StepKind
 from engine.storage.delta import Published
 from wire.errors import DataCorrupted, DiskFull, IoError, SqlError
 
-#: 1: foreign tables and views. 2: stored tables, sequences, comments. 3: roles. 4: types. 5: privileges.
-_FORMAT: Final = 5
+#: 1: foreign tables and views. 2: stored tables, sequences, comments. 3: roles. 4: types. 5: privileges. 6: notes.
+_FORMAT: Final = 6
 #: How long a commit may wait for those of other members, from when it was asked for.
 _BUSY_SECONDS: Final = 10.0
 #: ... or so long, where they have been in the way for all that time already; and at least, where the call itself came late.
@@ -58,9 +60,13 @@ _SCHEMA: Final = (
     "create table if not exists roles (name text primary key, body text not null) strict",
     "create table if not exists types (oid integer primary key, body text not null) strict",
     "create table if not exists rights (key text primary key, body text not null) strict",
+    """create table if not exists touched (
+        kind text not null, first text not null, second text not null, stamp integer not null, primary key (kind, first, second)
+    ) strict, without rowid""",
+    "create index if not exists touched_by_stamp on touched (stamp)",
 )
 #: What makes an older format this one, after `_SCHEMA`.
-_UPGRADES: Final = {1: ("alter table schemas add column comment text",), 2: (), 3: (), 4: ()}
+_UPGRADES: Final = {1: ("alter table schemas add column comment text",), 2: (), 3: (), 4: (), 5: ()}
 _STEPS: Final[dict[StepKind, str]] = {
     "put schema": "insert or replace into schemas values (?, ?, ?)",
     "drop schema": "delete from schemas where name = ?",
@@ -83,6 +89,17 @@ _STEPS: Final[dict[StepKind, str]] = {
 }
 _DECISIONS: Final = "select number, location, body from decisions"
 _VERSION: Final = "select value from meta where key = 'version'"
+_QUESTIONS: Final[dict[Question, str]] = {
+    "marks": "select key, value from meta where key in ('version', 'stamp', 'floor', 'noted')",
+    "touched": "select kind, first, second from touched where stamp > ?",
+    "schemas": "select name, oid, comment from schemas",
+    "relation": "select schema, name, oid, kind, body from relations where schema = ? and name = ?",
+    "storage": "select location, version, number from storages where location = ?",
+    "decisions": f"{_DECISIONS} where location = ?",
+    "statistics": "select oid, body from statistics where oid = ?",
+    "roles": "select name, body from roles",
+    "rights": "select key, body from rights where key = ?",
+}
 
 
 class SqliteDatabase:
@@ -93,6 +110,9 @@ class SqliteDatabase:
     def __init__(self, path: Path, tables: Path) -> None:
         self._path = path
         self._tables = tables
+        self._difference = Difference(tables)
+        #: What was read last.
+        self._latest = Snapshot(stamp=-1)
         self._asking = threading.Lock()
         self._reading = threading.Lock()
         self._writing = threading.Lock()
@@ -126,7 +146,14 @@ class SqliteDatabase:
         with self._begun(self._writer, "immediate"):
             for statement in _SCHEMA:
                 self._writer.execute(statement)
-            first = [("format", _FORMAT), ("version", 0), ("next_oid", FIRST_OID)]
+            first = [
+                ("format", _FORMAT),
+                ("version", 0),
+                ("next_oid", FIRST_OID),
+                ("stamp", 0),
+                ("floor", 0),
+                ("noted", 0),
+            ]
             self._writer.executemany("insert or ignore into meta values (?, ?)", first)
             self._upgrade()
             self._writer.execute("insert or ignore into schemas values (?, ?, ?)", (PUBLIC, 2200, PUBLIC_COMMENT))
@@ -156,7 +183,7 @@ class SqliteDatabase:
 
     def load(self) -> Snapshot:
         with self._read() as reader, self._begun(reader, "deferred"):
-            return self._snapshot(reader)
+            return self._advance(reader)
 
     def next_oid(self) -> int:
         taken = "update meta set value = value + 1 where key = 'next_oid' returning value - 1"
@@ -178,12 +205,15 @@ class SqliteDatabase:
 
     def commit(self, known: Snapshot, changes: Sequence[AnyChange]) -> Snapshot:
         with self._transaction() as writer:
-            newest = known if self._meta(writer, "version") == known.version else self._snapshot(writer)
+            marks = Marks.of(writer.execute(_QUESTIONS["marks"]))
+            newest = known if marks.is_of(known) else self._advance(writer)
             committed = newest.committed(changes)
-            for step in rows.steps(newest, changes, committed, int(time.time())):
+            steps = list(rows.steps(newest, changes, committed, int(time.time())))
+            for step in steps:
                 writer.execute(_STEPS[step.kind], step.values)
-            writer.execute("update meta set value = ? where key = 'version'", (committed.version,))
-        return committed
+            marks = marks.after_commit(committed.version)
+            self._note(writer, marks, touches(steps))
+        return replace(committed, stamp=marks.stamp)
 
     def decisions(self) -> Sequence[Decision]:
         with self._read() as reader:
@@ -191,11 +221,15 @@ class SqliteDatabase:
 
     def settle(self, location: str, published: Published) -> None:
         with self._transaction() as writer:
+            before = writer.total_changes
             writer.execute(
                 "update storages set version = ?, number = ? where location = ? and number < ?",
                 (published.version, published.number, location, published.number),
             )
             writer.execute("delete from decisions where location = ? and number <= ?", (location, published.number))
+            if writer.total_changes > before:
+                marks = Marks.of(writer.execute(_QUESTIONS["marks"])).after_settlement()
+                self._note(writer, marks, [touch_of_files(location)])
 
     def dropped(self, until: int) -> Sequence[str]:
         with self._read() as reader:
@@ -220,14 +254,31 @@ class SqliteDatabase:
             for table, columns in contents.COLUMNS.items():
                 writer.execute(exp.delete(table).sql("sqlite"))
                 writer.executemany(_new_row(table, columns), given.rows[table])
-            for key, value in (("version", given.version), ("next_oid", given.next_oid)):
-                writer.execute("update meta set value = ? where key = ?", (value, key))
+            writer.execute("update meta set value = ? where key = 'next_oid'", (given.next_oid,))
+            self._note(writer, Marks.of(writer.execute(_QUESTIONS["marks"])).after_fill(given.version), ())
 
     def _meta(self, connection: sqlite3.Connection, key: str) -> int:
         return int(connection.execute("select value from meta where key = ?", (key,)).fetchone()[0])
 
-    def _snapshot(self, connection: sqlite3.Connection) -> Snapshot:
-        """Within a transaction."""
+    def _advance(self, connection: sqlite3.Connection) -> Snapshot:
+        """The committed state, within a transaction that has changed nothing yet."""
+
+        def read(question: Question, values: Sequence[Any] = ()) -> Iterable[tuple[Any, ...]]:
+            return connection.execute(_QUESTIONS[question], values)
+
+        self._latest = self._difference.advance(self._latest, read, lambda stamp: self._snapshot(connection, stamp))
+        return self._latest
+
+    def _note(self, connection: sqlite3.Connection, marks: Marks, touched: Iterable[Touch]) -> None:
+        """Leave notes of what the transaction has written, and set the marks to what they are with it."""
+        connection.executemany(
+            "insert or replace into touched values (?, ?, ?, ?)", [(*key, marks.stamp) for key in touched]
+        )
+        connection.execute("delete from touched where stamp <= ?", (marks.floor,))
+        connection.executemany("update meta set value = ? where key = ?", marks.values())
+
+    def _snapshot(self, connection: sqlite3.Connection, stamp: int) -> Snapshot:
+        """All rows, within a transaction."""
         return rows.snapshot(
             self._meta(connection, "version"),
             connection.execute("select name, oid, comment from schemas"),
@@ -240,6 +291,7 @@ class SqliteDatabase:
             connection.execute("select name, body from roles"),
             connection.execute("select body from types"),
             connection.execute("select key, body from rights"),
+            stamp,
         )
 
     # -- connections ---------------------------------------------------------------------------------------------

@@ -492,10 +492,11 @@ class SessionCatalog:
 
     def _remove_unused(self, changes: Sequential[AnyChange], made: Iterable[str], committed: Snapshot) -> None:
         """Remove what the transaction itself did away with again: tables made and dropped, files added and removed."""
-        live = {_location(table) for table in (*committed.tables(), *self._temporary.values())}
-        for location in made:
-            if location not in live:
-                tables.discard(self._store.tables, location)
+        if made := tuple(made):
+            live = {_location(table) for table in (*committed.tables(), *self._temporary.values())}
+            for location in made:
+                if location not in live:
+                    tables.discard(self._store.tables, location)
         whole = net_changes(changes)
         for change in changes:
             if isinstance(change, DataChange):

@@ -19,10 +19,11 @@ from typing import Any, Final
 
 from engine.catalog.model.objects import Table
 from engine.plan_ir import logical
-from engine.plan_ir.logical import Node, TableReader
+from engine.plan_ir.logical import Aggregator, Node, TableReader
 from engine.plan_ir.rewrite import rewrite_plan
 from engine.planner.optimizer.column_bounds import ColumnBounds, Range, Test, Told, reader_test
 from engine.planner.optimizer.input_size import groups_to_read, may_pass
+from engine.planner.optimizer.log_answers import answer_by_log
 from engine.storage import delta
 from engine.storage.delta import ColumnStatistics, Version
 from wire.errors import SqlError
@@ -38,9 +39,14 @@ def with_files(table: Table, files: Sequence[str]) -> Table:
 
 
 def prune_files(plan: logical.Root, parameters: Mapping[int, Any]) -> logical.Root:
-    """The plan without those files. parameters: canonical values by number. May block on footers that were never read."""
+    """The plan without those files, and without those whose log answers for them (`engine.planner.optimizer.log_answers`).
+
+    parameters: canonical values by number. May block on footers that were never read.
+    """
 
     def prune(node: Node) -> Node:
+        if isinstance(node, Aggregator):
+            return answer_by_log(node)
         if not isinstance(node, TableReader) or not isinstance(node.table, Table):
             return node
         test = reader_test(node, parameters)

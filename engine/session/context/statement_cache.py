@@ -194,7 +194,7 @@ class StatementCache:
             entry.remember(key, query)
 
     def remember_generic(self, entry: PlannedQuery, key: Hashable, query: CompiledQuery | None) -> None:
-        """As `remember`, for any values."""
+        """Keep a generic plan, as `remember` keeps a custom one."""
         with self._counted(entry):
             entry.remember_generic(key, query)
 

@@ -92,6 +92,6 @@ def test_members_of_members() -> None:
 def test_privileges_of_the_database_under_its_former_oid() -> None:
     """Catalogs that were written when the database's OID was 5 keep its owner and its privileges."""
     body = msgspec.json.encode(ObjectRights(owner=16400)).decode()
-    assert rows._rights([("5", body)]).of(DATABASE_OID).owner == 16400
+    assert rows.read_rights([("5", body)]).of(DATABASE_OID).owner == 16400
     newer = msgspec.json.encode(ObjectRights(owner=16401)).decode()
-    assert rows._rights([(str(DATABASE_OID), newer), ("5", body)]).of(DATABASE_OID).owner == 16401
+    assert rows.read_rights([(str(DATABASE_OID), newer), ("5", body)]).of(DATABASE_OID).owner == 16401

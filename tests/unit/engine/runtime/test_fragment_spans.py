@@ -48,7 +48,7 @@ def _named(exporter: Any, name: str) -> list[Any]:
 
 async def _run(members: list[MeshMember], statement: str, trace: str) -> list[Any]:
     shared, specs = gathered(members, statement, _ONE)
-    stream = members[0].runtime.open(f"m1:{next(_TOKENS)}", shared, specs, _ONE, trace=trace)  # type: ignore[arg-type]
+    stream = members[0].runtime.open(f"m1:{next(_TOKENS)}", shared, specs, _ONE, trace=trace)
     return await rows(stream)
 
 
