@@ -55,7 +55,7 @@ class _Room:
         return sum(len(member.active()) for member in self.members.values())
 
     def _started(self, member: str) -> None:
-        self._perform(member, self.members[member].started(_QUERY, (1,), 0))
+        self._perform(member, self.members[member].fragments_started(_QUERY, (1,), 0))
 
     def _perform(self, member: str, instructions: Sequence[Instruction]) -> None:
         for instruction in instructions:

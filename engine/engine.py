@@ -56,11 +56,11 @@ from engine.runtime.planning_pool import SHORT_CHARACTERS, PlanningPool
 from engine.runtime.readable_files import ReadableFiles
 from engine.runtime.runtime import MeshRuntime, Observed
 from engine.runtime.stall_watch import StallWatch
-from engine.runtime.stream_counts import received
+from engine.runtime.stream_counts import receiver_counters
 from engine.session.context.advisory_locks import AdvisoryLocks, MemberLocks
 from engine.session.context.statement_cache import StatementCache
 from engine.session.session import Session
-from engine.settings.session_settings import SETTINGS, denied
+from engine.settings.session_settings import SETTINGS, permission_denied
 from engine.sql.parser.masking import names_password
 from engine.sql.parser.nodes.statements import Statement
 from engine.sql.parser.parse import parse
@@ -160,7 +160,7 @@ class Engine:
             if row is not None:
                 row.require_changeable(connecting=True)
             if row is not None and row.privileged and not role.superuser:
-                raise denied(row)
+                raise permission_denied(row)
         settings = session_settings(self.config.role, {**self.config.settings, **roles.settings_of(role)}, options)
         return Session(self, user=user, database=database, settings=settings, client=client)
 
@@ -178,12 +178,12 @@ class Engine:
             underway.begin(context.query, (query.runs.engine,))
             if query.values:
                 context = replace(context, values=query.values)
-            return underway.opened(await self.executor(query.runs.engine).open(query.runs, context))
+            return underway.attach_stream(await self.executor(query.runs.engine).open(query.runs, context))
         assert self._runtime is not None, "the engine has been started"
         runs = query.runs
         if query.physical is not None:
             underway.begin(context.query, (fragment.engine for fragment in query.physical.fragments))
-        return underway.opened(
+        return underway.attach_stream(
             self._runtime.open(
                 str(context.query), runs.shared, runs.members, runs.schema, context.notice, context.trace
             )
@@ -203,7 +203,7 @@ class Engine:
     def new_query_id(self) -> QueryId:
         return QueryId(self.config.member, next(self._query_numbers))
 
-    async def parsed(self, sql: str) -> Sequence[Statement]:
+    async def parse(self, sql: str) -> Sequence[Statement]:
         """`parse(sql)`, remembered for texts of ordinary length without passwords; nobody else waits for a long one."""
         if len(sql) > SHORT_CHARACTERS:
             statements = await self.planning.run(functools.partial(parse, sql), long=True)
@@ -305,12 +305,12 @@ class Engine:
         """Read what a scrape shows and no counter of this process has (`statistics`)."""
         await self._spark.observe()
 
-    def observed(self, query: str = "") -> Observed:
+    def running_counters(self, query: str = "") -> Observed:
         """Count what runs here of distributed queries, and of those whose rows Spark's tasks send. query: only this one's."""
-        fragments, edges = self._runtime.observed(query) if self._runtime is not None else ([], [])
+        fragments, edges = self._runtime.observe(query) if self._runtime is not None else ([], [])
         member = self.config.member
         sent = [
-            received(token, (0, 0, 0), member, receiver, list(receiver.streams.values()))
+            receiver_counters(token, (0, 0, 0), member, receiver, list(receiver.streams.values()))
             for token, receiver in self._spark.streams(query)
         ]
         return fragments, [*edges, *sent]
@@ -336,7 +336,7 @@ class Engine:
     def last_graph(self, record: StatementRecord, state: StatementState) -> bytes:
         """The graph of a statement that is ending in this way, as JSON; empty where it has none."""
         graph = self.graph(
-            record, *(([], []) if record.query is None else self.observed(str(record.query))), state=state
+            record, *(([], []) if record.query is None else self.running_counters(str(record.query))), state=state
         )
         return b"" if graph is None else msgspec.json.encode(graph)
 

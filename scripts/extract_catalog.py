@@ -108,7 +108,7 @@ def stored() -> Iterator[SystemRelation]:
 
 def extract(relation: SystemRelation, connection: psycopg.Connection[Any]) -> pa.Table:
     """A relation's rows as the server has them, in carriers."""
-    columns = relation.declared()
+    columns = relation.declared_columns()
     source = _SOURCES.get(relation.name)
     query = sql.SQL("select {} from {}, (select %s::oid[]) as types(here) where {} order by 1, 2, 3").format(
         sql.SQL(", ").join(map(_wanted, columns)),

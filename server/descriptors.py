@@ -39,7 +39,7 @@ def scarce(descriptor: int) -> bool:
     return descriptor >= most - min(_KEPT_MAX, most // 4)
 
 
-def exhausted(descriptor: int) -> bool:
+def are_exhausted(descriptor: int) -> bool:
     """Whether there are not even enough to tell it so."""
     most = limit()
     return descriptor >= most - min(_KEPT_MAX, most // 4) // 2

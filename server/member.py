@@ -283,7 +283,7 @@ class Member:
 
 def _query_told(record: StatementRecord) -> Mapping[str, Any]:
     """A query whose cursor or portal is open."""
-    told = record.told(text_max=SHORT_TEXT)
+    told = record.report(text_max=SHORT_TEXT)
     return {
         "query": told.id, "pid": told.pid, "user": told.user, "database": told.database, "cursor": told.portal or "",
         "statement": told.sql, "state": told.state, "started": told.started, "rows": told.rows, "engine": told.engine,

@@ -45,7 +45,7 @@ class Authority:
                 continue
             whom = self.role.oid if needed.whom is None else needed.whom
             if not self._is_met(needed, whom):
-                raise file_denied(needed.name) if needed.kind == FILE else denied(needed.kind, needed.name)
+                raise file_denied(needed.name) if needed.kind == FILE else permission_denied(needed.kind, needed.name)
 
     def has_rights_of(self, role: int) -> bool:
         """Whether the role may do what another one may. role: an OID, of a predefined role."""
@@ -108,33 +108,33 @@ class Authority:
     def require_relation(self, relation: StoredRelation | Relation, kind: str, rights: int) -> None:
         letter: Kind = "s" if isinstance(relation, Sequence) else "r"
         if relation.schema != TEMPORARY and not self.may(relation.oid, letter, rights):
-            raise denied(kind, relation.name)
+            raise permission_denied(kind, relation.name)
 
     def require_type(self, typ: t.PgType) -> None:
         """USAGE on a type, or on what it is an array of."""
         used = t.element_of(typ) if typ.is_array else typ
         if not self.may(used.oid, "T", acl.USAGE):
-            raise denied("type", used.sql_name)
+            raise permission_denied("type", used.sql_name)
 
     def require_any(self, relation: StoredRelation, kind: str, rights: int) -> None:
         """One of these rights on a table or a view."""
         own = relation.schema == TEMPORARY or self.role.superuser
         if not own and not self.judge.may(self.role.oid, relation.oid, "r", rights):
-            raise denied(kind, relation.name)
+            raise permission_denied(kind, relation.name)
 
     def require_references(self, relation: StoredRelation, kind: str, columns: Iterable[int]) -> None:
         """REFERENCES on a table, or on each of these columns."""
         if relation.schema == TEMPORARY or self.may(relation.oid, "r", acl.REFERENCES):
             return
         if not self.judge.may_columns(self.role.oid, relation.oid, columns, acl.REFERENCES):
-            raise denied(kind, relation.name)
+            raise permission_denied(kind, relation.name)
 
     def require_sequence(self, sequence: Sequence, *either: int) -> None:
         """One of these rights on a sequence. An identity column's own is used in the name of its table's owner."""
         if sequence.internal or sequence.schema == TEMPORARY:
             return
         if not any(self.may(sequence.oid, "s", right) for right in either):
-            raise denied("sequence", sequence.name)
+            raise permission_denied("sequence", sequence.name)
 
     # -- where things are made -----------------------------------------------------------------------------------
 
@@ -160,10 +160,10 @@ class Authority:
 
     def require_new_schemas(self) -> None:
         if not self.may(DATABASE_OID, "d", acl.CREATE):
-            raise denied("database", DATABASE)
+            raise permission_denied("database", DATABASE)
 
 
-def denied(kind: str, name: str) -> InsufficientPrivilege:
+def permission_denied(kind: str, name: str) -> InsufficientPrivilege:
     return InsufficientPrivilege(f"permission denied for {kind} {name}")
 
 

@@ -262,7 +262,7 @@ class Snapshot:
         return self._apply(change := Change((name, ""), None, self.schemas[name])), change
 
     def put_role(self, role: Role) -> tuple[Snapshot, RoleChange]:
-        change = RoleChange(role.name, role, self.roles.named(role.name))
+        change = RoleChange(role.name, role, self.roles.find_role(role.name))
         return self._with_role(change), change
 
     def remove_role(self, role: Role) -> tuple[Snapshot, RoleChange]:
@@ -297,7 +297,7 @@ class Snapshot:
         )
 
     def _with_role(self, change: RoleChange) -> Snapshot:
-        if self.roles.named(change.name) != change.before:
+        if self.roles.find_role(change.name) != change.before:
             raise ChangedByAnother(change.name)
         return replace(self, roles=Roles(_with_entry(self.roles.by_name, change.name, change.after)))
 
@@ -376,7 +376,7 @@ class Snapshot:
             except KeyError:
                 raise ChangedByAnother(relation.name) from None
 
-    def committed(self, changes: Sequence[AnyChange]) -> Snapshot:
+    def after_commit(self, changes: Sequence[AnyChange]) -> Snapshot:
         """Return the snapshot after a commit: as `replay`, and the files of the tables are the catalog's from now on."""
         snapshot = self.replay(changes)
         snapshot._require_whole([change for change in changes if isinstance(change, Change)])
@@ -391,7 +391,7 @@ class Snapshot:
             storage = table.storage if isinstance(table, Table) else None
             if isinstance(table, Table) and storage is not None and storage.location in locations:
                 files = FileChange(storage.added, storage.removed)
-                decided = tables.committed(table, storage.version, snapshot.version, files)
+                decided = tables.with_commit(table, storage.version, snapshot.version, files)
                 relations[table.schema, table.name] = decided  # type: ignore[index]
         return replace(snapshot, relations=relations, rights=rights)
 

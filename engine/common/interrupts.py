@@ -55,7 +55,7 @@ _CURRENT: Final[ContextVar[StatementWork | None]] = ContextVar("sluice_statement
 
 
 @contextmanager
-def working(work: StatementWork) -> Iterator[None]:
+def work_scope(work: StatementWork) -> Iterator[None]:
     """Within, on this thread: what is read, planned or compiled is a part of `work`."""
     token = _CURRENT.set(work)
     try:

@@ -50,7 +50,7 @@ async def shielded(call: Awaitable[T]) -> T:
     return future.result()
 
 
-async def stopped(task: asyncio.Future[Any]) -> None:
+async def stop_task(task: asyncio.Future[Any]) -> None:
     """Cancel a task, once, and wait until it has ended; what it comes to is nobody's concern any more."""
     task.cancel()
     await wait_out(task)

@@ -35,9 +35,9 @@ class MemoryShare(NamedTuple):
     def require(self, size: int) -> None:
         """Raises OutOfMemory where a statement keeps more than the share in rows that it is to tell of."""
         if size > self.bytes:
-            raise self.exceeded()
+            raise self.exceeded_error()
 
-    def exceeded(self) -> OutOfMemory:
+    def exceeded_error(self) -> OutOfMemory:
         return OutOfMemory(
             "out of memory",
             detail=f'Statements of user "{self.role}" may hold {self.bytes} bytes together.',

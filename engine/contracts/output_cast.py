@@ -58,20 +58,20 @@ def carry(batch: pa.RecordBatch, columns: Sequence[OutputColumn]) -> pa.RecordBa
 
     Raises NumericValueOutOfRange when a numeric does not fit its carrier.
     """
-    return carry_to(batch, fitted(carrier_schema(columns), batch.schema))
+    return carry_to(batch, match_dimensions(carrier_schema(columns), batch.schema))
 
 
-def fitted(schema: pa.Schema, source: pa.Schema) -> pa.Schema:
+def match_dimensions(schema: pa.Schema, source: pa.Schema) -> pa.Schema:
     """A schema of carriers with as many dimensions for its arrays as the engine's arrays have, where these have more than is
     known: a parameter's.
     """
     if not any(pa.types.is_list(typ) for typ in schema.types):
         return schema
-    types = [_nested(typ, given) for typ, given in zip(schema.types, source.types, strict=True)]
+    types = [_match_nesting(typ, given) for typ, given in zip(schema.types, source.types, strict=True)]
     return pa.schema([field.with_type(typ) for field, typ in zip(schema, types, strict=True)])
 
 
-def _nested(target: pa.DataType, source: pa.DataType) -> pa.DataType:
+def _match_nesting(target: pa.DataType, source: pa.DataType) -> pa.DataType:
     if not pa.types.is_list(target):
         return target
     return nested_lists(target, max(_depth(source) - _depth(target), 0))

@@ -54,7 +54,7 @@ class RunningQuery:
             self.query = query
         self.engines.update(engines)
 
-    def opened(self, stream: BatchStream) -> BatchStream:
+    def attach_stream(self, stream: BatchStream) -> BatchStream:
         """Its rows come from this stream, which is its reader's."""
         self._stream = weakref.ref(stream)
         return stream

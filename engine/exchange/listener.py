@@ -281,7 +281,7 @@ class DataConnection(asyncio.BufferedProtocol):
                     self._end()
             case Cancel():
                 if self._stream is not None:
-                    self._stream.cancelled(event)
+                    self._stream.on_cancelled(event)
                 self._end()
 
     def _open(self, opening: Open) -> None:

@@ -112,7 +112,7 @@ def secure_connection(connection: socket.socket, peer: TlsPeer) -> ssl.SSLSocket
     try:
         wrapped = _client_context(peer.files).wrap_socket(connection)
     except OSError as error:
-        raise HandshakeFailed(peer.member, explained(error)) from error
+        raise HandshakeFailed(peer.member, explain_failure(error)) from error
     except MeshTlsError as error:
         raise HandshakeFailed(peer.member, f"on the machine of the Spark task: cluster.tls.{error}") from error
     try:
@@ -123,7 +123,7 @@ def secure_connection(connection: socket.socket, peer: TlsPeer) -> ssl.SSLSocket
     return wrapped
 
 
-def explained(error: OSError) -> str:
+def explain_failure(error: OSError) -> str:
     """Why a connection could not be made, in words."""
     if isinstance(error, ssl.SSLCertVerificationError):
         return f"its certificate is not accepted: {error.verify_message}"

@@ -26,7 +26,7 @@ from typing import Final, Protocol, cast
 import pyarrow as pa
 
 from engine.common.wake_signal import WakeSignal
-from engine.exchange.mesh_tls import MeshTls, UntrustedPeer, explained, require_member
+from engine.exchange.mesh_tls import MeshTls, UntrustedPeer, explain_failure, require_member
 from engine.exchange.receive import InboundStream, Receiver
 from engine.exchange.send import StreamRefused
 from wire.errors import ConnectionFailure
@@ -132,7 +132,7 @@ async def open_remote(
                 server_hostname="" if tls is not None else None,
             )
             try:
-                await stream.opened()
+                await stream.wait_opened()
             except BaseException:
                 # Whoever gave it up knows why; to the receiver it is a connection that was lost.
                 stream.abandon(
@@ -140,7 +140,7 @@ async def open_remote(
                 )
                 raise
     except OSError as error:
-        why = "timed out" if isinstance(error, TimeoutError) else explained(error)
+        why = "timed out" if isinstance(error, TimeoutError) else explain_failure(error)
         raise ConnectionBroken(
             f"could not open a data connection to member {member} at {host}:{port}: {why}"
         ) from error
@@ -169,8 +169,8 @@ class RemoteStream(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         # uvloop's transports are not registered as asyncio's.
         self._transport = cast("asyncio.Transport", transport)
-        if self._trusted():
-            self._transport.write(self._machine.opening())
+        if self._is_trusted():
+            self._transport.write(self._machine.opening_bytes())
 
     def data_received(self, data: bytes) -> None:
         try:
@@ -187,20 +187,20 @@ class RemoteStream(asyncio.Protocol):
 
     # What the sender calls.
 
-    async def opened(self) -> None:
+    async def wait_opened(self) -> None:
         await self._until(lambda: self._machine.state is not State.OPENING)
 
     async def send(self, body: pa.Buffer, rows: int) -> None:
         self.offer(memoryview(body), rows)
-        await self.drained()
+        await self.drain()
         self.bytes += body.size
 
     async def finish(self) -> None:
         self.offer(b"", 0, last=True)
         # It closes when it has everything. (Closing first would make TCP discard what its grants have not acknowledged.)
-        await self.closed()
+        await self.wait_closed()
 
-    async def closed(self) -> None:
+    async def wait_closed(self) -> None:
         await self._until(lambda: self._gone)
 
     def offer(self, body: memoryview | bytes, rows: int, *, last: bool = False) -> None:
@@ -209,15 +209,15 @@ class RemoteStream(asyncio.Protocol):
             raise self._failure
         self._write(self._machine.offer(body, rows, last=last))
 
-    async def drained(self) -> None:
+    async def drain(self) -> None:
         """Wait until no batch is pending."""
-        if self._machine.pending:
+        if self._machine.has_pending:
             with self.stalls:
                 await self._until(self._sent_pending)
 
-    async def confirmed(self) -> None:
+    async def wait_confirmed(self) -> None:
         """Wait until the receiver has said that it has everything. Only for a stream whose batches it counts."""
-        await self._until(lambda: self._machine.confirmed)
+        await self._until(lambda: self._machine.is_confirmed)
 
     def require_connected(self) -> None:
         """Raises ConnectionBroken."""
@@ -233,7 +233,7 @@ class RemoteStream(asyncio.Protocol):
             self._write((self._machine.cancel(sqlstate, message, detail, hint, fields),))
         self._transport.close()
 
-    def _trusted(self) -> bool:
+    def _is_trusted(self) -> bool:
         """Whether the receiver may be shown the token."""
         assert self._transport is not None, "asked of a connection that is made"
         if not self._proved:
@@ -256,7 +256,7 @@ class RemoteStream(asyncio.Protocol):
 
     def _sent_pending(self) -> bool:
         self._write(self._machine.send_pending())
-        return not self._machine.pending
+        return not self._machine.has_pending
 
     async def _until(self, reached: Callable[[], bool]) -> None:
         """Wait until `reached()`, which is asked again whenever something was heard."""
@@ -298,7 +298,7 @@ class LastingStream:
         self._stream: RemoteStream | None = None
 
     @classmethod
-    async def opened(cls, connect: Connector) -> LastingStream:
+    async def open(cls, connect: Connector) -> LastingStream:
         """Raises StreamRefused, ConnectionFailure."""
         stream = cls(connect)
         await stream._reconnect()
@@ -310,42 +310,42 @@ class LastingStream:
 
     async def send(self, body: pa.Buffer, rows: int) -> None:
         self.bytes += body.size
-        self._present.offer(memoryview(body), rows)
+        self._connected_stream.offer(memoryview(body), rows)
         await self._through(self._sent)
 
     async def finish(self) -> None:
-        self._present.offer(b"", 0, last=True)
-        await self._through(self._delivered)
+        self._connected_stream.offer(b"", 0, last=True)
+        await self._through(self._wait_delivered)
 
     def abandon(
         self, sqlstate: str, message: str, detail: str = "", hint: str = "", fields: ErrorFields | None = None
     ) -> None:
-        self._present.abandon(sqlstate, message, detail, hint, fields)
+        self._connected_stream.abandon(sqlstate, message, detail, hint, fields)
 
     @property
-    def _present(self) -> RemoteStream:
+    def _connected_stream(self) -> RemoteStream:
         assert self._stream is not None, "used before it was opened"
         return self._stream
 
     async def _sent(self, stream: RemoteStream) -> None:
-        await stream.drained()
+        await stream.drain()
         # A loss is noticed here rather than when credit runs out: the receiver waits for what was lost.
         stream.require_connected()
 
-    async def _delivered(self, stream: RemoteStream) -> None:
-        await stream.drained()
-        await (stream.confirmed() if self._backlog.keeps else stream.closed())
+    async def _wait_delivered(self, stream: RemoteStream) -> None:
+        await stream.drain()
+        await (stream.wait_confirmed() if self._backlog.keeps else stream.wait_closed())
 
     async def _through(self, step: Callable[[RemoteStream], Awaitable[None]]) -> None:
         """Take a step, over as many connections as it needs."""
         while True:
             try:
-                await step(self._present)
+                await step(self._connected_stream)
             except ConnectionBroken as error:
                 if not self._backlog.keeps:
                     raise
                 _log.warning("%s; the stream goes on over another connection", error.message)
-                self._stalls = self._present.stalls
+                self._stalls = self._connected_stream.stalls
                 await self._reconnect()
             else:
                 return
@@ -412,7 +412,7 @@ class LoopbackStream:
     ) -> None:
         if not self._over and self._refused is None:
             self._over = True
-            self._inbound.cancelled(Cancel(sqlstate, message, detail, hint, fields))
+            self._inbound.on_cancelled(Cancel(sqlstate, message, detail, hint, fields))
 
     def _covers(self, size: int) -> bool:
         self._require_wanted()

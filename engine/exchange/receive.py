@@ -60,7 +60,7 @@ from engine.exchange.spool import Place, Spooler, SpoolFile
 from wire.errors import ConnectionFailure, QueryCanceled, SerializationFailure, SqlError
 from wire.mesh.channel import BatchArrived
 from wire.mesh.credits import ReceiveCredits
-from wire.mesh.error_fields import told
+from wire.mesh.error_fields import error_from_fields
 from wire.mesh.messages import Cancel, DenyReason, Open
 
 _log = logging.getLogger(__name__)
@@ -105,7 +105,7 @@ class _Entry:
 
 class InboundStream:
     """One attempt at one partition, or all attempts of a stream that outlives its connections. The link calls `arrive`, `lost`,
-    `cancelled` and `broken`.
+    `on_cancelled` and `broken`.
 
     batches, bytes: how many have arrived. spooled: bytes of them that were written to disk. carried: bytes that were in memory when
     the present connection took over.
@@ -151,7 +151,7 @@ class InboundStream:
         account = self._link.account
         return self.open and account.held > 0 and account.available < max(self.cost_max, 1)
 
-    def blocked(self, since: float) -> bool:
+    def is_blocked(self, since: float) -> bool:
         """Whether its sender has been out of credit since that time."""
         return self.is_out_of_credit and self.arrived_at <= since and self._spooling is None
 
@@ -167,7 +167,7 @@ class InboundStream:
         if batch.rows:
             self.entries.append(_Entry(batch.body, batch.rows, batch.cost))
         self.complete = self.complete or batch.last
-        self._receiver.arrived(self, batch)
+        self._receiver.on_batch(self, batch)
         if self._receiver.spooling and self.open:
             self.spool()
 
@@ -176,7 +176,7 @@ class InboundStream:
         if not self.open or link is not self._link:
             return
         if self.opening.kept is not None:
-            self._receiver.interrupted(self)
+            self._receiver.on_interrupted(self)
             return
         self.dead = True
         self._receiver.attempt_failed(self)
@@ -194,13 +194,13 @@ class InboundStream:
         self.carried, self.opening, self._link = earlier.account.held, opening, link
         earlier.cancel("40001", "another connection has taken over")
 
-    def cancelled(self, message: Cancel) -> None:
+    def on_cancelled(self, message: Cancel) -> None:
         """The sender gave the stream up, and says why. That it lost a connection is no more the cause here than it was there."""
         self.dead = True
         lost = message.sqlstate == ConnectionFailure.default_sqlstate
         error: SqlError = ConnectionFailure(message.message)
         if not lost:
-            error = told(message.sqlstate, message.message, message.detail, message.hint, message.fields)
+            error = error_from_fields(message.sqlstate, message.message, message.detail, message.hint, message.fields)
         self._receiver.attempt_failed(self, error)
 
     def broken(self, message: str) -> None:
@@ -365,7 +365,7 @@ class Receiver:
             raise Denied("closed", "the query is over")
         if self._fingerprint is not None and opening.schema != self._fingerprint:
             raise Denied("schema", "the stream's schema is not the edge's")
-        if self._missing(opening.partition):
+        if self._is_missing(opening.partition):
             raise Denied("superseded", "the job has ended without this stream")
         previous = self._streams.get(opening.partition)
         if previous is not None and previous.goes_on(opening):
@@ -382,7 +382,7 @@ class Receiver:
         self._on_change()
         return stream
 
-    def arrived(self, stream: InboundStream, batch: BatchArrived) -> None:
+    def on_batch(self, stream: InboundStream, batch: BatchArrived) -> None:
         self._check_count(stream)
         if batch.last and self._on_ended is not None:
             self._on_ended(stream.opening)
@@ -406,7 +406,7 @@ class Receiver:
         elif stream.consumed:
             self.fail(partly_consumed())
 
-    def interrupted(self, stream: InboundStream) -> None:
+    def on_interrupted(self, stream: InboundStream) -> None:
         """A connection has ended and its stream goes on over another one, if there comes to be one."""
         o = stream.opening
         _log.warning(
@@ -450,14 +450,14 @@ class Receiver:
             self._bell.ring()
 
     @property
-    def _expected(self) -> set[int] | None:
+    def _expected_partitions(self) -> set[int] | None:
         """The partitions that are to arrive, once all producers have said so."""
         return None if self._senders is None or self._senders_done < self._senders else self._promised
 
     @property
     def at_end(self) -> bool:
         """Whether everything has arrived and been taken."""
-        return self._finished()
+        return self._is_finished()
 
     @property
     def is_whole(self) -> bool:
@@ -476,11 +476,11 @@ class Receiver:
         return sum(stream.open for stream in self._streams.values())
 
     def streams_blocked(self, since: float) -> list[InboundStream]:
-        return [stream for stream in self._streams.values() if stream.blocked(since)]
+        return [stream for stream in self._streams.values() if stream.is_blocked(since)]
 
-    def starved(self, since: float) -> bool:
+    def is_starved(self, since: float) -> bool:
         """Whether the consumer has been waiting since then and no stream is on its way to it."""
-        if self.waiting_since is None or self.waiting_since > since or self._expected is not None:
+        if self.waiting_since is None or self.waiting_since > since or self._expected_partitions is not None:
             return False
         return self.streams_open == len(self.streams_blocked(since))
 
@@ -504,7 +504,7 @@ class Receiver:
             batch = await self._next_nowait()
             if batch is not None:
                 return self._count(batch)
-            if self._finished():
+            if self._is_finished():
                 return None
             await self._wait_change()
 
@@ -515,7 +515,7 @@ class Receiver:
             stream = self._streams.get(partition)
             if stream is not None and stream.entries:
                 return self._count(await self._load(stream))
-            if stream.complete if stream is not None else self._missing(partition):
+            if stream.complete if stream is not None else self._is_missing(partition):
                 return None
             await self._wait_change()
 
@@ -552,9 +552,9 @@ class Receiver:
         if self._error is not None:
             raise self._error
 
-    def _missing(self, partition: int) -> bool:
+    def _is_missing(self, partition: int) -> bool:
         """Whether it is known that no stream of that partition will come."""
-        expected = self._expected
+        expected = self._expected_partitions
         return expected is not None and partition not in expected
 
     def _supersede(self, previous: InboundStream, opening: Open) -> None:
@@ -577,7 +577,7 @@ class Receiver:
     def _check_count(self, stream: InboundStream) -> None:
         """Fail the query if a stream is not what its producer has confirmed."""
         partition = stream.opening.partition
-        if self._missing(partition):
+        if self._is_missing(partition):
             # An attempt that Spark did not take; its successful one had no rows for this receiver.
             if stream.consumed or (stream.rows and not stream.dead):
                 self.fail(_count_differs(stream.rows, 0))
@@ -604,7 +604,7 @@ class Receiver:
     def _offer_current(self) -> bool:
         """In order: make ready the stream whose turn it is, passing over those that are at their end."""
         while self.ordered and (
-            (stream := self._streams.get(self._current)) is not None or self._absent(self._current)
+            (stream := self._streams.get(self._current)) is not None or self._is_absent(self._current)
         ):
             if stream is not None and stream.entries:
                 self._ready.append(stream)
@@ -617,7 +617,7 @@ class Receiver:
 
     def _may_pass(self, stream: InboundStream) -> bool:
         """Whether a stream without further batches has been read to its true end."""
-        known = self._on_ended is None or stream.accepted or self._expected is not None
+        known = self._on_ended is None or stream.accepted or self._expected_partitions is not None
         return stream.complete and known
 
     def _next_turn(self) -> None:
@@ -626,16 +626,16 @@ class Receiver:
             if not waiter.done():
                 waiter.set_result(None)
 
-    def _absent(self, partition: int) -> bool:
+    def _is_absent(self, partition: int) -> bool:
         """Whether that partition is known to have no stream, and a later one may have."""
-        return self._missing(partition) and partition <= max(self._promised, default=-1)
+        return self._is_missing(partition) and partition <= max(self._promised, default=-1)
 
-    def _finished(self) -> bool:
-        expected = self._expected or ()
+    def _is_finished(self) -> bool:
+        expected = self._expected_partitions or ()
         return self._arrived_whole() and not self._ready and not any(self._streams[p].entries for p in expected)
 
     def _arrived_whole(self) -> bool:
-        expected = self._expected
+        expected = self._expected_partitions
         return expected is not None and all(
             (stream := self._streams.get(partition)) is not None and stream.complete for partition in expected
         )

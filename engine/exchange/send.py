@@ -122,8 +122,8 @@ class StreamSender:
     def _send_piece(self, batch: pa.RecordBatch) -> None:
         body = batch.serialize()
         self._write(self._machine.offer(memoryview(body), batch.num_rows))
-        self.stalls += self._machine.pending
-        while self._machine.pending:
+        self.stalls += self._machine.has_pending
+        while self._machine.has_pending:
             self._hear(_receive(self._socket))
             self._write(self._machine.send_pending())
         self.rows += batch.num_rows
@@ -149,7 +149,7 @@ class StreamSender:
         machine = DataSender(self._opening)
         connection = _open_socket(self._edge)
         try:
-            connection.sendall(machine.opening())
+            connection.sendall(machine.opening_bytes())
             answer: Ok | Deny | None = None
             while machine.state is State.OPENING:
                 # A receiver that closes at once sends its cancel in one packet with its answer.

@@ -34,7 +34,7 @@ GRACE: Final = 0.1
 def receivers_to_spool(receivers: Iterable[Receiver], slots: int, since: float) -> set[Receiver]:
     """The receivers whose blocked streams are to go on into files. `since`: `GRACE` seconds ago."""
     everyone = list(receivers)
-    starved = [receiver for receiver in everyone if receiver.starved(since)]
+    starved = [receiver for receiver in everyone if receiver.is_starved(since)]
     if not starved:
         return set()
     if sum(receiver.streams_open for receiver in everyone) < slots:
@@ -62,7 +62,7 @@ class SlotKeeper:
         if not self._receivers:
             self.close()
 
-    def changed(self) -> None:
+    def on_receiver_change(self) -> None:
         """Something happened to a receiver."""
         if self._timer is None and any(receiver.waiting_since is not None for receiver in self._receivers):
             self._timer = self._loop.call_later(GRACE, self._look)
@@ -78,4 +78,4 @@ class SlotKeeper:
         for receiver in self._receivers:
             if receiver.spooling or receiver in chosen:
                 receiver.spool(receiver in chosen)
-        self.changed()
+        self.on_receiver_change()

@@ -18,7 +18,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from engine.common.shielded import wait_out
-from engine.exchange.mesh_tls import MeshTls, explained
+from engine.exchange.mesh_tls import MeshTls, explain_failure
 
 _log = logging.getLogger(__name__)
 _HANDSHAKE_SECONDS: Final = 10.0
@@ -117,7 +117,7 @@ class TlsServer:
         except OSError as error:
             # Whoever only looks whether somebody listens is no reason to worry.
             level = logging.INFO if isinstance(error, ConnectionError) else logging.WARNING
-            _log.log(level, "a connection to the mesh port from %s is refused: %s", peer, explained(error))
+            _log.log(level, "a connection to the mesh port from %s is refused: %s", peer, explain_failure(error))
 
 
 def _listening_socket(family: int, address: Any) -> socket.socket:

@@ -181,9 +181,9 @@ def _open(path: str, version: int | None = None) -> DeltaTable:
     except (DeltaError, OSError) as error:
         reason = str(error).splitlines()[0]
         if lacked := _LACKED.search(reason):
-            raise _unsupported(path, f"the table feature {lacked[1]}") from error
+            raise _unsupported_feature(path, f"the table feature {lacked[1]}") from error
         if _OF_CATALOG in reason:
-            raise _unsupported(path, "commits that a catalog keeps (catalogManaged)") from error
+            raise _unsupported_feature(path, "commits that a catalog keeps (catalogManaged)") from error
         raise DataCorrupted(f'could not read the Delta table at "{path}": {reason}') from error
 
 
@@ -212,15 +212,15 @@ def _require_readable(path: str, table: DeltaTable) -> bool:
     protocol = table.protocol()
     features = frozenset(protocol.reader_features or ())
     for feature in sorted(features - _KNOWN):
-        raise _unsupported(path, f"the reader feature {feature}")
+        raise _unsupported_feature(path, f"the reader feature {feature}")
     if protocol.min_reader_version > 3:
-        raise _unsupported(path, f"reader version {protocol.min_reader_version}")
+        raise _unsupported_feature(path, f"reader version {protocol.min_reader_version}")
     for field in table.schema().fields:
         if _was_widened(field.metadata, field.type):
-            raise _unsupported(path, f'column "{field.name}", whose type was widened (typeWidening),')
+            raise _unsupported_feature(path, f'column "{field.name}", whose type was widened (typeWidening),')
     mode = table.metadata().configuration.get(f"{_MAPPING}mode", "none")
     if mode not in ("none", "name"):
-        raise _unsupported(path, f"column mapping by {mode}")
+        raise _unsupported_feature(path, f"column mapping by {mode}")
     return mode == "name"
 
 
@@ -239,10 +239,12 @@ def _deletion_bitmaps(path: str, table: DeltaTable, files: Sequence[str]) -> tup
                 bitmap = _bitmap(kept.values)
                 if bitmap and stores.is_remote(path):
                     # A deleted row is found by the name that the engine has for its file, which is tested for local files alone.
-                    raise _unsupported(path, "deletion vectors in an object store", _PURGE)
+                    raise _unsupported_feature(path, "deletion vectors in an object store", _PURGE)
                 size += len(bitmap)
                 if size > _BITMAPS_BYTES:
-                    raise _unsupported(path, f"deletion vectors over more than {8 * _BITMAPS_BYTES} rows", _PURGE)
+                    raise _unsupported_feature(
+                        path, f"deletion vectors over more than {8 * _BITMAPS_BYTES} rows", _PURGE
+                    )
                 bitmaps.append((_file_at(path, place, by_place), bitmap))
     except DeltaError as error:
         reason = str(error).splitlines()[0]
@@ -264,7 +266,7 @@ def _file_at(path: str, place: str, by_place: Mapping[str, str]) -> str:
         if (file := by_place.get(whole[start:])) is not None:
             return file
         start = whole.find("/", start + 1)
-    raise _unsupported(path, f'the deletion vector of a file that is not active ("{place}")')
+    raise _unsupported_feature(path, f'the deletion vector of a file that is not active ("{place}")')
 
 
 def _inside(typ: Any) -> Iterator[tuple[Mapping[str, Any], Any]]:
@@ -333,7 +335,7 @@ def _files(path: str, named: Sequence[str]) -> list[str]:
     for name in named:
         below = unquote(name)
         if "://" in name or below.startswith("/") or ".." in below.split("/"):
-            raise _unsupported(path, f'files outside of its folder ("{below}")')
+            raise _unsupported_feature(path, f'files outside of its folder ("{below}")')
         files.append(f"{path.rstrip('/')}/{below}")
     return files
 
@@ -345,7 +347,7 @@ def _require_as_in_folders(path: str, files: Sequence[str], columns: Sequence[La
     values = actions["partition"].combine_chunks()
     for column in columns:
         if column.type is None or not partitions.may_hold(column.type):
-            raise _unsupported(path, f'partition column "{column.name}" of type {column.told}')
+            raise _unsupported_feature(path, f'partition column "{column.name}" of type {column.told}')
         raws = [partitions.raw_value(file, column.stored) for file in files]
         texts = [(raw and partitions.text_value(raw)) or None for raw in raws]
         logged = pc.struct_field(values, column.name)
@@ -354,8 +356,10 @@ def _require_as_in_folders(path: str, files: Sequence[str], columns: Sequence[La
         except pa.ArrowInvalid:
             told = None
         if None in raws or told is None or not told.equals(logged):
-            raise _unsupported(path, f'partition column "{column.name}" whose values the names of folders do not say')
+            raise _unsupported_feature(
+                path, f'partition column "{column.name}" whose values the names of folders do not say'
+            )
 
 
-def _unsupported(path: str, what: str, hint: str | None = None) -> FeatureNotSupported:
+def _unsupported_feature(path: str, what: str, hint: str | None = None) -> FeatureNotSupported:
     return FeatureNotSupported(f'not supported: {what} in the Delta table at "{path}"', hint=hint)

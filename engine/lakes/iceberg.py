@@ -195,35 +195,35 @@ def _require_names(path: str, table: IcebergTable) -> None:
         for then in schema.fields:
             now = current.get(then.field_id)
             if now is not None and (now.name, now.field_type) != (then.name, then.field_type):
-                raise _unsupported(path, f'column "{now.name}", which was renamed or changed its type,')
+                raise _unsupported_feature(path, f'column "{now.name}", which was renamed or changed its type,')
             if now is None and then.name in names:
-                raise _unsupported(path, f'column "{then.name}", whose name another one had before,')
+                raise _unsupported_feature(path, f'column "{then.name}", whose name another one had before,')
     for column in current.values():
         if column.initial_default is not None:
-            raise _unsupported(path, f'column "{column.name}", which has a value in files that lack it,')
+            raise _unsupported_feature(path, f'column "{column.name}", which has a value in files that lack it,')
     if _NAME_MAPPING in table.properties:
-        raise _unsupported(path, "files without column numbers (a name mapping)")
+        raise _unsupported_feature(path, "files without column numbers (a name mapping)")
 
 
 def _files(path: str, table: IcebergTable, snapshot: int) -> Sequence[str]:
     try:
         tasks = list(table.scan(snapshot_id=snapshot).plan_files())
     except (ValueError, NotImplementedError) as error:
-        raise _unsupported(path, _first_line(error)) from error
+        raise _unsupported_feature(path, _first_line(error)) from error
     except OSError as error:
         raise DataCorrupted(f'could not read the Iceberg table at "{path}": {_first_line(error)}') from error
     base = _base(path, table)
     files = []
     for task in tasks:
         if task.delete_files:
-            raise _unsupported(
+            raise _unsupported_feature(
                 path, "delete files", "Its owner can write them into the data files: rewrite_data_files."
             )
         if task.file.file_format.value.lower() != "parquet":
-            raise _unsupported(path, f"files of format {task.file.file_format.value}")
+            raise _unsupported_feature(path, f"files of format {task.file.file_format.value}")
         file = plain(task.file.file_path)
         if not file.startswith(base) or ".." in file.split("/"):
-            raise _unsupported(path, f'files outside of its folder ("{file}")')
+            raise _unsupported_feature(path, f'files outside of its folder ("{file}")')
         files.append(file)
     return files
 
@@ -247,5 +247,5 @@ def _first_line(error: Exception) -> str:
     return (str(error).splitlines() or [type(error).__name__])[0]
 
 
-def _unsupported(path: str, what: Any, hint: str | None = None) -> FeatureNotSupported:
+def _unsupported_feature(path: str, what: Any, hint: str | None = None) -> FeatureNotSupported:
     return FeatureNotSupported(f'not supported: {what} in the Iceberg table at "{path}"', hint=hint)

@@ -68,7 +68,7 @@ class LakeState:
                 leave_out(column.name, column.told)
         return tuple(_table_column(column, number) for number, column in enumerate(readable, 1))
 
-    def declared(self, wanted: Sequence[TableColumn], path: str) -> tuple[TableColumn, ...]:
+    def resolve_columns(self, wanted: Sequence[TableColumn], path: str) -> tuple[TableColumn, ...]:
         """These columns, found by their names. Raises UndefinedColumn, ObjectNotInPrerequisiteState for another type."""
         by_name = {column.name: column for column in self.columns.values()}
         found = []

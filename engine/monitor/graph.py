@@ -24,7 +24,7 @@ from engine.contracts.activity import (
     InstanceState,
     OperatorReport,
 )
-from engine.pg_catalog.merged_edges import merged
+from engine.pg_catalog.merged_edges import merge_edges
 from engine.plan_ir.logical import Root
 from engine.plan_ir.physical import Edge, HashRouter, MirrorRouter, Ordered, PhysicalPlan, RangeRouter, Sequential
 from engine.planner.explain.logical import Described, describe_plan
@@ -61,7 +61,7 @@ def graph_of(
     if physical is None or len(physical.fragments) == 1:
         return _of_one(plan, query, member, state, rows, edges)
     described = operators_of(physical) if plan is not None else {}
-    streams, over = _merged(edges), state in _OVER
+    streams, over = _merge_by_key(edges), state in _OVER
     told: list[FragmentReport] = []
     for fragment in physical.fragments:
         for number, instance in enumerate(fragment.instances):
@@ -95,7 +95,7 @@ def with_counters(graph: Graph, fragments: Iterable[FragmentCounters], edges: It
             for told in graph.fragments
         ),
         tuple(
-            _told(told.id, told.source, told.target, told.kind, known)
+            _edge_report(told.id, told.source, told.target, told.kind, known)
             if (known := sent.get(told.id)) is not None
             else told
             for told in graph.edges
@@ -110,7 +110,7 @@ def _of_one(
     name = f"{_WHOLE}.0"
     operators = _operators(name, describe_plan(plan)) if plan is not None else ()
     whole = FragmentReport(name, member, query.choice.engine, _STATES[state], operators, rows)
-    counted = _merged(edges).get((0, 0, 0))
+    counted = _merge_by_key(edges).get((0, 0, 0))
     return Graph((whole, _client(member, state)), (_last(name, state, rows, counted),))
 
 
@@ -121,7 +121,7 @@ def _client(member: str, state: str) -> FragmentReport:
 def _last(root: str, state: str, rows: int, counted: EdgeCounters | None) -> EdgeReport:
     if counted is None:
         return EdgeReport(LAST_EDGE, root, CLIENT, streams=1, rows=rows, state="done" if state in _OVER else "open")
-    return _told(LAST_EDGE, root, CLIENT, "gather", counted)
+    return _edge_report(LAST_EDGE, root, CLIENT, "gather", counted)
 
 
 def _edges(
@@ -134,10 +134,10 @@ def _edges(
         if counted is None:
             yield EdgeReport(name, source, target, _kind(edge))
         else:
-            yield _told(name, source, target, _kind(edge), counted)
+            yield _edge_report(name, source, target, _kind(edge), counted)
 
 
-def _told(name: str, source: str, target: str, kind: str, counted: EdgeCounters) -> EdgeReport:
+def _edge_report(name: str, source: str, target: str, kind: str, counted: EdgeCounters) -> EdgeReport:
     return EdgeReport(
         name, source, target, kind, counted.streams, counted.rows, counted.bytes, counted.credit, counted.window,
         counted.backlog_bytes, counted.stalls, counted.stalled_seconds, counted.spooled_bytes, counted.state,
@@ -161,8 +161,8 @@ def _kind(edge: Edge) -> str:
             return "gather"
 
 
-def _merged(edges: Iterable[EdgeCounters]) -> dict[tuple[int, int, int], EdgeCounters]:
-    return {(one.edge, one.sender, one.receiver): one for one in merged(edges)}
+def _merge_by_key(edges: Iterable[EdgeCounters]) -> dict[tuple[int, int, int], EdgeCounters]:
+    return {(one.edge, one.sender, one.receiver): one for one in merge_edges(edges)}
 
 
 def _operators(fragment: str, described: Described | None) -> tuple[OperatorReport, ...]:

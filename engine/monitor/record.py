@@ -20,7 +20,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Final, Protocol
 
 from engine.contracts.activity import EngineUsed, Phases, StatementReport, StatementState
-from engine.sql.parser.masking import masked, may_quote_password
+from engine.sql.parser.masking import mask_passwords, may_quote_password
 
 if TYPE_CHECKING:
     from engine.common.tracing import Span
@@ -105,7 +105,7 @@ class StatementRecord:
         return "" if self.span is None else self.span.traceparent
 
     @property
-    def finished(self) -> bool:
+    def is_finished(self) -> bool:
         return self.ended_at is not None
 
     @property
@@ -115,7 +115,7 @@ class StatementRecord:
     @property
     def is_fresh(self) -> bool:
         """Whether it has not begun to run."""
-        return self.opened_at is None and not self.finished
+        return self.opened_at is None and not self.is_finished
 
     @property
     def is_query(self) -> bool:
@@ -134,7 +134,7 @@ class StatementRecord:
         assert self._new_id is not None, "a statement that has ended runs no more queries"
         return self._new_id()
 
-    def compiled(self, plan: Root | None, query: CompiledQuery, seconds: float = 0.0) -> None:
+    def record_plan(self, plan: Root | None, query: CompiledQuery, seconds: float = 0.0) -> None:
         """Note how the statement's query runs, and how long compiling took. Where it runs several queries, one that is spread
         is told rather than one that is not. plan: None where it is too long to be described."""
         self.compile = (self.compile or 0.0) + seconds
@@ -148,13 +148,13 @@ class StatementRecord:
             self.reason = f"{self.reason}; {physical.reason}" if self.reason else physical.reason
         self.planned = plan, query
 
-    def opened(self, seconds: float) -> None:
+    def record_start(self, seconds: float) -> None:
         """Its execution has begun; seconds: what that took, compiling included."""
         self.opened_at = time.monotonic()
         self.start = max(0.0, seconds - (self.compile or 0.0))
         self.state = "running"
 
-    def told(self, *, text_max: int = TEXT_MAX) -> StatementReport:
+    def report(self, *, text_max: int = TEXT_MAX) -> StatementReport:
         """Report the statement as of now. text_max: characters of its text."""
         now, opened = self._until(), self.opened_at
         first = self._first_at if self.position is None else self.position.first_at
@@ -165,7 +165,7 @@ class StatementRecord:
         )
         ended = None if self.ended_at is None else self.started + self.ended_at - self._begun
         return StatementReport(
-            str(self.id), self.id.initiator, self.pid, self.user, self.database, self._shown(text_max), self.state,
+            str(self.id), self.id.initiator, self.pid, self.user, self.database, self._visible_text(text_max), self.state,
             self.engine, self.reason, self.portal, self.rows_so_far, self.started, ended, phases, self.sqlstate, self.error,
             None if self.query is None else str(self.query),
         )  # fmt: skip
@@ -187,7 +187,7 @@ class StatementRecord:
         self._id, self._new_id = self.id, None
         self.position = self.planned = None
         if len(self._text) > TEXT_MAX:
-            self._text = self._shown(TEXT_MAX)
+            self._text = self._visible_text(TEXT_MAX)
 
     @property
     def size(self) -> int:
@@ -197,9 +197,9 @@ class StatementRecord:
     def _until(self) -> float:
         return time.monotonic() if self.ended_at is None else self.ended_at
 
-    def _shown(self, length: int) -> str:
+    def _visible_text(self, length: int) -> str:
         """The text without passwords; a long one is cut before it is read, so that no more than that is read."""
-        return masked(self._text[: 2 * length])[:length]
+        return mask_passwords(self._text[: 2 * length])[:length]
 
 
 class History:
@@ -229,9 +229,9 @@ class History:
 
     def newest(self, count: int, *, text_max: int = TEXT_MAX) -> list[StatementReport]:
         """The last ones, newest first."""
-        return [record.told(text_max=text_max) for record, _ in islice(reversed(self._kept), count)]
+        return [record.report(text_max=text_max) for record, _ in islice(reversed(self._kept), count)]
 
     def find(self, query: str) -> tuple[StatementReport, bytes] | None:
         """A statement by its id, with its graph as JSON."""
         found = next((entry for entry in reversed(self._kept) if str(entry[0].id) == query), None)
-        return None if found is None else (found[0].told(), found[1])
+        return None if found is None else (found[0].report(), found[1])

@@ -90,11 +90,11 @@ class SystemCatalog:
             return None
         relation, made = SYSTEM[key], self._made.get(key)
         if relation.query:
-            columns, is_closed = relation.declared(), bool(relation.closed)
+            columns, is_closed = relation.declared_columns(), bool(relation.closed)
             return View(relation.oid, *key, columns, relation.query, (PG_CATALOG,), is_closed=is_closed)
         if made is not None and made[0] is context.snapshot and not relation.volatile:
             return made[1]
-        columns = relation.declared()
+        columns = relation.declared_columns()
         rows = _table(columns, relation.rows(replace(context, system=SYSTEM)))
         if relation.stored:
             known = _with_role_names(columns, builtin_rows(name), context)

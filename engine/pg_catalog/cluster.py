@@ -16,7 +16,7 @@ import msgspec
 from engine.catalog.snapshot import SLUICE
 from engine.contracts.activity import ClusterReport, StatementReport
 from engine.pg_catalog.declared import HIDDEN, Row, SystemContext, SystemRelation
-from engine.pg_catalog.merged_edges import merged
+from engine.pg_catalog.merged_edges import merge_edges
 
 
 def _members(context: SystemContext) -> Iterator[Row]:
@@ -72,7 +72,7 @@ def _fragments(context: SystemContext) -> Iterator[Row]:
 def _edges(context: SystemContext) -> Iterator[Row]:
     told = context.client.cluster("running", "edges")
     visible = _visible(context, told)
-    for e in merged(edge for answer in told.told.values() for edge in answer.edges):
+    for e in merge_edges(edge for answer in told.told.values() for edge in answer.edges):
         if visible(e.query):
             yield (
                 e.query, e.edge, e.sender, e.receiver, e.member, e.streams, e.rows, e.bytes, e.credit, e.window,

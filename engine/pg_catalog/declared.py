@@ -76,7 +76,7 @@ class SystemRelation:
     def key(self) -> Key:
         return self.schema, self.name
 
-    def declared(self) -> tuple[TableColumn, ...]:
+    def declared_columns(self) -> tuple[TableColumn, ...]:
         return _columns(self.columns)
 
 

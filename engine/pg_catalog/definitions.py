@@ -20,7 +20,7 @@ from engine.pg_catalog.relations import keys
 from engine.pg_catalog.stored_expression_names import MarkedNames
 from engine.pg_catalog.types import collation
 from engine.sql.deparse.stored_names import mark_of_relation
-from engine.sql.deparse.stored_text import quoted, with_value
+from engine.sql.deparse.stored_text import quote_ident, with_value
 from engine.sql.deparse.updatable_views import updatable_columns
 from wire.types import pg_types as t
 
@@ -205,8 +205,8 @@ def _bare(said: str) -> str:
 def _index_definitions(table: Table, key: Constraint) -> Iterator[Row]:
     plain, pretty = _index_parts(key, pretty=False), _index_parts(key, pretty=True)
     called = _called_classes(table, key)
-    name = quoted(table.name)
-    qualified = f"{quoted(table.schema)}.{name}"
+    name = quote_ident(table.name)
+    qualified = f"{quote_ident(table.schema)}.{name}"
     whole = _whole_index(key, qualified, plain, called, pretty=False)
     yield (
         "index",
@@ -229,8 +229,8 @@ def _join_names(texts: Iterable[str]) -> str:
 
 
 def _index_parts(key: Constraint, *, pretty: bool) -> list[str]:
-    parts = [part.render(pretty=pretty) if part.formula else quoted(part.name) for part in key.key_parts]
-    return [*parts, *map(quoted, key.included)]
+    parts = [part.render(pretty=pretty) if part.formula else quote_ident(part.name) for part in key.key_parts]
+    return [*parts, *map(quote_ident, key.included)]
 
 
 def _called_classes(table: Table, key: Constraint) -> list[str]:
@@ -247,7 +247,7 @@ def _whole_index(key: Constraint, on: str, indexed: list[str], classes: list[str
     parts = zip(indexed, classes, options, strict=False)
     ordered = ", ".join(part + called + _ORDERS[option] for part, called, option in parts)
     unique = "UNIQUE " if key.is_key else ""
-    text = f"CREATE {unique}INDEX {quoted(key.name)} ON {on} USING {key.method} ({ordered}){_include_clause(key)}"
+    text = f"CREATE {unique}INDEX {quote_ident(key.name)} ON {on} USING {key.method} ({ordered}){_include_clause(key)}"
     text += " NULLS NOT DISTINCT" if key.nulls_not_distinct else ""
     if key.predicate is None:
         return text
@@ -255,13 +255,13 @@ def _whole_index(key: Constraint, on: str, indexed: list[str], classes: list[str
 
 
 def _include_clause(key: Constraint) -> str:
-    return f" INCLUDE ({', '.join(map(quoted, key.included))})" if key.included else ""
+    return f" INCLUDE ({', '.join(map(quote_ident, key.included))})" if key.included else ""
 
 
 def _constraint_definition(context: SystemContext, table: Table, constraint: Constraint) -> str:
     """Render a constraint as pg_get_constraintdef does: `PRIMARY KEY (a)`, `FOREIGN KEY (a) REFERENCES t(b)`."""
     alike = " NULLS NOT DISTINCT" if constraint.nulls_not_distinct else ""
-    said = f"{constraint.kind.upper()}{alike} ({', '.join(map(quoted, constraint.columns))})" + _include_clause(
+    said = f"{constraint.kind.upper()}{alike} ({', '.join(map(quote_ident, constraint.columns))})" + _include_clause(
         constraint
     )
     said += "" if constraint.references is None else _references(context, table, constraint.references)
@@ -276,13 +276,13 @@ def _references(context: SystemContext, of: Table, said: References) -> str:
     """of: the table that has the constraint."""
     table = named_table(context, said)
     called = {column.number: column.name for column in table.columns}
-    text = f" REFERENCES {mark_of_relation(table.oid)}({', '.join(quoted(called[n]) for n in said.columns)})"
+    text = f" REFERENCES {mark_of_relation(table.oid)}({', '.join(quote_ident(called[n]) for n in said.columns)})"
     text += " MATCH FULL" if said.full else ""
     for event, action in (("UPDATE", said.on_update), ("DELETE", said.on_delete)):
         text += "" if action == "no action" else f" ON {event} {action.upper()}"
     if said.delete_columns:
         mine = {column.number: column.name for column in of.columns}
-        text += f" ({', '.join(quoted(mine[n]) for n in said.delete_columns)})"
+        text += f" ({', '.join(quote_ident(mine[n]) for n in said.delete_columns)})"
     return text
 
 

@@ -59,7 +59,7 @@ def _of_table(table: Table, context: SystemContext) -> Iterator[Row]:
                 yield _ATTRDEF, default, 0, _CLASS, sequence, 0, "n"
     for constraint in table.constraints:
         if not constraint.is_index:
-            for name in constraint.mentioned:
+            for name in constraint.all_columns:
                 yield _CONSTRAINT, constraint.oid, 0, _CLASS, table.oid, numbers[name], "a"
             yield from _of_foreign_key(constraint, context)
     for key in keys(table.constraints):

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from engine.contracts.activity import EdgeCounters
 
 
-def merged(edges: Iterable[EdgeCounters]) -> list[EdgeCounters]:
+def merge_edges(edges: Iterable[EdgeCounters]) -> list[EdgeCounters]:
     """The counters of both ends of each query's streams as one: waits are the sender's, all else is the receiver's."""
     found: dict[tuple[str, int, int, int], EdgeCounters] = {}
     for one in edges:

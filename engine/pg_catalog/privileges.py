@@ -21,7 +21,7 @@ from engine.pg_catalog.roles import roles_by_oid
 from engine.sql.functions import privilege_words as words
 
 
-def _own(context: SystemContext) -> Iterator[Row]:
+def _of_own_role(context: SystemContext) -> Iterator[Row]:
     return _of_role(context, context.authority.role)
 
 
@@ -139,7 +139,7 @@ SYSTEM: Final = (
         15_950,
         "own_privileges",
         "kind char, oid oid, number int2, name name, rights int4, options int4",
-        _own,
+        _of_own_role,
         volatile=True,
         schema=SLUICE,
     ),

@@ -74,7 +74,7 @@ def _pg_class(context: SystemContext) -> Iterator[Row]:
     readable = shown(everybodys("r", acl.SELECT))
     for system in ours(context):
         # Nobody writes them: as tables, a tool that compares schemas would want to drop them.
-        yield _class_row(system.oid, system.name, OURS[SLUICE], "v", len(system.declared()), acl=readable)
+        yield _class_row(system.oid, system.name, OURS[SLUICE], "v", len(system.declared_columns()), acl=readable)
     unlogged = frozenset(table.oid for table in context.snapshot.tables() if table.unlogged)
     bound = _in_foreign_keys(context)
     for relation in context.snapshot.relations.values():
@@ -161,14 +161,14 @@ def _class_row(
 
 def _pg_attribute(context: SystemContext) -> Iterator[Row]:
     for system in ours(context):
-        for column in system.declared():
+        for column in system.declared_columns():
             yield _attribute_row(system.oid, column.name, column.type.pg, -1, column.number, False)
     shown, rights = AclText(context.snapshot.roles, context.user), context.snapshot.rights
     for relation in context.snapshot.relations.values():
         own = rights.of(relation.oid)
         for column in _columns(relation):
             yield _attribute_row(
-                relation.oid, column.name, column.declared, _typmod(column), column.number, not column.nullable,
+                relation.oid, column.name, column.declared_type, _typmod(column), column.number, not column.nullable,
                 column.default is not None and not column.identity, _IDENTITY[column.identity],
                 shown(own.column(column.number) or None), generated=column.generated,
             )  # fmt: skip

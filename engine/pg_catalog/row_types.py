@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Final
 
 from engine.catalog.model.objects import Sequence, StoredRelation, Table, View
-from engine.sql.deparse.stored_text import quoted
+from engine.sql.deparse.stored_text import quote_ident
 from wire.types import pg_types as t
 from wire.types.user_types import composite_type
 
@@ -39,10 +39,10 @@ def relation_of(row_type: int) -> int:
 
 
 def row_type(relation: Table | View) -> t.PgType:
-    name = quoted(relation.name)
-    shown = name if relation.schema == "public" else f"{quoted(relation.schema)}.{name}"
+    name = quote_ident(relation.name)
+    shown = name if relation.schema == "public" else f"{quote_ident(relation.schema)}.{name}"
     attributes = tuple(
-        t.Attribute(c.name, c.declared, _typmod(c.domain, c.type.typmod), c.number) for c in relation.columns
+        t.Attribute(c.name, c.declared_type, _typmod(c.domain, c.type.typmod), c.number) for c in relation.columns
     )
     return composite_type(_ROWS + relation.oid, _ARRAYS + relation.oid, relation.name, shown, attributes)
 

@@ -25,7 +25,7 @@ _NOTHING: Final = "It changes nothing in Sluice."
 
 
 @cache
-def _known() -> Mapping[str, Mapping[str, Any]]:
+def _builtin_settings() -> Mapping[str, Mapping[str, Any]]:
     """Return PostgreSQL's rows of pg_settings, by name."""
     return {row["name"]: row for row in builtin_rows("pg_settings").to_pylist()}
 
@@ -37,7 +37,7 @@ def _pg_settings(context: SystemContext) -> Iterator[Row]:
 
 
 def _row(setting: Setting, value: str, reset: str) -> Row:
-    known = _known().get(setting.name, {})
+    known = _builtin_settings().get(setting.name, {})
     unit = known.get("unit") or {"time": "ms", "size": "B"}.get(setting.kind)
     numeric = setting.kind in ("integer", "real", "time", "size")
     shown = "g" if setting.kind == "real" else ".0f"
@@ -81,7 +81,7 @@ def _source(value: str, reset: str) -> str:
     return "client" if value == reset else "session"
 
 
-def _shown(context: SystemContext) -> Iterator[Row]:
+def _show_rows(context: SystemContext) -> Iterator[Row]:
     """Yield settings as SHOW formats them; current_setting() looks a name up here if the name is computed by the query."""
     for name in (*filter(context.may_examine, SETTINGS), *context.settings.custom_names()):
         yield name, context.settings.get(name)
@@ -89,5 +89,5 @@ def _shown(context: SystemContext) -> Iterator[Row]:
 
 SYSTEM: Final = (
     postgres("pg_settings", _pg_settings, volatile=True),
-    SystemRelation(15_906, "settings", "name text, value text", _shown, volatile=True, schema=SLUICE),
+    SystemRelation(15_906, "settings", "name text, value text", _show_rows, volatile=True, schema=SLUICE),
 )

@@ -50,7 +50,7 @@ def mutation_spec(change: StagedChange) -> MutationSpec:
         place(plan.dropped),
         place(plan.twice),
         tuple(map(place, plan.again)),
-        tuple((place(column), _told(change.sequences[oid])) for column, oid in plan.filled),
+        tuple((place(column), _sequence_spec(change.sequences[oid])) for column, oid in plan.filled),
         tuple(map(place, plan.columns)),
         tuple((place(shown), place(row)) for shown, row in plan.passed),
         change.output,
@@ -62,7 +62,7 @@ def mutation_spec(change: StagedChange) -> MutationSpec:
     )
 
 
-def _told(sequence: Sequence) -> SequenceSpec:
+def _sequence_spec(sequence: Sequence) -> SequenceSpec:
     return SequenceSpec(
         sequence.oid, sequence.name, sequence.increment, sequence.minimum, sequence.maximum, sequence.cache, sequence.cycle,
         sequence.counter, sequence.first,

@@ -72,7 +72,7 @@ class Access:
         self.rights |= acl.UPDATE
         self.updated.update(column.number for column in columns)
 
-    def finished(self) -> Requirement:
+    def to_requirement(self) -> Requirement:
         r = self.relation
         return Requirement(
             r.oid, r.name, _kind(r), self.rights, frozenset(self.read), frozenset(self.inserted), frozenset(self.updated), self.whom
@@ -152,7 +152,7 @@ class Accesses:
                 access.rights |= acl.UPDATE
 
     @contextmanager
-    def silent(self) -> Iterator[None]:
+    def without_noting(self) -> Iterator[None]:
         """While something is bound that the statement does not name."""
         kept, self._silent = self._silent, True
         try:
@@ -176,7 +176,7 @@ class Accesses:
             self._whom, self._silent = kept
 
     @contextmanager
-    def defining(self, view: View) -> Iterator[None]:
+    def within_definition(self, view: View) -> Iterator[None]:
         """While the definition of a view that is changed is bound: which columns it reads matters if the statement reads."""
         kept, self._defining = self._defining, True
         try:
@@ -185,11 +185,11 @@ class Accesses:
         finally:
             self._defining = kept
 
-    def finished(self) -> tuple[Requirement, ...]:
+    def to_requirements(self) -> tuple[Requirement, ...]:
         for access in self._found:
             if access.below is not None:
                 access.below.rights |= access.rights
-        return (*(access.finished() for access in self._found if access.rights), *self._files)
+        return (*(access.to_requirement() for access in self._found if access.rights), *self._files)
 
 
 def _is_closed(relation: Relation) -> bool:

@@ -161,7 +161,7 @@ class SharedSpec(Struct, frozen=True):
     lasting: bool = False
 
     @classmethod
-    def decoded(cls, encoded: bytes | msgspec.Raw) -> SharedSpec:
+    def decode(cls, encoded: bytes | msgspec.Raw) -> SharedSpec:
         """Raises msgspec.MsgspecError. What was read a short while ago is not read again: statements are repeated."""
         return _read_again(bytes(encoded)) if len(encoded) <= _SHORT_BYTES else _SHARED.decode(encoded)
 
@@ -229,7 +229,7 @@ class MemberSpec(Struct, frozen=True):
     trace: str = ""
 
     @classmethod
-    def decoded(cls, encoded: bytes) -> MemberSpec:
+    def decode(cls, encoded: bytes) -> MemberSpec:
         """Raises msgspec.MsgspecError."""
         return _MEMBER.decode(encoded)
 

@@ -14,7 +14,7 @@ from engine.contracts.profile import Line, tree
 from engine.planner.explain.physical import EdgeAnalysis, InstanceAnalysis, PhysicalAnalysis
 
 
-def merged(parts: Iterable[Mapping[str, int]]) -> dict[str, int]:
+def merge_counters(parts: Iterable[Mapping[str, int]]) -> dict[str, int]:
     """Merge the counters of several members: sums, and of times the longest."""
     whole: defaultdict[str, int] = defaultdict(int)
     for part in parts:

@@ -2,7 +2,7 @@
 
 Streams are opened while the fragment begins to run: a `deny` that says "not known (yet)" is tried again with growing pauses
 until the query ends. A receiver that wants no more is left out from then on; when none is left the fragment has nothing more
-to do (`wanted`), which is how LIMIT reaches its producers.
+to do (`is_wanted`), which is how LIMIT reaches its producers.
 """
 
 from __future__ import annotations
@@ -40,10 +40,12 @@ class EdgeOutput:
         self.batches = 0
         self._edge = edge
         self._in_pool = in_pool
-        self._opening = [asyncio.ensure_future(retried(opener, number)) for number in range(len(edge.receivers))]
+        self._opening = [
+            asyncio.ensure_future(retry_while_denied(opener, number)) for number in range(len(edge.receivers))
+        ]
 
     @property
-    def wanted(self) -> bool:
+    def is_wanted(self) -> bool:
         """Whether any receiver may still take rows."""
         return any(not task.done() or task.result() is not None for task in self._opening)
 
@@ -58,7 +60,7 @@ class EdgeOutput:
         task = self._opening[receiver]
         return task.result() if task.done() and not task.cancelled() and not task.exception() else None
 
-    async def opened(self) -> None:
+    async def wait_opened(self) -> None:
         """Wait until all streams are open, or not wanted."""
         if not all(task.done() for task in self._opening):
             # Not cancelled with this wait: what is not open by then is `abandon`'s to end.
@@ -80,7 +82,7 @@ class EdgeOutput:
 
     async def finish(self) -> None:
         """The end: returns when every receiver has everything."""
-        await self.opened()
+        await self.wait_opened()
         if len(self._opening) == 1:
             await self._finish(0)
         else:
@@ -135,7 +137,7 @@ class EdgeOutput:
         self._opening[number] = unwanted  # type: ignore[call-overload]
 
 
-async def retried(ask: Callable[[int], Awaitable[T]], number: int) -> T | None:
+async def retry_while_denied(ask: Callable[[int], Awaitable[T]], number: int) -> T | None:
     """Call `ask` for a receiver until the receiver is known, and return its result; None if the stream is refused."""
     attempt = 0
     while True:

@@ -98,7 +98,7 @@ class Mailboxes:
     def of_query(self, query: str) -> Iterator[Mailbox]:
         return (mailbox for key, mailbox in list(self._mailboxes.items()) if key[0] == query)
 
-    def keyed(self, query: str) -> list[tuple[Key, Receiver]]:
+    def receivers_of(self, query: str) -> list[tuple[Key, Receiver]]:
         """The receivers of a query, with their keys."""
         return [(key, mailbox.receiver) for key, mailbox in self._mailboxes.items() if key[0] == query]
 
@@ -106,7 +106,7 @@ class Mailboxes:
         """Return the receivers of all queries."""
         return [mailbox.receiver for mailbox in self._mailboxes.values()]
 
-    def spooled(self, query: str) -> dict[str, int]:
+    def spooled_by_edge(self, query: str) -> dict[str, int]:
         """Bytes that the query's receivers have written to disk, by edge, as `engine.runtime.analysis` names them."""
         counted: dict[str, int] = {}
         for (token, edge, _), mailbox in self._mailboxes.items():

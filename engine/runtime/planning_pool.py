@@ -23,7 +23,7 @@ from concurrent.futures import Future
 from typing import Any, Final, TypeVar
 
 from engine.catalog.store.request_clock import asked_now
-from engine.common.interrupts import StatementWork, working
+from engine.common.interrupts import StatementWork, work_scope
 from engine.common.resident_memory import resident_bytes
 from engine.common.shielded import shielded
 from engine.runtime.disposal import frames_of, take_apart
@@ -153,7 +153,7 @@ class PlanningPool:
 
 def _run_work(work: StatementWork, call: Callable[[], T]) -> T:
     try:
-        with working(work):
+        with work_scope(work):
             return call()
     except SqlError as error:
         if work.steps > _SHORT_STEPS:

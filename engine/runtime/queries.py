@@ -11,7 +11,8 @@ members (`on_member_lost`, `tick`) goes to all, and a Check or CheckResponse is 
 
 What the caller promises:
 - `begin` comes before the first Start is sent; Starts are the caller's to send, since their bodies differ by member.
-- Each `begin` and each Run is answered by one `started`, with () if nothing could be set up; a `cancel` says why, before or
+- Each `begin` and each Run is answered by one `fragments_started`, with () if nothing could be set up; a `cancel` says why, before
+or
   after. Each fragment named there is reported once by `fragment_ended`, also after Stop. Only then does Forget come.
 - Tokens never repeat, not even after a restart of their initiator: one that is over stays over.
 - Instructions are performed in their order, and `tick` is called about twice a second.
@@ -60,7 +61,7 @@ class MemberQueries:
         self._add(query, self._member, now).start(participants)
         return []
 
-    def started(self, query: str, fragments: tuple[int, ...], now: float) -> list[Instruction]:
+    def fragments_started(self, query: str, fragments: tuple[int, ...], now: float) -> list[Instruction]:
         """The fragments of a Run, or of a begin, were set up. fragments: their numbers, each once."""
         known = self._queries[query]
         return self._settle(known, known.fragments_started(fragments), now)
@@ -75,10 +76,10 @@ class MemberQueries:
         known = self._queries.get(query)
         if known is None:
             return []
-        assert cause.failed or known.mine, "only the initiator ends a query without an error"
+        assert cause.is_failure or known.mine, "only the initiator ends a query without an error"
         return self._stop(known, cause, self._member, now)
 
-    def arrived(self, query: str) -> list[Instruction]:
+    def streams_arrived(self, query: str) -> list[Instruction]:
         """Initiator: all that other members give to the query is here, in memory or on disk."""
         if (known := self._queries.get(query)) is not None:
             known.streams_arrived()
@@ -193,7 +194,7 @@ class MemberQueries:
         if sender not in query.participants:
             return [Refused(sender, f"cancel of query {message.query} by member {sender}, which has no part in it")]
         cause = Cause.of_message(message)
-        if not cause.failed:
+        if not cause.is_failure:
             # To believe it would pass a part of the rows for all of them.
             why = f"member {sender} ended query {message.query} without an error, as only its initiator may"
             cause = Cause("08P01", why, member=sender)

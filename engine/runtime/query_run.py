@@ -2,7 +2,7 @@
 
 A task pulls its fragment's batches and gives them to the edge's output; everything it waits for (input, credit, an engine) is a
 future, so any number of suspended queries hold no thread. However it ends, it closes its engine's stream, then its output,
-and reports once (`Host.ended`); what it reports is the first thing that went wrong in it.
+and reports once (`Host.instance_ended`); what it reports is the first thing that went wrong in it.
 
 The root fragment is different: nobody runs it, the portal pulls it (`QueryRun.root`).
 """
@@ -49,7 +49,7 @@ from engine.plan_ir.spec import (
 )
 from engine.planner.codegen.files import plain_path
 from engine.runtime.edge_input import EdgeInput
-from engine.runtime.edge_output import EdgeOutput, Pieces, retried
+from engine.runtime.edge_output import EdgeOutput, Pieces, retry_while_denied
 from engine.runtime.mailboxes import Mailboxes
 from engine.runtime.peer_statements import PART, PeerStatements
 from engine.runtime.query_state import Cause
@@ -96,17 +96,17 @@ class Host(Protocol):
         """Where a stream is to connect. Raises as `edge_output.Opener` says."""
         ...
 
-    def produced(self, query: str, edge: EdgeSpec, sender: int, receiver: int, rows: Mapping[int, int]) -> None:
+    def announce_streams(self, query: str, edge: EdgeSpec, sender: int, receiver: int, rows: Mapping[int, int]) -> None:
         """Tell a receiver which streams it is to have had."""
         ...
 
     async def open_stream(self, query: str, edge: EdgeSpec, sender: int, receiver: int) -> OutboundStream: ...
 
-    def ended(self, query: str, number: int, cause: Cause | None) -> None:
+    def instance_ended(self, query: str, number: int, cause: Cause | None) -> None:
         """An instance holds nothing any more."""
         ...
 
-    def counted(self, query: str, counters: Mapping[str, int]) -> None:
+    def report_counters(self, query: str, counters: Mapping[str, int]) -> None:
         """All instances have ended; what they counted (`engine.runtime.analysis`), if the query is analyzed."""
         ...
 
@@ -162,7 +162,7 @@ class Writers(Protocol):
 
 
 class QueryRun:
-    """See the module's docstring. numbers: of the instances that run as tasks, as `Host.ended` names them.
+    """See the module's docstring. numbers: of the instances that run as tasks, as `Host.instance_ended` names them.
 
     statements: what another member may have this one run, where the query is another's; None: this member has compiled it.
     """
@@ -203,7 +203,7 @@ class QueryRun:
         loop = asyncio.get_running_loop()
         for number in self.numbers:
             task = self._tasks[number] = loop.create_task(self._run(self._instances[number]))
-            task.add_done_callback(functools.partial(self._ended, number))
+            task.add_done_callback(functools.partial(self._on_instance_ended, number))
 
     def instance_states(self) -> Iterator[tuple[InstanceSpec, FragmentSpec, InstanceState, float]]:
         """Each instance that runs here: what has become of it, and the seconds that it has run so far."""
@@ -302,7 +302,7 @@ class QueryRun:
         number = opening.partition if edge.counted else opening.partition >> PARTITION_BITS
         return edge.senders[number] if number < len(edge.senders) else ""
 
-    async def ended(self) -> None:
+    async def wait_ended(self) -> None:
         """Wait until all instances have ended."""
         if self._tasks:
             await asyncio.wait(list(self._tasks.values()))
@@ -338,12 +338,15 @@ class QueryRun:
         """Record the span of an instance that has ended, and that of the edge that it has sent over."""
         if not self._trace:
             return
-        error = None if cause is None or not cause.failed else f"{cause.sqlstate}: {cause.message}"
+        error = None if cause is None or not cause.is_failure else f"{cause.sqlstate}: {cause.message}"
         rows = self.counters[f"instance.{instance.fragment}.{instance.instance}.rows"]
         parent = self._trace_fragment(instance, begun, rows, error)
         edge = f"edge.{self._fragments[instance.fragment].output}"
         sent = {f"sluice.{name}": self.counters[f"{edge}.{name}"] for name in ("bytes", "batches", "stalls")}
-        about: dict[str, str | int] = {"sluice.edge": self._fragments[instance.fragment].output or 0, "sluice.sender": instance.instance}
+        about: dict[str, str | int] = {
+            "sluice.edge": self._fragments[instance.fragment].output or 0,
+            "sluice.sender": instance.instance,
+        }
         tracing.record("edge", parent, begun, {**about, **sent}, error=error)
 
     def trace_root(self, rows: int, error: SqlError | None) -> None:
@@ -360,11 +363,11 @@ class QueryRun:
         }  # fmt: skip
         return tracing.record("fragment", self._trace, begun, about, error=error)
 
-    def _ended(self, number: int, task: asyncio.Task[Cause | None]) -> None:
+    def _on_instance_ended(self, number: int, task: asyncio.Task[Cause | None]) -> None:
         if self.shared.analyze and all(other.done() for other in self._tasks.values()):
-            self._host.counted(self.query, self.counters)
+            self._host.report_counters(self.query, self.counters)
         # One that was cancelled was stopped by somebody who knows why.
-        self._host.ended(self.query, number, None if task.cancelled() else task.result())
+        self._host.instance_ended(self.query, number, None if task.cancelled() else task.result())
 
     async def _produce(self, instance: InstanceSpec) -> None:
         fragment = self._fragments[instance.fragment]
@@ -379,13 +382,13 @@ class QueryRun:
             if edge.synchronizer == "sequential" and not fragment.inputs:
                 # Its turn comes when the receiver takes the stream; until then nothing is read for it. (One with inputs takes
                 # them all the same: who sends them sends to others too.)
-                await output.opened()
-            source = self._produced(fragment, instance, edge)
+                await output.wait_opened()
+            source = self._source_of(fragment, instance, edge)
             self.counters[f"instance.{instance.fragment}.{instance.instance}.begun"] = 1
-            while output.wanted and (batch := await source.next_batch()) is not None:
+            while output.is_wanted and (batch := await source.next_batch()) is not None:
                 await output.send(batch)
             self.counters.update(self._operators(source, instance))
-            if output.wanted:
+            if output.is_wanted:
                 await output.finish()
         except SqlError as error:
             cause = Cause.of_error(error)
@@ -397,7 +400,7 @@ class QueryRun:
             self._host.totals.add(size, output.batches, stalls, sum(stream.stalls.seconds for stream in output.streams))
             await shielded(self._close(source, output, cause))
 
-    def _produced(self, fragment: FragmentSpec, instance: InstanceSpec, edge: EdgeSpec) -> Source:
+    def _source_of(self, fragment: FragmentSpec, instance: InstanceSpec, edge: EdgeSpec) -> Source:
         """Return the source of the fragment's edge: its rows or, for a change, the report of what was written."""
         spec = fragment.mutation
         if spec is not None and fragment.engine == "spark":
@@ -405,7 +408,7 @@ class QueryRun:
                 functools.partial(self._spark_rows, instance, stream_schema(spec.input)), self._context(), spec
             )
         is_judged = instance.readers or self._statements is not None
-        find = functools.partial(self._found, fragment, instance) if is_judged else None
+        find = functools.partial(self._reader_parameters, fragment, instance) if is_judged else None
         source = self._source(fragment, instance, _rows_schema(fragment, edge), find)
         return source if spec is None else self._host.writers.intents(source, spec, self.shared.memory)
 
@@ -435,7 +438,7 @@ class QueryRun:
         )
 
     async def _close(self, source: Source | None, output: EdgeOutput, cause: Cause) -> None:
-        if self._cause is not None and self._cause.failed:
+        if self._cause is not None and self._cause.is_failure:
             cause = self._cause
         try:
             await output.abandon(cause.sqlstate, cause.message, cause.detail, cause.hint, cause.fields)
@@ -451,7 +454,7 @@ class QueryRun:
         edge, sender = self._edges[fragment.output], instance.instance
         tables = await self._host.local.in_pool(lambda: self._tables(instance, edge.router.parting))
         channels = await together(
-            *(retried(self._finder(edge, sender), receiver) for receiver in range(len(edge.receivers)))
+            *(retry_while_denied(self._finder(edge, sender), receiver) for receiver in range(len(edge.receivers)))
         )
         if all(channel is None for channel in channels):
             return
@@ -471,7 +474,7 @@ class QueryRun:
         try:
             sent = await asyncio.shield(production.ended)
             for receiver in range(len(edge.receivers)):
-                self._host.produced(self.query, edge, sender, receiver, sent.rows.get(receiver, {}))
+                self._host.announce_streams(self.query, edge, sender, receiver, sent.rows.get(receiver, {}))
             rows = [sum(sent.rows.get(receiver, {}).values()) for receiver in range(len(edge.receivers))]
             once = max(rows) if edge.router.kind == "mirror" else sum(rows)
             self.counters[f"instance.{instance.fragment}.{instance.instance}.begun"] = 1
@@ -490,7 +493,7 @@ class QueryRun:
     def _finder(self, edge: EdgeSpec, sender: int) -> Callable[[int], Awaitable[ChannelOk]]:
         return lambda receiver: self._host.find_channel(self.query, edge, sender, receiver)
 
-    def _found(self, fragment: FragmentSpec, instance: InstanceSpec) -> Mapping[str, Any]:
+    def _reader_parameters(self, fragment: FragmentSpec, instance: InstanceSpec) -> Mapping[str, Any]:
         """Return the parameters for the instance's readers: the files that this member has found and that it allows to be read.
         Checks the statement of the instance too. May block. Raises SqlError."""
         statement = instance.statement or fragment.statement

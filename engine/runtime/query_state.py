@@ -36,7 +36,7 @@ from typing import Final, Literal
 from wire.dataclass import dataclass
 from wire.errors import SqlError
 from wire.mesh.control_messages import Cancel, ControlMessage, Start
-from wire.mesh.error_fields import ErrorFields, fields_of, told
+from wire.mesh.error_fields import ErrorFields, error_from_fields, fields_of
 
 State = Literal["early", "running", "finishing", "stopping", "over"]
 Event = Literal["start", "stop", "finish", "drained"]
@@ -92,7 +92,7 @@ class Cause:
     fields: ErrorFields | None = None
 
     @property
-    def failed(self) -> bool:
+    def is_failure(self) -> bool:
         return self.sqlstate != SUCCESS
 
     @classmethod
@@ -106,7 +106,7 @@ class Cause:
 
     def error(self) -> SqlError:
         """Return the error for the client."""
-        return told(self.sqlstate, self.message, self.detail, self.hint, self.fields)
+        return error_from_fields(self.sqlstate, self.message, self.detail, self.hint, self.fields)
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,7 +223,7 @@ class Query:
         """A fragment holds nothing any more. cause: why it ended before its whole output was taken."""
         assert fragment in self._fragments, f"{self.token} runs no fragment {fragment}"
         self._fragments.discard(fragment)
-        stopped = self.stop(cause, self._member, now) if cause is not None and cause.failed else []
+        stopped = self.stop(cause, self._member, now) if cause is not None and cause.is_failure else []
         return stopped or self._drain()
 
     @property
@@ -257,7 +257,7 @@ class Query:
         others = [Send(member, self._cancel(cause)) for member in self._to_tell(source, before)]
         if before == "early":
             return [*others, DropEarly(self.token)]
-        fail = [Fail(self.token, cause)] if self.mine and before == "running" and cause.failed else []
+        fail = [Fail(self.token, cause)] if self.mine and before == "running" and cause.is_failure else []
         return [*fail, *others, Stop(self.token, cause), *self._drain()]
 
     def expire(self, limits: Limits, now: float) -> list[Instruction]:
@@ -266,7 +266,7 @@ class Query:
             return self.stop(replace(self._echo, echo=False), self._member, now)
         if self.state == "early" and now - self._since >= limits.early_seconds:
             message = f"could not complete the query: its start did not reach member {self._member}"
-            return self.stop(transient(message), self._member, now)
+            return self.stop(transient_cause(message), self._member, now)
         return []
 
     def asks(self, limits: Limits, now: float) -> bool:
@@ -313,11 +313,11 @@ class Query:
         return Cancel(self.token, cause.member or self._member, cause.sqlstate, message, detail, hint, cause.fields)
 
 
-def transient(message: str, member: str = "") -> Cause:
+def transient_cause(message: str, member: str = "") -> Cause:
     """A cause that a client may answer by trying again."""
     return Cause("40001", message, hint="The statement may be repeated.", member=member)
 
 
 def lost(member: str) -> Cause:
     """The cause of a query that needed a member which is lost."""
-    return transient(f"could not complete the query: member {member} was lost", member)
+    return transient_cause(f"could not complete the query: member {member} was lost", member)

@@ -53,7 +53,7 @@ from engine.exchange.schemas import stream_fingerprint
 from engine.exchange.spool import Spooler
 from engine.executors.local.executor import LocalExecutor
 from engine.plan_ir.spec import EdgeSpec, MemberSpec, SharedSpec
-from engine.runtime.analysis import merged
+from engine.runtime.analysis import merge_counters
 from engine.runtime.drain import Drain
 from engine.runtime.mailboxes import Mailbox, Mailboxes
 from engine.runtime.operation_pool import Operations
@@ -72,7 +72,7 @@ from engine.runtime.query_state import (
     Send,
     Stop,
     lost,
-    transient,
+    transient_cause,
 )
 from engine.runtime.readable_files import ReadableFiles
 from engine.runtime.requests import Requests
@@ -185,13 +185,13 @@ class MeshRuntime:
         self._post(query, lambda queries, now: queries.begin(query, participants, now))
         if trace:
             members = {name: msgspec.structs.replace(spec, trace=trace) for name, spec in members.items()}
-        run = QueryRun(self, query, SharedSpec.decoded(shared), members[self._mesh.member])
+        run = QueryRun(self, query, SharedSpec.decode(shared), members[self._mesh.member])
         counting = {name for name, spec in members.items() if _runs_tasks(spec, run)}
         stream = self._streams[query] = DistributedStream(self, run, counting, notice)
         self._runs[query] = run
         run.start()
         stream.begin(schema)
-        self._post(query, lambda queries, now: queries.started(query, run.numbers, now))
+        self._post(query, lambda queries, now: queries.fragments_started(query, run.numbers, now))
         if len(participants) == 1:
             return stream
         channels, (host, port) = run.own_channels(), self._listener.address_from_afar
@@ -213,10 +213,10 @@ class MeshRuntime:
 
     # -- as host of runs (`engine.runtime.query_run.Host`) ---------------------------------------------------------
 
-    def ended(self, query: str, number: int, cause: Cause | None) -> None:
+    def instance_ended(self, query: str, number: int, cause: Cause | None) -> None:
         self._post(query, lambda queries, now: queries.fragment_ended(query, number, cause, now))
 
-    def counted(self, query: str, counters: Mapping[str, int]) -> None:
+    def report_counters(self, query: str, counters: Mapping[str, int]) -> None:
         initiator = QueryId.parse(query).initiator
         if initiator == self._mesh.member:
             self._note(query, initiator, counters)
@@ -233,12 +233,12 @@ class MeshRuntime:
         if edge.receivers[receiver] == self._mesh.member:
             mailbox = await self._own_mailbox(query, edge, sender, receiver)
             try:
-                return LoopbackStream(mailbox.receiver, _opening(edge, sender, mailbox.channel, mailbox.token))
+                return LoopbackStream(mailbox.receiver, _open_message(edge, sender, mailbox.channel, mailbox.token))
             except Denied as denied:
                 raise refusal(denied.reason, str(denied)) from denied
         run = self._runs.get(query)
         if run is not None and run.shared.lasting:
-            return await LastingStream.opened(functools.partial(self._connect, query, edge, sender, receiver))
+            return await LastingStream.open(functools.partial(self._connect, query, edge, sender, receiver))
         return await self._connect(query, edge, sender, receiver)
 
     async def _connect(
@@ -250,7 +250,7 @@ class MeshRuntime:
         found = told or await self.find_channel(query, edge, sender, receiver)
         tls, member = self._listener.tls, edge.receivers[receiver]
         kept = None if backlog is None else backlog.first
-        opening = _opening(edge, sender, found.channel, found.token, attempt, kept)
+        opening = _open_message(edge, sender, found.channel, found.token, attempt, kept)
         return await open_remote(found.host, found.port, opening, tls=tls, member=member, backlog=backlog)
 
     def tls_peer(self, member: str) -> TlsPeer | None:
@@ -274,7 +274,7 @@ class MeshRuntime:
             await mailbox.receiver.turn(sender)
         return mailbox
 
-    def produced(self, query: str, edge: EdgeSpec, sender: int, receiver: int, rows: Mapping[int, int]) -> None:
+    def announce_streams(self, query: str, edge: EdgeSpec, sender: int, receiver: int, rows: Mapping[int, int]) -> None:
         """Tell a receiver which streams of a producer it is to have had, and how many rows each."""
         member = edge.receivers[receiver]
         if member == self._mesh.member:
@@ -316,7 +316,7 @@ class MeshRuntime:
         self._requests.member_lost(member)
         for query, stream in self._streams.items():
             if stream.is_whole:
-                self._post(query, lambda queries, now, query=query: queries.arrived(query))  # type: ignore[misc]
+                self._post(query, lambda queries, now, query=query: queries.streams_arrived(query))  # type: ignore[misc]
         self._post_all(lambda queries, now: queries.on_member_lost(member, now))
 
     def _judge_channel(self, member: str, message: OpenChannel | Produced, shard: int) -> None:
@@ -355,7 +355,7 @@ class MeshRuntime:
         run = self._runs.get(query)
         sender = run.sender_of(opening) if run is not None else ""
         message = f"could not complete the query: a data connection from member {sender or 'unknown'} was lost"
-        self.cancel(query, replace(transient(message), echo=True))
+        self.cancel(query, replace(transient_cause(message), echo=True))
 
     def _stream_interrupted(self, query: str, opening: Open) -> None:
         """A stream into this member outlives the connection that it has lost; the client is told what its query waits for."""
@@ -396,7 +396,7 @@ class MeshRuntime:
     def _step(self, ask: _Ask, shard: int) -> None:
         """In the shard's turn, on an operation thread or on the loop's."""
         instructions = ask(self._shards[shard], self._loop.time())
-        prepared: list[_Do] = [_prepared(i) if isinstance(i, Run) else i for i in instructions]
+        prepared: list[_Do] = [_prepare_run(i) if isinstance(i, Run) else i for i in instructions]
         if prepared:
             self._later(self._perform, prepared)
 
@@ -428,13 +428,13 @@ class MeshRuntime:
         if spec is None or prepared.shared is None or self._closing:
             unread = Cause("08P01", "could not complete the query: the plan could not be read")
             cause = self._shutting_down() if self._closing else unread
-            self._post(query, lambda queries, now: queries.started(query, (), now))
+            self._post(query, lambda queries, now: queries.fragments_started(query, (), now))
             self.cancel(query, cause)
             return
         run = QueryRun(self, query, prepared.shared, spec, statements=self._peer_statements)
         self._runs[query] = run
         run.start()
-        self._post(query, lambda queries, now: queries.started(query, run.numbers, now))
+        self._post(query, lambda queries, now: queries.fragments_started(query, run.numbers, now))
 
     def _stop(self, query: str, cause: Cause) -> None:
         run = self._runs.get(query)
@@ -490,7 +490,7 @@ class MeshRuntime:
         """How many streams of instances that run here are open."""
         return sum(len(output.streams) for run in self._runs.values() for output in run.outputs.values())
 
-    def observed(self, query: str = "") -> Observed:
+    def observe(self, query: str = "") -> Observed:
         """The fragments that run here and the streams that end or begin here. query: only this one's, whose last figures are there
         for some time after its end."""
         runs = list(self._runs.values()) if not query else [run for run in (self._runs.get(query),) if run is not None]
@@ -505,7 +505,7 @@ class MeshRuntime:
     def keep_figures(self, query: str) -> None:
         """Before its streams are let go of."""
         if query in self._runs:
-            self._ended[query] = self.observed(query)
+            self._ended[query] = self.observe(query)
             while len(self._ended) > _ENDED_MAX:
                 self._ended.popitem(last=False)
 
@@ -529,7 +529,7 @@ class MeshRuntime:
         for run in list(self._runs.values()):
             run.stop(cause)
         await closed_in_turn(
-            *(run.ended for run in list(self._runs.values())),
+            *(run.wait_ended for run in list(self._runs.values())),
             self._spawned_ended,
             self.mailboxes.close,
         )
@@ -627,19 +627,19 @@ class DistributedStream:
         if not self._counting:
             self._all_counted.set()
 
-    async def counted(self) -> Mapping[str, int]:
+    async def collect_counters(self) -> Mapping[str, int]:
         """Wait for the counters of all members and merge them. A member that does not send its counters in time is left out."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_COUNTED_SECONDS):
                 await self._all_counted.wait()
         own = {} if self._root is None else self._run.root_operators(self._root)
-        return merged([*self._counters, own])
+        return merge_counters([*self._counters, own])
 
     def _end(self) -> None:
         """The root has given its last row. If it did not need all of its input, the others are to stop, now."""
         if not self._ended:
             self._ended = True
-            self._counters.append(self._runtime.mailboxes.spooled(self._run.query))
+            self._counters.append(self._runtime.mailboxes.spooled_by_edge(self._run.query))
             if self._run.all_arrived:
                 self._runtime.finish(self._run.query)
             else:
@@ -662,14 +662,14 @@ class DistributedStream:
             self._failed.set_result(None)
         await closed_in_turn(
             lambda: None if self._root is None else self._root.close(),
-            self._run.ended,
+            self._run.wait_ended,
             lambda: self._runtime.mailboxes.close_query(self._run.query),
             lambda: self._runtime.forget_stream(self._run.query),
         )
         self._run.trace_root(self._counts["rows"], self._error)
 
 
-def _opening(
+def _open_message(
     edge: EdgeSpec, sender: int, channel: str, token: bytes, attempt: int = 0, kept: int | None = None
 ) -> Open:
     return Open(VERSION, channel, token, edge.id, sender, attempt, 0, stream_fingerprint(edge.schema), kept)
@@ -685,10 +685,10 @@ def _runs_tasks(spec: MemberSpec, run: QueryRun) -> bool:
     return any(instance.fragment not in roots for instance in spec.instances)
 
 
-def _prepared(run: Run) -> _Prepared:
+def _prepare_run(run: Run) -> _Prepared:
     try:
-        spec = MemberSpec.decoded(run.body)
-        return _Prepared(run.query, SharedSpec.decoded(spec.shared), spec)
+        spec = MemberSpec.decode(run.body)
+        return _Prepared(run.query, SharedSpec.decode(spec.shared), spec)
     except msgspec.MsgspecError as error:
         _log.warning("the plan of query %s from member %s cannot be read: %s", run.query, run.sender, error)
         return _Prepared(run.query, None, None)

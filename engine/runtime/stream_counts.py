@@ -30,14 +30,14 @@ def fragments_of(run: QueryRun, member: str) -> Iterator[FragmentCounters]:
 
 def edges_of(run: QueryRun, mailboxes: Mailboxes, member: str) -> Iterator[EdgeCounters]:
     """The streams that end or begin here."""
-    for (_, number, instance), receiver in mailboxes.keyed(run.query):
+    for (_, number, instance), receiver in mailboxes.receivers_of(run.query):
         edge = run.edge(number)
         if edge is not None:
             by_sender: defaultdict[int, list[InboundStream]] = defaultdict(list)
             for partition, stream in receiver.streams.items():
                 by_sender[partition if edge.counted else partition >> PARTITION_BITS].append(stream)
             for sender in range(len(edge.senders)):
-                yield received(run.query, (number, sender, instance), member, receiver, by_sender[sender])
+                yield receiver_counters(run.query, (number, sender, instance), member, receiver, by_sender[sender])
     yield from _sent(run, member)
 
 
@@ -55,7 +55,7 @@ def _sent(run: QueryRun, member: str) -> Iterator[EdgeCounters]:
                 )  # fmt: skip
 
 
-def received(
+def receiver_counters(
     query: str, key: tuple[int, int, int], member: str, receiver: Receiver, streams: Sequence[InboundStream]
 ) -> EdgeCounters:
     """The streams of one sender, as their receiver has them. key: edge, sender, receiver."""

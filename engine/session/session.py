@@ -62,7 +62,7 @@ class Session(EngineSession):
     # -- statements ----------------------------------------------------------------------------------------------
 
     async def parse(self, sql: str) -> Sequence[s.Statement]:
-        return await self._engine.parsed(sql)
+        return await self._engine.parse(sql)
 
     async def prepare(self, statement: s.Statement, parameter_types: Sequence[int]) -> Prepared:
         await self._engine.see_commits()

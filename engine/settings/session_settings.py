@@ -233,7 +233,7 @@ def _s(name: str, default: str, kind: Kind = "string", description: str = "", **
     return Setting(name, default, kind, description, **more)  # type: ignore[arg-type]
 
 
-def _accepted() -> Iterator[Setting]:
+def _accepted_settings() -> Iterator[Setting]:
     """Yield the settings that are accepted and have no effect."""
     for name, (kind, default, more) in accepted.ROWS.items():
         only = default if name in accepted.ONLY else None
@@ -344,7 +344,7 @@ SETTINGS: Final[dict[str, Setting]] = {
                canonical=zone_setting),
             _s("work_mem", "4MB", "size", minimum=1 << 16, maximum=(2**31 - 1) << 10, unit="kB"),
             _s("default_text_search_config", "pg_catalog.english", only="pg_catalog.english"),
-            *_accepted(),
+            *_accepted_settings(),
             _s("xmloption", "content", "enum", values=("content", "document")),
             _s("xmlbinary", "base64", "enum", values=("base64", "hex")),
             _s("cursor_buffer_size", "1MB", "size", "Bytes of rows that a portal reads ahead, and the size of a page.",
@@ -385,7 +385,7 @@ SETTINGS: Final[dict[str, Setting]] = {
 }  # fmt: skip
 
 
-def denied(setting: Setting) -> InsufficientPrivilege:
+def permission_denied(setting: Setting) -> InsufficientPrivilege:
     """Return the error for a role that may not change the setting."""
     return InsufficientPrivilege(f'permission denied to set parameter "{setting.name}"')
 
@@ -492,7 +492,7 @@ class SessionSettings:
         row = self._row(name, defining=True)
         row.require_changeable()
         if not self.changeable(name):
-            raise denied(row)
+            raise permission_denied(row)
         key = row.name.lower()
         if (check := self._checks.get(key)) is not None:
             check(self.default(row) if value is None else value)
@@ -505,13 +505,13 @@ class SessionSettings:
         else:
             self._now.session[key] = row.read(value, before)
             self._now.local.pop(key, None)
-        self._changed(row, before)
+        self._note_change(row, before)
 
     def default(self, row: Setting) -> str:
         """Return the value that RESET restores."""
         return self._defaults.get(row.name.lower(), row.default)
 
-    def _changed(self, row: Setting, before: str) -> None:
+    def _note_change(self, row: Setting, before: str) -> None:
         self.version += 1
         now = self.get(row.name)
         if row.reported and now != before and self.on_report:
@@ -534,7 +534,7 @@ class SessionSettings:
         """Give a fixed setting this session's value (`session_authorization`)."""
         self._defaults[name.lower()] = value
 
-    def reported(self) -> Mapping[str, str]:
+    def reported_settings(self) -> Mapping[str, str]:
         return {row.name: self.get(row.name) for row in SETTINGS.values() if row.reported}
 
     def all(self) -> list[tuple[str, str, str]]:
@@ -577,4 +577,4 @@ class SessionSettings:
         before = {key: self.get(key) for key in keys}
         self._now = layer
         for key, value in before.items():
-            self._changed(self._row(key), value)
+            self._note_change(self._row(key), value)

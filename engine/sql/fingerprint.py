@@ -24,7 +24,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from engine.sql.parser.lexer import Kind, Token, tokenize
-from engine.sql.parser.masking import masked
+from engine.sql.parser.masking import mask_passwords
 from wire.dataclass import dataclass
 from wire.errors import SqlError
 
@@ -67,15 +67,15 @@ class Fingerprint:
 def fingerprint(sql: str, *, is_query: bool) -> Fingerprint:
     """Fingerprint one statement that has run, without its semicolon. is_query: it is a SELECT, INSERT, UPDATE, DELETE or MERGE."""
     if len(sql) > LONGEST:
-        return Fingerprint(_id_of((sql,)), masked(sql)[:LONGEST])
+        return Fingerprint(_id_of((sql,)), mask_passwords(sql)[:LONGEST])
     try:
         tokens = tokenize(sql)[:-1]
     except SqlError:
-        return Fingerprint(_id_of((sql,)), masked(sql))
+        return Fingerprint(_id_of((sql,)), mask_passwords(sql))
     if not is_query:
-        return Fingerprint(_id_of(token.text for token in tokens), masked(sql.strip()))
+        return Fingerprint(_id_of(token.text for token in tokens), mask_passwords(sql.strip()))
     constants = _constants(tokens)
-    return Fingerprint(_id_of(_words(tokens, constants)), _normalised(sql, tokens, constants))
+    return Fingerprint(_id_of(_words(tokens, constants)), _normalise_constants(sql, tokens, constants))
 
 
 def _id_of(words: Iterable[str]) -> int:
@@ -92,7 +92,7 @@ def _words(tokens: Sequence[Token], constants: Sequence[tuple[int, int]]) -> Ite
             yield f"${token.text}" if token.kind is Kind.PARAMETER else token.text
 
 
-def _normalised(sql: str, tokens: Sequence[Token], constants: Sequence[tuple[int, int]]) -> str:
+def _normalise_constants(sql: str, tokens: Sequence[Token], constants: Sequence[tuple[int, int]]) -> str:
     highest = max((_number(token) for token in tokens if token.kind is Kind.PARAMETER), default=0)
     parts, at = [], 0
     for number, (first, last) in enumerate(constants, highest + 1):
@@ -124,7 +124,7 @@ def _constants(tokens: Sequence[Token]) -> list[tuple[int, int]]:
         frame = frames[-1]
         if token.kind is Kind.OPERATOR:
             if token.text == "(":
-                frames.append(_opened(before, behind))
+                frames.append(_open_frame(before, behind))
             elif token.text == ")" and len(frames) > 1:
                 frames.pop()
         elif token.kind is Kind.WORD:
@@ -143,7 +143,7 @@ def _word(token: Token | None) -> str:
     return token.text if token is not None and token.kind is Kind.WORD else ""
 
 
-def _opened(before: Token | None, behind: Token | None) -> _Frame:
+def _open_frame(before: Token | None, behind: Token | None) -> _Frame:
     return _Frame(_word(behind) in _QUERIES, _word(before) in _MODIFIED)
 
 

@@ -237,7 +237,7 @@ def newest(folder: str) -> Newest:
 
     def read() -> Newest:
         log = Log(folder)
-        return Newest(log.published, log.files)
+        return Newest(log.published_version, log.files)
 
     return disk.current_disk().let_read(Path(folder) / LOG, "newest", read)
 
@@ -255,7 +255,7 @@ class Log:
         self._table = _open(folder)
 
     @property
-    def published(self) -> Published:
+    def published_version(self) -> Published:
         return Published(self._table.version(), self._table.transaction_version(APPLICATION) or 0)
 
     @property

@@ -117,7 +117,7 @@ def definition(table: Table) -> Table:
     return replace(table, files=(), version=0, storage=bare(_storage(table)))
 
 
-def committed(table: Table, version: int, changed: int, change: FileChange) -> Table:
+def with_commit(table: Table, version: int, changed: int, change: FileChange) -> Table:
     """The table as it stands in the catalog: a Delta version, what was decided since, and the number of the last decision
     that changed it, in either."""
     storage = bare(_storage(table))

@@ -129,7 +129,7 @@ class RowSink:
             rows = rows.filter(pc.invert(batch.column(layout.dropped)))
         self._writer.write(rows)
 
-    def written(self, files: Sequence[DataFile]) -> Written:
+    def summarize(self, files: Sequence[DataFile]) -> Written:
         """Return everything that was done. files: the writer's."""
         return Written(
             self.count,

@@ -12,7 +12,7 @@ from engine.catalog.model.objects import Constraint, Table, TableColumn
 from engine.common.sql_type import SqlType
 from engine.plan_ir.logical import MutateKind
 from engine.plan_ir.shown_columns import ShownColumns
-from engine.sql.deparse.stored_text import quoted
+from engine.sql.deparse.stored_text import quote_ident
 from wire.errors import (
     About,
     CardinalityViolation,
@@ -143,7 +143,7 @@ def key_detail(
     ):
         return None
     columns = [TableColumn(part.name, typ, n) for n, (part, typ) in enumerate(zip(parts, types, strict=True), 1)]
-    names = (part.render(pretty=True) if part.formula else quoted(part.name) for part in parts)
+    names = (part.render(pretty=True) if part.formula else quote_ident(part.name) for part in parts)
     return f"Key ({', '.join(names)})=({', '.join(texts(columns, key, 0, settings))}) {what}."
 
 

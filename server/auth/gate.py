@@ -97,7 +97,7 @@ class Gate:
         self._require_attempt(visitor)
         if rule.method == "password" and visitor.tls is None and rule.kind == "host":
             raise _password_in_the_clear("Connect with sslmode=require, or have the rule say hostnossl.")
-        return _asking(rule, visitor, roles.named(visitor.beginning.user), roles)
+        return _password_exchange(rule, visitor, roles.find_role(visitor.beginning.user), roles)
 
     async def advance(self, visitor: Visitor, machine: Authentication, answer: m.PasswordMessage) -> Step:
         """The next step of a client's proof. Raises InvalidPassword, InvalidAuthorizationSpecification, ProtocolViolation."""
@@ -112,7 +112,7 @@ class Gate:
             self._note_failure(visitor)
             raise
         if isinstance(step[-1], m.AuthenticationOk):
-            self.attempts.succeeded(visitor.host, visitor.beginning.user)
+            self.attempts.record_success(visitor.host, visitor.beginning.user)
         return step
 
     async def _beside(self, visitor: Visitor, call: Callable[..., T], *arguments: Any) -> T:
@@ -126,7 +126,7 @@ class Gate:
         self.attempts.require(visitor.host, visitor.beginning.user, self.access.failures)
 
     def _note_failure(self, visitor: Visitor) -> None:
-        self.attempts.failed(visitor.host, visitor.beginning.user, self.access.failures)
+        self.attempts.record_failure(visitor.host, visitor.beginning.user, self.access.failures)
 
     async def check(self, visitor: Visitor, password: str | None) -> None:
         """Whether a client may be believed that can only say its password, and has said it or nothing: one of HTTP.
@@ -142,11 +142,11 @@ class Gate:
         if not password:
             raise password_failed(user)
         self._require_attempt(visitor)
-        kept = _compared(roles.named(user), user, roles)
+        kept = _stored_or_stand_in(roles.find_role(user), user, roles)
         if not await self._beside(visitor, verifiers.proves, kept, user, password):
             self._note_failure(visitor)
             raise password_failed(user)
-        self.attempts.succeeded(visitor.host, user)
+        self.attempts.record_success(visitor.host, user)
 
     async def trusts(self, visitor: Visitor) -> bool:
         """Whether a client is believed without any proof."""
@@ -176,7 +176,7 @@ class Gate:
         """Let a client in that has proved who it is; whether as a superuser. connections: of a user, as of now. Raises
         InvalidAuthorizationSpecification, TooManyConnections."""
         roles, user = await self._roles(), visitor.beginning.user
-        role = roles.named(user)
+        role = roles.find_role(user)
         if role is None:
             if roles and self.access.rules is not None:
                 raise InvalidAuthorizationSpecification(f'role "{user}" does not exist')
@@ -218,12 +218,12 @@ def _check_certificate(rule: Rule, visitor: Visitor) -> None:
         raise password_failed(user)
 
 
-def _asking(rule: Rule, visitor: Visitor, role: Role | None, roles: Roles) -> Authentication:
+def _password_exchange(rule: Rule, visitor: Visitor, role: Role | None, roles: Roles) -> Authentication:
     """The machine of a method that asks for a password."""
     user = visitor.beginning.user
-    kept = _kept(role)
+    kept = _stored_password(role)
     if rule.method == "password":
-        return CleartextPassword(user, _compared(role, user, roles))
+        return CleartextPassword(user, _stored_or_stand_in(role, user, roles))
     if rule.method == "md5" and kept is not None and verifiers.is_md5(kept):
         return Md5Password(user, kept, secrets.token_bytes(_MD5_SALT_BYTES))
     scram = ScramVerifier.read(kept) if kept is not None else None
@@ -236,13 +236,13 @@ def _asking(rule: Rule, visitor: Visitor, role: Role | None, roles: Roles) -> Au
     )
 
 
-def _compared(role: Role | None, user: str, roles: Roles) -> str:
+def _stored_or_stand_in(role: Role | None, user: str, roles: Roles) -> str:
     """Return the stored password to compare a cleartext password with. For a name that has none it is a stand-in, so that the
     comparison takes as long as for other names."""
-    return _kept(role) or str(verifiers.stand_in(user, roles.secret))
+    return _stored_password(role) or str(verifiers.stand_in(user, roles.secret))
 
 
-def _kept(role: Role | None) -> str | None:
+def _stored_password(role: Role | None) -> str | None:
     """Return the stored password of a role. Return None if there is none, if it has expired, or if its SCRAM verifier is too
     costly to check."""
     if role is None or role.password is None:

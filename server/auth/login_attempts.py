@@ -129,14 +129,14 @@ class LoginAttempts:
                     log.warning("logins %s are refused: %d have failed within %g s", what, most, _LEAK_SECONDS)
                 raise TooManyFailedLogins(f"too many failed logins {what}", hint=f"Try again in {seconds} s.")
 
-    def failed(self, host: str, user: str, limits: FailureLimits) -> None:
+    def record_failure(self, host: str, user: str, limits: FailureLimits) -> None:
         """Count a password that was wrong."""
         now = self._clock()
         self.failed_count += 1
         for buckets, key, most, _ in self._buckets_of(host, user, limits):
             buckets.fill(key, most, now)
 
-    def succeeded(self, host: str, user: str) -> None:
+    def record_success(self, host: str, user: str) -> None:
         """Note that a role has proved itself from an address."""
         self._proved.keep((_network(host), user[:_NAME_LENGTH]), None)
 

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from engine.catalog.model.objects import FileFormat, TableColumn
-from engine.contracts.output_cast import carrier_of, carry_to, fitted
+from engine.contracts.output_cast import carrier_of, carry_to, match_dimensions
 from engine.lakes.foreign_files import list_files
 from engine.lakes.infer import infer_columns
 from wire.copy.options import Layout
@@ -107,7 +107,7 @@ class SourceFile:
         writer = RowWriter(encoded, names, Layout(), OutputSettings(), framed=False)
         for batch, total in self._batches():
             done += batch.num_rows
-            carried = carry_to(batch, fitted(schema, batch.schema))
+            carried = carry_to(batch, match_dimensions(schema, batch.schema))
             yield Piece(writer.encode(carried), size * done // total if total else 0)
 
     def _batches(self) -> Iterator[tuple[pa.RecordBatch, int]]:

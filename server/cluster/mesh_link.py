@@ -21,7 +21,7 @@ from typing import Final, cast
 
 from engine.common.shielded import wait_out
 from engine.contracts.mesh import Handler, MemberInfo
-from engine.exchange.mesh_tls import MeshTls, UntrustedPeer, explained, require_member
+from engine.exchange.mesh_tls import MeshTls, UntrustedPeer, explain_failure, require_member
 from server.cluster.membership import Action, Actions, Close, Dial, Log, Lost, Membership, Proceed, Say, Timing
 from wire.dataclass import dataclass
 from wire.mesh.control_channel import (
@@ -257,7 +257,7 @@ class MeshLink:
         except TimeoutError:
             self._give_up(number, made, "nobody answers")
         except OSError as error:
-            self._give_up(number, made, explained(error))
+            self._give_up(number, made, explain_failure(error))
         except asyncio.CancelledError:
             self._give_up(number, made, "given up")
             raise
@@ -378,7 +378,7 @@ class ControlConnection(asyncio.BufferedProtocol):
 def _why_lost(error: Exception | None) -> str:
     if error is None:
         return "its connection was closed"
-    return explained(error) if isinstance(error, OSError) else str(error)
+    return explain_failure(error) if isinstance(error, OSError) else str(error)
 
 
 def _now() -> float:

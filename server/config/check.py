@@ -78,7 +78,7 @@ def _understood(said: Said) -> tuple[Config | None, list[str]]:
                     mistakes.append(said.tell(each))
                 values = _without(values, key if value_at(values, key) is not None else key[:1])
                 left_out.add(section)
-                values = _substituted(values, key)
+                values = _with_placeholder(values, key)
             if before == (len(left_out), values):
                 return None, mistakes
 
@@ -92,7 +92,7 @@ def _without(values: Mapping[str, Any], key: tuple[str, ...]) -> dict[str, Any]:
     return {**rest, key[0]: _without(inside, key[1:])} if len(key) > 1 and isinstance(inside, Mapping) else rest
 
 
-def _substituted(values: dict[str, Any], key: tuple[str, ...]) -> dict[str, Any]:
+def _with_placeholder(values: dict[str, Any], key: tuple[str, ...]) -> dict[str, Any]:
     """The values with another one for a key that was left out, where the rest could not be looked at without."""
     if key != ("cluster", "secret_file") or "cluster" not in values:
         return values

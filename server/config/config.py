@@ -175,7 +175,7 @@ class CatalogSection(_Section):
     warehouse: str | None = None
     properties: dict[str, str] = Field(default_factory=dict, repr=False, description="further pyiceberg properties")
 
-    def known(self) -> dict[str, str]:
+    def pyiceberg_properties(self) -> dict[str, str]:
         """pyiceberg's properties."""
         given = {"type": self.type, "uri": self.uri, "warehouse": self.warehouse}
         return {**self.properties, **{name: value for name, value in given.items() if value is not None}}
@@ -471,7 +471,7 @@ class Config(_Section):
                 Store(name, tuple(s.buckets), s.endpoint, s.region, s.key, s.known_secret())
                 for name, s in self.stores.items()
             ),
-            catalogs=tuple(Catalog(name, section.known()) for name, section in self.catalogs.items()),
+            catalogs=tuple(Catalog(name, section.pyiceberg_properties()) for name, section in self.catalogs.items()),
         )
 
 
@@ -578,11 +578,11 @@ def _merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _from_flags(flags: Mapping[str, Any]) -> _Source:
-    def given(values: Mapping[str, Any]) -> dict[str, Any]:
-        nested = {k: given(v) if isinstance(v, Mapping) else v for k, v in values.items() if v is not None}
+    def given_values(values: Mapping[str, Any]) -> dict[str, Any]:
+        nested = {k: given_values(v) if isinstance(v, Mapping) else v for k, v in values.items() if v is not None}
         return {k: v for k, v in nested.items() if v != {}}
 
-    return _Source(given(flags), "command line")
+    return _Source(given_values(flags), "command line")
 
 
 def _from_environment(environment: Mapping[str, str]) -> _Source:

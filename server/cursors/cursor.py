@@ -55,7 +55,7 @@ class Cursor:
         return self._scroll is not False
 
     @property
-    def exhausted(self) -> bool:
+    def is_exhausted(self) -> bool:
         """Whether nothing of the execution is left to release."""
         return self._execution is None
 
@@ -66,10 +66,10 @@ class Cursor:
 
         bytes_max: of rows, about; one row is given in any case. Raises ProgramLimitExceeded beyond `rows_max`.
         """
-        batch = await self._ahead()
+        batch = await self._rows_ahead()
         if batch is None:
             return None
-        limit = _bounded(batch, limit, bytes_max)
+        limit = _smaller_limit(batch, limit, bytes_max)
         if limit is not None and batch.num_rows > limit:
             if self._kept is None:
                 self._rest = batch.slice(limit)
@@ -86,7 +86,7 @@ class Cursor:
                 hint="Add a LIMIT, or ask for fewer. The limit is sluice.rows_max, which ALTER ROLE sets.",
             )
 
-    async def _ahead(self) -> pa.RecordBatch | None:
+    async def _rows_ahead(self) -> pa.RecordBatch | None:
         """The rows after the position, as many as lie together."""
         if self._kept is not None:
             at = self.position - self._kept_from
@@ -128,7 +128,7 @@ class Cursor:
         if start < 0:
             return None
         batch = await self._kept.read_backward(start, start + 1 if limit is None else limit)
-        batch = batch.slice(0, _bounded(batch, limit, bytes_max))
+        batch = batch.slice(0, _smaller_limit(batch, limit, bytes_max))
         self.position = start + 2 - batch.num_rows
         self.at_end = False
         return batch
@@ -308,7 +308,7 @@ def rows_within(batch: pa.RecordBatch, bytes_max: int) -> int:
     return max(1, int(batch.num_rows * bytes_max // size))
 
 
-def _bounded(batch: pa.RecordBatch, limit: int | None, bytes_max: int | None) -> int | None:
+def _smaller_limit(batch: pa.RecordBatch, limit: int | None, bytes_max: int | None) -> int | None:
     """The smaller of both limits, in rows."""
     if bytes_max is None:
         return limit

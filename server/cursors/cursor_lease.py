@@ -15,7 +15,7 @@ import asyncio
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
-from engine.common.shielded import stopped
+from engine.common.shielded import stop_task
 from wire.errors import ObjectInUse, QueryCanceled, SqlError
 
 T = TypeVar("T")
@@ -74,4 +74,4 @@ class CursorLeases:
         task = self._task
         if task is not None:
             self._cause = cause
-            await stopped(task)
+            await stop_task(task)

@@ -37,7 +37,7 @@ from wire.mesh.control_messages import (
     DescribeCursor,
     MoveCursor,
 )
-from wire.mesh.error_fields import fields_of, told
+from wire.mesh.error_fields import error_from_fields, fields_of
 
 log: Final = logging.getLogger(__name__)
 _QUESTIONS: Final = (DescribeCursor, MoveCursor, CloseCursor)
@@ -84,7 +84,7 @@ class CursorRouter:
                 self.abandon(member, request.number)
                 raise
         if isinstance(answer, CursorRefused):
-            raise told(answer.sqlstate, answer.message, answer.detail, answer.hint, answer.fields)
+            raise error_from_fields(answer.sqlstate, answer.message, answer.detail, answer.hint, answer.fields)
         return request.number, answer, body
 
     def settle(self, member: str, request: int) -> None:

@@ -51,7 +51,7 @@ class InitiatorCursors:
             # Also where it came as the page was ready.
             portal.fail()
             raise
-        return CursorMoved(question.request, page.passed, portal.running.position, page.last), page.body, portal
+        return CursorMoved(question.request, page.passed, portal.running_cursor.position, page.last), page.body, portal
 
     async def close(self, question: CloseCursor) -> None:
         session, commands, portal = self._find(question)
@@ -62,7 +62,7 @@ async def _move_portal(commands: Commands, portal: Portal, question: MoveCursor)
     if commands.block.block is Block.FAILED and not portal.held:
         raise ObjectNotInPrerequisiteState(f'cursor "{question.query}" cannot be used: its transaction has failed')
     portal.require_runnable()
-    if question.position not in (None, portal.running.position):
+    if question.position not in (None, portal.running_cursor.position):
         raise ObjectInUse(f'cursor "{question.query}" was moved by another session in between')
     try:
         return await _movement(portal, question)
@@ -74,7 +74,7 @@ async def _move_portal(commands: Commands, portal: Portal, question: MoveCursor)
 
 
 async def _movement(portal: Portal, question: MoveCursor) -> Page:
-    cursor = portal.running
+    cursor = portal.running_cursor
     if not question.rows:
         return Page(await cursor.move(question.direction, question.count), b"", last=True)
     return await take_page(await cursor.fetch(question.direction, question.count), question.page_bytes)

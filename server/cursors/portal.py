@@ -70,7 +70,7 @@ class Portal:
         return self.execution.query if self.execution is not None else None
 
     @property
-    def running(self) -> Cursor:
+    def running_cursor(self) -> Cursor:
         """Its cursor; only once it was started."""
         assert self.cursor is not None
         return self.cursor

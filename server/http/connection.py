@@ -87,10 +87,10 @@ class Connection(core.Connection):
         session = Session(self._host, self._bounds, visitor, settings, peer)
         self._sessions[session.id] = session
         self._tasks[session.task] = session
-        session.task.add_done_callback(self._ended)
+        session.task.add_done_callback(self._on_session_ended)
         return session
 
-    def _ended(self, task: asyncio.Task[None]) -> None:
+    def _on_session_ended(self, task: asyncio.Task[None]) -> None:
         del self._sessions[self._tasks.pop(task).id]
 
     def _session(self, transaction: str) -> Session | None:

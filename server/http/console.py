@@ -97,7 +97,7 @@ class ConsoleServer:
 
     async def _json(self, request: Request) -> Response:
         viewer = await self._api.viewer(request) if self._api is not None else None
-        return JSONResponse(_shown(await self._status(), viewer))
+        return JSONResponse(_redact(await self._status(), viewer))
 
     async def _metrics(self, _request: Request) -> Response:
         # Not with the console: prometheus_client would add a tenth of a second of processor time to every start of a member.
@@ -112,7 +112,7 @@ class ConsoleServer:
         return PlainTextResponse(f"{reason or 'ready'}\n", 503 if reason else 200)
 
 
-def _shown(status: Mapping[str, Any], viewer: Viewer | None) -> Mapping[str, Any]:
+def _redact(status: Mapping[str, Any], viewer: Viewer | None) -> Mapping[str, Any]:
     """The state without what sessions do that the viewer may not see. None: somebody who is not known."""
 
     def hides(whose: Mapping[str, Any]) -> bool:
@@ -132,7 +132,7 @@ def with_headers(application: ASGIApp) -> ASGIApp:
     """The application, with the headers of every answer."""
     own = {name.lower().encode(): value.encode() for name, value in _HEADERS.items()}
 
-    async def served(scope: Scope, receive: Receive, send: Send) -> None:
+    async def serve_with_headers(scope: Scope, receive: Receive, send: Send) -> None:
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
                 said = list(message.get("headers", ()))
@@ -142,4 +142,4 @@ def with_headers(application: ASGIApp) -> ASGIApp:
 
         await application(scope, receive, send_with_headers)
 
-    return served
+    return serve_with_headers

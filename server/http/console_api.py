@@ -28,7 +28,7 @@ from engine.catalog.authority import CANCEL, signal_denied
 from engine.contracts.mesh import Mesh
 from server.cluster.routing import CancelRouter
 from server.http import addressed
-from server.http.console_explain import explained
+from server.http.console_explain import explain_graph
 from server.http.console_login import LIFE_SECONDS, ConsoleLogins, Viewer, cookie_name
 from server.http.console_views import ConsoleViews
 from server.http.live import Live
@@ -78,8 +78,8 @@ class ConsoleApi:
 
     def routes(self) -> list[BaseRoute]:
         return [
-            Route("/api/login", self._checked(self._login), methods=["POST"]),
-            Route("/api/logout", self._checked(self._logout), methods=["POST"]),
+            Route("/api/login", self._with_checks(self._login), methods=["POST"]),
+            Route("/api/logout", self._with_checks(self._logout), methods=["POST"]),
             Route("/api/me", self._for_viewer(self._me)),
             Route("/api/overview", self._for_viewer(self._overview)),
             Route("/api/queries/{query}", self._for_viewer(self._query)),
@@ -99,8 +99,8 @@ class ConsoleApi:
 
     # -- what every request goes through ---------------------------------------------------------------------------------
 
-    def _checked(self, handler: Handler) -> Handler:
-        async def checked(request: Request) -> Response:
+    def _with_checks(self, handler: Handler) -> Handler:
+        async def handle_checked(request: Request) -> Response:
             if not addressed.is_for_us(request.headers, self._names):
                 return error(403, "the Host header names another server", "42501")
             if request.method == "POST" and not self._is_ours(request):
@@ -110,16 +110,16 @@ class ConsoleApi:
             except _Refused as refused:
                 return refused.response
 
-        return checked
+        return handle_checked
 
     def _for_viewer(self, handler: ViewerHandler) -> Handler:
-        async def handled(request: Request) -> Response:
+        async def handle_for_viewer(request: Request) -> Response:
             viewer = await self.viewer(request)
             if viewer is None:
                 return error(401, "log in first", InvalidPassword.default_sqlstate)
             return await handler(request, viewer)
 
-        return self._checked(handled)
+        return self._with_checks(handle_for_viewer)
 
     @staticmethod
     def _is_ours(request: Request) -> bool:
@@ -176,7 +176,7 @@ class ConsoleApi:
     async def _explain(self, request: Request, viewer: Viewer) -> Response:
         asked = await _body(request, _Explain)
         try:
-            return json(await explained(self._host, viewer.user, asked.sql))
+            return json(await explain_graph(self._host, viewer.user, asked.sql))
         except SqlError as refused:
             return error(400, refused.message, refused.sqlstate, position=refused.position, hint=refused.hint)
 

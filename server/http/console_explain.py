@@ -22,20 +22,20 @@ from wire.errors import FeatureNotSupported, QueryCanceled, SqlError, SqlSyntaxE
 _SECONDS: Final = 15.0
 
 
-async def explained(host: Host, user: str, sql: str) -> Graph:
+async def explain_graph(host: Host, user: str, sql: str) -> Graph:
     """Raises SqlError."""
     client = ConnectionClient(0, host.registry, lambda _notice: None, lambda: 0)
     session = host.new_session(user=user, database=DATABASE, options={}, client=client)
     try:
         async with asyncio.timeout(_SECONDS):
-            return await _explained(session, sql)
+            return await _explain_graph(session, sql)
     except TimeoutError:
         raise QueryCanceled(f"the statement was not planned within {_SECONDS:g} s") from None
     finally:
         await session.close()
 
 
-async def _explained(session: EngineSession, sql: str) -> Graph:
+async def _explain_graph(session: EngineSession, sql: str) -> Graph:
     statements = await session.parse(sql)
     if len(statements) != 1:
         raise SqlSyntaxError("expected one statement")

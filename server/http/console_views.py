@@ -18,7 +18,7 @@ from engine.contracts.executor import QueryId
 from engine.contracts.mesh import Mesh
 from engine.monitor.graph import with_counters
 from engine.pg_catalog.declared import HIDDEN
-from engine.pg_catalog.merged_edges import merged
+from engine.pg_catalog.merged_edges import merge_edges
 from server.http.console_login import Viewer
 from server.monitor.activity import RECENT_MAX
 from server.monitor.activity_routing import ClusterActivity
@@ -55,10 +55,10 @@ class ConsoleViews:
         self._asking: asyncio.Task[ClusterReport] | None = None
 
     async def overview(self, viewer: Viewer) -> dict[str, Any]:
-        told = await self._told()
+        told = await self._cluster_report()
         answers = told.told.values()
         running = sorted((s for a in answers for s in a.running), key=_begun, reverse=True)
-        finished = sorted((s for a in answers for s in a.finished), key=_ended, reverse=True)
+        finished = sorted((s for a in answers for s in a.finished), key=_ended_at, reverse=True)
         return {
             "at": time.time(),
             "member": self._mesh.member,
@@ -81,7 +81,7 @@ class ConsoleViews:
         others = await self._activity.ask(_COUNTERS, told.query)
         answers = list(others.told.values())
         fragments = [fragment for answer in answers for fragment in answer.fragments]
-        edges = merged(edge for answer in answers for edge in answer.edges)
+        edges = merge_edges(edge for answer in answers for edge in answer.edges)
         return Detail(told, with_counters(graph or Graph(), fragments, edges), tuple(_jobs(others)))
 
     async def find(self, query: str) -> tuple[StatementReport, Graph | None, ClusterReport] | None:
@@ -97,7 +97,7 @@ class ConsoleViews:
         statement = next(iter((*answer.running, *answer.finished)), None)
         return None if statement is None else (statement, answer.graph, told)
 
-    async def _told(self) -> ClusterReport:
+    async def _cluster_report(self) -> ClusterReport:
         now = asyncio.get_running_loop().time()
         if self._asking is None or (self._asking.done() and now - self._asked_at >= FRESH_SECONDS):
             self._asked_at = now
@@ -140,5 +140,5 @@ def _begun(told: StatementReport) -> float:
     return told.started
 
 
-def _ended(told: StatementReport) -> float:
+def _ended_at(told: StatementReport) -> float:
     return told.ended or 0.0

@@ -14,7 +14,7 @@ import ssl
 
 from server.config.address import Address
 from server.http.connection import Connection
-from server.http.guard import guarded
+from server.http.guard import guarded_protocol
 from server.http.routes import application
 from server.http.serving import HttpServer
 from server.http.session import Bounds
@@ -29,7 +29,7 @@ class Door:
         self.connection = Connection(host, bounds)
         self._server = HttpServer(
             application(self.connection, host.gate, host.authentication_timeout),
-            guarded(host.max_connections + UNADMITTED_MAX, host.authentication_timeout),
+            guarded_protocol(host.max_connections + UNADMITTED_MAX, host.authentication_timeout),
             self._newest if host.gate.access.tls else None,
         )
 

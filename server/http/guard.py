@@ -1,9 +1,9 @@
 """Connections of clients that are not known yet: bounded in number, and in time.
 
 uvicorn waits for a connection's first request as long as it takes, and for every further one as soon as its first byte is there.
-At the door (`guarded`) each request has its time, from the connection's begin or the last answer to the end of the request's head.
-The rest of a request is read once its client is let in (`server.http.routes`). At the console (`short_lived`) nobody has to be let
-in, so a connection lasts for one request and for so long, whatever it does.
+At the door (`guarded_protocol`) each request has its time, from the connection's begin or the last answer to the end of the
+request's head. The rest of a request is read once its client is let in (`server.http.routes`). At the console (`short_lived`)
+nobody has to be let in, so a connection lasts for one request and for so long, whatever it does.
 
 Rejected: uvicorn's `limit_concurrency`, which answers 503 to those with sessions because of those that say nothing.
 """
@@ -69,7 +69,7 @@ class _Guarded(_Bounded):
             self._start()
 
 
-def guarded(connections_max: int, request_seconds: float) -> type[H11Protocol]:
+def guarded_protocol(connections_max: int, request_seconds: float) -> type[H11Protocol]:
     """The protocol of a door's connections. Those beyond `connections_max` are closed unheard."""
     return type("Guarded", (_Guarded,), {"connections_max": connections_max, "seconds": request_seconds})
 

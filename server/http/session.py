@@ -184,7 +184,7 @@ class Session(core.Session):
         assert self._interrupts is not None
         asker = Asker(registry.far_cursors, self.user, self._database)
         commands = Commands(
-            engine, client.notice, asker, self._interrupts.undisturbed, lambda said: registry.say(self.pid, said)
+            engine, client.notice, asker, self._interrupts.run_undisturbed, lambda said: registry.say(self.pid, said)
         )
         client.commands = commands
         self._running = Running(
@@ -232,12 +232,12 @@ class Session(core.Session):
         except FatalError:
             raise
         except SqlError as error:
-            await self._failed(running, result, error)
+            await self._on_failure(running, result, error)
         except Exception:
             log.exception("a statement failed by an error of our own")
-            await self._failed(running, result, _internal())
+            await self._on_failure(running, result, _internal())
 
-    async def _failed(self, running: Running, result: Result, error: SqlError) -> None:
+    async def _on_failure(self, running: Running, result: Result, error: SqlError) -> None:
         await running.abandon(error)
         running.over()
         result.end(Ending(error=error))
@@ -277,12 +277,12 @@ class Session(core.Session):
             raise
 
     async def _execute(self, running: Running, result: Result, asked: Asked, sql: str) -> Ending:
-        running.log.received(sql)
+        running.log.on_message(sql)
         running.start_clock()
         running.read(sql)
         result.record = running.record
         statement = _only_one(await running.commands.engine.parse(sql))
-        running.parsed()
+        running.note_parsed()
         running.log.simple((statement,))
         running.begin(sql)
         running.require_usable(statement)
@@ -292,7 +292,7 @@ class Session(core.Session):
         note_plan(result)
         if portal.columns is not None:
             await self._give_rows(running, portal, result)
-        written = await _copied(portal)
+        written = await _run_copy(portal)
         tag = portal.tag(written)
         running.active = None
         await portal.close()
@@ -300,13 +300,13 @@ class Session(core.Session):
         await running.log_slow_plan(portal)
         # What the client is told of the end is so: a commit that fails takes its place.
         await running.commands.finish_statement()
-        running.completed(portal, tag)
+        running.complete(portal, tag)
         running.log.simple_done()
-        return Ending(headers=asked.headers) if portal.columns is not None else _ending(tag, asked)
+        return Ending(headers=asked.headers) if portal.columns is not None else _ending_of(tag, asked)
 
     async def _give_rows(self, running: Running, portal: Portal, result: Result) -> None:
         assert portal.columns is not None
-        run, page_bytes = portal.running.run(None), running.settings.now.page_bytes
+        run, page_bytes = portal.running_cursor.run(None), running.settings.now.page_bytes
         result.describe(portal.columns)
         while (batch := await run.next_batch()) is not None:
             self._require_within(run.rows)
@@ -359,7 +359,7 @@ def _only_one(statements: Sequence[Statement]) -> Statement:
     return statements[0]
 
 
-async def _copied(portal: Portal) -> int:
+async def _run_copy(portal: Portal) -> int:
     """COPY between tables and files is carried out; between table and client there is nothing to carry it."""
     match portal.execution:
         case CopiedFiles() | CopiedFolder() as execution:
@@ -371,7 +371,7 @@ async def _copied(portal: Portal) -> int:
     return 0
 
 
-def _ending(tag: str, asked: Asked) -> Ending:
+def _ending_of(tag: str, asked: Asked) -> Ending:
     """A command tag in Trino's words: `INSERT 0 5` is INSERT, of 5 rows."""
     words = tag.split()
     counts = [int(word) for word in words if word.isdigit()]

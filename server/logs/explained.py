@@ -10,7 +10,7 @@ from server.pgwire.commands import Commands
 from server.pgwire.prepared import Command
 
 
-async def explained(commands: Commands, command: Command, arguments: Sequence[Any], *, verbose: bool) -> str:
+async def explain_plan(commands: Commands, command: Command, arguments: Sequence[Any], *, verbose: bool) -> str:
     """The text of a query's plan, made anew for the same arguments: the statement cache has it in most cases. Raises SqlError."""
     statement = command.statement
     assert statement is not None, "it has run"

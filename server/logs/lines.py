@@ -85,7 +85,7 @@ def report(log: logging.Logger, entry: Entry) -> None:
     log.log(_LEVELS.get(entry.severity, logging.INFO), "%s:  %s", entry.severity, entry.message, extra={"entry": entry})
 
 
-def tabbed(text: str) -> str:
+def indent_lines(text: str) -> str:
     return text.replace("\r", " ").replace("\n", "\n\t")
 
 
@@ -129,28 +129,28 @@ class TextFormatter(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         entry = _entry_of(record, self)
-        prefix = self._prefixed(record, entry)
-        return "\n".join(f"{prefix}{title}:  {tabbed(text)}" for title, text in _parts(entry))
+        prefix = self._prefix_of(record, entry)
+        return "\n".join(f"{prefix}{title}:  {indent_lines(text)}" for title, text in _parts(entry))
 
-    def _prefixed(self, record: logging.LogRecord, entry: Entry) -> str:
+    def _prefix_of(self, record: logging.LogRecord, entry: Entry) -> str:
         values, number, origin = _ESCAPES, self._lines.next(), entry.origin
         # What stands behind %q is left out where there is no session.
         before, found, after = self._prefix.partition("%q")
         prefix = before + after if found and origin is not None else before
 
-        def replaced(match: re.Match[str]) -> str:
+        def expand_escape(match: re.Match[str]) -> str:
             width, letter = match.groups()
             if letter == "%":
                 return "%"
             if letter not in values:
                 return ""
-            text = values[letter](_Moment(record, entry, origin or self._own, origin is not None, number))
+            text = values[letter](_Moment(record, entry, origin or self._own_origin, origin is not None, number))
             return text.ljust(int(width[1:])) if width.startswith("-") and width[1:] else text.rjust(int(width or 0))
 
-        return tabbed(_ESCAPE.sub(replaced, prefix))
+        return indent_lines(_ESCAPE.sub(expand_escape, prefix))
 
     @property
-    def _own(self) -> Origin:
+    def _own_origin(self) -> Origin:
         return Origin(os.getpid(), started=self._lines.started)
 
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from engine.sql.log_class import log_class
-from engine.sql.parser.masking import cut, masked, may_quote_password
+from engine.sql.parser.masking import cut, mask_passwords, may_quote_password
 from engine.sql.parser.nodes import statements as s
 from server.cursors.portal import Portal
 from server.logs.lines import Entry, Origin, report
@@ -43,7 +43,7 @@ class StatementLog:
     def _view(self) -> LogView:
         return self._settings.now.log
 
-    def received(self, text: str) -> None:
+    def on_message(self, text: str) -> None:
         """A message of the client's has been taken. text: of its statements; empty where it has none."""
         self._text, self._begun, self._is_logged = text, time.monotonic(), False
 
@@ -53,7 +53,7 @@ class StatementLog:
         """The statements of a query string are about to run."""
         if self._view.statements != "none" and any(map(self._is_asked_for, statements)):
             self._is_logged = True
-            self._say(f"statement: {masked(self._text)}", detail=self._prepared_text(statements))
+            self._say(f"statement: {mask_passwords(self._text)}", detail=self._prepared_text(statements))
 
     def execute(self, portal: Portal, *, fetches: bool = False) -> None:
         """A portal is about to run. fetches: it goes on."""
@@ -63,22 +63,22 @@ class StatementLog:
             and self._is_asked_for(portal.command.statement)
         ):
             self._is_logged = True
-            self._say(_executed(portal, fetches=fetches), detail=self._prepared_text((portal.command.statement,)))
+            self._say(_execute_text(portal, fetches=fetches), detail=self._prepared_text((portal.command.statement,)))
 
     def _is_asked_for(self, statement: s.Statement) -> bool:
-        if isinstance(statement, s.ExecuteStatement) and (named := self._named(statement)) is not None:
+        if isinstance(statement, s.ExecuteStatement) and (named := self._named_statement(statement)) is not None:
             inner = named.command.statement
             return inner is None or log_class(inner) in _CLASSES[self._view.statements]
         return log_class(statement) in _CLASSES[self._view.statements]
 
-    def _named(self, statement: s.ExecuteStatement) -> NamedStatement | None:
+    def _named_statement(self, statement: s.ExecuteStatement) -> NamedStatement | None:
         return self._prepared.find(statement.name)
 
     def _prepared_text(self, statements: Sequence[s.Statement]) -> str | None:
         """The statement that an EXECUTE runs, as errdetail_execute tells it."""
         for statement in statements:
-            if isinstance(statement, s.ExecuteStatement) and (named := self._named(statement)) is not None:
-                return f"prepare: {masked(named.source)}"
+            if isinstance(statement, s.ExecuteStatement) and (named := self._named_statement(statement)) is not None:
+                return f"prepare: {mask_passwords(named.source)}"
         return None
 
     # -- durations -----------------------------------------------------------------------------------------------
@@ -89,15 +89,15 @@ class StatementLog:
         return time.monotonic() - self._begun
 
     def simple_done(self) -> None:
-        self._duration(self.seconds, lambda: f"statement: {masked(self._text)}")
+        self._duration(self.seconds, lambda: f"statement: {mask_passwords(self._text)}")
 
     def step_done(self, step: str, statement: str, portal: str = "") -> None:
         """Parse or Bind. step: its word."""
-        self._duration(self.seconds, lambda: f"{step} {_name(statement, portal)}: {masked(self._text)}")
+        self._duration(self.seconds, lambda: f"{step} {_name(statement, portal)}: {mask_passwords(self._text)}")
 
     def execute_done(self, portal: Portal, seconds: float | None = None, *, fetches: bool = False) -> None:
         """seconds: what it took, where that is not the time since the message."""
-        self._duration(self.seconds if seconds is None else seconds, lambda: _executed(portal, fetches=fetches))
+        self._duration(self.seconds if seconds is None else seconds, lambda: _execute_text(portal, fetches=fetches))
 
     def _duration(self, seconds: float, what: Callable[[], str]) -> None:
         view = self._view
@@ -108,7 +108,7 @@ class StatementLog:
 
     def plan(self, seconds: float, source: str, plan: str) -> None:
         """A query's plan, for auto_explain."""
-        self._say(f"duration: {seconds * 1000:.3f} ms  plan:\nQuery Text: {masked(source)}\n{plan}")
+        self._say(f"duration: {seconds * 1000:.3f} ms  plan:\nQuery Text: {mask_passwords(source)}\n{plan}")
 
     # -- errors and notices --------------------------------------------------------------------------------------
 
@@ -116,7 +116,7 @@ class StatementLog:
         view = self._view
         if not view.has(error.severity):
             return
-        message, text = error.message, masked
+        message, text = error.message, mask_passwords
         if may_quote_password(error.sqlstate, self._text):
             # So may be whatever stands behind PASSWORD in a text that is no statement.
             message, text = message.partition(" at or near ")[0], cut
@@ -124,7 +124,7 @@ class StatementLog:
 
     def notice(self, notice: Notice) -> None:
         if self._view.has(notice.severity):
-            self._report(notice, notice.message, masked)
+            self._report(notice, notice.message, mask_passwords)
 
     def _report(
         self, told: SqlError | Notice, message: str, shown: Callable[[str], str], *, context: str | None = None
@@ -156,6 +156,6 @@ def _name(statement: str, portal: str) -> str:
     return f"{statement or '<unnamed>'}/{portal}" if portal else statement or "<unnamed>"
 
 
-def _executed(portal: Portal, *, fetches: bool = False) -> str:
+def _execute_text(portal: Portal, *, fetches: bool = False) -> str:
     verb = "execute fetch from" if fetches else "execute"
-    return f"{verb} {_name(portal.statement_name, portal.name)}: {masked(portal.source)}"
+    return f"{verb} {_name(portal.statement_name, portal.name)}: {mask_passwords(portal.source)}"

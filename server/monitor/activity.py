@@ -48,7 +48,7 @@ class MemberActivity:
         records = [record for record in self._registry.statements() if not query or str(record.id) == query]
         runs = self._run_as(records, query)
         wanted = not {"fragments", "edges", "graph"}.isdisjoint(parts)
-        fragments, edges = self._engine.observed(runs) if wanted else ([], [])
+        fragments, edges = self._engine.running_counters(runs) if wanted else ([], [])
         ended = self._ended.history.find(query) if query else None
         graph = self._graph(records, ended, fragments, edges) if "graph" in parts and query else None
         jobs: tuple[SparkJobReport, ...] = ()
@@ -59,8 +59,8 @@ class MemberActivity:
             resident_bytes(),
             self._engine.statistics()["spool"]["bytes"],
             self._sessions() if "sessions" in parts else (),
-            tuple(record.told(text_max=text_max) for record in records[:ENTRIES_MAX]) if "running" in parts else (),
-            self._finished(parts, query, ended),
+            tuple(record.report(text_max=text_max) for record in records[:ENTRIES_MAX]) if "running" in parts else (),
+            self._finished_reports(parts, query, ended),
             tuple(fragments[:ENTRIES_MAX]),
             tuple(edges[:ENTRIES_MAX]),
             jobs,
@@ -86,7 +86,7 @@ class MemberActivity:
             return self._engine.graph(records[0], fragments, edges)
         return _GRAPH.decode(ended[1]) if ended is not None and ended[1] else None
 
-    def _finished(
+    def _finished_reports(
         self, parts: Collection[Part], query: str, ended: tuple[StatementReport, bytes] | None
     ) -> tuple[StatementReport, ...]:
         if {"finished", "recent"}.isdisjoint(parts):

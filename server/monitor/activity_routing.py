@@ -104,11 +104,11 @@ class ClusterActivity:
                 self._serving[member] += 1
                 task = self._loop.create_task(self._answer(member, message))
                 self._tasks.add(task)
-                task.add_done_callback(lambda task: self._answered(member, task))
+                task.add_done_callback(lambda task: self._on_answered(member, task))
             case ActivityAnswer(request):
                 self._requests.answer(member, request, body)
 
-    def _answered(self, member: str, task: asyncio.Task[None]) -> None:
+    def _on_answered(self, member: str, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
         self._serving[member] -= 1
         if not task.cancelled() and (error := task.exception()) is not None:

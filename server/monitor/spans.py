@@ -53,7 +53,7 @@ def end_statement(record: StatementRecord) -> None:
     span, record.span = record.span, None
     if span is None:
         return
-    told = record.told()
+    told = record.report()
     _record_phases(told, span.traceparent)
     error = told.error if told.sqlstate is None else f"{told.sqlstate}: {told.error}"
     attributes: dict[str, str | int] = {

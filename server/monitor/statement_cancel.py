@@ -60,6 +60,6 @@ def _portal(session: Interruptible, record: StatementRecord) -> Portal | None:
 
 async def _break(portal: Portal, record: StatementRecord, ended: EndedStatements) -> None:
     portal.fail()
-    if not record.finished:
+    if not record.is_finished:
         ended.add(record, "cancelled", canceled_by_user())
     await portal.close()

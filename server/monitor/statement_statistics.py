@@ -60,7 +60,7 @@ class _Entry:
 Counted = tuple[str, bool]
 
 
-def counted(statement: s.Statement | None, prepared: PreparedStatements) -> Counted | None:
+def counted_statement(statement: s.Statement | None, prepared: PreparedStatements) -> Counted | None:
     """EXECUTE counts for the statement that it runs, by the text of its PREPARE. prepared: the session's."""
     if statement is None or isinstance(statement, _UNCOUNTED):
         return None

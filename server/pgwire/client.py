@@ -62,7 +62,7 @@ class ConnectionClient:
         """Asked once for each statement, whose rows are made when it is prepared, and when it is executed."""
         asking = self._registry.cluster
         if asking is None or threading.get_ident() == self._thread:
-            running = tuple(record.told() for record in self._registry.statements())
+            running = tuple(record.report() for record in self._registry.statements())
             return ClusterReport({self._registry.member: Answer(running=running)})
         record = self.commands.engine.record if self.commands is not None else None
         if self._told is not None and self._told[0] is record is not None and self._told[1] == parts:
@@ -89,7 +89,7 @@ class ConnectionClient:
         if self.commands is not None:
             self.commands.notifications.notify(channel, payload)
 
-    def listening(self) -> Sequence[str]:
+    def listening_channels(self) -> Sequence[str]:
         return self.commands.notifications.channels if self.commands is not None else ()
 
     def notifications_waiting(self) -> float:

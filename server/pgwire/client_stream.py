@@ -184,7 +184,7 @@ class ClientStream(asyncio.Protocol):
         else:
             patient = self._stalled and not self.connection.is_crowded
             bound = INBOUND_STALLED_BYTES_MAX if patient else INBOUND_BYTES_MAX
-        if self._arrived is None and self.connection.buffered > bound:
+        if self._arrived is None and self.connection.buffered_bytes > bound:
             self._pause_reading()
         else:
             self._resume_reading()
@@ -296,7 +296,7 @@ class ClientStream(asyncio.Protocol):
             self._transport.write(cast(bytes, data))
 
     @property
-    def congested(self) -> bool:
+    def is_congested(self) -> bool:
         """Whether the client has to read before more is written."""
         return self._writable is not None
 

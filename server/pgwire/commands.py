@@ -150,17 +150,17 @@ class Commands:
         """Analyse a statement that will get no arguments. Raises SqlError."""
         command = await self.prepare(statement, ())
         if command.parameters:
-            with located(_query_of(statement)):
+            with locate_errors(_query_of(statement)):
                 raise no_such_parameter(statement)
         return command
 
     async def prepare(self, statement: s.Statement, parameter_types: Sequence[int]) -> Command:
         """Analyse a statement. Raises SqlError, with positions in the whole query string."""
-        with located(_query_of(statement)):
+        with locate_errors(_query_of(statement)):
             analysed = await self._analyse(statement, parameter_types)
-        return Command(statement, analysed, await self._described(statement))
+        return Command(statement, analysed, await self._describe_remote_fetch(statement))
 
-    async def _described(self, statement: s.Statement) -> Described | None:
+    async def _describe_remote_fetch(self, statement: s.Statement) -> Described | None:
         """Return the columns of a FETCH by query id. Only the session that has the cursor knows them."""
         if not isinstance(statement, s.Fetch) or statement.move or self._find_cursor(statement.cursor) is not None:
             return None
@@ -231,7 +231,7 @@ class Commands:
         if own := self._own.get(type(statement)):
             return await own(statement)
         assert command.prepared is not None
-        with located(_query_of(statement)):
+        with locate_errors(_query_of(statement)):
             return await self.engine.execute(command.prepared, arguments, single=self.block.single)
 
     def takes_rows(self, command: Command) -> bool:
@@ -263,7 +263,7 @@ class Commands:
 
     async def fail(self) -> None:
         """After an error: roll back what nobody began; an explicit block waits, with what cannot be used any more gone."""
-        if self.block.failed():
+        if self.block.fail():
             await self._end(commit=False)
         else:
             await self.portals.fail(self.block.depth - 1)
@@ -284,12 +284,12 @@ class Commands:
             self._roll_back_engine()
             await self.portals.end_transaction()
             raise
-        self.block.ended()
+        self.block.end()
         if said := self.notifications.commit():
             self._announce(said)
 
     def _roll_back_engine(self) -> None:
-        self.block.ended()
+        self.block.end()
         self.notifications.rollback()
         self.engine.rollback()
 
@@ -358,7 +358,7 @@ class Commands:
             self.block.require_block("DECLARE CURSOR")
         self.portals.require_free(statement.name)
         assert command.prepared is not None
-        with located(statement.query):
+        with locate_errors(statement.query):
             execution = await self.engine.execute(command.prepared, arguments)
         columns = execution.columns or ()
         portal = Portal(
@@ -439,7 +439,7 @@ class Commands:
 
     async def _prepare_statement(self, statement: s.PrepareStatement) -> Execution:
         self.prepared.require_free(statement.name)
-        with located(statement):
+        with locate_errors(statement):
             oids = [resolve_type(node).pg.oid for node in statement.types if isinstance(node, exp.DataType)]
         command = await self.prepare(statement.inner, oids)
         self.prepared.add(NamedStatement(statement.name, command, statement.text, from_sql=True))
@@ -447,7 +447,7 @@ class Commands:
 
     async def _arguments(self, statement: s.ExecuteStatement) -> tuple[object, ...]:
         parameters = self.prepared.get(statement.name).command.parameters
-        with located(statement):
+        with locate_errors(statement):
             return await evaluate(self.engine, statement, parameters)
 
     async def _execute(self, statement: s.ExecuteStatement) -> Execution:
@@ -539,7 +539,7 @@ def _trees(part: object) -> Iterator[exp.Expression]:
 
 
 @contextmanager
-def located(statement: s.Statement) -> Iterator[None]:
+def locate_errors(statement: s.Statement) -> Iterator[None]:
     """Errors of a statement point into the query string that it is part of, not into the statement."""
     try:
         yield

@@ -72,7 +72,7 @@ async def _copy_out(exchange: Exchange, portal: Portal, execution: CopyToExecuti
     writer = _writer(exchange, execution, framed=True)
     exchange.send(m.CopyOutResponse(int(execution.format.form == "binary"), len(execution.names)))
     await exchange.stream.send_copied(writer.header())
-    run = portal.running.run(None)
+    run = portal.running_cursor.run(None)
     pages = Pages(exchange.stream, run, exchange.settings.now.page_bytes)
     while (page := await pages.next_page()) is not None:
         rows = writer.encode(page)

@@ -72,7 +72,7 @@ class Exchange(Running):
     async def _report(self) -> None:
         """Tell the client how far its statement has come. One that is slow to read has other things to read first."""
         progress = await self.commands.engine.progress()
-        if not self.stream.congested:
+        if not self.stream.is_congested:
             self.notice(Notice(progress_line(progress, self.active, self.seconds)))
 
     async def open(self, portal: Portal) -> None:
@@ -102,7 +102,7 @@ class Exchange(Running):
     def tell_notifications(self) -> None:
         """Send pending notifications, unless a transaction is open or the client is slow to read."""
         heard = self.commands.notifications
-        while not self.commands.block.open and not self.stream.congested and (one := heard.take()) is not None:
+        while not self.commands.block.open and not self.stream.is_congested and (one := heard.take()) is not None:
             self.send(m.NotificationResponse(one.pid, one.channel, one.payload))
 
     def tell_settings(self) -> None:

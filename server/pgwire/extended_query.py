@@ -30,7 +30,7 @@ _RESULT_FORMATS: Final = "bind message has {} result formats but query has {} co
 
 async def parse(exchange: Exchange, message: m.Parse) -> None:
     commands = exchange.commands
-    exchange.log.received(message.text)
+    exchange.log.on_message(message.text)
     exchange.begin(message.text)
     if not message.name:
         commands.prepared.drop("")
@@ -42,7 +42,7 @@ async def parse(exchange: Exchange, message: m.Parse) -> None:
 
 async def _analyse(exchange: Exchange, message: m.Parse) -> Command:
     statements = await exchange.commands.engine.parse(message.text)
-    exchange.parsed()
+    exchange.note_parsed()
     if not statements:
         return Command(None)
     if len(statements) > 1:
@@ -55,7 +55,7 @@ async def bind(exchange: Exchange, message: m.Bind) -> None:
     commands = exchange.commands
     named = commands.prepared.get(message.statement)
     command = named.command
-    exchange.log.received(named.source)
+    exchange.log.on_message(named.source)
     exchange.begin(named.source)
     _check_parameters(message, command.parameters)
     if command.statement is None or command.parameters or not isinstance(command.statement, EXITS):
@@ -135,14 +135,14 @@ def _require_describable(exchange: Exchange, has_columns: bool) -> None:
 
 async def execute(exchange: Exchange, message: m.Execute) -> None:
     commands = exchange.commands
-    exchange.log.received("")
+    exchange.log.on_message("")
     if message.portal in commands.portals.failed:
         commands.block.require_usable()
     portal = commands.portals.get(message.portal)
     if portal.command.statement is None:
         exchange.send(m.EmptyQueryResponse())
         return
-    exchange.log.received(portal.source)
+    exchange.log.on_message(portal.source)
     exchange.begin(portal.source)
     exchange.require_usable(portal.command.statement)
     portal.require_runnable()
@@ -166,13 +166,13 @@ async def execute(exchange: Exchange, message: m.Execute) -> None:
 
 async def _complete_without_rows(exchange: Exchange, portal: Portal) -> None:
     rows = await copy(exchange, portal)
-    await portal.running.close()
+    await portal.running_cursor.close()
     portal.finish()
     _complete(exchange, portal, portal.tag(rows))
 
 
 async def _send_page(exchange: Exchange, portal: Portal, max_rows: int | None) -> None:
-    cursor = portal.running
+    cursor = portal.running_cursor
     if max_rows is not None and isinstance(portal.command.statement, s.Fetch):
         # What a FETCH gives is settled when it runs, whatever moves its cursor before the rest is asked for.
         await cursor.hold()
@@ -186,7 +186,7 @@ async def _send_page(exchange: Exchange, portal: Portal, max_rows: int | None) -
 
 
 def _complete(exchange: Exchange, portal: Portal, tag: str) -> None:
-    exchange.completed(portal, tag)
+    exchange.complete(portal, tag)
     exchange.send(m.CommandComplete(tag))
 
 
@@ -205,5 +205,5 @@ async def flush(exchange: Exchange, _message: m.Flush) -> None:
 
 async def sync(exchange: Exchange, _message: m.Sync) -> None:
     """Up to but without ReadyForQuery."""
-    exchange.log.received("")
+    exchange.log.on_message("")
     await exchange.commands.finish_statement()

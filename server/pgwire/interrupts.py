@@ -42,7 +42,7 @@ class Interrupts:
         self._in_idle = False
 
     @property
-    def ending(self) -> FatalError | None:
+    def fatal_error(self) -> FatalError | None:
         """Why the session must end, if it must."""
         return self._fatal
 
@@ -76,7 +76,7 @@ class Interrupts:
         self._in_command = False
         self._raise_cause()
 
-    async def undisturbed(self, call: Callable[[], Awaitable[T]]) -> T:
+    async def run_undisturbed(self, call: Callable[[], Awaitable[T]]) -> T:
         """Await what must not be left half-way, a commit: it would be told as cancelled and have taken place.
 
         Of the interrupts that come meanwhile a cancel request is dropped, as PostgreSQL drops one; what ends the session

@@ -146,21 +146,21 @@ class Listener:
     def _accept(self) -> ClientStream:
         stream = ClientStream(Connection(self._options.limits, self.input), self.output)
         session = Session(stream, self._host)
-        stream.watch(lambda: self._opened(stream, session), session.client_gone, session.tell_idle)
+        stream.watch(lambda: self._on_opened(stream, session), session.client_gone, session.tell_idle)
         return stream
 
-    def _opened(self, stream: ClientStream, session: Session) -> None:
+    def _on_opened(self, stream: ClientStream, session: Session) -> None:
         full = len(self._sessions) >= self._options.max_connections + UNADMITTED_MAX
         scarce = self._short_of_descriptors(stream.descriptor)
         has_room = self._make_room() if full or scarce else True
         session.crowded = scarce and not has_room
-        if (full and not has_room) or descriptors.exhausted(stream.descriptor):
+        if (full and not has_room) or descriptors.are_exhausted(stream.descriptor):
             stream.refuse()
             self._note_closed()
             return
         task = asyncio.get_running_loop().create_task(session.run())
         self._sessions[task] = session
-        task.add_done_callback(self._ended)
+        task.add_done_callback(self._on_ended)
 
     def _make_room(self) -> bool:
         """End a connection of a client that has not proved who it is, in favour of a newcomer: who is silent must not keep others
@@ -185,7 +185,7 @@ class Listener:
             )  # fmt: skip
         return scarce
 
-    def _ended(self, task: asyncio.Task[None]) -> None:
+    def _on_ended(self, task: asyncio.Task[None]) -> None:
         del self._sessions[task]
         self._note_closed()
         if not task.cancelled() and (error := task.exception()) is not None:
@@ -199,7 +199,7 @@ class Listener:
         """Let nobody in any more, which newcomers are told (57P03), and end each session with its transaction; returns when
         all have ended that have a client."""
         self._draining = True
-        serving = [task for task, session in self._sessions.items() if session.serving]
+        serving = [task for task, session in self._sessions.items() if session.is_serving]
         for session in self._sessions.values():
             session.drain(shut_down())
         if serving:
@@ -212,7 +212,7 @@ class Listener:
         if self._place is not None:
             self._place.close()
         for task, session in list(self._sessions.items()):
-            if session.admitted:
+            if session.is_admitted:
                 session.interrupt(shut_down())
             else:
                 task.cancel()

@@ -78,7 +78,7 @@ async def run(exchange: Exchange) -> None:
     if rows is None:
         return
     begun = time.monotonic()
-    exchange.log.received(rows.portals[0].source)
+    exchange.log.on_message(rows.portals[0].source)
     arguments = [portal.arguments for portal in rows.portals]
     together = len(arguments) > 1 and await exchange.commands.execute_rows(rows.command, arguments)
     seconds = (time.monotonic() - begun) / len(arguments)
@@ -89,7 +89,7 @@ async def run(exchange: Exchange) -> None:
         if not isinstance(answer, Portal):
             exchange.send(answer)
         elif together:
-            _completed(exchange, answer, seconds)
+            _complete(exchange, answer, seconds)
         else:
             await _run_alone(exchange, answer)
     exchange.end(len(rows.portals))
@@ -100,13 +100,13 @@ async def _run_alone(exchange: Exchange, portal: Portal) -> None:
     begun = time.monotonic()
     exchange.log.execute(portal)
     await exchange.open(portal)
-    await portal.running.close()
+    await portal.running_cursor.close()
     portal.finish()
     exchange.active = None
-    _completed(exchange, portal, time.monotonic() - begun)
+    _complete(exchange, portal, time.monotonic() - begun)
 
 
-def _completed(exchange: Exchange, portal: Portal, seconds: float) -> None:
-    exchange.completed(portal, _TAG, seconds)
+def _complete(exchange: Exchange, portal: Portal, seconds: float) -> None:
+    exchange.complete(portal, _TAG, seconds)
     exchange.log.execute_done(portal, seconds)
     exchange.send(m.CommandComplete(_TAG))

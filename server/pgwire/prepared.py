@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import field
 
 from engine.contracts.sessions import Prepared, PreparedState
-from engine.sql.parser.masking import masked
+from engine.sql.parser.masking import mask_passwords
 from engine.sql.parser.nodes.statements import ExecuteStatement, Explain, Statement
 from server.cursors.remote_cursors import Described
 from wire.dataclass import dataclass
@@ -59,7 +59,9 @@ class NamedStatement:
     prepared_at: float = field(default_factory=time.time)
 
     def state(self) -> PreparedState:
-        return PreparedState(self.name, masked(self.source), self.prepared_at, self.command.parameters, self.from_sql)
+        return PreparedState(
+            self.name, mask_passwords(self.source), self.prepared_at, self.command.parameters, self.from_sql
+        )
 
 
 class PreparedStatements:

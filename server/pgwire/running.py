@@ -12,14 +12,14 @@ from collections.abc import Callable
 
 from engine.contracts.executor import engine_of
 from engine.monitor.record import StatementRecord
-from engine.sql.parser.masking import shown
+from engine.sql.parser.masking import activity_text
 from engine.sql.parser.nodes.statements import Query, Statement
 from server.cursors.portal import Portal, PortalState
-from server.logs.explained import explained
+from server.logs.explained import explain_plan
 from server.logs.lines import Origin
 from server.logs.statements import StatementLog
 from server.monitor.records import SessionRecords
-from server.monitor.statement_statistics import StatementStatistics, counted
+from server.monitor.statement_statistics import StatementStatistics, counted_statement
 from server.pgwire.commands import EXITS, Commands, Fetching
 from server.pgwire.session_settings import SettingsView
 from server.pgwire.statement_counts import StatementCounts
@@ -66,7 +66,7 @@ class Running:
         self._counts = counts
         self._records = records
         self.record: StatementRecord | None = None
-        commands.portals.on_closed = self._closed
+        commands.portals.on_closed = self._on_portal_closed
         self._statistics = statistics
         #: When the statement began, by the monotonic clock.
         self._begun = 0.0
@@ -76,7 +76,7 @@ class Running:
         """A text is going to be parsed, which may take long."""
         self._note(self._records.begin(text, self.commands.engine.new_query_id, self.settings.now.traceparent))
 
-    def parsed(self) -> None:
+    def note_parsed(self) -> None:
         """The text has been parsed."""
         if self.record is not None:
             self.record.parse = self.record.seconds
@@ -88,7 +88,7 @@ class Running:
         """A statement begins, or a step towards one: its transaction and its clock start unless they have."""
         if not self.commands.block.open:
             self.transaction_start = time.time()
-        self.query, self.query_start, self._begun = shown(text), time.time(), time.monotonic()
+        self.query, self.query_start, self._begun = activity_text(text), time.time(), time.monotonic()
         record = self.record
         if record is None or not record.is_fresh or not record.is_of(text):
             self.read(text)
@@ -114,10 +114,10 @@ class Running:
         found: list[StatementRecord] = []
         for portal in self.commands.portals:
             kept = portal.record
-            if kept is not None and kept is not record and not kept.finished:
+            if kept is not None and kept is not record and not kept.is_finished:
                 kept.state = "running" if portal in (active, moved) else "suspended"
                 found.append(kept)
-        if record is not None and not record.finished:
+        if record is not None and not record.is_finished:
             found.append(record)
         return found
 
@@ -153,7 +153,7 @@ class Running:
         await self.commands.open(portal)
         if record is None:
             return
-        record.opened(time.monotonic() - begun)
+        record.record_start(time.monotonic() - begun)
         if self.commands.engine.record is None:
             # DECLARE: the cursor that it has made has its record, which is over when the cursor is closed.
             self.record = portal.record = None
@@ -166,7 +166,7 @@ class Running:
             portal.record.state = "running"
             self._note(portal.record)
 
-    def completed(self, portal: Portal, tag: str, seconds: float | None = None) -> None:
+    def complete(self, portal: Portal, tag: str, seconds: float | None = None) -> None:
         """A statement has run to its end: count it. seconds: what it took, where it is one of several that ran together:
         whoever ran them ends their record. Otherwise it is the time since `begin` and what the portal's earlier pages took."""
         if seconds is None:
@@ -174,11 +174,11 @@ class Running:
             self.end(_count_of(tag))
         stream = portal.execution.stream if portal.execution is not None else None
         engine = engine_of(stream) if stream is not None else None
-        self._counts.completed(tag, seconds, engine)
+        self._counts.count_completed(tag, seconds, engine)
         view = self.settings.now
         if not view.counts_statements:
             return
-        found = counted(portal.command.statement, self.commands.prepared)
+        found = counted_statement(portal.command.statement, self.commands.prepared)
         if found is not None and (found[1] or view.counts_utility):
             self._statistics.add(self._records.user, found, seconds, _rows(portal, tag), engine)
 
@@ -188,7 +188,7 @@ class Running:
         if not 0 <= view.plan_min_duration <= seconds or not isinstance(statement, Query):
             return
         try:
-            plan = await explained(self.commands, portal.command, portal.arguments, verbose=view.plan_verbose)
+            plan = await explain_plan(self.commands, portal.command, portal.arguments, verbose=view.plan_verbose)
         except SqlError as error:
             plan = f"not explained: {error.message}"
         self.log.plan(seconds, portal.source or statement.text, plan)
@@ -196,14 +196,14 @@ class Running:
     def end(self, rows: int = 0) -> None:
         """The statement has run to its end. rows: how many it has changed or given, where no cursor counts them."""
         record, self.record = self.record, None
-        if record is not None and not record.finished:
+        if record is not None and not record.is_finished:
             record.rows = rows
             self._records.end(record, "finished")
 
-    def _closed(self, portal: Portal) -> None:
+    def _on_portal_closed(self, portal: Portal) -> None:
         """A portal is closed: its statement is over, unless it is the one that runs, of which more will be said."""
         record = portal.record
-        if record is not None and record is not self.record and not record.finished:
+        if record is not None and record is not self.record and not record.is_finished:
             self._records.end(record, "failed" if portal.state is PortalState.FAILED else "finished")
 
     def over(self) -> None:
@@ -215,7 +215,7 @@ class Running:
 
     async def abandon(self, error: SqlError) -> None:
         """After an error: end what ran and the transaction, as far as an error ends it."""
-        self._counts.failed(error.sqlstate)
+        self._counts.count_failed(error.sqlstate)
         self.log.error(error)
         self.stop_clock()
         self._fail(error)
@@ -228,7 +228,7 @@ class Running:
     def _fail(self, error: SqlError) -> None:
         record = self.record
         self._note(None)
-        if record is not None and not record.finished:
+        if record is not None and not record.is_finished:
             cancelled = error.sqlstate == QueryCanceled.default_sqlstate
             self._records.end(record, "cancelled" if cancelled else "failed", error)
 

@@ -193,14 +193,14 @@ class Session:
             self.interrupt(cause)
 
     @property
-    def admitted(self) -> bool:
+    def is_admitted(self) -> bool:
         """Whether its client has been let in, and can be told why the session ends."""
         return self._interrupts is not None
 
     @property
-    def serving(self) -> bool:
+    def is_serving(self) -> bool:
         """Whether it has a client: its own, or one that it carries to another member."""
-        return self.admitted or self._relaying
+        return self.is_admitted or self._relaying
 
     def _may_end(self) -> bool:
         return self._exchange is None or not self._exchange.commands.block.open
@@ -365,7 +365,7 @@ class Session:
         asker = Asker(registry.far_cursors, beginning.user, beginning.database)
         assert self._interrupts is not None
         commands = Commands(
-            engine, client.notice, asker, self._interrupts.undisturbed, lambda said: registry.say(self.pid, said)
+            engine, client.notice, asker, self._interrupts.run_undisturbed, lambda said: registry.say(self.pid, said)
         )
         client.commands = commands
         exchange = Exchange(
@@ -381,7 +381,7 @@ class Session:
         )
         self._beginning, self._exchange = beginning, exchange
         if self._host.log_connections:
-            self._note(self._authorized(beginning))
+            self._note(self._authorization_message(beginning))
         registry.register(self)
         exchange.tell_settings()
         exchange.send(m.BackendKeyData(self.pid, self.cancel_key))
@@ -402,10 +402,10 @@ class Session:
             except FatalError:
                 raise
             except SqlError as error:
-                await self._failed(exchange, error)
+                await self._on_failure(exchange, error)
             except Exception:
                 log.exception("a statement failed by an error of our own")
-                await self._failed(exchange, InternalError("internal error; the member's log has the details"))
+                await self._on_failure(exchange, InternalError("internal error; the member's log has the details"))
             if self._draining is not None and self._stream.connection.state is State.IDLE and self._may_end():
                 raise self._draining
 
@@ -421,7 +421,7 @@ class Session:
         if self._stream.connection.state in (State.SIMPLE, State.SYNCING):
             exchange.ready()
 
-    async def _failed(self, exchange: Exchange, error: SqlError) -> None:
+    async def _on_failure(self, exchange: Exchange, error: SqlError) -> None:
         """Clean up after a command that failed, then tell the client. Nothing here is interrupted."""
         if exchange.rows is not None:
             error = await self._failed_before(exchange, error)
@@ -529,7 +529,7 @@ class Session:
         peer = self._stream.peer
         return f"{peer[0]} port={peer[1]}" if peer is not None else "[local]"
 
-    def _authorized(self, beginning: Beginning) -> str:
+    def _authorization_message(self, beginning: Beginning) -> str:
         name = beginning.settings.get("application_name")
         application = f" application_name={name}" if name else ""
         tls = self._stream.ssl_object

@@ -150,7 +150,7 @@ class SettingsView:
         if self._told_version == self._settings.version:
             return
         self._told_version = self._settings.version
-        for name, value in self._settings.reported().items():
+        for name, value in self._settings.reported_settings().items():
             if self._told.get(name) != value:
                 self._told[name] = value
                 tell(name, value)

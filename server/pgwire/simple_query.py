@@ -17,12 +17,12 @@ async def simple_query(exchange: Exchange, message: m.Query) -> None:
     """Answer a Query, up to but without ReadyForQuery. Raises SqlError."""
     await exchange.commands.portals.close("")
     exchange.commands.prepared.drop("")
-    exchange.log.received(message.text)
+    exchange.log.on_message(message.text)
     # The clock of the first statement runs while the text is read, as in PostgreSQL (exec_simple_query).
     exchange.start_clock()
     exchange.read(message.text)
     statements = await exchange.commands.engine.parse(message.text)
-    exchange.parsed()
+    exchange.note_parsed()
     if not statements:
         exchange.send(m.EmptyQueryResponse())
     exchange.log.simple(statements)
@@ -43,7 +43,7 @@ async def _run(exchange: Exchange, statement: Statement, *, last: bool) -> None:
     if portal.columns is not None:
         portal.formats = (form,) * len(portal.columns)
         exchange.send(row_description(portal.columns, portal.formats))
-        rows = await exchange.send_rows(portal, portal.running.run(None))
+        rows = await exchange.send_rows(portal, portal.running_cursor.run(None))
     else:
         rows = await copy(exchange, portal)
     tag = portal.tag(rows)
@@ -54,5 +54,5 @@ async def _run(exchange: Exchange, statement: Statement, *, last: bool) -> None:
     if last:
         # Before the tag is sent: a commit that fails takes its place.
         await commands.finish_statement()
-    exchange.completed(portal, tag)
+    exchange.complete(portal, tag)
     exchange.send(m.CommandComplete(tag))

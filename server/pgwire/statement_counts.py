@@ -52,7 +52,7 @@ class StatementCounts:
         """By who gave the rows: `local`, `spark`, `distributed`."""
         return self._engines
 
-    def completed(self, tag: str, seconds: float, engine: str | None = None) -> None:
+    def count_completed(self, tag: str, seconds: float, engine: str | None = None) -> None:
         """engine: who gave the rows; None where there were none of a query."""
         if engine is not None:
             self._engines[engine] += 1
@@ -61,5 +61,5 @@ class StatementCounts:
             command = "other"
         self._durations.setdefault(command, Durations()).add(seconds)
 
-    def failed(self, sqlstate: str) -> None:
+    def count_failed(self, sqlstate: str) -> None:
         self._errors[sqlstate] += 1

@@ -147,12 +147,12 @@ class TransactionBlock:
         if chain:
             raise NoActiveSqlTransaction(f"{what} AND CHAIN can only be used in transaction blocks")
 
-    def ended(self) -> None:
+    def end(self) -> None:
         """The engine's transaction is over."""
         self.block = Block.NONE
         self.savepoints.clear()
 
-    def failed(self) -> bool:
+    def fail(self) -> bool:
         """After an error: whether the transaction must be rolled back now; an explicit block waits to be told."""
         if self.block is Block.EXPLICIT:
             self.block = Block.FAILED

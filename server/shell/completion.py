@@ -13,7 +13,7 @@ from typing import Final
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 
-from engine.sql.deparse.stored_text import quoted
+from engine.sql.deparse.stored_text import quote_ident
 from engine.sql.parser.keywords import RESERVED, TYPE_FUNCTION_NAME
 from wire.dataclass import dataclass
 
@@ -63,11 +63,11 @@ class Names(Completer):
         del complete_event
         begun, text = document.current_line_before_cursor, document.text_before_cursor
         if begun.lstrip().startswith("\\") and " " not in begun.lstrip():
-            yield from _offered(COMMANDS, begun.lstrip(), len(begun.lstrip()))
+            yield from _completions(COMMANDS, begun.lstrip(), len(begun.lstrip()))
             return
         found = (_OPEN if text.count('"') % 2 else _WORD).search(text)
         word = found.group() if found is not None else ""
-        yield from _offered(self._candidates(text[: len(text) - len(word)], word, document.text), *_last(word))
+        yield from _completions(self._candidates(text[: len(text) - len(word)], word, document.text), *_last(word))
 
     def _candidates(self, before: str, word: str, whole: str) -> Iterable[str]:
         found = _BEFORE.search(before)
@@ -76,30 +76,30 @@ class Names(Completer):
             return self.members
         wants_relation = keyword in _RELATIONS
         if "." in word:
-            qualifier = _unquoted(word.rpartition(".")[0])
+            qualifier = _unquote(word.rpartition(".")[0])
             if wants_relation:
-                return [quoted(each.name) for each in self.relations if each.schema == qualifier]
-            return [quoted(name) for name in self._columns_of(qualifier, whole)]
+                return [quote_ident(each.name) for each in self.relations if each.schema == qualifier]
+            return [quote_ident(name) for name in self._columns_of(qualifier, whole)]
         if wants_relation:
-            visible = [quoted(each.name) for each in self.relations if each.visible]
-            return [*visible, *dict.fromkeys(quoted(each.schema) + "." for each in self.relations)]
-        named = self._named(whole)
-        columns = [quoted(name) for each in named.values() for name in each.columns]
-        return [*dict.fromkeys(columns), *map(quoted, named), *KEYWORDS]
+            visible = [quote_ident(each.name) for each in self.relations if each.visible]
+            return [*visible, *dict.fromkeys(quote_ident(each.schema) + "." for each in self.relations)]
+        named = self._named_relations(whole)
+        columns = [quote_ident(name) for each in named.values() for name in each.columns]
+        return [*dict.fromkeys(columns), *map(quote_ident, named), *KEYWORDS]
 
     def _columns_of(self, qualifier: str, whole: str) -> tuple[str, ...]:
-        found = self._named(whole).get(qualifier)
+        found = self._named_relations(whole).get(qualifier)
         return () if found is None else found.columns
 
-    def _named(self, text: str) -> dict[str, Relation]:
+    def _named_relations(self, text: str) -> dict[str, Relation]:
         """The relations that a statement names, by what it calls them."""
         known = {f"{each.schema}.{each.name}": each for each in self.relations}
         known |= {each.name: each for each in self.relations if each.visible}
         found: dict[str, Relation] = {}
         for first, alias, other, other_alias in _NAMED.findall(text):
-            relation = known.get(_unquoted(first or other))
+            relation = known.get(_unquote(first or other))
             if relation is not None:
-                called = _unquoted(alias or other_alias)
+                called = _unquote(alias or other_alias)
                 found[called if called and called not in KEYWORDS else relation.name] = relation
         return found
 
@@ -110,12 +110,12 @@ def _last(word: str) -> tuple[str, int]:
     return last, len(last)
 
 
-def _offered(candidates: Iterable[str], begun: str, length: int) -> Iterator[Completion]:
+def _completions(candidates: Iterable[str], begun: str, length: int) -> Iterator[Completion]:
     lowered = begun.lower().lstrip('"')
     for candidate in candidates:
         if candidate.lower().lstrip('"').startswith(lowered):
             yield Completion(candidate, -length)
 
 
-def _unquoted(name: str) -> str:
+def _unquote(name: str) -> str:
     return ".".join(part[1:-1] if part.startswith('"') else part.lower() for part in name.split("."))

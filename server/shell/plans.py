@@ -17,7 +17,7 @@ _SHOWN: Final = ("Node Type", "Plan Rows", "Actual Rows", "Plans", "Subplan Name
 _COSTS: Final = ("Startup Cost", "Total Cost", "Plan Width", "Parallel Aware", "Async Capable", "Parent Relationship")
 
 
-def drawn(plan: Mapping[str, Any]) -> Tree:
+def draw_tree(plan: Mapping[str, Any]) -> Tree:
     """plan: the object in the list that EXPLAIN (FORMAT JSON) gives."""
     tree = Tree(_line(plan["Plan"]), guide_style="dim")
     _fill(tree, plan["Plan"])

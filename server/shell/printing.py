@@ -41,43 +41,43 @@ def texts(cursor: psycopg.Cursor[Any]) -> tuple[Row, Sequence[bool], list[Row]]:
     return names, [result.ftype(column) in _RIGHT for column in columns], rows
 
 
-def aligned(names: Row, right: Sequence[bool], rows: Sequence[Row]) -> Iterator[str]:
+def aligned_lines(names: Row, right: Sequence[bool], rows: Sequence[Row]) -> Iterator[str]:
     """The lines of a table, and how many rows it has."""
     cells = [[value.split("\n") for value in row] for row in rows]
     widths = [
         max([cell_len(name), *(cell_len(line) for row in cells for line in row[column])])
         for column, name in enumerate(names)
     ]
-    yield "|".join(f" {_padded(name, width, middle=True)} " for name, width in zip(names, widths, strict=True)).rstrip()
+    yield "|".join(f" {_pad(name, width, middle=True)} " for name, width in zip(names, widths, strict=True)).rstrip()
     yield "+".join("-" * (width + 2) for width in widths)
     for row in cells:
         for number in range(max((len(lines) for lines in row), default=1)):
             parts = []
             for lines, width, at_right in zip(row, widths, right, strict=True):
                 more = "+" if number < len(lines) - 1 else " "
-                parts.append(f" {_padded(lines[number] if number < len(lines) else '', width, right=at_right)}{more}")
+                parts.append(f" {_pad(lines[number] if number < len(lines) else '', width, right=at_right)}{more}")
             yield "|".join(parts).rstrip()
-    yield counted(len(rows))
+    yield row_count_line(len(rows))
 
 
-def expanded(names: Row, rows: Sequence[Row]) -> Iterator[str]:
+def expanded_lines(names: Row, rows: Sequence[Row]) -> Iterator[str]:
     """The lines of a result with a line for each column of each row."""
     width = max((cell_len(name) for name in names), default=0)
     for number, row in enumerate(rows, 1):
         yield f"-[ RECORD {number} ]".ljust(width + 3, "-")
         for name, value in zip(names, row, strict=True):
             first, *others = value.split("\n")
-            yield f"{_padded(name, width)} | {first}".rstrip()
+            yield f"{_pad(name, width)} | {first}".rstrip()
             yield from (f"{' ' * width} | {line}".rstrip() for line in others)
     if not rows:
-        yield counted(0)
+        yield row_count_line(0)
 
 
-def counted(rows: int) -> str:
+def row_count_line(rows: int) -> str:
     return f"({rows} row{'' if rows == 1 else 's'})"
 
 
-def _padded(text: str, width: int, *, right: bool = False, middle: bool = False) -> str:
+def _pad(text: str, width: int, *, right: bool = False, middle: bool = False) -> str:
     blanks = width - cell_len(text)
     before = blanks if right else blanks // 2 if middle else 0
     return " " * before + text + " " * (blanks - before)

@@ -163,7 +163,7 @@ class Shell:
 
     def _show(self, cursor: psycopg.Cursor[Any]) -> None:
         names, right, rows = printing.texts(cursor)
-        lines = printing.expanded(names, rows) if self.expanded else printing.aligned(names, right, rows)
+        lines = printing.expanded_lines(names, rows) if self.expanded else printing.aligned_lines(names, right, rows)
         sys.stdout.writelines(f"{line}\n" for line in lines)
         sys.stdout.write("\n")
         sys.stdout.flush()
@@ -185,7 +185,7 @@ class Shell:
             self._execute(cursor, f"explain (format json) {statement}")
             (told,) = cursor.fetchone() or ("[]",)
             [plan] = json.loads(told) if isinstance(told, str) else told
-            Console(highlight=False, soft_wrap=True).print(plans.drawn(plan))
+            Console(highlight=False, soft_wrap=True).print(plans.draw_tree(plan))
 
     def _quit(self, _rest: str) -> None:
         raise Quit

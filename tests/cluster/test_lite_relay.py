@@ -88,7 +88,7 @@ async def test_portals_stay_suspended_and_many_bytes_pass_at_the_clients_pace() 
             # Nobody reads: what is on its way fills the windows and stops.
             await client.writer.drain()
             [session] = server.listener._sessions.values()
-            await eventually(lambda: session._stream.congested)
+            await eventually(lambda: session._stream.is_congested)
             kinds = await client.until("Z")
             assert kinds.count("D") == 49_998
         await eventually(lambda: len(server.listener.registry) == 0)

@@ -246,7 +246,7 @@ def test_members_share_the_counters_of_sequences(stores: Pair) -> None:
     taken = [SessionSequences(store).take(s, 3).tolist() for store in stores]
     assert taken == [[1, 2, 3], [4, 5, 6]]
     SessionSequences(stores[1]).set(s, 100, called=False)
-    assert [store.counted(s) for store in stores] == [Count(100, called=False)] * 2
+    assert [store.read_sequence(s) for store in stores] == [Count(100, called=False)] * 2
     given: list[int] = []
 
     def take(store: CatalogStore) -> None:

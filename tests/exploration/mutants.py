@@ -214,7 +214,7 @@ MUTANTS: Final = (
     Mutant(
         "do not tell the client",
         _STATE,
-        'if self.mine and before == "running" and cause.failed else []',
+        'if self.mine and before == "running" and cause.is_failure else []',
         "if False else []",
         "start against cancel",
     ),
@@ -242,7 +242,7 @@ MUTANTS: Final = (
     Mutant(
         "a fragment's failure is nobody's business",
         _STATE,
-        "stopped = self.stop(cause, self._member, now) if cause is not None and cause.failed else []",
+        "stopped = self.stop(cause, self._member, now) if cause is not None and cause.is_failure else []",
         "stopped: list[Instruction] = []",
         "plan fails before its stream opens",
     ),
@@ -505,7 +505,7 @@ MUTANTS: Final = (
     Mutant(
         "open a stream after its job has ended without it",
         _RECEIVE,
-        "if self._missing(opening.partition):",
+        "if self._is_missing(opening.partition):",
         "if False:",
         "task without rows, begun twice",
     ),
@@ -576,7 +576,7 @@ MUTANTS: Final = (
     Mutant(
         "a participant ends a query without an error",
         _QUERIES,
-        "        if not cause.failed:",
+        "        if not cause.is_failure:",
         "        if False:",
         "check against finish",
     ),

@@ -144,10 +144,10 @@ class Outlet:
     def take(self, event: Event) -> Hashable:
         match event:
             case ("opening",):
-                return self.sender.opening()
+                return self.sender.opening_bytes()
             case ("go on", Open() as opening):
                 self.sender = DataSender(opening, self.sender._backlog)
-                return self.sender.opening()
+                return self.sender.opening_bytes()
             case ("hear", bytes() as chunk):
                 heard = tuple(self.sender.receive_data(chunk))
                 return heard, self._joined(self.sender.send_pending())
@@ -166,7 +166,7 @@ class Outlet:
     def observed(self) -> OutletView:
         sender = self.sender
         account, kept = sender.credits, sender._backlog.first
-        return OutletView(sender.state, sender.pending, account.sent, account.granted, kept, sender.confirmed)
+        return OutletView(sender.state, sender.has_pending, account.sent, account.granted, kept, sender.is_confirmed)
 
     @staticmethod
     def _joined(chunks: tuple[bytes | memoryview, ...]) -> bytes:
@@ -297,7 +297,7 @@ class Inlets:
             {
                 key: frozenset(expected)
                 for key, mailbox in mailboxes
-                if (expected := mailbox.receiver._expected) is not None
+                if (expected := mailbox.receiver._expected_partitions) is not None
             },
             frozenset(edge for (_, edge, _), mailbox in mailboxes if mailbox.receiver.is_whole),
             {

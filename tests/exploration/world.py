@@ -67,7 +67,7 @@ from engine.runtime.query_state import (
     Run,
     Send,
     Stop,
-    transient,
+    transient_cause,
 )
 from wire.mesh import messages
 from wire.mesh.channel import State as ChannelState
@@ -920,7 +920,7 @@ class Draft:
             self.echo = self.echo or cause
             return
         self.over = True
-        self.cause = cause if cause.failed else None
+        self.cause = cause if cause.is_failure else None
 
     def lost(self, member: int, lost: int) -> None:
         """A member hears that another is lost to it: what it has asked will not be answered."""
@@ -930,7 +930,7 @@ class Draft:
             self.coordinate(_INITIATOR, "arrived", QUERY)
         elif member == _INITIATOR:
             message = f"could not complete the query: member {names[lost]} was lost"
-            self.caused(transient(message, names[lost]))
+            self.caused(transient_cause(message, names[lost]))
         for number, stream in enumerate(self.streams):
             receiver = self.world.receiver_of(number)
             if stream.phase == "asking" and (self.world.running_at[number], receiver) == (member, lost):

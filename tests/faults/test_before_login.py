@@ -125,10 +125,10 @@ async def test_a_client_that_is_not_let_in_yet_is_read_no_further() -> None:
         client.writer.write(bytes(8 << 20))
         session = await _only_session(server)
         stream = session._stream
-        await eventually(lambda: stream.connection.buffered > INBOUND_STRANGER_BYTES_MAX)
+        await eventually(lambda: stream.connection.buffered_bytes > INBOUND_STRANGER_BYTES_MAX)
         assert not stream._reading
         # What was on its way in a few reads of the socket comes on top; the rest waits with the client.
-        assert stream.connection.buffered < 1 << 20
+        assert stream.connection.buffered_bytes < 1 << 20
         client.writer.transport.abort()
 
 

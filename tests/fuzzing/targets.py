@@ -481,8 +481,8 @@ def _control_messages() -> Iterator[bytes]:
 
 def _plan(data: bytes) -> None:
     try:
-        member = MemberSpec.decoded(data)
-        SharedSpec.decoded(member.shared)
+        member = MemberSpec.decode(data)
+        SharedSpec.decode(member.shared)
     except msgspec.MsgspecError:
         return
 

@@ -114,7 +114,7 @@ TestCredits.settings = settings(max_examples=200, stateful_step_count=60, deadli
 
 def opened(window: int) -> tuple[DataSender, DataReceiver]:
     sender, receiver = DataSender(OPENING), DataReceiver()
-    [event] = receiver.receive_data(sender.opening())
+    [event] = receiver.receive_data(sender.opening_bytes())
     assert event == OPENING
     sender.receive_data(receiver.accept(window))
     return sender, receiver
@@ -139,7 +139,7 @@ def test_every_batch_arrives_once_and_in_order(sizes: list[int], window: int, ch
 
     for _ in range(100_000):
         moves = []
-        if not sender.pending and not done:
+        if not sender.has_pending and not done:
             moves.append("offer")
         if up:
             moves.append("up")
@@ -192,7 +192,7 @@ def test_every_batch_arrives_once_over_connections_that_are_cut(
     backlog, to_offer = Backlog(keeps=True), deque(batches)
     held, arrived = deque[BatchArrived](), list[bytes]()
     sender, receiver = DataSender(LASTING, backlog), DataReceiver()
-    up, down = bytearray(sender.opening()), bytearray()
+    up, down = bytearray(sender.opening_bytes()), bytearray()
     ended = False
 
     def some_of(data: bytearray) -> bytes:
@@ -200,9 +200,9 @@ def test_every_batch_arrives_once_over_connections_that_are_cut(
         taken, data[:count] = bytes(data[:count]), b""
         return taken
 
-    while not sender.confirmed:
+    while not sender.is_confirmed:
         moves = [move for move, possible in (
-            ("offer", sender.state is State.OPEN and not sender.pending),
+            ("offer", sender.state is State.OPEN and not sender.has_pending),
             ("up", up), ("down", down), ("consume", held), ("cut", cuts),
             ("cut", ended and not down),
         ) if possible]  # fmt: skip
@@ -232,7 +232,7 @@ def test_every_batch_arrives_once_over_connections_that_are_cut(
             case "cut":
                 cuts -= 1
                 sender, receiver = DataSender(LASTING, backlog), DataReceiver()
-                up, down = bytearray(sender.opening()), bytearray()
+                up, down = bytearray(sender.opening_bytes()), bytearray()
         kept = [len(batch.body) for batch in list(backlog._batches)[: backlog.sent - backlog.first]]
         assert sum(kept) <= window or len([size for size in kept if size]) == 1
         sizes_held = [batch.cost for batch in held if batch.cost]
@@ -246,7 +246,7 @@ def test_a_stream_stopped_anywhere_is_over_at_both_ends(window: int, cut: int, s
     sender, receiver = opened(window)
     sent = b""
     for size in sizes:
-        if not sender.pending:
+        if not sender.has_pending:
             sent += b"".join(sender.offer(b"x" * size, 1))
     list(receiver.receive_data(sent[:cut]))
     [event] = sender.receive_data(receiver.cancel("57014", "enough"))

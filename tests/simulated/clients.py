@@ -15,7 +15,7 @@ from engine.contracts.mesh import Mesh
 from engine.plan_ir.spec import SharedSpec
 from engine.plan_ir.topology import Topology
 from engine.statements.shared.distribution import CompiledQuery, DistributedQuery, Terms
-from engine.statements.shared.fault_policy import Policy, RepeatableQuery, absent
+from engine.statements.shared.fault_policy import Policy, RepeatableQuery, absent_members
 from simulated.member import SimulatedMember
 from simulated.statements import Asked
 from simulated.tasks import in_tasks
@@ -148,7 +148,7 @@ async def _compile_question(question: Question, terms: Terms, topology: Topology
     member, seed = question.member, question.manner.tasks
     if question.queries:
         question.repeats += 1
-        missing = absent(member.mesh, question.members)
+        missing = absent_members(member.mesh, question.members)
         if question.manner.policy == "wait" and missing:
             question.wrong = f"it runs again without {', '.join(missing)}, whom it was to wait for"
     query = question.source.compile(question.asked.text, terms, member.mesh, topology)
@@ -163,7 +163,7 @@ async def _read(question: Question, stream: BatchStream) -> None:
     while (batch := await stream.next_batch()) is not None:
         question.batches.append(batch)
         if question.read is not None:
-            counted = question.member.runtime.mailboxes.spooled(question.queries[-1])
+            counted = question.member.runtime.mailboxes.spooled_by_edge(question.queries[-1])
             question.spooled = max(question.spooled, counted.get(f"edge.{question.read}.spooled", 0))
         if len(question.batches) == manner.leaves:
             _end(question, "left")
@@ -174,7 +174,7 @@ async def _read(question: Question, stream: BatchStream) -> None:
 
 
 def _edge_read(query: DistributedQuery) -> int | None:
-    [root] = [fragment for fragment in SharedSpec.decoded(query.shared).fragments if fragment.output is None]
+    [root] = [fragment for fragment in SharedSpec.decode(query.shared).fragments if fragment.output is None]
     return None if root.statement else root.inputs[0]
 
 

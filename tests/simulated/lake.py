@@ -150,7 +150,7 @@ class _Seen(AloneMesh):
 
 def _with_page_size(query: DistributedQuery, page_bytes: int) -> DistributedQuery:
     """The query with batches of that size: all that a plan has of it."""
-    shared = msgspec.structs.replace(SharedSpec.decoded(query.shared), page_bytes=page_bytes)
+    shared = msgspec.structs.replace(SharedSpec.decode(query.shared), page_bytes=page_bytes)
     encoded = msgspec.msgpack.encode(shared)
     raw = msgspec.Raw(encoded)
     members = {name: msgspec.structs.replace(spec, shared=raw) for name, spec in query.members.items()}

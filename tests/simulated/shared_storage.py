@@ -121,10 +121,10 @@ class SharedStorage:
         """Everything that was committed can be published. Raises AssertionError."""
         store = (self.members or [self.open("publisher")])[0].store
         for _ in range(_ROUNDS):
-            if not store.pending():
+            if not store.pending_commits():
                 return
             store.publish()
-        if left := store.pending():
+        if left := store.pending_commits():
             raise AssertionError(f"decisions are never published: {sorted(left.values())}")
 
     def require_whole(self, member: StorageMember) -> None:

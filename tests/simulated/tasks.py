@@ -250,7 +250,7 @@ class _TaskStream(asyncio.Protocol):
             except OSError:
                 self.end = "failed"
                 return
-            self._transport.write(self._machine.opening())
+            self._transport.write(self._machine.opening_bytes())
             while self._machine.state is State.OPENING and not self._gone and self.end is None:
                 await self._bell.next_ring()
             if self._denied != "unknown":
@@ -263,7 +263,7 @@ class _TaskStream(asyncio.Protocol):
         if self.end is None:
             body = memoryview(batch.serialize())
             self._transport.writelines(self._machine.offer(body, batch.num_rows))
-            while self.end is None and self._machine.pending:
+            while self.end is None and self._machine.has_pending:
                 await self._bell.next_ring()
                 if self.end is None:
                     self._transport.writelines(self._machine.send_pending())
@@ -316,7 +316,7 @@ class _TaskStream(asyncio.Protocol):
 
 def in_tasks(query: DistributedQuery, wanted: Random) -> DistributedQuery:
     """The query with some of its leaves run by tasks."""
-    shared = SharedSpec.decoded(query.shared)
+    shared = SharedSpec.decode(query.shared)
     edges = {edge.id: edge for edge in shared.edges}
     chosen = {f.id: edges[f.output] for f in shared.fragments if _may(f, edges) and wanted.random() < 0.6 and f.output}
     if not chosen:

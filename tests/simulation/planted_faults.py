@@ -64,14 +64,14 @@ FAULTS: Final = (
     Fault(
         "a query that waits for members goes on without them",
         _POLICY,
-        "while absent(mesh, self._members):",
+        "while absent_members(mesh, self._members):",
         "while False:",
     ),
     Fault(
         "all receivers are told the rows of the first",
         "engine.runtime.query_run",
-        "self._host.produced(self.query, edge, sender, receiver, sent.rows.get(receiver, {}))",
-        "self._host.produced(self.query, edge, sender, receiver, sent.rows.get(0, {}))",
+        "self._host.announce_streams(self.query, edge, sender, receiver, sent.rows.get(receiver, {}))",
+        "self._host.announce_streams(self.query, edge, sender, receiver, sent.rows.get(0, {}))",
     ),
     Fault(
         "an ordered reader passes over streams that go on",
@@ -82,7 +82,7 @@ FAULTS: Final = (
     Fault(
         "a merge takes a stream that is late for one that has ended",
         "engine.exchange.receive",
-        "if stream.complete if stream is not None else self._missing(partition):",
+        "if stream.complete if stream is not None else self._is_missing(partition):",
         "if stream is None or stream.complete:",
     ),
 )

@@ -114,7 +114,7 @@ FAULTS: Final = (
         "                whole = whole.then(made.files)\n            log.commit",
         "                whole = made.files\n            log.commit",
     ),
-    Fault("decide nothing", _ROWS, "if location in live and files:", "if False:"),
+    Fault("decide nothing", _ROWS, "if files and location in remaining | unchanged:", "if False:"),
     Fault(
         "number a decision by the version before",
         _ROWS,
@@ -216,8 +216,8 @@ FAULTS: Final = (
     Fault(
         "a dropped folder goes at once",
         _PUBLISH,
-        "database.dropped(now - tables.DROPPED_SECONDS)",
-        "database.dropped(now + 60)",
+        "database.dropped_locations(now - tables.DROPPED_SECONDS)",
+        "database.dropped_locations(now + 60)",
     ),
 )
 

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from engine.contracts.executor import OutputColumn
-from engine.contracts.output_cast import carrier_schema, carry_to, fitted
+from engine.contracts.output_cast import carrier_schema, carry_to, match_dimensions
 from engine.exchange.routers import part_by_bucket
 from engine.executors.local import division as _division  # noqa: F401  (registers its functions)
 from engine.executors.local import json_functions as _json_functions  # noqa: F401
@@ -144,7 +144,7 @@ def _all(cursor: LocalCursor, statement: str, parameters: Mapping[str, Any], sch
         if not schema.names:
             batches.append(batch.select([]))
         else:
-            batches.append(with_infinities(carry_to(batch, fitted(schema, batch.schema))))
+            batches.append(with_infinities(carry_to(batch, match_dimensions(schema, batch.schema))))
     return pa.Table.from_batches(batches, batches[0].schema if batches else schema)
 
 

@@ -167,11 +167,11 @@ class World:
     def _set_up(self, member: str, query: str) -> None:
         part = self.parts[member, query]
         part.setting_up, part.running = False, set(FRAGMENTS)
-        self._perform(member, self.members[member].started(query, FRAGMENTS, self.now))
+        self._perform(member, self.members[member].fragments_started(query, FRAGMENTS, self.now))
 
     def _set_up_failed(self, member: str, query: str) -> None:
         self.parts[member, query].setting_up = False
-        self._perform(member, self.members[member].started(query, (), self.now))
+        self._perform(member, self.members[member].fragments_started(query, (), self.now))
         self._cancel(member, query)
 
     def _sent(self, member: str, query: str, number: str) -> None:

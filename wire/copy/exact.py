@@ -17,7 +17,7 @@ def read_values(array: pa.Array, read: Callable[[Any], Any], carrier: pa.DataTyp
     values: list[Any] = []
     try:
         for item in encoded.dictionary.to_pylist():
-            values.append(_carried(read(item), carrier))
+            values.append(_to_carrier(read(item), carrier))
     except SqlError as error:
         # A dictionary is in the order in which its items come first.
         stop = pc.index(encoded.indices, pa.scalar(len(values), encoded.indices.type)).as_py()
@@ -25,7 +25,7 @@ def read_values(array: pa.Array, read: Callable[[Any], Any], carrier: pa.DataTyp
     return pa.array(values, carrier).take(encoded.indices), None
 
 
-def _carried(value: Any, carrier: pa.DataType) -> Any:
+def _to_carrier(value: Any, carrier: pa.DataType) -> Any:
     try:
         pa.scalar(value, carrier)
     except pa.ArrowException:

@@ -115,24 +115,24 @@ class DataSender:
         self._backlog = Backlog() if backlog is None else backlog
         self._announced = -1
 
-    def opening(self) -> bytes:
+    def opening_bytes(self) -> bytes:
         """The connection's first bytes."""
         return PREFACE + encode(self._open)
 
     @property
-    def pending(self) -> bool:
+    def has_pending(self) -> bool:
         """Whether a batch waits for credit; then no other may be offered."""
         return self._backlog.has_pending
 
     @property
-    def confirmed(self) -> bool:
+    def is_confirmed(self) -> bool:
         """Whether the receiver has said that it has everything."""
         return self.state is State.DONE and self._backlog.is_confirmed
 
     def offer(self, body: memoryview | bytes, rows: int, *, last: bool = False) -> _Chunks:
         """Send a batch, or keep it as the pending one. Returns what is to be written now."""
-        if self.state is not State.OPEN or self.pending:
-            raise LocalProtocolError(f"a batch was offered while {self.state.value}, pending: {self.pending}")
+        if self.state is not State.OPEN or self.has_pending:
+            raise LocalProtocolError(f"a batch was offered while {self.state.value}, pending: {self.has_pending}")
         self._backlog.add(Outgoing(memoryview(body).cast("B"), rows, last))
         return self.send_pending()
 
@@ -140,7 +140,7 @@ class DataSender:
         """Return the frames of pending batches, as far as credit now covers them; the announcement of a batch larger than the
         window. To be called after each Ok and FlowControl."""
         chunks: list[bytes | memoryview] = []
-        while self.state is State.OPEN and self.pending:
+        while self.state is State.OPEN and self.has_pending:
             size = len(self._backlog.peek().body)
             if not self.credits.covers(size):
                 if size > self._window and self._announced != self._backlog.sent:
@@ -156,7 +156,7 @@ class DataSender:
         if last:
             self.state = State.DONE
         o = self._open
-        header = Batch(o.edge, o.partition, o.attempt, rows, last, self.credits.remaining)
+        header = Batch(o.edge, o.partition, o.attempt, rows, last, self.credits.remaining_credit)
         return (encode(header, len(body)), body) if body else (encode(header),)
 
     def cancel(

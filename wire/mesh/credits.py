@@ -30,15 +30,15 @@ class SendCredits:
         self.sent = held
 
     @property
-    def remaining(self) -> int:
+    def remaining_credit(self) -> int:
         return self.granted - self.sent
 
     def covers(self, size: int) -> bool:
-        return size <= self.remaining
+        return size <= self.remaining_credit
 
     def spend(self, size: int) -> None:
         """Account for a batch that goes out now. It must be covered."""
-        assert 0 <= size <= self.remaining, "sent without credit"
+        assert 0 <= size <= self.remaining_credit, "sent without credit"
         self.sent += size
 
     def grant(self, granted: int) -> None:

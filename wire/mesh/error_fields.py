@@ -33,7 +33,7 @@ def fields_of(error: SqlError) -> ErrorFields | None:
     return ErrorFields(error.position, context, error.about)
 
 
-def told(sqlstate: str, message: str, detail: str, hint: str, fields: ErrorFields | None) -> SqlError:
+def error_from_fields(sqlstate: str, message: str, detail: str, hint: str, fields: ErrorFields | None) -> SqlError:
     """The error that a message tells of; empty texts are none."""
     more = fields or ErrorFields()
     error = SqlError(

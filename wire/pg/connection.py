@@ -239,7 +239,7 @@ class Connection:
         self._expected = "password"
 
     @property
-    def buffered(self) -> int:
+    def buffered_bytes(self) -> int:
         """Bytes received and not yet taken as messages."""
         return len(self._buffer) - self._at
 
@@ -247,10 +247,10 @@ class Connection:
     def is_executing_on(self) -> bool:
         """Whether a whole Bind, Describe or Execute waits to be taken: `next_event` gives it, or raises, without more data, and
         what came before it can still be answered afterwards."""
-        if self.buffered < _HEAD_BYTES or self._buffer[self._at] not in _EXECUTING:
+        if self.buffered_bytes < _HEAD_BYTES or self._buffer[self._at] not in _EXECUTING:
             return False
         (length,) = _LENGTH.unpack_from(self._buffer, self._at + 1)
-        return bool(self.buffered > length)
+        return bool(self.buffered_bytes > length)
 
     def set_client_encoding(self, encoding: str) -> None:
         """Apply a (valid) value of `client_encoding` to every message from now on."""
@@ -307,18 +307,18 @@ class Connection:
 
     def _take_frame(self, row: dict[type, State]) -> tuple[bytes, bytes, State] | None:
         """The next whole frame (type, body, next state) if it has arrived. Its head is checked as soon as it is there."""
-        if self.buffered < 1:
+        if self.buffered_bytes < 1:
             return None
         kind = bytes(self._buffer[self._at : self._at + 1])
         cls = m.request_class(kind)
         if cls not in row:
             raise self._out_of_order(kind)
-        if self.buffered < 5:
+        if self.buffered_bytes < 5:
             return None
         (length,) = _LENGTH.unpack_from(self._buffer, self._at + 1)
         if not 4 <= length <= self._length_max(cls):
             raise ProtocolViolation("invalid message length")
-        if self.buffered < length + 1:
+        if self.buffered_bytes < length + 1:
             if length > LONG_MESSAGE_BYTES and self.is_crowded:
                 self._refuse(length, row[cls])
             return None
@@ -327,7 +327,7 @@ class Connection:
     def _refuse(self, length: int, successor: State) -> None:
         """Throw away what is there of the message and what will come. Raises OutOfMemory, unless it is skipped anyway."""
         error = self._budget.refusal(length)
-        self._refused = length + 1 - self.buffered
+        self._refused = length + 1 - self.buffered_bytes
         self._clear()
         skipped = self.state is State.SKIPPING and successor is State.SKIPPING
         self.state = successor
@@ -335,7 +335,7 @@ class Connection:
             raise error
 
     def _clear(self) -> None:
-        self._budget.release(self.buffered)
+        self._budget.release(self.buffered_bytes)
         self._buffer.clear()
         self._at = 0
 
@@ -368,12 +368,12 @@ class Connection:
         return body
 
     def _startup_event(self) -> m.FrontendMessage | Nothing:
-        if self.buffered < 4:
+        if self.buffered_bytes < 4:
             return NEED_DATA
         (length,) = _LENGTH.unpack_from(self._buffer, self._at)
         if not 8 <= length <= STARTUP_BYTES_MAX:
             raise ProtocolViolation("invalid length of startup packet")
-        if self.buffered < length:
+        if self.buffered_bytes < length:
             return NEED_DATA
         message = m.decode_startup(self._consume(4, length - 4))
         if isinstance(message, m.SslRequest | m.GssEncRequest):
@@ -406,7 +406,7 @@ class Connection:
                 successor = SENDS[self.state][type(message)]
             except KeyError:
                 raise LocalProtocolError(f"{type(message).__name__} may not be sent: {self.state.value}") from None
-        if isinstance(message, m.EncryptionAnswer) and message.accepted and self.buffered:
+        if isinstance(message, m.EncryptionAnswer) and message.accepted and self.buffered_bytes:
             raise ProtocolViolation(
                 "received unencrypted data after SSL request",
                 detail="This could be either a client-software bug or evidence of an attempted man-in-the-middle attack.",

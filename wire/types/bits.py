@@ -26,10 +26,10 @@ def read_bits(typ: t.PgType, text: str, typmod: int) -> str:
             kind = "hexadecimal" if hexadecimal else "binary"
             raise InvalidTextRepresentation(f'"{digit}" is not a valid {kind} digit')
     bits = "".join(f"{int(digit, 16):04b}" for digit in digits) if hexadecimal else digits
-    return checked(typ, bits, typmod)
+    return check_length(typ, bits, typmod)
 
 
-def checked(typ: t.PgType, bits: str, typmod: int) -> str:
+def check_length(typ: t.PgType, bits: str, typmod: int) -> str:
     """A bit string for a place of limited length. Raises StringDataLengthMismatch, StringDataRightTruncation."""
     if typmod > 0 and typ is t.BIT and len(bits) != typmod:
         raise StringDataLengthMismatch(f"bit string length {len(bits)} does not match type bit({typmod})")
@@ -38,7 +38,7 @@ def checked(typ: t.PgType, bits: str, typmod: int) -> str:
     return bits
 
 
-def fitted(typ: t.PgType, bits: str, typmod: int) -> str:
+def fit_length(typ: t.PgType, bits: str, typmod: int) -> str:
     """A bit string cut, or filled with zeros, as an explicit cast does."""
     if typmod <= 0:
         return bits

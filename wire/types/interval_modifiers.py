@@ -45,7 +45,7 @@ def interval_typmod(fields: str = "", precision: int | None = None) -> int:
     return (span(fields) if fields else FULL_RANGE) << 16 | (FULL_PRECISION if precision is None else precision)
 
 
-def shown(typmod: int) -> str:
+def modifier_text(typmod: int) -> str:
     """Return the text behind `interval` for a modifier that is not -1."""
     bits, precision = (typmod >> 16) & FULL_RANGE, typmod & FULL_PRECISION
     fields = "" if bits == FULL_RANGE else f" {SPANS[bits]}"

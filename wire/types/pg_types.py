@@ -378,4 +378,4 @@ def format_type(typ: PgType, typmod: int = -1) -> str:
     if typ in (TIME, TIMETZ, TIMESTAMP, TIMESTAMPTZ):
         head, _, tail = typ.sql_name.partition(" ")
         return f"{head}({typmod}) {tail}"
-    return f"{typ.sql_name}{interval_modifiers.shown(typmod)}" if typ is INTERVAL else typ.sql_name
+    return f"{typ.sql_name}{interval_modifiers.modifier_text(typmod)}" if typ is INTERVAL else typ.sql_name

@@ -49,7 +49,7 @@ class TableColumn:
     nested: FileType | None = None
 
     @property
-    def declared(self) -> PgType:
+    def declared_type(self) -> PgType:
         """The type that was declared."""
         return self.domain or self.type.pg
 
@@ -142,7 +142,7 @@ class Constraint:
         return self.parts or tuple(map(KeyPart, self.columns))
 
     @property
-    def mentioned(self) -> tuple[str, ...]:
+    def all_columns(self) -> tuple[str, ...]:
         """All columns that it is about."""
         return self.columns + self.included
 

@@ -117,7 +117,7 @@ class Roles:
         if self.by_name:
             yield from PREDEFINED.values()
 
-    def named(self, name: str) -> Role | None:
+    def find_role(self, name: str) -> Role | None:
         return self.by_name.get(name) or PREDEFINED.get(name)
 
     def of(self, name: str) -> Role:
@@ -167,7 +167,7 @@ class Roles:
 
     def belongs(self, name: str, to: str) -> bool:
         """Whether a user is of a role, superusers only where they were put into it (is_member of hba.c)."""
-        role, of = self.named(name), self.named(to)
+        role, of = self.find_role(name), self.find_role(to)
         return role is not None and of is not None and of.oid in self.all_of(role)
 
     def may_see(self, role: Role, of: Role) -> bool:

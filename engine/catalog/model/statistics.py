@@ -62,16 +62,16 @@ class TableStatistics(msgspec.Struct, frozen=True, omit_defaults=True):
         return TableStatistics(self.rows, self.pages, tuple(columns))
 
 
-def encoded(statistics: TableStatistics) -> str:
+def encode_statistics(statistics: TableStatistics) -> str:
     return msgspec.json.encode(statistics).decode()
 
 
 @functools.lru_cache(maxsize=4096)
-def decoded(body: str) -> TableStatistics:
+def decode_statistics(body: str) -> TableStatistics:
     """The catalog is read anew after each commit of another member, and most of this is as it was."""
     return msgspec.json.decode(body, type=TableStatistics)
 
 
 def by_relation(rows: Iterable[tuple[int, str]]) -> dict[int, TableStatistics]:
     """From rows (oid, body)."""
-    return {oid: decoded(body) for oid, body in rows}
+    return {oid: decode_statistics(body) for oid, body in rows}

@@ -15,7 +15,7 @@ from typing import Final, Literal, TypeVar
 import msgspec
 
 from engine.catalog.model.objects import StoredRelation, Table, TableColumn, View
-from engine.sql.deparse.stored_text import quoted
+from engine.sql.deparse.stored_text import quote_ident
 from wire.dataclass import dataclass
 from wire.types import pg_types as t
 from wire.types import user_types
@@ -47,7 +47,7 @@ class EnumType:
     @property
     def pg(self) -> t.PgType:
         labels = tuple((label.number, label.name) for label in self.labels)
-        return user_types.enum_type(self.oid, self.array, self.name, _qualified(self.schema, self.name), labels)
+        return user_types.enum_type(self.oid, self.array, self.name, _qualified_name(self.schema, self.name), labels)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ class DomainType:
     def pg(self, under: t.PgType) -> t.PgType:
         checks = tuple((check.name, check.expression) for check in self.checks)
         domain = t.Domain(self.schema, under, self.typmod, self.not_null, self.default, checks)
-        return _domain(self.oid, self.array, self.name, _qualified(self.schema, self.name), domain)
+        return _domain(self.oid, self.array, self.name, _qualified_name(self.schema, self.name), domain)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,12 +113,12 @@ class CompositeType:
     def pg(self, of: TypeOf) -> t.PgType:
         attributes = tuple(t.Attribute(item.name, of(item.type), item.typmod, item.number) for item in self.attributes)
         return user_types.composite_type(
-            self.oid, self.array, self.name, _qualified(self.schema, self.name), attributes
+            self.oid, self.array, self.name, _qualified_name(self.schema, self.name), attributes
         )
 
 
-def _qualified(schema: str, name: str) -> str:
-    return quoted(name) if schema == "public" else f"{quoted(schema)}.{quoted(name)}"
+def _qualified_name(schema: str, name: str) -> str:
+    return quote_ident(name) if schema == "public" else f"{quote_ident(schema)}.{quote_ident(name)}"
 
 
 @lru_cache(1 << 16)
@@ -139,7 +139,7 @@ class _Kind(msgspec.Struct):
     kind: str = "enum"
 
 
-def decoded(body: str) -> UserType:
+def decode_user_type(body: str) -> UserType:
     """A type as the catalog keeps it."""
     kind = msgspec.json.decode(body, type=_Kind).kind
     return msgspec.json.decode(body, type=_KINDS[kind])
@@ -199,7 +199,7 @@ R = TypeVar("R", bound=StoredRelation)
 
 def with_current_types(relation: R, types: Mapping[Key, UserType]) -> R:
     """A relation whose columns have the types as they are defined now. Raises KeyError where one is gone."""
-    if not isinstance(relation, Table | View) or not any(users(column.declared) for column in relation.columns):
+    if not isinstance(relation, Table | View) or not any(users(column.declared_type) for column in relation.columns):
         return relation
     known = by_oid(types)
     if isinstance(relation, Table) and relation.query is not None:
@@ -209,11 +209,11 @@ def with_current_types(relation: R, types: Mapping[Key, UserType]) -> R:
 
 
 def _columns(columns: tuple[TableColumn, ...], known: Mapping[int, t.PgType]) -> tuple[TableColumn, ...]:
-    return tuple(_column(column, known) if users(column.declared) else column for column in columns)
+    return tuple(_column(column, known) if users(column.declared_type) else column for column in columns)
 
 
 def _column(column: TableColumn, known: Mapping[int, t.PgType]) -> TableColumn:
-    declared = known[column.declared.oid]
+    declared = known[column.declared_type.oid]
     if declared.domain is not None:
         return replace(column, type=replace(column.type, pg=t.base_of(declared)), domain=declared)
     return replace(column, type=replace(column.type, pg=declared))

@@ -198,7 +198,7 @@ class Difference:
             if location is not None:
                 content = Content.of(read("storage", (location,)), read("decisions", (location,)))
             analysed = by_relation(read("statistics", (relation.oid,))) if isinstance(relation, Table) else {}
-            relations[key] = rows.placed(relation, content, analysed, self._root)
+            relations[key] = rows.with_content(relation, content, analysed, self._root)
         return relations
 
 

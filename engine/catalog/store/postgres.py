@@ -241,7 +241,7 @@ class PostgresDatabase:
     def count(self, counter: int, change: Callable[[Count | None], Count]) -> Count | None:
         return self._writer.ask(lambda connection: _count(connection, counter, change))
 
-    def counted(self, counter: int) -> Count | None:
+    def read_counter(self, counter: int) -> Count | None:
         return self._reader.ask(lambda connection: _read_counter(connection, counter))
 
     def decisions(self) -> Sequence[Decision]:
@@ -251,7 +251,7 @@ class PostgresDatabase:
     def settle(self, location: str, published: Published) -> None:
         self._writer.ask(lambda connection: _settle(connection, location, published))
 
-    def dropped(self, until: int) -> Sequence[str]:
+    def dropped_locations(self, until: int) -> Sequence[str]:
         query = "select location from sluice_catalog.dropped where seconds <= %s"
         return [row[0] for row in self._writer.ask(lambda c: c.execute(query, (until,)).fetchall())]
 
@@ -337,7 +337,7 @@ class _Catalog:
         connection.execute(f"{_VERSION} for update")
         marks = Marks.of(connection.execute(_QUESTIONS["marks"]))
         newest = known if marks.is_of(known) else self._advance(connection)
-        committed = newest.committed(changes)
+        committed = newest.after_commit(changes)
         steps = list(rows.steps(newest, changes, committed, int(time.time())))
         for step in steps:
             connection.execute(_STEPS[step.kind], step.values)

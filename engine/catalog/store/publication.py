@@ -79,7 +79,7 @@ class TablePublication:
         """Where Delta's log stands when these decisions are in it."""
         log = readable_log(self._database, self._folder, self._pinned)
         for _ in range(_ATTEMPTS):
-            at = log.published
+            at = log.published_version
             left = [made for made in self._decisions if made.number > at.number]
             if len(left) < len(self._decisions):
                 self._require_written(log, at)
@@ -161,7 +161,7 @@ def remove_dropped(database: CatalogDatabase, root: Path, now: int) -> Iterator[
     """Remove the folders of tables that were dropped long enough ago, unless somebody holds them. now: seconds since 1970."""
     if is_held(root):
         return
-    for location in database.dropped(now - tables.DROPPED_SECONDS):
+    for location in database.dropped_locations(now - tables.DROPPED_SECONDS):
         tables.discard(root, location)
         # What comes back after a power failure would be a folder with rows that the catalog does not know.
         if root.is_dir():

@@ -32,8 +32,8 @@ from engine.catalog.model.objects import (
 )
 from engine.catalog.model.rights import DATABASE_OID, DefaultKey, ObjectRights, Rights
 from engine.catalog.model.roles import Role, Roles
-from engine.catalog.model.statistics import TableStatistics, by_relation, encoded
-from engine.catalog.model.user_types import TypeOf, decoded, type_of
+from engine.catalog.model.statistics import TableStatistics, by_relation, encode_statistics
+from engine.catalog.model.user_types import TypeOf, decode_user_type, type_of
 from engine.catalog.snapshot import (
     Analysis,
     AnyChange,
@@ -127,7 +127,7 @@ def _statistics(
     for oid in sorted(analysed):
         table = present.get(oid)
         if isinstance(table, Table) and table.statistics is not None:
-            yield Step("put statistics", (oid, encoded(table.statistics)))
+            yield Step("put statistics", (oid, encode_statistics(table.statistics)))
     for table in known:
         if isinstance(table, Table) and table.statistics is not None and table.oid not in present:
             yield Step("drop statistics", (table.oid,))
@@ -245,7 +245,7 @@ class Content:
         whole, number = FileChange(), at.number
         for made in self.decisions.get(table.storage.location, ()):
             whole, number = whole.then(made.files), made.number
-        return tables.committed(table, at.version, number, whole)
+        return tables.with_commit(table, at.version, number, whole)
 
 
 def snapshot(
@@ -266,13 +266,13 @@ def snapshot(
     root: the folder of stored tables. stamp: of the latest note (`engine.catalog.store.difference`).
     """
     analysed = by_relation(statistics)
-    made = [decoded(body) for (body,) in types]
+    made = [decode_user_type(body) for (body,) in types]
     known = {(typ.schema, typ.name): typ for typ in made}
     find = type_of(known)
     return Snapshot(
         version,
         read_schemas(schemas),
-        {(row[0], row[1]): placed(relation(*row, find=find), content, analysed, root) for row in relations},
+        {(row[0], row[1]): with_content(relation(*row, find=find), content, analysed, root) for row in relations},
         Roles({name: msgspec.json.decode(body, type=Role) for name, body in roles}),
         known,
         read_rights(rights),
@@ -285,7 +285,7 @@ def read_schemas(schemas: Iterable[tuple[Any, ...]]) -> dict[str, Schema]:
     return {name: Schema(oid, name, comment) for name, oid, comment in schemas}
 
 
-def placed(
+def with_content(
     relation: StoredRelation, content: Content, analysed: Mapping[int, TableStatistics], root: Path
 ) -> StoredRelation:
     """A table with its statistics, and a stored one with its files; its path is each member's own, as it sees the folder of
@@ -366,10 +366,10 @@ def _kind(relation: StoredRelation) -> str:
 
 
 def _body(relation: StoredRelation) -> str:
-    return msgspec.json.encode(_encoded(relation)).decode()
+    return msgspec.json.encode(_encode_relation(relation)).decode()
 
 
-def _encoded(relation: StoredRelation) -> msgspec.Struct:
+def _encode_relation(relation: StoredRelation) -> msgspec.Struct:
     match relation:
         case Table(columns=columns, format=kind, path=path, options=options, constraints=constraints) as table:
             storage = tables.bare(table.storage) if table.storage is not None else None
@@ -398,7 +398,7 @@ def _view_body(view: View) -> _ViewBody:
 def _rows(columns: Iterable[TableColumn]) -> list[_Column]:
     return [
         _Column(
-            c.name, c.declared.oid, c.type.modifier, c.number, c.nullable, c.default, c.identity, c.stored, c.comment,
+            c.name, c.declared_type.oid, c.type.modifier, c.number, c.nullable, c.default, c.identity, c.stored, c.comment,
             c.generated, c.nested,
         )
         for c in columns

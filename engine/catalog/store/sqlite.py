@@ -199,7 +199,7 @@ class SqliteDatabase:
                 writer.execute("insert or replace into counters values (?, ?, ?)", values)
         return before
 
-    def counted(self, counter: int) -> Count | None:
+    def read_counter(self, counter: int) -> Count | None:
         with self._read() as reader:
             return _read_counter(reader, counter)
 
@@ -207,7 +207,7 @@ class SqliteDatabase:
         with self._transaction() as writer:
             marks = Marks.of(writer.execute(_QUESTIONS["marks"]))
             newest = known if marks.is_of(known) else self._advance(writer)
-            committed = newest.committed(changes)
+            committed = newest.after_commit(changes)
             steps = list(rows.steps(newest, changes, committed, int(time.time())))
             for step in steps:
                 writer.execute(_STEPS[step.kind], step.values)
@@ -231,7 +231,7 @@ class SqliteDatabase:
                 marks = Marks.of(writer.execute(_QUESTIONS["marks"])).after_settlement()
                 self._note(writer, marks, [touch_of_files(location)])
 
-    def dropped(self, until: int) -> Sequence[str]:
+    def dropped_locations(self, until: int) -> Sequence[str]:
         with self._read() as reader:
             found = reader.execute("select location from dropped where seconds <= ?", (until,))
             return [location for (location,) in found]

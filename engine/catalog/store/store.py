@@ -74,7 +74,7 @@ class CatalogDatabase(Protocol):
         Returns what `change` was given. What `change` raises leaves the counter as it was."""
         ...
 
-    def counted(self, counter: int) -> Count | None:
+    def read_counter(self, counter: int) -> Count | None:
         """Where a counter stands."""
         ...
 
@@ -92,7 +92,7 @@ class CatalogDatabase(Protocol):
         the catalog says, so the catalog's version stays. Once is as good as twice."""
         ...
 
-    def dropped(self, until: int) -> Sequence[str]:
+    def dropped_locations(self, until: int) -> Sequence[str]:
         """The folders of tables that were dropped before that second (since 1970) and are still to be removed."""
         ...
 
@@ -238,9 +238,9 @@ class CatalogStore:
         """setval: the next value is `count.value`, or the one after it where that was `called`."""
         self._database.count(sequence.counter, lambda _at: count)
 
-    def counted(self, sequence: NumberSequence) -> Count:
+    def read_sequence(self, sequence: NumberSequence) -> Count:
         """Where the sequence stands."""
-        return self._database.counted(sequence.counter) or Count(sequence.first, called=False)
+        return self._database.read_counter(sequence.counter) or Count(sequence.first, called=False)
 
     def commit(self, changes: Iterable[AnyChange]) -> Snapshot:
         """Make a transaction's changes durable and visible. Raises SerializationFailure; then nothing was changed."""
@@ -293,7 +293,7 @@ class CatalogStore:
                 failed.append(error)
         self._show(self._database.load())
 
-    def pending(self) -> Mapping[str, int]:
+    def pending_commits(self) -> Mapping[str, int]:
         """How many commits each table's Delta log does not have yet, by location; none are left out."""
         return Counter(decision.location for decision in self._database.decisions())
 

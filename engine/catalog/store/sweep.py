@@ -110,7 +110,7 @@ class Vacuum:
             return Strays()
         there = [path for path in _folders(self._root) if _is_old(path, self._before)]
         _, snapshot = self._state()
-        dropped = frozenset(self._database.dropped(_EVER))
+        dropped = frozenset(self._database.dropped_locations(_EVER))
         known = frozenset(_by_location(snapshot)) | dropped | IN_FLIGHT_FILES.folders()
         strange = [path for path in there if path.name not in known]
         kept = [path.name for path in strange if _has_decisions(path)]
@@ -181,7 +181,7 @@ def _has_decisions(folder: Path) -> bool:
     if not (folder / delta.LOG).exists():
         return False
     try:
-        return delta.Log(str(folder)).published.number > 0
+        return delta.Log(str(folder)).published_version.number > 0
     except DataCorrupted:
         return any(int(path.stem) > 0 for path in (folder / delta.LOG).iterdir() if _COMMIT.fullmatch(path.name))
 

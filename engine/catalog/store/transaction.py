@@ -295,7 +295,7 @@ class SessionCatalog:
         placed = replace(
             table, format="parquet", path=folder, storage=storage, options={}, parts=(), guarantee=storage.sort_by
         )
-        return tables.committed(placed, storage.version, 0, FileChange())
+        return tables.with_commit(placed, storage.version, 0, FileChange())
 
     def _put_stored(self, table: Table, *, replacing: bool) -> None:
         location = _location(table)
@@ -376,7 +376,7 @@ class SessionCatalog:
         whole = net_changes(_catalog_changes(self._changes))
         return [file.path for file in whole[location].added] if location in whole else []
 
-    def appended(self, table: Table) -> Sequential[DataFile]:
+    def appended_files(self, table: Table) -> Sequential[DataFile]:
         """The files that the latest statements of the open transaction have added to a stored table, if they did nothing else with
         it and defined nothing, oldest first."""
         location, added = _location(table), list[Sequential[DataFile]]()

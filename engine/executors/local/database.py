@@ -116,7 +116,7 @@ class LocalCursor:
         """Have what runs next counted by operators. A cursor that does is not to be used for anything else."""
         self._connection.execute("SET enable_profiling = 'no_output'")
 
-    def profiled(self) -> str:
+    def read_profile(self) -> str:
         """Return the counts of the statement that has ended, as DuckDB's JSON."""
         return str(self._connection.get_profiling_information("json"))
 

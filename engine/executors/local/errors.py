@@ -71,7 +71,7 @@ def _type_name(name: str) -> str:
     return "numeric" if name.startswith("DECIMAL") else _TYPES.get(name, name.lower())
 
 
-def _raised(found: re.Match[str]) -> SqlError:
+def _raised_error(found: re.Match[str]) -> SqlError:
     shown = _SHOWN.search(found[2])
     return SqlError(found[2][: shown.start() if shown else None].rstrip(), sqlstate=found[1])
 
@@ -139,7 +139,7 @@ _ROWS: Final[tuple[tuple[re.Pattern[str], _Make], ...]] = tuple(
     (re.compile(pattern, re.DOTALL), make)
     for pattern, make in (
         # Quoted it would be part of the statement, which DuckDB shows.
-        (r"(?<!['\"])SQLSTATE:([0-9A-Z]{5}):(.*)", _raised),
+        (r"(?<!['\"])SQLSTATE:([0-9A-Z]{5}):(.*)", _raised_error),
         # What Arrow's reader says of an interrupt.
         (r"^INTERRUPT Error: ", _always(QueryCanceled, "canceling statement due to user request")),
         (r"Division by zero|[Dd]ivi(?:sion|de) by zero", _always(DivisionByZero, "division by zero")),

@@ -47,11 +47,11 @@ import pyarrow as pa
 from engine.catalog.model.objects import SystemTable, Table
 from engine.common.fragment_pool import FragmentPool
 from engine.common.pool_calls import Pool
-from engine.common.shielded import closed_in_turn, shielded, stopped, together, wait_out
+from engine.common.shielded import closed_in_turn, shielded, stop_task, together, wait_out
 from engine.common.weighted_lru_cache import WeightedLruCache
 from engine.contracts.executor import EngineName, ExecutionContext
 from engine.contracts.memory_share import MemoryShare
-from engine.contracts.output_cast import carry_to, fitted
+from engine.contracts.output_cast import carry_to, match_dimensions
 from engine.contracts.profile import Operator
 from engine.executors.engine_config import EngineConfig
 from engine.executors.local import byte_texts as _byte_texts  # noqa: F401  (registers its functions)
@@ -200,7 +200,7 @@ class LocalExecutor:
 
     async def open(self, fragment: CompiledFragment, context: ExecutionContext) -> LocalStream:
         """Begin to run a fragment; its errors come from `next_batch`."""
-        printed = self.printed(fragment)
+        printed = self.print_fragment(fragment)
         return self.run(
             LocalWork(
                 printed.text,
@@ -255,9 +255,9 @@ class LocalExecutor:
         return await asyncio.get_running_loop().run_in_executor(self._pool, call)
 
     def sql(self, fragment: CompiledFragment) -> str:
-        return self.printed(fragment).text
+        return self.print_fragment(fragment).text
 
-    def printed(self, fragment: CompiledFragment) -> PrintedStatement:
+    def print_fragment(self, fragment: CompiledFragment) -> PrintedStatement:
         """The fragment's statement, remembered for those that run often."""
         if fragment.printed is not None:
             return fragment.printed
@@ -310,7 +310,7 @@ class LocalStream:
     """A fragment under way (`engine.contracts.executor.BatchStream`).
 
     The loop's thread owns the state; `_cursor` and `_reader` belong to the pool's thread while `_running`, and a job tells
-    what came of it through `_arrived`.
+    what came of it through `_on_batches`.
     """
 
     engine_name: Final = "local"
@@ -374,7 +374,7 @@ class LocalStream:
                 return None
             if not self._running and self._gathering is None:
                 self._pull()
-            await self._changed()
+            await self._next_change()
         batch = self._ready.popleft()
         self._counts["rows"] += batch.num_rows
         self._counts["bytes"] += batch.nbytes
@@ -427,7 +427,7 @@ class LocalStream:
                 await self._turns.acquire()
                 self._has_turn = True
         except Exception as error:  # noqa: BLE001 - as in `_job`
-            self._error = self._translated(error)
+            self._error = self._translate_error(error)
         self._gathering = None
         if self._error is None and not self._closing:
             self._pull()
@@ -449,7 +449,7 @@ class LocalStream:
         async with self._in_turn:
             return await shielded(self._loop.run_in_executor(self._pool, call))
 
-    def _changed(self) -> asyncio.Future[None]:
+    def _next_change(self) -> asyncio.Future[None]:
         """Done when a job has told something, or the stream is being closed."""
         waiter: asyncio.Future[None] = self._loop.create_future()
         self._waiters.append(waiter)
@@ -461,7 +461,7 @@ class LocalStream:
             if not waiter.done():
                 waiter.set_result(None)
 
-    def _arrived(self, batches: Sequence[pa.RecordBatch | None], error: SqlError | None) -> None:
+    def _on_batches(self, batches: Sequence[pa.RecordBatch | None], error: SqlError | None) -> None:
         """Take the result of a job: batches, None at the end, or an error."""
         self._running = False
         self._give_turn_back()
@@ -484,7 +484,7 @@ class LocalStream:
 
     async def _end_gathering(self) -> None:
         if self._gathering is not None:
-            await stopped(self._gathering)
+            await stop_task(self._gathering)
 
     async def _end_pull(self) -> None:
         while self._running:
@@ -494,7 +494,7 @@ class LocalStream:
                 with contextlib.suppress(duckdb.Error):
                     cursor.interrupt()
             with contextlib.suppress(asyncio.CancelledError):
-                await asyncio.wait([self._changed()], timeout=_INTERRUPT_SECONDS)
+                await asyncio.wait([self._next_change()], timeout=_INTERRUPT_SECONDS)
 
     async def _end_cursor(self) -> None:
         if self._cursor is not None:
@@ -522,18 +522,18 @@ class LocalStream:
                 self._release(healthy=False)
             finally:
                 # Whatever becomes of the cursor: who waits for the stream, or for its close, must not wait for ever.
-                self._tell((), self._translated(error))
+                self._tell((), self._translate_error(error))
 
-    def _translated(self, error: Exception) -> SqlError:
+    def _translate_error(self, error: Exception) -> SqlError:
         told = translate(error, self._work.statement)
         memory = self._work.memory
-        return memory.exceeded() if isinstance(told, OutOfMemory) and memory is not None else told
+        return memory.exceeded_error() if isinstance(told, OutOfMemory) and memory is not None else told
 
     def _end(self) -> None:
         """Let go of what has ended, and keep what was counted of it."""
         if self._work.analyze and self._cursor is not None:
             self._reader = None
-            self.operators = operators(self._cursor.profiled())
+            self.operators = operators(self._cursor.read_profile())
         self._release(healthy=not self._work.analyze)
 
     def _fetch(self) -> pa.RecordBatch | None:
@@ -544,7 +544,7 @@ class LocalStream:
             raise QueryCanceled("canceling statement due to user request")
         inputs = dict(self._inputs)
         try:
-            self._reader = self._planned()
+            self._reader = self._plan_and_start()
             return self._read()
         except _BROKEN:
             self._loop.call_soon_threadsafe(self._replace, self._home())
@@ -552,10 +552,10 @@ class LocalStream:
                 raise
         self._release(healthy=False)
         self._again, self._inputs = True, inputs
-        self._reader = self._planned()
+        self._reader = self._plan_and_start()
         return self._read()
 
-    def _planned(self) -> Any:
+    def _plan_and_start(self) -> Any:
         """Start the statement as `_start` does. Meanwhile `_planning` tells `close` that the statement is being planned."""
         self._planning = True
         try:
@@ -588,7 +588,7 @@ class LocalStream:
             if batch.num_rows:
                 if not self._schema.names:
                     return batch.select([])
-                return with_infinities(carry_to(batch, fitted(self._schema, batch.schema)))
+                return with_infinities(carry_to(batch, match_dimensions(self._schema, batch.schema)))
         return None
 
     def _start(self) -> Any:
@@ -640,7 +640,7 @@ class LocalStream:
                 small.release(placed)
 
     def _tell(self, batches: Sequence[pa.RecordBatch | None], error: SqlError | None) -> None:
-        self._loop.call_soon_threadsafe(self._arrived, batches, error)
+        self._loop.call_soon_threadsafe(self._on_batches, batches, error)
 
 
 @dataclass(frozen=True, slots=True)

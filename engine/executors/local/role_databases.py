@@ -113,4 +113,4 @@ class RoleDatabases:
         try:
             return LocalDatabase(replace(self._config, local_threads=1, local_memory=f"{share.bytes}B"), folder)
         except duckdb.OutOfMemoryException:
-            raise share.exceeded() from None
+            raise share.exceeded_error() from None

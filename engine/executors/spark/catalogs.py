@@ -20,7 +20,7 @@ from pyspark.sql import types as st
 from engine.catalog.model.objects import Table, TableColumn
 from engine.common import sql_type as sql_types
 from engine.common.sql_type import SqlType
-from engine.executors.spark.floats import unfiltered
+from engine.executors.spark.floats import hide_from_reader_filters
 from engine.sql.trees.storage_types import storage_name
 from wire.dataclass import dataclass
 from wire.errors import InvalidSchemaName, ObjectNotInPrerequisiteState
@@ -95,7 +95,10 @@ def read(session: SparkSession, table: Table) -> DataFrame:
         frame = session.table(table.path)
         kinds = {c.name: storage_name(c.type, "spark") for c in table.columns}
         return frame.select(
-            *(unfiltered(f.col(quote_name(name)).cast(kind), kind).alias(name) for name, kind in kinds.items())
+            *(
+                hide_from_reader_filters(f.col(quote_name(name)).cast(kind), kind).alias(name)
+                for name, kind in kinds.items()
+            )
         )
     except AnalysisException as error:
         raise ObjectNotInPrerequisiteState(

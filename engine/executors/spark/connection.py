@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 
-def embedded(master: str) -> bool:
+def is_embedded(master: str) -> bool:
     """Whether Spark's tasks run on this machine, below the driver."""
     return master.startswith("local")
 

@@ -31,7 +31,7 @@ from engine.catalog.model.objects import Table
 from engine.common.shielded import closed_in_turn, shielded, together, wait_out
 from engine.contracts.activity import SparkJobReport
 from engine.contracts.executor import EngineName, ExecutionContext, QueryId
-from engine.contracts.output_cast import carry_to, fitted
+from engine.contracts.output_cast import carry_to, match_dimensions
 from engine.contracts.profile import Operator
 from engine.exchange.edge_totals import EdgeTotals
 from engine.exchange.listener import DataListener
@@ -42,7 +42,7 @@ from engine.exchange.send import Edge
 from engine.exchange.slots import SlotKeeper
 from engine.exchange.spool import Spooler
 from engine.executors.engine_config import SparkConfig
-from engine.executors.spark.connection import embedded, own_connection
+from engine.executors.spark.connection import is_embedded, own_connection
 from engine.executors.spark.errors import translate
 from engine.executors.spark.figures import SparkFigures, figures_of
 from engine.executors.spark.jobs import SparkJob, failure_of_task, status_of_task, tasks_of_groups
@@ -160,7 +160,7 @@ class SparkExecutor:
 
     async def tasks_of(self, query: QueryId) -> tuple[int, int] | None:
         """Count the tasks of a query's jobs that run here: those that have succeeded, and all; None: it has no job with tasks."""
-        groups = [job.group for job in self._jobs_of(str(query)) if job.running]
+        groups = [job.group for job in self._jobs_of(str(query)) if job.is_running]
         runtime = self._running_now()
         if not groups or runtime is None:
             return None
@@ -196,15 +196,15 @@ class SparkExecutor:
     ) -> SparkProduction[Written]:
         """Begin to make rows that tasks write below a folder as a MUTATE says; see `engine.executors.spark.write_task`."""
         task = WritePartition(rules(plan), str(folder), rows.schema.serialize().to_pybytes(), output)
-        return await self._writing(rows, context, functools.partial(write_frame, task=task))
+        return await self._start_write(rows, context, functools.partial(write_frame, task=task))
 
     async def write_files(
         self, rows: SparkRows, context: ExecutionContext, names: Sequence[str], folder: Path
     ) -> SparkProduction[None]:
         """Begin to make rows that Spark itself writes as Parquet files into a new folder, as columns of these names."""
-        return await self._writing(rows, context, functools.partial(write_parquet, names=names, folder=folder))
+        return await self._start_write(rows, context, functools.partial(write_parquet, names=names, folder=folder))
 
-    async def _writing(
+    async def _start_write(
         self, rows: SparkRows, context: ExecutionContext, act: Callable[[DataFrame], R]
     ) -> SparkProduction[R]:
         context.underway.begin(context.query, (self.name,))
@@ -215,9 +215,9 @@ class SparkExecutor:
         return writing
 
     @property
-    def embedded(self) -> bool:
+    def is_embedded(self) -> bool:
         """Whether its tasks run on this machine."""
-        return embedded(self._config.master)
+        return is_embedded(self._config.master)
 
     @property
     def state(self) -> str:
@@ -233,9 +233,9 @@ class SparkExecutor:
         return "ended" if self._is_over(self._starting) else "ready"
 
     @property
-    def listening(self) -> tuple[str, int]:
+    def listen_address(self) -> tuple[str, int]:
         """Host and port that Spark's tasks are to connect to."""
-        return self._listener.address_from_here if self.embedded else self._listener.address_from_afar
+        return self._listener.address_from_here if self.is_embedded else self._listener.address_from_afar
 
     @property
     def tls_peer(self) -> TlsPeer | None:
@@ -335,7 +335,7 @@ class SparkExecutor:
 
     @staticmethod
     def _is_over(starting: asyncio.Task[SparkRuntime]) -> bool:
-        return starting.done() and (starting.exception() is not None or starting.result().ended())
+        return starting.done() and (starting.exception() is not None or starting.result().has_ended())
 
     def _start_runtime(self) -> SparkRuntime:
         from engine.executors.spark.session import SparkRuntime
@@ -405,7 +405,7 @@ class SparkStream:
             spooler=executor._spooler,
             on_lost=self._attempt_lost,
             on_ended=self._stream_ended,
-            on_change=self._slots.changed,
+            on_change=self._slots.on_receiver_change,
         )
         self._closing: asyncio.Task[None] | None = None
         self._over = asyncio.Event()
@@ -443,7 +443,7 @@ class SparkStream:
     async def _close(self) -> None:
         self._executor._listener.unregister(self._channel)
         # At once, and not when the receiver is closed.
-        cancel = asyncio.ensure_future(self._executor.call(self._cancel_job)) if self.job.running else None
+        cancel = asyncio.ensure_future(self._executor.call(self._cancel_job)) if self.job.is_running else None
         await closed_in_turn(
             self._receiver.close,
             lambda: cancel,
@@ -467,25 +467,25 @@ class SparkStream:
         from engine.executors.spark.collect import collect_arrow
 
         frame = self._frame(session, statement)
-        schema = self._fitted(frame)
+        schema = self._match_schema(frame)
         batches = [with_infinities(carry_to(batch, schema)) for batch in collect_arrow(frame._jdf)]
         if self._analyze:
             self.operators = operators(frame._jdf, sent=False)
         return batches
 
-    def _fitted(self, frame: DataFrame) -> pa.Schema:
+    def _match_schema(self, frame: DataFrame) -> pa.Schema:
         """The carriers of the frame's columns; Spark is asked only where it knows more than the fragment does."""
         if any(pa.types.is_list(typ) for typ in self._schema.types):
             from pyspark.sql.pandas.types import to_arrow_schema
 
-            return fitted(self._schema, to_arrow_schema(frame.schema))
+            return match_dimensions(self._schema, to_arrow_schema(frame.schema))
         return self._schema
 
     def _send(self, statement: exp.Expression, session: SparkSession) -> Sent:
         frame = self._frame(session, statement)
-        schema = self._fitted(frame)
+        schema = self._match_schema(frame)
         self._loop.call_soon_threadsafe(self._receiver.expect, schema)
-        host, port = self._executor.listening
+        host, port = self._executor.listen_address
         encoded, tls = schema.serialize().to_pybytes(), self._executor.tls_peer
         edge = Edge(host, port, self._channel, self._token, 0, encoded, self._batch_bytes, tls)
         send = SendPartition((edge,), always=self._fragment.ordered)
@@ -524,7 +524,7 @@ class SparkStream:
     async def _accept(self, opening: Open) -> None:
         """Accept the stream when its task has succeeded. Otherwise the job's counts decide."""
         pause = _LOOK_SECONDS
-        while not self._over.is_set() and self.job.running:
+        while not self._over.is_set() and self.job.is_running:
             status = await self._executor.call(functools.partial(_status, self._runtime, opening.attempt))
             if status == "SUCCESS":
                 self._receiver.accept(opening)

@@ -15,6 +15,6 @@ from pyspark.sql import functions as f
 _FLOATS: Final = ("FLOAT", "DOUBLE")
 
 
-def unfiltered(value: Column, kind: str) -> Column:
+def hide_from_reader_filters(value: Column, kind: str) -> Column:
     """The same value, of Spark's type `kind`: a float as an expression."""
     return f.nanvl(value, f.lit("NaN").cast(kind)) if kind.upper() in _FLOATS else value

@@ -77,7 +77,7 @@ class SparkJob:
         self._thread.start()
 
     @property
-    def running(self) -> bool:
+    def is_running(self) -> bool:
         return self._thread.is_alive()
 
     def cancel(self) -> None:
@@ -85,7 +85,7 @@ class SparkJob:
         with self._lock:
             self._cancelled = True
             java_thread = self._java_thread
-        if not self.running:
+        if not self.is_running:
             return
         with self._runtime.unless_ended():
             self._cancel_group()
@@ -94,7 +94,7 @@ class SparkJob:
 
     def wait_gone(self) -> None:
         """After `cancel`: wait until the thread has ended and no task of the group is left, `_GONE_SECONDS` at most for those."""
-        while self.running:
+        while self.is_running:
             self._thread.join(_CANCEL_AGAIN_SECONDS)
             with self._runtime.unless_ended():
                 self._cancel_group()
@@ -115,7 +115,7 @@ class SparkJob:
             try:
                 result = self._act()
             except BaseException as raised:  # noqa: BLE001
-                error = self._told(raised)
+                error = self._error_of(raised)
             finally:
                 with self._lock:
                     self._java_thread = None
@@ -125,7 +125,7 @@ class SparkJob:
             tracing.record("Spark job", self._trace, begun, about, error=told)
         self._done(result, error)
 
-    def _told(self, raised: BaseException) -> SqlError:
+    def _error_of(self, raised: BaseException) -> SqlError:
         if self._cancelled:
             return QueryCanceled("canceling statement due to user request")
         return self._runtime.loss(raised) or translate(raised)

@@ -59,7 +59,7 @@ class SparkProduction(Generic[R]):
 
     async def close(self) -> None:
         """Stop the job if it runs; returns when it is gone."""
-        if self.job.running:
+        if self.job.is_running:
             await self._call(self._stop)
 
     def _stop(self) -> None:

@@ -23,11 +23,11 @@ def report_jobs(runtime: SparkRuntime, jobs: Iterable[SparkJob], member: str) ->
         for job in jobs:
             for number in sorted(tracker.getJobIdsForGroup(job.group)):
                 stages = list(stages_of_jobs(runtime, (number,)))
-                found.append(_told(job, member, int(number), stages, address))
+                found.append(_job_report(job, member, int(number), stages, address))
     return found
 
 
-def _told(job: SparkJob, member: str, number: int, stages: list[Any], address: str | None) -> SparkJobReport:
+def _job_report(job: SparkJob, member: str, number: int, stages: list[Any], address: str | None) -> SparkJobReport:
     return SparkJobReport(
         number, job.query, member, job.group, len(stages),
         sum(stage.numTasks() for stage in stages),

@@ -37,7 +37,7 @@ from pyspark.util import PythonEvalType
 from engine.executors.engine_config import SparkConfig
 from engine.executors.local.zone_names import zone_name
 from engine.executors.spark.collect import collect_arrow
-from engine.executors.spark.connection import embedded
+from engine.executors.spark.connection import is_embedded
 from engine.executors.spark.errors import text_of
 from engine.executors.spark.worker import SUMMARY_SCHEMA, idle
 from wire.errors import AdminShutdown, SerializationFailure, SqlError
@@ -118,7 +118,7 @@ def spark_settings(config: SparkConfig, directory: Path) -> dict[str, str]:
         "spark.python.worker.reuse": "true",
         "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={(directory.absolute() / 'log4j2.properties').as_uri()}",
     }
-    if embedded(config.master):
+    if is_embedded(config.master):
         settings |= {
             "spark.driver.bindAddress": "127.0.0.1",
             "spark.driver.host": "127.0.0.1",
@@ -133,7 +133,7 @@ def _master(master: str) -> str:
     """An embedded Spark tries a task once more, as a cluster does, where the user has not said how often."""
     if master == "local":
         return "local[1,2]"
-    if embedded(master) and "," not in master:
+    if is_embedded(master) and "," not in master:
         return master.removesuffix("]") + ",2]"
     return master
 
@@ -180,7 +180,7 @@ class SparkRuntime:
         SparkContext._ensure_initialized(gateway=gateway)
         self._check_abandoned()
         self.context = SparkContext(conf=conf, gateway=gateway)
-        if not embedded(config.master):
+        if not is_embedded(config.master):
             self.context.addPyFile(str(_sources(self._directory)))
         self.slots = int(self.context.defaultParallelism)
         self._root = SparkSession(self.context)
@@ -204,7 +204,7 @@ class SparkRuntime:
     def jvm(self) -> Any:
         return self.context._jvm
 
-    def ended(self, seconds: float = 0.0) -> bool:
+    def has_ended(self, seconds: float = 0.0) -> bool:
         """Whether the JVM is gone, or is so within that time."""
         try:
             self._process.wait(seconds)
@@ -221,7 +221,7 @@ class SparkRuntime:
         if isinstance(error, (SqlError, Py4JJavaError)):
             return None
         unanswered = isinstance(error, (Py4JError, OSError))
-        if not self.ended(_DYING_SECONDS if unanswered else 0.0):
+        if not self.has_ended(_DYING_SECONDS if unanswered else 0.0):
             return None
         return SerializationFailure(
             "could not complete the query: Spark has ended unexpectedly",
@@ -257,7 +257,7 @@ class SparkRuntime:
         """End the context and the JVM. Returns when the process is gone."""
         gateway = SparkContext._gateway
         with contextlib.suppress(Exception):
-            if self.ended():
+            if self.has_ended():
                 # It would be asked to stop, which fails, and what the context has in this process would stay.
                 self.context._jsc = None
             self.context.stop()

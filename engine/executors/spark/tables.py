@@ -23,7 +23,7 @@ from engine.catalog.model.file_types import is_list
 from engine.catalog.model.objects import Table, TableColumn
 from engine.common.sql_type import SqlType
 from engine.executors.spark import catalogs
-from engine.executors.spark.floats import unfiltered
+from engine.executors.spark.floats import hide_from_reader_filters
 from engine.planner.codegen.scans import DOCUMENTS
 from engine.sql.trees.storage_types import VIEW_FILE, VIEW_ROW, storage_name
 from wire.errors import DataCorrupted, FeatureNotSupported, UndefinedFile
@@ -117,7 +117,7 @@ def _lake(session: SparkSession, table: Table) -> DataFrame:
     fields = [st.StructField(c.name, st.StringType()) if c.name in folders else _empty_field(c) for c in table.columns]
     frame = _reader(session, table).schema(st.StructType(fields)).parquet(*table.files)
     kinds = {c.name: "string" if c.name in folders else storage_name(c.type, "spark") for c in table.columns}
-    values = {c.name: unfiltered(f.col(_quote(c.name)), kinds[c.name]) for c in table.columns}
+    values = {c.name: hide_from_reader_filters(f.col(_quote(c.name)), kinds[c.name]) for c in table.columns}
     return frame.select(*(_to_storage_type(values[c.name], c.type, kinds[c.name]).alias(c.name) for c in table.columns))
 
 
@@ -169,7 +169,7 @@ def _from_parquet(column: TableColumn, typ: pa.DataType, int96: bool) -> Column:
         return _micros_of_time(value)
     if isinstance(typ, pa.UuidType):
         return _uuid(value)
-    return unfiltered(value, _NATURAL.get(typ, ""))
+    return hide_from_reader_filters(value, _NATURAL.get(typ, ""))
 
 
 def _wall_clock(micros: Column) -> Column:

@@ -86,7 +86,7 @@ class WritePartition:
             for batch in _gather_batches(batches):
                 sink.write(with_infinities(carry_to(batch, schema)))
                 returned.write(sink.take_returned())
-            return replace(sink.written(writer.finish()), returned_in=returned.finish())
+            return replace(sink.summarize(writer.finish()), returned_in=returned.finish())
         except BaseException:
             writer.abandon()
             returned.abandon()

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 
-from engine.contracts.output_cast import fitted
+from engine.contracts.output_cast import match_dimensions
 from engine.executors.spark.write_task import WritePartition
 from engine.writers.write_result import INTENTS_ON_SPARK, Written, written_by
 
@@ -41,7 +41,7 @@ def write_frame(frame: DataFrame, task: WritePartition) -> Written:
     schema = pa.ipc.read_schema(pa.py_buffer(task.schema))
     if any(pa.types.is_list(typ) for typ in schema.types):
         # How many dimensions arrays have, Spark alone knows.
-        task = replace(task, schema=fitted(schema, to_arrow_schema(frame.schema)).serialize().to_pybytes())
+        task = replace(task, schema=match_dimensions(schema, to_arrow_schema(frame.schema)).serialize().to_pybytes())
     frame = _rebalance(frame.toDF(*(f"c{i}" for i in range(len(frame.columns)))), task.parted_by)
     udf = _create_udf(task, INTENTS_ON_SPARK, PythonEvalType.SQL_MAP_ARROW_ITER_UDF, "write", deterministic=False)
     mapped = frame._jdf.mapInArrow(udf(*(frame[name] for name in frame.columns))._jc, False, None)

@@ -22,7 +22,7 @@ from engine.planner.codegen.aggregate_names import AGGREGATES
 from engine.planner.codegen.calls import apply, is_argument, settle
 from engine.planner.codegen.expressions import filter_condition, render
 from engine.planner.codegen.scope import Scope
-from engine.sql.trees.build import call, case, cast, conjunction, equals, integer, is_null, label, negated, ordered_term
+from engine.sql.trees.build import call, case, cast, conjunction, equals, integer, is_null, label, negate, ordered_term
 from engine.sql.trees.keys import equality_key, needs_key, order_keys, sorts_as_stored
 from engine.sql.trees.literals import struct
 from engine.sql.trees.storage_types import storage_type
@@ -138,7 +138,9 @@ def _decorate(
         tests.append(exp.Not(this=is_null(render(aggregate.args[0], scope))))
     keyed = any(needs_key(arg.type, scope.engine) for arg in aggregate.args)
     if aggregate.distinct and keyed and not _counts_distinct(aggregate):
-        raise scope.compilation.unsupported(f"{aggregate.function.name} of distinct {aggregate.args[0].type} values")
+        raise scope.compilation.unsupported_error(
+            f"{aggregate.function.name} of distinct {aggregate.args[0].type} values"
+        )
     arguments = list(node.args.get("expressions") or ())
     if arguments and order:
         arguments[-1] = exp.Order(this=arguments[-1], expressions=[item.copy() for item in order])
@@ -192,7 +194,7 @@ def _direct(node: exp.WithinGroup, items: Sequence[OrderItem]) -> None:
 def _in_spark(aggregate: AggregateCall, keys: Sequence[exp.Ordered], scope: Scope) -> exp.Expression:
     """array_agg and string_agg with ORDER BY, from a sorted list of (keys, value) structs; null for no rows."""
     if aggregate.function.name not in ("array_agg", "string_agg"):
-        raise scope.compilation.unsupported(f"ORDER BY inside {aggregate.function.name}")
+        raise scope.compilation.unsupported_error(f"ORDER BY inside {aggregate.function.name}")
     value = render(aggregate.args[0], scope)
     fields = {f"k{i}": key.this.copy() for i, key in enumerate(keys)} | {"v": value}
     collected: exp.Expression = call("COLLECT_LIST", struct("spark", fields))
@@ -222,7 +224,7 @@ def _delimiter(aggregate: AggregateCall, scope: Scope) -> exp.Expression:
     """string_agg's delimiter; PostgreSQL evaluates it for every row, Spark's array_join once."""
     delimiter = aggregate.args[1]
     if not isinstance(delimiter, (Const, ParamRef)):
-        raise scope.compilation.unsupported("string_agg with a delimiter that is not a constant and ORDER BY")
+        raise scope.compilation.unsupported_error("string_agg with a delimiter that is not a constant and ORDER BY")
     return call("COALESCE", render(replace(delimiter, type=of(t.TEXT)), scope), exp.Literal.string(""))
 
 
@@ -233,8 +235,8 @@ def _comparator(keys: Sequence[exp.Ordered]) -> exp.Expression:
         left, right = (_member(side, f"k{index}") for side in ("l", "r"))
         nulls = -1 if key.args.get("nulls_first") else 1
         first = 1 if key.args.get("desc") else -1
-        one_null = conjunction([is_null(left.copy()), negated(is_null(right.copy()))])
-        other_null = conjunction([negated(is_null(left.copy())), is_null(right.copy())])
+        one_null = conjunction([is_null(left.copy()), negate(is_null(right.copy()))])
+        other_null = conjunction([negate(is_null(left.copy())), is_null(right.copy())])
         whens += [
             (one_null, integer(nulls)),
             (other_null, integer(-nulls)),

@@ -23,7 +23,7 @@ from sqlglot import exp
 from engine.plan_ir.expr import Column, ColumnRef, Expr, Subquery
 from engine.plan_ir.free_columns import references
 from engine.planner.codegen.scope import Compilation, Scope
-from engine.sql.trees.build import QueryTree, aliased, column, conjunction, integer, label, ordered_term, table_alias
+from engine.sql.trees.build import QueryTree, column, conjunction, integer, label, ordered_term, table_alias, with_alias
 
 
 class Stage(enum.IntEnum):
@@ -95,8 +95,8 @@ class Block:
 
     def close_trees(self, trees: Sequence[exp.Expression], labels: Sequence[str]) -> QueryTree:
         """The finished query with these expressions as its columns."""
-        emitted = [aliased(tree, name) for tree, name in zip(trees, labels, strict=True)]
-        select = exp.Select(expressions=emitted or [aliased(integer(1), "one")])
+        emitted = [with_alias(tree, name) for tree, name in zip(trees, labels, strict=True)]
+        select = exp.Select(expressions=emitted or [with_alias(integer(1), "one")])
         if self.source is not None:
             select.set("from_", exp.From(this=self.source))
         select.set("joins", self.joins)

@@ -12,7 +12,7 @@ from engine.contracts.executor import EngineName
 from engine.plan_ir.expr import AggregateCall, Call
 from engine.planner.codegen.infinities import finite_only
 from engine.sql.functions import Builder, Function
-from engine.sql.functions.building import own
+from engine.sql.functions.building import copy_if_placed
 from engine.sql.trees.build import ENCLOSING, cast, operand
 from engine.sql.trees.dialects import placeholder_index, snippet
 from engine.sql.trees.storage_types import storage_type
@@ -82,10 +82,10 @@ def _place(node: exp.Expression, index: int, args: Sequence[exp.Expression]) -> 
     parent = node.parent
     assert parent is not None
     if index == 0:
-        node.replace([own(arg) for arg in args])
+        node.replace([copy_if_placed(arg) for arg in args])
     elif index > len(args):
         assert isinstance(parent, exp.Anonymous), "an optional argument stands in a call's list"
         node.pop()
     else:
-        arg = own(args[index - 1])
+        arg = copy_if_placed(args[index - 1])
         node.replace(arg if isinstance(parent, ENCLOSING) else operand(arg))

@@ -48,7 +48,7 @@ from engine.sql.trees.build import (
     disjunction,
     equals,
     is_null,
-    negated,
+    negate,
     not_distinct,
     operand,
     string,
@@ -82,7 +82,7 @@ def render(expr: Expr, scope: Scope) -> exp.Expression:
         case And() | Or():
             return _junction(expr, scope)
         case Not():
-            return negated(render(expr.arg, scope))
+            return negate(render(expr.arg, scope))
         case IsNull():
             return _is_null(expr, scope)
         case IsDistinct():
@@ -148,11 +148,11 @@ def conjunct(expr: Expr, scope: Scope) -> exp.Expression:
     if isinstance(expr, And):
         return conjunction([conjunct(arg, scope) for arg in expr.args])
     if isinstance(expr, Not) and subqueries.is_membership(expr.arg):
-        return negated(subqueries.membership(expr.arg, scope))
+        return negate(subqueries.membership(expr.arg, scope))
     within = expr.arg if isinstance(expr, Not) else expr
     if isinstance(within, InList) and (values := value_lists.rows(within, scope)) is not None:
         test = exp.In(this=operand(render(within.arg, scope)), query=values)
-        return test if within is expr else negated(test)
+        return test if within is expr else negate(test)
     return condition(expr, scope)
 
 
@@ -204,7 +204,7 @@ def _in_list(expr: InList, scope: Scope) -> exp.Expression:
 
 def _rows_equal(left: Expr, right: Expr, scope: Scope) -> exp.Expression:
     if not (isinstance(left, Row) and isinstance(right, Row)):
-        raise scope.compilation.unsupported("IN over records that are not row constructors")
+        raise scope.compilation.unsupported_error("IN over records that are not row constructors")
     pairs = zip(left.items, right.items, strict=True)
     return conjunction([equal(a, b, scope) for a, b in pairs])
 
@@ -230,7 +230,7 @@ def _array(expr: ArrayOf, scope: Scope) -> exp.Expression:
 
 def _row(expr: Row, scope: Scope) -> exp.Expression:
     if not expr.items:
-        raise scope.compilation.unsupported("ROW() without fields")
+        raise scope.compilation.unsupported_error("ROW() without fields")
     return struct(scope.engine, {expr.type.pg.field(i): render(item, scope) for i, item in enumerate(expr.items)})
 
 

@@ -66,7 +66,7 @@ def _condition(node: Join, test: Expr, left: Block) -> tuple[Block, list[exp.Exp
         left.where.append(conjunct(test, left.scope))
         return left, []
     if has_subquery and left.scope.engine == "spark":
-        raise left.compilation.unsupported(f"a subquery in the condition of a {node.kind} join")
+        raise left.compilation.unsupported_error(f"a subquery in the condition of a {node.kind} join")
     return left, [condition(test, left.scope)]
 
 

@@ -55,7 +55,7 @@ def _row_count(count: Expr | None, clause: str, scope: Scope) -> exp.Expression 
     if value < 0:
         raise _negative(clause)
     if scope.engine == "spark" and value > _SPARK_LIMIT_MAX:
-        raise scope.compilation.unsupported(f"{clause} above {_SPARK_LIMIT_MAX}")
+        raise scope.compilation.unsupported_error(f"{clause} above {_SPARK_LIMIT_MAX}")
     return integer(value)
 
 

@@ -84,7 +84,7 @@ class _Writer:
             tree = _without_zero(tree)
         from engine.sql.functions import jsons  # which is made of casts, and these of this package's types
 
-        made = jsons.written("local", tree, typ, _of_type(typ))
+        made = jsons.as_json_or_null("local", tree, typ, _of_type(typ))
         if typ.pg not in _FLOATS:
             return made
         return bound("local", "shown__", made, _normal_number)
@@ -102,7 +102,7 @@ class _Writer:
 
         for number, (name, stored, part) in enumerate(fields):
             value = sql("local", "struct_extract($1, $2)", tree, literal(stored))
-            key = jsons.quoted("local", literal(name))
+            key = jsons.quote_json("local", literal(name))
             pieces += [literal(_COMMA if number else "{"), key, literal(_COLON), self._item(value, part, depth)]
         return _unless_null(tree, concat("local", [*pieces, literal("}")]))
 
@@ -114,7 +114,7 @@ class _Writer:
         entries = sql("local", f"list_sort(list_transform(map_entries($1), lambda {entry}: $2))", tree, packed)
         from engine.sql.functions import jsons
 
-        name = jsons.quoted("local", sql("local", f"{entry}.k"))
+        name = jsons.quote_json("local", sql("local", f"{entry}.k"))
         shown = concat("local", [name, literal(_COLON), sql("local", f"{entry}.v")])
         joined = sql(
             "local", f"array_to_string(list_transform($1, lambda {entry}: $2), $3)", entries, shown, literal(_COMMA)

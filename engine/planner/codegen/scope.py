@@ -77,7 +77,7 @@ class Compilation:
         name = self.placeholders.setdefault((index, typ), f"p{index}_{len(self.placeholders)}")
         return placeholder(name, typ)
 
-    def unsupported(self, what: str) -> Unsupported:
+    def unsupported_error(self, what: str) -> Unsupported:
         return Unsupported(self.engine, what)
 
 

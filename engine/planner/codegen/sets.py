@@ -35,7 +35,7 @@ def set_operation(node: SetOperation, scope: Scope, relation: Relation) -> Block
     if (distinct or node.kind != "union") and _need_keys(node.columns, scope):
         if node.kind == "union":
             return relation(Aggregator(node.columns, replace(node, all=True), node.columns), scope)
-        raise scope.compilation.unsupported(f"{node.kind.upper()} over values whose equals differ in store")
+        raise scope.compilation.unsupported_error(f"{node.kind.upper()} over values whose equals differ in store")
     left, right = (_operand(side, node.columns, scope, relation) for side in (node.left, node.right))
     kind = _CLASSES[node.kind]
     chains = type(left) is kind and bool(left.args.get("distinct")) == distinct and not left.args.get("with_")
@@ -140,10 +140,10 @@ def _definition(cte: Cte, scope: Scope, relation: Relation) -> exp.CTE:
 
 def _recursion(cte: Cte, base: QueryTree, step: Node, scope: Scope, relation: Relation) -> QueryTree:
     if scope.engine == "spark" and not cte.union_all:
-        raise scope.compilation.unsupported("WITH RECURSIVE with UNION that is not ALL")
+        raise scope.compilation.unsupported_error("WITH RECURSIVE with UNION that is not ALL")
     if not cte.union_all and _need_keys(cte.plan.columns, scope):
         # The engine drops rows that are the same, and would go on with rows that are equal to earlier ones.
-        raise scope.compilation.unsupported("WITH RECURSIVE with UNION over values whose equals differ in store")
+        raise scope.compilation.unsupported_error("WITH RECURSIVE with UNION over values whose equals differ in store")
     scope.compilation.recursing.add(cte.id)
     recursive = _operand(step, cte.plan.columns, scope, relation)
     scope.compilation.recursing.discard(cte.id)

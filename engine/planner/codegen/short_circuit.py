@@ -16,7 +16,7 @@ from sqlglot import exp
 
 from engine.plan_ir.expr import Call, Expr, Subquery
 from engine.plan_ir.volatility import is_volatile
-from engine.sql.trees.build import case, conjunction, disjunction, negated
+from engine.sql.trees.build import case, conjunction, disjunction, negate
 
 #: Operators that raise no errors whatever their operands are.
 _SAFE: Final = frozenset({"=", "<>", "<", "<=", ">", ">=", "~~", "!~~", "~~*", "!~~*", "^@", "@>", "<@", "&&"})
@@ -32,7 +32,7 @@ def junction(exprs: Sequence[Expr], trees: Sequence[exp.Expression], *, every: b
         return join(trees)
     before = join(trees[:place])
     rest = junction(exprs[place:], trees[place:], every=every, depth=depth + 1)
-    decided = negated(before) if every else before
+    decided = negate(before) if every else before
     return case([(decided.copy(), exp.Boolean(this=not every))], join([before, rest]))
 
 

@@ -22,7 +22,6 @@ from engine.planner.codegen.scope import Scope
 from engine.sql.functions.trees import sql
 from engine.sql.trees.build import (
     QueryTree,
-    aliased,
     call,
     cast,
     column,
@@ -32,6 +31,7 @@ from engine.sql.trees.build import (
     ordered_term,
     string,
     table_alias,
+    with_alias,
 )
 from engine.sql.trees.storage_types import VIEW_FILE, VIEW_ROW, relation_name, storage_type
 from engine.sql.trees.unsupported import Unsupported
@@ -158,7 +158,8 @@ def _literal_rows(rows: list[list[exp.Expression]], labels: list[str], alias: st
 
 def _union_of_rows(rows: list[list[exp.Expression]], labels: list[str], alias: str) -> exp.Expression:
     selects: list[QueryTree] = [
-        exp.Select(expressions=[aliased(tree, name_) for tree, name_ in zip(row, labels, strict=True)]) for row in rows
+        exp.Select(expressions=[with_alias(tree, name_) for tree, name_ in zip(row, labels, strict=True)])
+        for row in rows
     ]
     union = selects[0]
     for select in selects[1:]:
@@ -229,10 +230,10 @@ def _local_scan(node: FunctionScan, arrays: list[exp.Expression], inside: list[t
     """SELECT UNNEST(a), UNNEST(b) ...: DuckDB zips what is unnested in one select list."""
     alias = scope.compilation.alias()
     parts = [f"f{i}" for i in range(len(arrays))]
-    emitted = [aliased(call("UNNEST", array), part) for array, part in zip(arrays, parts, strict=True)]
+    emitted = [with_alias(call("UNNEST", array), part) for array, part in zip(arrays, parts, strict=True)]
     trees = _fields(parts, inside, alias)
     if node.ordinality:
-        emitted.append(aliased(call("UNNEST", _numbers(arrays, "local")), "ordinality"))
+        emitted.append(with_alias(call("UNNEST", _numbers(arrays, "local")), "ordinality"))
         trees.append(column("ordinality", alias))
     scope.columns = {c.id: tree for c, tree in zip(node.columns, trees, strict=True)}
     return Block(scope, exp.Subquery(this=exp.Select(expressions=emitted), alias=table_alias(alias)))

@@ -17,10 +17,9 @@ from engine.plan_ir.logical import Limit, Node
 from engine.planner.codegen import expressions
 from engine.planner.codegen.calls import apply
 from engine.planner.codegen.scope import Scope
-from engine.sql.functions.dimensions import accumulated
+from engine.sql.functions.dimensions import accumulate_arrays
 from engine.sql.trees.build import (
     QueryTree,
-    aliased,
     call,
     case,
     cast,
@@ -28,9 +27,10 @@ from engine.sql.trees.build import (
     conjunction,
     integer,
     is_null,
-    negated,
+    negate,
     operand,
     table_alias,
+    with_alias,
 )
 from engine.sql.trees.keys import equality_key
 from engine.sql.trees.storage_types import storage_type
@@ -49,7 +49,7 @@ def render(expr: Subquery, scope: Scope) -> exp.Expression:
         case SubqueryKind.IN:
             if is_membership(expr) and scope.engine == "local":
                 return membership(expr, scope)
-            return _quantified(expr, scope)
+            return _quantified_comparison(expr, scope)
 
 
 def condition(expr: Subquery, scope: Scope) -> exp.Expression:
@@ -98,11 +98,11 @@ def _select_from(query: QueryTree, scope: Scope, emit: list[exp.Expression]) -> 
         for reference in tree.find_all(exp.Column):
             if reference.table == _HERE:
                 reference.set("table", exp.to_identifier(alias))
-    select = exp.Select(expressions=[aliased(tree, f"k{i}") for i, tree in enumerate(emit)])
+    select = exp.Select(expressions=[with_alias(tree, f"k{i}") for i, tree in enumerate(emit)])
     return select.from_(exp.Subquery(this=query, alias=table_alias(alias)), copy=False)
 
 
-def _quantified(expr: Subquery, scope: Scope) -> exp.Expression:
+def _quantified_comparison(expr: Subquery, scope: Scope) -> exp.Expression:
     """ANY: found, else unknown, else not; ALL: refuted, else unknown, else not refuted."""
     wanted = expr.quantifier == "any"
     return case(
@@ -124,9 +124,9 @@ def _some_row(expr: Subquery, scope: Scope, outcome: bool | str | None) -> exp.E
     if outcome == "null":
         comparison = is_null(comparison)
     elif outcome is False:
-        comparison = negated(comparison)
+        comparison = negate(comparison)
     source = exp.Subquery(this=query, alias=table_alias(alias))
-    select = exp.Select(expressions=[aliased(integer(1), "one")]).from_(source, copy=False)
+    select = exp.Select(expressions=[with_alias(integer(1), "one")]).from_(source, copy=False)
     return exp.Exists(this=select.where(comparison, copy=False))
 
 
@@ -150,12 +150,12 @@ def _array(expr: Subquery, scope: Scope) -> exp.Expression:
     if scope.engine == "local":
         listed: exp.Expression = call("ARRAY", scope.compilation.query(expr.plan, scope))
         if expr.type.dimensions > 1:
-            listed = accumulated("local", listed, expr.type.dimensions)
+            listed = accumulate_arrays("local", listed, expr.type.dimensions)
         return cast(listed, storage)
     if expr.type.dimensions > 1:
-        raise scope.compilation.unsupported("ARRAY of a subquery of arrays")
+        raise scope.compilation.unsupported_error("ARRAY of a subquery of arrays")
     if _has_order(expr.plan):
-        raise scope.compilation.unsupported("ARRAY of an ordered subquery")
+        raise scope.compilation.unsupported_error("ARRAY of an ordered subquery")
     label = expr.plan.columns[0].label
     wrapped = call("COLLECT_LIST", call("NAMED_STRUCT", exp.Literal.string("v"), _at(label)))
     field = exp.Lambda(this=exp.Dot(this=exp.to_identifier("s"), expression=exp.to_identifier("v")),

@@ -21,7 +21,7 @@ from engine.common.sql_type import SqlType
 from engine.plan_ir.expr import Const, Constants, Expr, InList, ParamRef
 from engine.plan_ir.logical import Values
 from engine.planner.codegen.scope import Scope
-from engine.sql.trees.build import aliased, call, cast, column, string, table_alias
+from engine.sql.trees.build import call, cast, column, string, table_alias, with_alias
 from engine.sql.trees.literals import fits
 from engine.sql.trees.storage_types import storage_type
 from wire.types import pg_types as t
@@ -54,9 +54,9 @@ def table(node: Values, alias: str, scope: Scope) -> exp.Expression | None:
     known = [text for text in texts if text is not None]
     if len(known) < len(texts):
         return None
-    lists = [aliased(call("UNNEST", text), c.label) for text, c in zip(known, node.columns, strict=True)]
+    lists = [with_alias(call("UNNEST", text), c.label) for text, c in zip(known, node.columns, strict=True)]
     zipped = exp.Subquery(this=exp.Select(expressions=lists), alias=table_alias(alias))
-    typed = [aliased(_cast_text(column(c.label, alias), c.type), c.label) for c in node.columns]
+    typed = [with_alias(_cast_text(column(c.label, alias), c.type), c.label) for c in node.columns]
     return exp.Subquery(this=exp.Select(expressions=typed, from_=exp.From(this=zipped)), alias=table_alias(alias))
 
 

@@ -52,12 +52,12 @@ def render_window(window: WindowCall, scope: Scope, input_order: Sequence[exp.Or
 
 def _aggregate(aggregate: AggregateCall, scope: Scope) -> exp.Expression:
     if aggregate.function.kind == "ordered_set":
-        raise scope.compilation.unsupported(f"OVER for ordered-set aggregate {aggregate.function.name}")
+        raise scope.compilation.unsupported_error(f"OVER for ordered-set aggregate {aggregate.function.name}")
     args = [render(arg, scope) for arg in aggregate.args]
     if aggregate.filter is None or scope.engine == "local":
         return apply(aggregate, args, scope.engine)
     if aggregate.function.name not in _SKIPS_NULLS:
-        raise scope.compilation.unsupported(f"FILTER for {aggregate.function.name} over a window")
+        raise scope.compilation.unsupported_error(f"FILTER for {aggregate.function.name} over a window")
     test = filter_condition(aggregate.filter, scope)
     if not args:
         return call("COUNT", case([(test, integer(1))], None))
@@ -89,9 +89,9 @@ def _whole_partition() -> exp.WindowSpec:
 
 def _spec(frame: Frame, window: WindowCall, scope: Scope) -> exp.WindowSpec:
     if scope.engine == "spark" and frame.unit is FrameUnit.GROUPS:
-        raise scope.compilation.unsupported("window frames by GROUPS")
+        raise scope.compilation.unsupported_error("window frames by GROUPS")
     if scope.engine == "spark" and frame.exclude:
-        raise scope.compilation.unsupported("window frames with EXCLUDE")
+        raise scope.compilation.unsupported_error("window frames with EXCLUDE")
     start, start_side = _frame_bound(frame.start, "starting", frame, window, scope)
     end, end_side = _frame_bound(frame.end, "ending", frame, window, scope)
     return exp.WindowSpec(
@@ -127,7 +127,7 @@ def _constant(offset: Expr, scope: Scope) -> Any:
         return offset.value
     if isinstance(offset, ParamRef):
         return scope.compilation.bindings.parameters[offset.index]
-    raise scope.compilation.unsupported("window frame offsets that are not constants")
+    raise scope.compilation.unsupported_error("window frame offsets that are not constants")
 
 
 def _is_zero(offset: Expr, scope: Scope) -> bool:
@@ -185,7 +185,7 @@ def _spark_interval(value: Any, scope: Scope) -> exp.Expression:
     """A RANGE offset in Spark's own interval type: months, or days and microseconds, but not both."""
     months, days, nanos = value
     if months and (days or nanos):
-        raise scope.compilation.unsupported("window frame offsets of months and days together")
+        raise scope.compilation.unsupported_error("window frame offsets of months and days together")
     if months:
         return cast(exp.Literal.string(str(months)), exp.DataType.build("INTERVAL MONTH", dialect="spark"))
     return call("MAKE_DT_INTERVAL", integer(days), integer(0), integer(0), _seconds(nanos))

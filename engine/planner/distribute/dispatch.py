@@ -68,7 +68,7 @@ from engine.planner.optimizer.ordering import asks_for_order
 from engine.sql.functions import Builder, Function
 from engine.sql.functions.building import parse, place
 from engine.sql.functions.moments import fields
-from engine.sql.trees.build import aliased, call, cast, integer, string
+from engine.sql.trees.build import call, cast, integer, string, with_alias
 from engine.sql.trees.keys import equality_key, order_keys
 from engine.sql.trees.literals import literal
 from wire.dataclass import dataclass
@@ -149,7 +149,7 @@ def _router(plan: PhysicalPlan, edge: Edge) -> RouterSpec:
     if not isinstance(edge.router, (HashRouter, RangeRouter)) or source.engine == "local":
         return RouterSpec(kind)
     keys = [exp.column(key.label) for key in edge.router.keys]
-    number = aliased(_bucket(edge.router, keys, target), BUCKET)
+    number = with_alias(_bucket(edge.router, keys, target), BUCKET)
     return RouterSpec(kind, to_sql(exp.Select(expressions=[number]).from_("part"), "local"))
 
 
@@ -194,13 +194,13 @@ class _Compiled:
         absent = frozenset(readers - instance.splits.keys())
         statement = None
         if absent:
-            statement = self._statement(_reading(self._node, dict.fromkeys(absent, ())), absent)
+            statement = self._statement(_with_files(self._node, dict.fromkeys(absent, ())), absent)
         return InstanceSpec(fragment.id, number, told, (), statement)
 
     def _spark_instance(self, number: int, instance: Instance) -> InstanceSpec:
         """Spark names its tables by what they hold: each instance has tables of its own, and a statement that names them."""
         files = {reader: tuple(s.file for s in instance.splits.get(reader, ())) for reader in self._readers}
-        node = _reading(self._node, files)
+        node = _with_files(self._node, files)
         statement = self._statement(node, tuple(sorted(files.items())))
         tables = {
             (n.table.oid, n.table.version): n.table
@@ -231,7 +231,7 @@ def _reader(reader: int, instance: Instance) -> ReaderSpec:
     return ReaderSpec(reader, files, (split.first, split.end))
 
 
-def _reading(node: Node, files: Mapping[int, tuple[str, ...]]) -> Node:
+def _with_files(node: Node, files: Mapping[int, tuple[str, ...]]) -> Node:
     """The plan with these readers reading these files, all of them and nothing else."""
 
     def change(part: Node) -> Node:

@@ -28,7 +28,7 @@ from engine.sql.functions.aggregates import (
     exact_sum,
     in_range,
     products_of_squares,
-    spread,
+    variance_from_sums,
 )
 from engine.sql.functions.building import parse, place, snippet
 from engine.sql.functions.division import divide
@@ -77,7 +77,7 @@ def _first(call: AggregateCall, function: Function, typ: SqlType, args: Sequence
     return AggregateCall(typ, function, given, distinct=call.distinct, filter=call.filter)
 
 
-def _own(name: str, args: tuple[t.PgType, ...], returns: t.PgType, local: Template) -> Function:
+def _internal_aggregate(name: str, args: tuple[t.PgType, ...], returns: t.PgType, local: Template) -> Function:
     return Function(name, "aggregate", args, returns, local, strict=False)
 
 
@@ -93,9 +93,9 @@ def _itself(columns: Sequence[Column]) -> Expr:
     return _ref(columns[0])
 
 
-_TOTAL_COUNT: Final = _own("sum", (t.INT8,), t.INT8, "CAST(coalesce(sum($1), 0) AS BIGINT)")
-_TOTAL_INT8: Final = _own("sum", (t.INT8,), t.INT8, "CAST(sum($1) AS BIGINT)")
-_TOTAL_FLOAT4: Final = _own("sum", (t.FLOAT8,), t.FLOAT4, in_range("CAST(sum($1) AS FLOAT)")["local"])
+_TOTAL_COUNT: Final = _internal_aggregate("sum", (t.INT8,), t.INT8, "CAST(coalesce(sum($1), 0) AS BIGINT)")
+_TOTAL_INT8: Final = _internal_aggregate("sum", (t.INT8,), t.INT8, "CAST(sum($1) AS BIGINT)")
+_TOTAL_FLOAT4: Final = _internal_aggregate("sum", (t.FLOAT8,), t.FLOAT4, in_range("CAST(sum($1) AS FLOAT)")["local"])
 
 
 # -- counts, sums, averages ------------------------------------------------------------------------------------------
@@ -227,7 +227,7 @@ def _variance(call: AggregateCall, kind: t.PgType | None) -> Stages | None:
         return *sums, _over(again, of_values, total.type), _over(_TOTAL_COUNT, of_counts, _INT8)
 
     def value(args: Sequence[exp.Expression], _call: Call | AggregateCall) -> exp.Expression:
-        return spread(args, (given, call.type), sample=sample, root=root)
+        return variance_from_sums(args, (given, call.type), sample=sample, root=root)
 
     first = (*products, total, _count_rows(call))
     return Stages(first, second, lambda columns: _of_parts(call.type, value, columns))
@@ -261,7 +261,7 @@ def _combination(moments: Sequence[str]) -> str:
 def _by_moments(call: AggregateCall, first: Sequence[AggregateCall], moments: Sequence[str], value: str) -> Stages:
     """value: the result by the moments' names."""
     text = f"list_transform([{_combination(moments)}], lambda m: {value})[1]"
-    function = _own(call.function.name, tuple(c.type.pg for c in first), call.type.pg, _text(text))
+    function = _internal_aggregate(call.function.name, tuple(c.type.pg for c in first), call.type.pg, _text(text))
 
     def second(columns: Sequence[Column]) -> tuple[AggregateCall, ...]:
         return (AggregateCall(call.type, function, tuple(_ref(column) for column in columns)),)

@@ -246,11 +246,11 @@ def text_lines(plan: Node, summary: Summary | None = None, annotate: Annotate = 
     if summary.statement is not None:
         lines.append("Statement:")
         lines += [f"  {line}" for line in summary.statement.splitlines()]
-    lines += [f"{name}: {shown(value)}" for name, value in summary.actual.items()]
+    lines += [f"{name}: {format_counter(value)}" for name, value in summary.actual.items()]
     return lines
 
 
-def shown(value: float | int | str) -> str:
+def format_counter(value: float | int | str) -> str:
     """A counter for people: times are floats, in milliseconds."""
     return f"{value:.3f} ms" if isinstance(value, float) else str(value)
 

@@ -41,7 +41,15 @@ from engine.plan_ir.physical import (
     Unsynchronized,
 )
 from engine.planner.explain import describe
-from engine.planner.explain.logical import Annotate, Described, as_it_is, as_json, describe_plan, lines_of, shown
+from engine.planner.explain.logical import (
+    Annotate,
+    Described,
+    as_it_is,
+    as_json,
+    describe_plan,
+    format_counter,
+    lines_of,
+)
 from engine.planner.explain.stages import stages
 from engine.settings.session_settings import size_text
 from wire.dataclass import dataclass
@@ -144,7 +152,7 @@ class _Told(ABC):
             case TableReader() if node.reader:
                 return replace(described, properties={**described.properties, "Reader": node.reader})
             case Receive():
-                return self._received(node, described)
+                return self._describe_receive(node, described)
             case _:
                 return described
 
@@ -154,7 +162,7 @@ class _Told(ABC):
         return any(isinstance(self._edges[side.edge].router, RangeRouter) for side in sent)
 
     @abstractmethod
-    def _received(self, node: Receive, described: Described) -> Described:
+    def _describe_receive(self, node: Receive, described: Described) -> Described:
         """RECEIVE as its form tells it."""
 
     def _streams(self, edge: Edge) -> tuple[int, int]:
@@ -170,7 +178,7 @@ class _Listing(_Told):
         yield f"Initiator: {self._plan.initiator}"
         for fragment in reversed(self._plan.fragments):
             yield from self._fragment(fragment)
-        yield from (f"{name}: {shown(value)}" for name, value in self._analysis.totals.items())
+        yield from (f"{name}: {format_counter(value)}" for name, value in self._analysis.totals.items())
 
     def _fragment(self, fragment: Fragment) -> Iterator[str]:
         yield f"Fragment {fragment.id}" + (" (root)" if fragment is self._plan.root else "")
@@ -191,14 +199,16 @@ class _Listing(_Told):
         for reader, splits in sorted(instance.splits.items()):
             size = _size(splits)
             told = size_text(size) if size is not None else "of a size not known here"
-            yield f"reader {reader}: {_counted(len(splits), 'split')}, {told}{_keys(instance.within.get(reader))}"
+            yield f"reader {reader}: {_pluralize(len(splits), 'split')}, {told}{_keys(instance.within.get(reader))}"
         counted = self._analysis.instances.get((fragment.id, number))
         if counted is not None and not counted.executed:
             yield "never executed"
         elif counted is not None:
-            yield f"actual rows={counted.rows}" + (f" time={shown(counted.time_ms)}" if self._analysis.timing else "")
+            yield f"actual rows={counted.rows}" + (
+                f" time={format_counter(counted.time_ms)}" if self._analysis.timing else ""
+            )
 
-    def _received(self, node: Receive, described: Described) -> Described:
+    def _describe_receive(self, node: Receive, described: Described) -> Described:
         edge = self._edges[node.edge]
         more = {
             "Edge": f"{edge.id} from fragment {edge.source}",
@@ -212,7 +222,7 @@ class _Listing(_Told):
 
     def _stream_words(self, edge: Edge) -> str:
         senders, receivers = self._streams(edge)
-        parties = f"{_counted(senders, 'sender')} to {_counted(receivers, 'receiver')}"
+        parties = f"{_pluralize(senders, 'sender')} to {_pluralize(receivers, 'receiver')}"
         if self._fragments[edge.source].sent_by_tasks:
             return f"one for each of Spark's partitions, {parties}"
         return f"{senders * receivers}, {parties}"
@@ -237,7 +247,7 @@ class _Document(_Told):
         described = super().operators(fragment)
         return replace(described, properties={"Fragment": fragment.id, **described.properties})
 
-    def _received(self, node: Receive, described: Described) -> Described:
+    def _describe_receive(self, node: Receive, described: Described) -> Described:
         """With the producing fragment below it."""
         producer = self._fragments[self._edges[node.edge].source]
         return replace(described, below=(("", self.operators(producer)),))
@@ -300,7 +310,7 @@ class _Document(_Told):
 
 
 def _router(router: Router, receivers: int) -> str:
-    over = f"over {_counted(receivers, 'instance')}"
+    over = f"over {_pluralize(receivers, 'instance')}"
     match router:
         case SingleRouter():
             return "single"
@@ -311,7 +321,7 @@ def _router(router: Router, receivers: int) -> str:
         case RangeRouter():
             typ = router.ordering[0].column.type
             bounds = ", ".join(describe.constant(bound, typ) for bound in router.bounds)
-            ranges = _counted(len(router.bounds) + 1, "instance")
+            ranges = _pluralize(len(router.bounds) + 1, "instance")
             return f"range of {describe.ordering(router.ordering)} over {ranges}, parted at {bounds}"
 
 
@@ -326,7 +336,7 @@ def _synchronizer(synchronizer: Synchronizer) -> str:
 
 
 def _edge_counters(counted: EdgeAnalysis, *, timing: bool) -> str:
-    time = f" time={shown(counted.time_ms)}" if timing else ""
+    time = f" time={format_counter(counted.time_ms)}" if timing else ""
     return (
         f"rows={counted.rows} bytes={size_text(counted.bytes)} batches={counted.batches}{time}"
         f" credit stalls={counted.credit_stalls} spooled={size_text(counted.spooled_bytes)}"
@@ -347,5 +357,5 @@ def _size(splits: tuple[Split, ...]) -> int | None:
     return sum(split.size for split in splits)
 
 
-def _counted(number: int, noun: str) -> str:
+def _pluralize(number: int, noun: str) -> str:
     return f"{number} {noun}{'' if number == 1 else 's'}"

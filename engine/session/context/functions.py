@@ -26,8 +26,8 @@ from engine.plan_ir.logical import Node
 from engine.plan_ir.rewrite import expressions, map_expressions, rewrite_expr, rewrite_plan, walk_all
 from engine.plan_ir.select_list import has_one_row
 from engine.session.context import advisory_functions, privilege_functions
-from engine.sql.binder.regnames import dotted, is_name, read_name
-from engine.sql.deparse.stored_text import quoted
+from engine.sql.binder.regnames import is_name, parse_qualified_name, read_name
+from engine.sql.deparse.stored_text import quote_ident
 from engine.sql.functions.registry import registry
 from engine.sql.parser.lexer import Kind, tokenize
 from wire.errors import (
@@ -157,15 +157,15 @@ def _require_writable(session: SessionState, sequence: Sequence, function: str) 
 
 
 def _nextval(session: SessionState, arguments: Arguments) -> Any:
-    return session.sequences.next(_numbering(session, arguments[0]))
+    return session.sequences.next(_writable_sequence(session, arguments[0]))
 
 
 def next_values(session: SessionState, oid: int, rows: int) -> Any:
     """nextval for as many rows, an array. Raises what it raises."""
-    return session.sequences.take(_numbering(session, oid), rows)
+    return session.sequences.take(_writable_sequence(session, oid), rows)
 
 
-def _numbering(session: SessionState, oid: int) -> Sequence:
+def _writable_sequence(session: SessionState, oid: int) -> Sequence:
     """A sequence whose values may be taken."""
     sequence = _sequence(session, oid)
     session.authority().require_sequence(sequence, acl.USAGE, acl.UPDATE)
@@ -196,7 +196,7 @@ def _serial_sequence(session: SessionState, arguments: Arguments) -> Any:
     """pg_get_serial_sequence: the sequence that goes with a column, as a name that finds it everywhere."""
     if arguments[1] is None:
         return None
-    snapshot, parts = session.catalog.current(), dotted(arguments[0])
+    snapshot, parts = session.catalog.current(), parse_qualified_name(arguments[0])
     table = snapshot.resolve(parts[0] if len(parts) > 1 else None, parts[-1], session.search_path())
     if not isinstance(table, Table):
         raise UndefinedTable(f'relation "{".".join(parts)}" does not exist')
@@ -205,7 +205,7 @@ def _serial_sequence(session: SessionState, arguments: Arguments) -> Any:
         raise UndefinedColumn(f'column "{arguments[1]}" of relation "{table.name}" does not exist')
     owner = (table.oid, column.number)
     owned = [r for r in snapshot.relations.values() if isinstance(r, Sequence) and r.owner == owner]
-    return f"{quoted(owned[0].schema)}.{quoted(owned[0].name)}" if owned else None
+    return f"{quote_ident(owned[0].schema)}.{quote_ident(owned[0].name)}" if owned else None
 
 
 def _notify(session: SessionState, arguments: Arguments) -> Any:
@@ -218,8 +218,8 @@ def _notifications_waiting(session: SessionState, _arguments: Arguments) -> Any:
     return session.client.notifications_waiting()
 
 
-def _listening(session: SessionState) -> Sequential[Any]:
-    return session.client.listening()
+def _listening_channels(session: SessionState) -> Sequential[Any]:
+    return session.client.listening_channels()
 
 
 #: Each strict but for set_config's value and pg_notify.
@@ -245,7 +245,7 @@ _FUNCTIONS: Final[dict[str, Callable[[SessionState, Arguments], Any]]] = {
 _STRICT: Final = frozenset(privilege_functions.FUNCTIONS)
 #: Those that return sets: the elements of an array.
 _SETS: Final[dict[str, Callable[[SessionState], Sequential[Any]]]] = {
-    "pg_listening_channels": _listening,
+    "pg_listening_channels": _listening_channels,
 }
 _EFFECTS: Final = frozenset(
     (
@@ -276,7 +276,7 @@ def _all_expressions(plan: Node) -> list[Expr]:
     return [part for node in walk_all(plan) for expr in expressions(node) for part in expr.walk()]
 
 
-def used(plan: Node) -> bool:
+def uses_session_functions(plan: Node) -> bool:
     """Whether the plan calls any of them."""
     return any(_is_ours(expr) for expr in _all_expressions(plan))
 
@@ -299,7 +299,7 @@ def evaluate(plan: NodeT, session: SessionState, parameters: Mapping[int, Any], 
         arguments = [constant(session, expr, argument, parameters) for argument in expr.args]
         if not effects and name in _EFFECTS:
             return Const(expr.type, None)
-        return Const(expr.type, called(session, name, arguments))
+        return Const(expr.type, call_function(session, name, arguments))
 
     def in_node(node: Node) -> Node:
         _require_one_row(node)
@@ -309,7 +309,7 @@ def evaluate(plan: NodeT, session: SessionState, parameters: Mapping[int, Any], 
     return rebuilt  # type: ignore[return-value]
 
 
-def called(session: SessionState, name: str, arguments: Arguments) -> Any:
+def call_function(session: SessionState, name: str, arguments: Arguments) -> Any:
     """The function's value, once it has done what it does. Raises what it raises."""
     if None in arguments and name in _STRICT:
         return None

@@ -22,7 +22,7 @@ from engine.pg_catalog import SystemCatalog
 from engine.pg_catalog.builtin import functions_named, rows
 from engine.pg_catalog.declared import SystemRelation
 from engine.pg_catalog.namespaces import is_system_schema, schema_oid
-from engine.sql.binder.regnames import dotted, type_oid
+from engine.sql.binder.regnames import parse_qualified_name, type_oid
 from engine.sql.functions import privilege_words as words
 from engine.statements.shared.names import pg_type_named
 from wire.errors import (
@@ -54,7 +54,7 @@ def _role(session: SessionState, said: str | int) -> int:
     if said == "public":
         return PUBLIC
     current = session.roles.current
-    known = session.catalog.current().roles.named(said) or PREDEFINED.get(said)
+    known = session.catalog.current().roles.find_role(said) or PREDEFINED.get(said)
     found = known or (current if said == current.name else None)
     if found is None:
         raise UndefinedObject(f'role "{said}" does not exist')
@@ -79,7 +79,7 @@ def _any(session: SessionState, role: int, oid: int, kind: Kind, asked: words.As
 
 def _named_relation(session: SessionState, text: str) -> StoredRelation | SystemRelation:
     """Raises UndefinedTable, InvalidSchemaName."""
-    names = dotted(text)
+    names = parse_qualified_name(text)
     schema, name = (names[0], names[1]) if len(names) == 2 else (None, names[0])
     if schema is not None and schema_oid(session.catalog.current(), schema) is None:
         raise InvalidSchemaName(f'schema "{schema}" does not exist')
@@ -154,7 +154,7 @@ def _has_column(session: SessionState, arguments: Arguments) -> bool | None:
 
 def _column(found: StoredRelation | SystemRelation, said: str | int) -> int | None:
     """A column's number; None for a number that no column has. Raises UndefinedColumn."""
-    columns = found.declared() if isinstance(found, SystemRelation) else getattr(found, "columns", ())
+    columns = found.declared_columns() if isinstance(found, SystemRelation) else getattr(found, "columns", ())
     if isinstance(said, int):
         return next((column.number for column in columns if column.number == said), None)
     number: int | None = next((column.number for column in columns if column.name == said), None)
@@ -199,7 +199,7 @@ def _has_database(session: SessionState, arguments: Arguments) -> bool | None:
 def _has_function(session: SessionState, arguments: Arguments) -> bool | None:
     role, (said, text) = _role_and_arguments(session, arguments, 2)
     asked = words.parse_privileges("function", text)
-    if isinstance(said, str) and not functions_named(dotted(said.partition("(")[0])[-1]):
+    if isinstance(said, str) and not functions_named(parse_qualified_name(said.partition("(")[0])[-1]):
         raise UndefinedFunction(f'function "{said}" does not exist')
     if not isinstance(said, str) and said not in _oids("pg_proc"):
         return None

@@ -17,7 +17,7 @@ from engine.pg_catalog import PG_CATALOG, SYSTEM, SystemCatalog, SystemContext
 from engine.pg_catalog.declared import INFORMATION_SCHEMA
 from engine.pg_catalog.namespaces import schema_oid
 from engine.pg_catalog.row_types import is_row_type, relation_of, row_type, row_type_oid
-from engine.sql.deparse.stored_text import quoted
+from engine.sql.deparse.stored_text import quote_ident
 from engine.statements.shared.foreign_table import table_of_path
 from engine.statements.shared.names import oid_named, pg_type_named
 from wire.types import pg_types as t
@@ -51,7 +51,7 @@ class RecordingCatalog:
             self.volatile = self.volatile or self.system.is_volatile(system)
             return system
         self._require_usage(schema)
-        return self._noted(self.context.snapshot.resolve(schema, name, search_path))
+        return self._record_read(self.context.snapshot.resolve(schema, name, search_path))
 
     def of_now(self, table: SystemTable) -> Relation | None:
         """A relation that a plan has read, as it is now: itself where only commits change it."""
@@ -75,12 +75,12 @@ class RecordingCatalog:
 
     def by_oid(self, oid: int) -> Relation | None:
         found = (relation for relation in self.context.snapshot.relations.values() if relation.oid == oid)
-        return self._noted(next(found, None))
+        return self._record_read(next(found, None))
 
-    def _noted(self, found: StoredRelation | None) -> Relation | None:
+    def _record_read(self, found: StoredRelation | None) -> Relation | None:
         if isinstance(found, NumberSequence):
             self.volatile = True
-            return self.system.counter(found, self.store.counted(found))
+            return self.system.counter(found, self.store.read_sequence(found))
         if isinstance(found, Table):
             # A statement that names a table twice sees the same files twice.
             known = self.reads.get(found.oid)
@@ -131,7 +131,7 @@ class RecordingCatalog:
         snapshot, found = self.context.snapshot, {}
         for typ in snapshot.types.values():
             visible = typ.name not in t.BY_NAME and snapshot.type_named(None, typ.name, search_path) is typ
-            name = quoted(typ.name) if visible else f"{quoted(typ.schema)}.{quoted(typ.name)}"
+            name = quote_ident(typ.name) if visible else f"{quote_ident(typ.schema)}.{quote_ident(typ.name)}"
             found[typ.oid], found[typ.array] = name, f"{name}[]"
         return found
 

@@ -33,7 +33,7 @@ class SessionRoles:
         self._settings = settings
         self._roles = roles
         self._committed = committed
-        self._let_in = roles().named(user) is None
+        self._let_in = roles().find_role(user) is None
         settings.fix(SESSION, user)
         settings.check(SESSION, self._check_session)
         settings.check(ROLE, self._check_role)
@@ -68,12 +68,12 @@ class SessionRoles:
         return self.session_name if role == _NONE else role
 
     def is_superuser(self, user: str) -> bool:
-        return self._named(user, self._roles()).superuser
+        return self._find_role(user, self._roles()).superuser
 
     def may_see(self, user: str) -> bool:
         """Whether what a session of a user does is shown to this one."""
         roles = self._roles()
-        return roles.may_see(self._current(roles), self._named(user, roles))
+        return roles.may_see(self._current(roles), self._find_role(user, roles))
 
     def may_examine(self, setting: str) -> bool:
         """Whether the value of a setting is shown to this session (guc.c, GUC_SUPERUSER_ONLY)."""
@@ -93,25 +93,25 @@ class SessionRoles:
     def may_signal(self, user: str) -> bool:
         """Whether a session of a user may be ended by this one."""
         roles = self._roles()
-        return roles.may_signal(self._current(roles), self._named(user, roles))
+        return roles.may_signal(self._current(roles), self._find_role(user, roles))
 
     def _session(self, roles: Roles) -> Role:
-        return self._named(self.session_name, roles)
+        return self._find_role(self.session_name, roles)
 
     def _current(self, roles: Roles) -> Role:
-        return self._named(self.current_name, roles)
+        return self._find_role(self.current_name, roles)
 
-    def _named(self, name: str, roles: Roles) -> Role:
-        found = roles.named(name)
+    def _find_role(self, name: str, roles: Roles) -> Role:
+        found = roles.find_role(name)
         if found is None and name == self._login and self._let_in:
             return anybody(name)
         return found or Role(_GONE, name)
 
     def _check_session(self, name: str) -> None:
         roles = self._roles()
-        if roles.named(name) is None and name != self._login:
+        if roles.find_role(name) is None and name != self._login:
             raise InvalidParameterValue(f'role "{name}" does not exist')
-        if name != self._login and not self._named(self._login, roles).superuser:
+        if name != self._login and not self._find_role(self._login, roles).superuser:
             raise InsufficientPrivilege("permission denied to set session authorization")
         # What was SET ROLE is over.
         self._settings.set(ROLE, _NONE)
@@ -120,7 +120,7 @@ class SessionRoles:
         if name == _NONE:
             return
         roles = self._roles()
-        if (wanted := roles.named(name)) is None:
+        if (wanted := roles.find_role(name)) is None:
             raise InvalidParameterValue(f'role "{name}" does not exist')
         if not roles.is_member(self._session(roles), wanted):
             raise InsufficientPrivilege(f'permission denied to set role "{name}"')

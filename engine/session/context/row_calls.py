@@ -123,7 +123,7 @@ class RowCallStream:
             values = []
             for row in rows:
                 await advisory_functions.wait(session, name, list(row))
-                values.append(functions.called(session, name, row))
+                values.append(functions.call_function(session, name, row))
         elif name in functions.SEQUENCES:
             values = await self._pool(partial(_each, session, name, rows))
         else:
@@ -144,4 +144,4 @@ class RowCallStream:
 
 
 def _each(session: SessionState, name: str, rows: Sequence[Sequence[Any]]) -> list[Any]:
-    return [functions.called(session, name, row) for row in rows]
+    return [functions.call_function(session, name, row) for row in rows]

@@ -110,7 +110,7 @@ class SessionContext:
 
     def _role_oid(self, name: str) -> int | None:
         roles = self.catalog.current().roles
-        known = roles.named(name) if roles or name != self.roles.session_name else roles.of(name)
+        known = roles.find_role(name) if roles or name != self.roles.session_name else roles.of(name)
         return known.oid if known is not None else None
 
     # -- binding -------------------------------------------------------------------------------------------------
@@ -134,9 +134,9 @@ class SessionContext:
         members = self._engine.mesh.members() if members is None else members
         context = SystemContext(
             self.catalog.current(), self.settings, self.client, self.roles.session_name, self.database, members,
-            self._engine.store.pending, self.roles.may_see, self.roles.may_examine,
+            self._engine.store.pending_commits, self.roles.may_see, self.roles.may_examine,
             copies=self._engine.copies.running_copies, maintenance=self._engine.maintenance.running_tables,
-            authority=self.authority(), counted=self._engine.store.counted,
+            authority=self.authority(), counted=self._engine.store.read_sequence,
         )  # fmt: skip
         return RecordingCatalog(context, self._system, self._engine.store, self.authority(), self._engine.roots)
 

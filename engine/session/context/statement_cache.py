@@ -108,7 +108,7 @@ class PlannedQuery:
     @functools.cached_property
     def calls_session(self) -> bool:
         """Whether it calls functions that read or change the session (`engine.session.context.functions`)."""
-        return functions.used(self.plan)
+        return functions.uses_session_functions(self.plan)
 
     @functools.cached_property
     def split(self) -> Split:

@@ -28,7 +28,7 @@ class Bound:
         """The visible columns."""
         return self.plan.columns[: len(self.names)]
 
-    def closed(self) -> Node:
+    def subquery_plan(self) -> Node:
         """The plan of a subquery: visible columns only, its order stated by a Limit."""
         if not self.requirement:
             return self.plan
@@ -41,20 +41,20 @@ def refer(column: Column) -> ColumnRef:
     return ColumnRef(column.type, column)
 
 
-def passed(columns: Sequence[Column]) -> tuple[Expr, ...]:
+def pass_through(columns: Sequence[Column]) -> tuple[Expr, ...]:
     """The columns as expressions, to be emitted as they are."""
     return tuple(refer(c) for c in columns)
 
 
 def filter_rows(node: Node, condition: Expr) -> Node:
     """The rows for which `condition` holds."""
-    return Evaluator(node.columns, node, passed(node.columns), condition)
+    return Evaluator(node.columns, node, pass_through(node.columns), condition)
 
 
 def project(context: BindContext, node: Node, emit: Sequence[Expr], names: Sequence[str]) -> Evaluator:
     """New columns of `emit` over `node`, their origins kept; a filter just below is taken in."""
     columns = tuple(emit_column(context, name, expr) for name, expr in zip(names, emit, strict=True))
-    if isinstance(node, Evaluator) and node.filter is not None and node.emit == passed(node.columns):
+    if isinstance(node, Evaluator) and node.filter is not None and node.emit == pass_through(node.columns):
         return Evaluator(columns, node.input, tuple(emit), node.filter)
     return Evaluator(columns, node, tuple(emit))
 
@@ -86,4 +86,4 @@ def extend_columns(
     if not added:
         return node, tuple(found)
     columns = (*node.columns, *(c for c, _ in added))
-    return Evaluator(columns, node, (*passed(node.columns), *(e for _, e in added))), tuple(found)
+    return Evaluator(columns, node, (*pass_through(node.columns), *(e for _, e in added))), tuple(found)

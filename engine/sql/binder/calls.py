@@ -302,7 +302,7 @@ def apply_function(binder: ExpressionBinder, name: str, args: Sequence[Expr], at
 def _choose(binder: ExpressionBinder, written: Written, rows: Sequence[Function], args: list[Expr]) -> Choice | Expr:
     """func_get_detail: an exact match, a cast written as a function, or the best candidate."""
     inputs = tuple(a.type.pg for a in args)
-    exact = [r for r in rows if resolution.expanded(r, len(inputs)) == inputs]
+    exact = [r for r in rows if resolution.expand_signature(r, len(inputs)) == inputs]
     if not exact:
         converted = _as_cast(binder, written, args)
         if converted is not None:
@@ -359,7 +359,7 @@ def _undefined_function(
 def _function(binder: ExpressionBinder, written: Written, scope: Scope) -> Expr:
     args = _plain_arguments(binder, written, scope)
     if written.name in object_names.WRITING:
-        args = [object_names.written(binder, arg, scope) for arg in args]
+        args = [object_names.with_object_names(binder, arg, scope) for arg in args]
     rows, args = _positional(binder, written, args)
     ordered = _within_group(binder, written.within, scope) if written.within is not None else []
     if written.within is not None and written.name in hypothetical.NAMES:

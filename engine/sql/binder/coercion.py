@@ -28,7 +28,7 @@ from engine.sql.functions.vectors import VECTORS
 from engine.sql.parser.positions import cursor
 from wire.errors import CannotCoerce, DatatypeMismatch, FeatureNotSupported, StringDataRightTruncation
 from wire.types import pg_types as t
-from wire.types.bits import checked
+from wire.types.bits import check_length
 from wire.types.carriers import NumericScale
 
 _INTEGER_DIGITS: Final = {t.INT2: 5, t.INT4: 10, t.INT8: 19}
@@ -62,7 +62,7 @@ class Coercer:
         if isinstance(expr, ParamRef) and expr.type.pg.is_array and target.dimensions > 1:
             # Its value may not be known yet.
             expr = _with_dimensions(expr, target.dimensions)
-        folded = self._folded(expr, target) if context == "explicit" else None
+        folded = self._fold_cast(expr, target) if context == "explicit" else None
         if folded is not None:
             return folded
         if target.pg is t.BIT and expr.type.pg in (t.INT4, t.INT8):
@@ -87,16 +87,16 @@ class Coercer:
             if folded is not None:
                 return folded
             if context == "explicit" and isinstance(expr.value, str) and literals.depends_on_now(expr.value, pg):
-                return self._from_unknown(literals.unknown(expr.value), SqlType(pg))
+                return self._from_unknown(literals.unknown_literal(expr.value), SqlType(pg))
         return self._cast(expr, pg, context)
 
     def settle(self, expr: Expr) -> Expr:
         """An expression of unknown type as text: what an output column, a GROUP BY key or a sort key becomes."""
         if isinstance(expr, Row):
-            return self._settled(expr)
+            return self._settle_row(expr)
         return self.coerce_type(expr, t.TEXT if expr.type.pg is t.UNKNOWN else expr.type.pg, "implicit")
 
-    def _settled(self, row: Row) -> Row:
+    def _settle_row(self, row: Row) -> Row:
         items = tuple(self.settle(item) for item in row.items)
         if row.type.pg is not t.RECORD:
             return row
@@ -197,7 +197,7 @@ class Coercer:
             self._context.stable = False
         return literals.read_unknown(expr, target, self._context.input_settings)
 
-    def _folded(self, expr: Expr, target: SqlType) -> Expr | None:
+    def _fold_cast(self, expr: Expr, target: SqlType) -> Expr | None:
         """An explicit cast of a constant, modifier and all."""
         if not isinstance(expr, Const):
             return None
@@ -297,7 +297,7 @@ class Coercer:
             if folded is not None:
                 return folded
         if context != "explicit" and base in (t.VARCHAR, t.BPCHAR):
-            return _assigned(expr, target)
+            return _assign_string(expr, target)
         if context != "explicit" and base in (t.BIT, t.VARBIT):
             return _assigned_bits(expr, target)
         return self._call_cast(expr, target.pg, target)
@@ -313,19 +313,19 @@ def _with_dimensions(expr: Expr, dimensions: int) -> Expr:
     )
 
 
-def _assigned(expr: Expr, target: SqlType) -> Expr:
+def _assign_string(expr: Expr, target: SqlType) -> Expr:
     """A string, or strings in an array, for a column of limited length: only blanks may be cut off. Raises
     StringDataRightTruncation."""
     if not isinstance(expr, Const):
         kept = replace(target, dimensions=expr.type.dimensions)
         return Call(kept, WITHIN_LENGTH[target.pg], (expr,), position=expr.position)
-    fitted = _fitted(expr.value, element_type(target) if target.pg.is_array else target)
+    fitted = _fit_length(expr.value, element_type(target) if target.pg.is_array else target)
     return replace(expr, type=replace(target, dimensions=expr.type.dimensions), value=fitted)
 
 
-def _fitted(value: Any, typ: SqlType) -> Any:
+def _fit_length(value: Any, typ: SqlType) -> Any:
     if isinstance(value, list):
-        return [_fitted(item, typ) for item in value]
+        return [_fit_length(item, typ) for item in value]
     if value is None:
         return None
     length = typ.typmod - 4
@@ -340,7 +340,7 @@ def _assigned_bits(expr: Expr, target: SqlType) -> Expr:
     if isinstance(expr, Const):
         base = t.element_of(target.pg) if target.pg.is_array else target.pg
         for bits in literals.flatten(expr.value):
-            checked(base, bits, target.typmod)
+            check_length(base, bits, target.typmod)
         return replace(expr, type=replace(target, dimensions=expr.type.dimensions))
     if target.pg.is_array:
         raise FeatureNotSupported(f"not supported: assignment to {target}", position=cursor(expr.position))
@@ -363,7 +363,7 @@ def common(exprs: Sequence[Expr]) -> SqlType:
         types = [e.type for e in known] or [replace(st.numeric(1, 0), pg=first.pg)]
         digits = replace(literals.common_digits(first.pg, types), dimensions=first.dimensions)
         mixed = len({e.type.scale for e in known}) > 1
-        return replace(digits, display=NumericScale.TRIMMED) if mixed and all(map(_trimmed, known)) else digits
+        return replace(digits, display=NumericScale.TRIMMED) if mixed and all(map(_is_trimmed, known)) else digits
     if base is t.RECORD:
         return _common_record(exprs)
     if all(e.type.typmod == first.typmod for e in exprs):
@@ -391,7 +391,7 @@ def _common_record(exprs: Sequence[Expr]) -> SqlType:
     return known[0]
 
 
-def _trimmed(expr: Expr) -> bool:
+def _is_trimmed(expr: Expr) -> bool:
     """Whether a numeric constant, or each in an array of them, has no trailing zero after the point."""
     return isinstance(expr, Const) and all(
         v.as_tuple().exponent == 0 or v.as_tuple().digits[-1] != 0 for v in literals.flatten([expr.value])

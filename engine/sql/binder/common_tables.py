@@ -17,7 +17,7 @@ from engine.plan_ir.expr import AggregateCall, Expr
 from engine.plan_ir.logical import Cte, CteReader, Evaluator, Node, With
 from engine.plan_ir.rewrite import rewrite_plan, walk_all
 from engine.sql.binder import search_cycle, set_operations
-from engine.sql.binder.blocks import Bound, passed, project
+from engine.sql.binder.blocks import Bound, pass_through, project
 from engine.sql.binder.scope import CommonTable, Scope
 from engine.sql.parser.positions import branch_position, cursor, leftmost, position
 from wire.dataclass import dataclass
@@ -79,7 +79,7 @@ def _bind_item(binder: QueryBinder, item: exp.CTE, scope: Scope, recursive: bool
     else:
         search_cycle.refuse_of_plain(item)
         bound = binder.bind(item.this, scope)
-        plan = bound.closed()
+        plan = bound.subquery_plan()
         table.columns, table.names = plan.columns, _names(item, bound.names)
         cte = Cte(table.id, table.name, plan)
     table.available = True
@@ -170,11 +170,12 @@ def _bind_recursive(binder: QueryBinder, item: exp.CTE, table: CommonTable, scop
 
 
 def _with_types(binder: QueryBinder, first: Bound, types: Sequence[SqlType]) -> Node:
-    plan = first.closed()
+    plan = first.subquery_plan()
     if [c.type for c in plan.columns] == list(types):
         return plan
     coerced: list[Expr] = [
-        binder.expressions.coercer.relabel(expr, typ) for expr, typ in zip(passed(plan.columns), types, strict=True)
+        binder.expressions.coercer.relabel(expr, typ)
+        for expr, typ in zip(pass_through(plan.columns), types, strict=True)
     ]
     return project(binder.context, plan, coerced, first.names)
 
@@ -300,7 +301,7 @@ def _readers(plan: Node, cte: int) -> int:
 def _inline(plan: Node, cte: Cte) -> Node:
     def put(node: Node) -> Node:
         if isinstance(node, CteReader) and node.cte == cte.id:
-            return Evaluator(node.columns, cte.plan, passed(cte.plan.columns))
+            return Evaluator(node.columns, cte.plan, pass_through(cte.plan.columns))
         return node
 
     return rewrite_plan(plan, put)

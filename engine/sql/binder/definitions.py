@@ -44,10 +44,10 @@ class RowOfTable:
 
     @classmethod
     def of(cls, table: Table, context: BindContext) -> RowOfTable:
-        return cls.named(table.name, table.columns, context)
+        return cls.from_columns(table.name, table.columns, context)
 
     @classmethod
-    def named(cls, table: str, columns: Sequence[TableColumn], context: BindContext) -> RowOfTable:
+    def from_columns(cls, table: str, columns: Sequence[TableColumn], context: BindContext) -> RowOfTable:
         made = tuple(context.new_column(c.name, c.type, c.nullable) for c in columns)
         return cls(table, tuple(c.name for c in columns), made)
 
@@ -163,7 +163,7 @@ def is_integer(typ: SqlType) -> bool:
 
 
 @contextmanager
-def unplaced() -> Iterator[None]:
+def without_position() -> Iterator[None]:
     """Errors in what was defined before have no position in the statement."""
     try:
         yield

@@ -53,7 +53,7 @@ def tell(binder: ExpressionBinder, value: Expr, domain: t.PgType) -> None:
         binder.context.parameters.fix_domain(value.index, domain)
 
 
-def checked(binder: ExpressionBinder, value: Expr, domain: t.PgType, queries: QueryBinder) -> Expr:
+def check_domain(binder: ExpressionBinder, value: Expr, domain: t.PgType, queries: QueryBinder) -> Expr:
     """`value`, which is of what is below the domain, as long as the domain's constraints hold for it."""
     if not is_constrained(domain):
         return value

@@ -182,7 +182,7 @@ class ExpressionBinder:
 
     def _align(self, choice: Choice, args: list[Expr]) -> list[Expr]:
         """Numerics that stand for one polymorphic type get the same digits, as the engines store them by digits."""
-        declared = resolution.expanded(choice.function, len(args)) or ()
+        declared = resolution.expand_signature(choice.function, len(args)) or ()
         shared = [i for i, d in enumerate(declared) if d in POLYMORPHIC and _base(args[i].type.pg) is t.NUMERIC]
         if len(shared) < 2:
             return args
@@ -204,7 +204,7 @@ def result_type(choice: Choice, args: Sequence[Expr]) -> SqlType:
     if row.rule is not None:
         return replace(row.rule([a.type for a in args]), pg=choice.returns, typmod=-1, dimensions=dimensions)
     if row.returns in POLYMORPHIC:
-        declared = resolution.expanded(row, len(args)) or ()
+        declared = resolution.expand_signature(row, len(args)) or ()
         like = [a.type for a, d in zip(args, declared, strict=True) if d in POLYMORPHIC]
         if _base(choice.returns) is t.NUMERIC:
             return replace(literals.common_digits(choice.returns, like), typmod=-1, dimensions=dimensions)

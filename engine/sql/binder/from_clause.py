@@ -21,7 +21,7 @@ from engine.plan_ir.expr import Column
 from engine.plan_ir.free_columns import free_columns
 from engine.plan_ir.logical import CteReader, Join, JoinKind, Node, TableReader, Values
 from engine.sql.binder import joins, sampling, system_columns, table_functions, versions
-from engine.sql.binder.blocks import passed, project
+from engine.sql.binder.blocks import pass_through, project
 from engine.sql.binder.levels import check_lateral
 from engine.sql.binder.scope import CommonTable, PrimaryKey, Rows, Scope, Source, SourceColumn
 from engine.sql.binder.seen import SeenCatalog
@@ -56,7 +56,7 @@ def bind(binder: QueryBinder, from_: exp.Expression | None, scope: Scope) -> Nod
             item, offered = bind_item(binder, written, scope)
         check_names(sources, offered)
         sources += offered
-        node = item if node is None else joined(node, item, "cross")
+        node = item if node is None else make_join(node, item, "cross")
     scope.sources = sources
     assert node is not None
     return node
@@ -83,7 +83,7 @@ def lateral(scope: Scope, active: bool = True) -> Iterator[None]:
         scope.lateral_active = kept
 
 
-def joined(left: Node, right: Node, kind: JoinKind) -> Join:
+def make_join(left: Node, right: Node, kind: JoinKind) -> Join:
     """A join without condition, lateral where the right side refers to the left one."""
     return Join((*left.columns, *right.columns), kind, left, right, lateral=refers(right, left))
 
@@ -99,9 +99,9 @@ def bind_item(binder: QueryBinder, item: exp.Expression, scope: Scope) -> Item:
         case exp.Join():
             return joins.bind(binder, item, scope)
         case exp.Paren():
-            return _parenthesized(binder, item, scope)
+            return _bind_parenthesized(binder, item, scope)
         case exp.Subquery():
-            return _derived(binder, item, scope)
+            return _bind_subquery(binder, item, scope)
         case exp.Table() if item.args.get("rows_from"):
             with lateral(scope):
                 return table_functions.bind(binder, item, scope)
@@ -113,7 +113,7 @@ def bind_item(binder: QueryBinder, item: exp.Expression, scope: Scope) -> Item:
             raise AssertionError(f"{type(item).__name__} is no FROM item")
 
 
-def _parenthesized(binder: QueryBinder, item: exp.Paren, scope: Scope) -> Item:
+def _bind_parenthesized(binder: QueryBinder, item: exp.Paren, scope: Scope) -> Item:
     """A join in parentheses; an alias hides what is inside."""
     node, sources = bind_item(binder, item.this, scope)
     alias = item.args.get("alias")
@@ -122,17 +122,17 @@ def _parenthesized(binder: QueryBinder, item: exp.Paren, scope: Scope) -> Item:
     visible = [c for s in sources if s.columns_visible for c in s.columns]
     names = aliased_names(alias, [c.name for c in visible], alias.this.name)
     columns = tuple(SourceColumn(name, c.expr) for name, c in zip(names, visible, strict=True))
-    return node, [offered(scope, Source(alias.this.name, columns, rows=Rows(kind="a join")))]
+    return node, [add_source(scope, Source(alias.this.name, columns, rows=Rows(kind="a join")))]
 
 
-def offered(scope: Scope, source: Source) -> Source:
+def add_source(scope: Scope, source: Source) -> Source:
     scope.add(source)
     return source
 
 
 def source_of(node: Node, name: str, names: Sequence[str], first: int | None = None) -> Source:
     """A source of a node's columns, or of its first ones."""
-    columns = passed(node.columns[:first])
+    columns = pass_through(node.columns[:first])
     return Source(name, tuple(SourceColumn(n, e) for n, e in zip(names, columns, strict=True)))
 
 
@@ -159,18 +159,18 @@ def check_names(left: Sequence[Source], right: Sequence[Source]) -> None:
 # -- derived tables ----------------------------------------------------------------------------------------------
 
 
-def _derived(binder: QueryBinder, item: exp.Subquery, scope: Scope) -> Item:
+def _bind_subquery(binder: QueryBinder, item: exp.Subquery, scope: Scope) -> Item:
     """A subquery in FROM; it sees its left neighbours only if it is LATERAL."""
     with lateral(scope, bool(item.meta.get("lateral"))):
         bound = binder.bind(item.this, scope)
     alias = item.args["alias"]
-    node = bound.closed()
+    node = bound.subquery_plan()
     if item.meta.get("lateral"):
         check_lateral(node, scope)
     names = aliased_names(alias, bound.names, alias.this.name)
     source = source_of(node, alias.this.name, names)
     source.rows = bound.rows
-    return node, [offered(scope, source)]
+    return node, [add_source(scope, source)]
 
 
 # -- relations ---------------------------------------------------------------------------------------------------
@@ -187,10 +187,10 @@ def _relation(binder: QueryBinder, item: exp.Table, scope: Scope) -> Item:
             return _common_table(binder, cte, alias, scope)
     schema = item.text("db") or None
     _check_database(binder, item)
-    with placed(item):
+    with locate_errors(item):
         relation = binder.context.catalog.resolve(schema, name, binder.context.search_path)
     if relation is None:
-        _missing(item, scope)
+        _raise_missing(item, scope)
     accesses = binder.context.accesses
     access = accesses.read(relation)
     if isinstance(relation, View):
@@ -213,8 +213,8 @@ def _relation(binder: QueryBinder, item: exp.Table, scope: Scope) -> Item:
         if read is not whole:
             rows = Rows(kind="an earlier version")
         reader = TableReader(columns, read, tuple(c.file_column for c in relation.columns))
-        node, system = system_columns.added(binder.context, item, relation, reader)
-    node = sampling.sampled(binder, item, relation, node, scope)
+        node, system = system_columns.add_system_columns(binder.context, item, relation, reader)
+    node = sampling.sample_rows(binder, item, relation, node, scope)
     shown = alias.this.name if alias is not None else name
     own = len(node.columns) - len(system)
     accesses.columns_of(access, node.columns[:own])
@@ -227,7 +227,7 @@ def _relation(binder: QueryBinder, item: exp.Table, scope: Scope) -> Item:
     if isinstance(relation, Table) and not rows.kind:
         source.row_type = partial(row_type, relation)
         source.key = _primary_key(relation, node.columns[:own])
-    return node, [offered(scope, source)]
+    return node, [add_source(scope, source)]
 
 
 def _file(binder: QueryBinder, item: exp.Table, scope: Scope) -> Item:
@@ -250,12 +250,12 @@ def _file(binder: QueryBinder, item: exp.Table, scope: Scope) -> Item:
     read = versions.read(binder, item, table)
     columns = tuple(context.new_column(column.name, column.type) for column in table.columns)
     reader = TableReader(columns, read, tuple(column.file_column for column in table.columns))
-    node = sampling.sampled(binder, item, table, reader, scope)
+    node = sampling.sample_rows(binder, item, table, reader, scope)
     alias = item.args.get("alias")
     shown = alias.this.name if alias is not None else table.name
     source = source_of(node, shown, aliased_names(alias, [column.name for column in table.columns], shown))
     source.rows = Rows(kind="a file")
-    return node, [offered(scope, source)]
+    return node, [add_source(scope, source)]
 
 
 def _primary_key(table: Table, columns: Sequence[Column]) -> PrimaryKey | None:
@@ -268,7 +268,7 @@ def _primary_key(table: Table, columns: Sequence[Column]) -> PrimaryKey | None:
 
 
 @contextmanager
-def placed(item: exp.Table) -> Iterator[None]:
+def locate_errors(item: exp.Table) -> Iterator[None]:
     """A schema that may not be used is told of where the relation's name stands."""
     try:
         yield
@@ -295,7 +295,7 @@ def _check_database(binder: QueryBinder, item: exp.Table) -> None:
         raise FeatureNotSupported(message, position=cursor(position(item)))
 
 
-def _missing(item: exp.Table, scope: Scope) -> NoReturn:
+def _raise_missing(item: exp.Table, scope: Scope) -> NoReturn:
     """parserOpenTable."""
     dotted = ".".join(part for part in (item.text("db"), item.name) if part)
     message = f'relation "{dotted}" does not exist'
@@ -321,10 +321,10 @@ def _common_table(binder: QueryBinder, cte: CommonTable, alias: exp.Expression |
     node = CteReader(columns, cte.id, cte.name)
     shown = alias.this.name if alias is not None else cte.name
     source = source_of(node, shown, aliased_names(alias, cte.names, shown), len(cte.names))
-    source.system = tuple(map(SourceColumn, cte.added, passed(columns[len(cte.names) :])))
+    source.system = tuple(map(SourceColumn, cte.added, pass_through(columns[len(cte.names) :])))
     source.relation = cte.name
     source.rows = Rows(kind="a WITH query")
-    return node, [offered(scope, source)]
+    return node, [add_source(scope, source)]
 
 
 def _view(binder: QueryBinder, view: View) -> tuple[Node, list[str], Rows]:
@@ -339,7 +339,7 @@ def _view(binder: QueryBinder, view: View) -> tuple[Node, list[str], Rows]:
     except SqlError as error:
         error.position = None
         raise
-    node = bound.closed()
+    node = bound.subquery_plan()
     if len(node.columns) < len(view.columns):
         raise InternalError(f'view "{view.name}" has other columns than when it was created')
     columns = _view_columns(binder, view, node)
@@ -349,7 +349,7 @@ def _view(binder: QueryBinder, view: View) -> tuple[Node, list[str], Rows]:
 def _view_columns(binder: QueryBinder, view: View, node: Node) -> Node:
     """New columns over the definition's, whose origin is the view. Another view may have seen fewer of them than there are."""
     kept = node.columns[: len(view.columns)]
-    renamed = project(binder.context, node, passed(kept), [c.name for c in view.columns])
+    renamed = project(binder.context, node, pass_through(kept), [c.name for c in view.columns])
     for column, declared in zip(renamed.columns, view.columns, strict=True):
         binder.context.origins[column.id] = (view.oid, declared.number)
     return replace(renamed, barrier=view.has_option("security_barrier"))

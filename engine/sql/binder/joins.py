@@ -12,7 +12,7 @@ from engine.common import sql_type as st
 from engine.plan_ir.expr import And, Coalesce, Const, Expr
 from engine.plan_ir.logical import Evaluator, Join, JoinKind, Node
 from engine.sql.binder import from_clause
-from engine.sql.binder.blocks import passed, refer
+from engine.sql.binder.blocks import pass_through, refer
 from engine.sql.binder.levels import check_plain
 from engine.sql.binder.scope import Rows, Scope, Source, SourceColumn
 from engine.sql.binder.system_columns import names_in
@@ -60,7 +60,7 @@ def _with_presence_mark(scope: Scope, item: exp.Join, node: Node, sources: list[
     if not named:
         return node, sources
     mark = scope.context.new_column("present", st.of(t.BOOL))
-    marked = Evaluator((*node.columns, mark), node, (*passed(node.columns), Const(mark.type, True)))
+    marked = Evaluator((*node.columns, mark), node, (*pass_through(node.columns), Const(mark.type, True)))
     return marked, [replace(s, present=refer(mark)) if s in named else s for s in sources]
 
 

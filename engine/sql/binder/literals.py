@@ -26,7 +26,7 @@ from engine.plan_ir.expr import Const, Expr
 from engine.sql.parser.positions import cursor
 from wire.errors import FeatureNotSupported, NumericValueOutOfRange, SqlError
 from wire.types import pg_types as t
-from wire.types.bits import fitted
+from wire.types.bits import fit_length
 from wire.types.carriers import NumericScale
 from wire.types.input import parse_text
 from wire.types.numbers_input import apply_numeric_typmod, whole
@@ -56,7 +56,7 @@ def boolean(value: bool, at: int = -1) -> Const:
     return Const(st.of(t.BOOL), value, position=at)
 
 
-def unknown(value: str | None, at: int = -1) -> Const:
+def unknown_literal(value: str | None, at: int = -1) -> Const:
     """A string literal, or NULL, whose type the context will say."""
     return Const(st.of(t.UNKNOWN), value, position=at)
 
@@ -245,7 +245,7 @@ def _convert(source: t.PgType, value: Any, target: SqlType, settings: InputSetti
     if source in _STRINGS:
         return _from_text(value, target, settings)
     if source in _BITS and pg in _BITS:
-        return Const(target, fitted(pg, value, target.typmod))
+        return Const(target, fit_length(pg, value, target.typmod))
     if pg is t.NUMERIC:
         exact = _exact(source, value)
         return None if exact is None else fit_numeric(exact, target)
@@ -282,7 +282,7 @@ def _fit_string(value: str, target: SqlType) -> Const:
 def _from_text(value: str, target: SqlType, settings: InputSettings) -> Const | None:
     if depends_on_now(value, target.pg):
         return None
-    return read_unknown(unknown(value), target, settings)
+    return read_unknown(unknown_literal(value), target, settings)
 
 
 def _exact(source: t.PgType, value: Any) -> Decimal | None:

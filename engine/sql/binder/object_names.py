@@ -144,10 +144,10 @@ def name_of(binder: ExpressionBinder, expr: Expr, scope: Scope) -> Expr:
     return _look_up(binder, expr, scope, _QUERY.format(value=_VALUE, names=_NAMES[expr.type.pg]))
 
 
-def written(binder: ExpressionBinder, expr: Expr, scope: Scope) -> Expr:
+def with_object_names(binder: ExpressionBinder, expr: Expr, scope: Scope) -> Expr:
     """An expression of which a text is made: objects as their names, also those in a row."""
     if isinstance(expr, Row):
-        items = tuple(written(binder, item, scope) for item in expr.items)
+        items = tuple(with_object_names(binder, item, scope) for item in expr.items)
         fields = tuple((name, item.type) for (name, _), item in zip(expr.type.fields, items, strict=True))
         return (
             replace(expr, items=items, type=replace(expr.type, pg=t.RECORD, fields=fields))

@@ -42,7 +42,7 @@ from engine.sql.binder.row_values import RowValues
 from engine.sql.binder.scope import Scope
 from engine.sql.binder.values import bind_row_items, row_items
 from engine.sql.functions import Function
-from engine.sql.functions.arrays import quantified
+from engine.sql.functions.arrays import quantified_operator
 from engine.sql.parser.positions import cursor, position
 from wire.errors import (
     DatatypeMismatch,
@@ -129,7 +129,7 @@ def _binary(
         )
     a, b = binder.bind(left, scope), binder.bind(right, scope)
     if symbol == "||" and any(side.type.pg.category in "SX" for side in (a, b)):
-        a, b = (object_names.written(binder, side, scope) for side in (a, b))
+        a, b = (object_names.with_object_names(binder, side, scope) for side in (a, b))
     return comparison(binder, symbol, a, b, at)
 
 
@@ -416,7 +416,7 @@ def over_array(binder: ExpressionBinder, symbol: str, left: Expr, array: Expr, e
 @cache
 def _quantify(operator: Function, every: bool) -> Function:
     """One row for each operator and quantifier, so that equal expressions are equal."""
-    return quantified(operator, every)
+    return quantified_operator(operator, every)
 
 
 def _as_list(binder: ExpressionBinder, symbol: str, left: Expr, array: Expr, every: bool, at: int) -> Expr | None:
@@ -504,7 +504,7 @@ def bind_at_time_zone(binder: ExpressionBinder, node: exp.Expression, scope: Sco
 
 def bind_extract(binder: ExpressionBinder, node: exp.Expression, scope: Scope) -> Expr:
     """EXTRACT(field FROM x) is extract('field', x)."""
-    field = literals.unknown(node.this.name, position(node.this))
+    field = literals.unknown_literal(node.this.name, position(node.this))
     return binder.function("extract", [field, binder.bind(node.expression, scope)], position(node))
 
 

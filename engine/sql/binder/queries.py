@@ -97,7 +97,7 @@ class QueryBinder:
     def bind_subquery(self, tree: exp.Expression, scope: Scope) -> tuple[Node, tuple[str, ...]]:
         """A query nested in an expression of `scope`; see `engine.sql.binder.scope.QueryBinder`."""
         bound = self.bind(tree, scope)
-        return bound.closed(), bound.names
+        return bound.subquery_plan(), bound.names
 
     def bind(self, tree: exp.Expression, parent: Scope | None, *, settle: bool = True) -> Bound:
         """Any query, in a scope of its own below `parent`.

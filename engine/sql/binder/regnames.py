@@ -101,7 +101,7 @@ def with_oids(types: Sequence[t.PgType], values: Sequence[Any], context: Callabl
 
 def function_named(text: str) -> int:
     """The OID of the one function that `text` names."""
-    names = dotted(text)
+    names = parse_qualified_name(text)
     found = functions_named(names[-1]) if names[:-1] in ([], [_PG_CATALOG]) else ()
     if not found:
         raise UndefinedFunction(f'function "{text}" does not exist')
@@ -125,7 +125,7 @@ def _with_arguments(text: str, context: BindContext) -> tuple[str, list[int]]:
 def _procedure_named(text: str, context: BindContext) -> int:
     """The OID of the function with those arguments."""
     name, arguments = _with_arguments(text, context)
-    names = dotted(name)
+    names = parse_qualified_name(name)
     functions = builtin_rows("pg_proc")
     for oid in functions_named(names[-1]) if names[:-1] in ([], [_PG_CATALOG]) else ():
         row = functions.filter(pc.equal(functions["oid"], oid))
@@ -168,7 +168,7 @@ def _operator_with_operands(text: str, context: BindContext) -> int:
 
 def _builtin_named(relation: str, column: str, said: str, text: str, _context: BindContext) -> int:
     """The OID of what PostgreSQL itself brings in pg_catalog; `said` is for the error."""
-    names = dotted(text)
+    names = parse_qualified_name(text)
     rows = builtin_rows(relation)
     found = rows["oid"].filter(pc.equal(rows[column], names[-1])).to_pylist()
     if not found or names[:-1] not in ([], [_PG_CATALOG]):
@@ -177,7 +177,7 @@ def _builtin_named(relation: str, column: str, said: str, text: str, _context: B
 
 
 def _role_named(text: str, context: BindContext) -> int:
-    (name, *more) = dotted(text)
+    (name, *more) = parse_qualified_name(text)
     if more:
         raise InvalidName("invalid name syntax")
     oid = context.role_oid(name)
@@ -187,7 +187,7 @@ def _role_named(text: str, context: BindContext) -> int:
 
 
 def _schema_named(text: str, context: BindContext) -> int:
-    (name, *more) = dotted(text)
+    (name, *more) = parse_qualified_name(text)
     if more:
         raise InvalidName("invalid name syntax")
     oid = context.catalog.schema_oid(name)
@@ -198,7 +198,7 @@ def _schema_named(text: str, context: BindContext) -> int:
 
 def relation_named(text: str, context: BindContext) -> int:
     """The OID of the relation that `text` names: also of one that no query reads, such as a sequence. Raises UndefinedTable."""
-    *of, name = dotted(text, _DOTTED_MAX)
+    *of, name = parse_qualified_name(text, _DOTTED_MAX)
     if len(of) > 2:
         raise SqlSyntaxError(f"improper relation name (too many dotted names): {'.'.join((*of, name))}")
     schema = of[-1] if of else None
@@ -210,7 +210,7 @@ def relation_named(text: str, context: BindContext) -> int:
     return oid
 
 
-def dotted(text: str, most: int = 2) -> list[str]:
+def parse_qualified_name(text: str, most: int = 2) -> list[str]:
     """The identifiers of `a`, `a.b` and so on, folded (stringToQualifiedNameList)."""
     *tokens, _end = tokenize(text)
     names, dots = tokens[::2], tokens[1::2]

@@ -40,7 +40,7 @@ class Choice:
 # -- candidates ------------------------------------------------------------------------------------------------------
 
 
-def expanded(row: Function, count: int) -> Types | None:
+def expand_signature(row: Function, count: int) -> Types | None:
     """The declared types for a call with `count` arguments; None when the row does not take that many."""
     declared = row.args
     if row.variadic and count >= len(declared):
@@ -62,7 +62,7 @@ def _candidates(rows: Iterable[Function], count: int) -> list[_Candidate]:
     """The rows that take `count` arguments. Of two with the same types, the one that needs no expansion or default."""
     found: dict[Types, _Candidate] = {}
     for row in rows:
-        args = expanded(row, count)
+        args = expand_signature(row, count)
         if args is None:
             continue
         rival = found.get(args)

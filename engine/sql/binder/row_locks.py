@@ -66,7 +66,7 @@ def lock(context: BindContext, tree: exp.Select, rows: Rows, scope: Scope) -> No
     for clause in _clauses(tree):
         strength = strength_of(clause)
         named = [_find(name, strength, scope) for name in clause.expressions]
-        refused = rows.refused if not named else _own(rows, scope)
+        refused = rows.refused if not named else _refusal_of_level(rows, scope)
         for source in named:
             refused = refused or source.rows.refused
         if refused:
@@ -76,7 +76,7 @@ def lock(context: BindContext, tree: exp.Select, rows: Rows, scope: Scope) -> No
         context.row_locks += [RowLock(strength, _lockable(relation)) for relation in asked]
 
 
-def _own(rows: Rows, scope: Scope) -> str:
+def _refusal_of_level(rows: Rows, scope: Scope) -> str:
     """Return the reason why a SELECT's rows cannot be locked, unless it is inside of one of its FROM items."""
     return "" if any(source.rows.refused == rows.refused for source in scope.known) else rows.refused
 

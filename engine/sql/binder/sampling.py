@@ -16,7 +16,7 @@ from engine.catalog.model.objects import SystemTable, Table
 from engine.common import sql_type as st
 from engine.plan_ir.expr import Call, ColumnRef, Const
 from engine.plan_ir.logical import Evaluator, Node
-from engine.sql.binder.blocks import passed
+from engine.sql.binder.blocks import pass_through
 from engine.sql.binder.scope import Scope
 from engine.sql.functions.building import fn
 from engine.sql.parser.positions import cursor, position
@@ -50,7 +50,7 @@ def refuse(item: exp.Table) -> None:
         raise FeatureNotSupported(message, position=cursor(position(item)))
 
 
-def sampled(binder: QueryBinder, item: exp.Table, relation: object, node: Node, scope: Scope) -> Node:
+def sample_rows(binder: QueryBinder, item: exp.Table, relation: object, node: Node, scope: Scope) -> Node:
     """The rows of what reads a relation, or a sample of them where one is asked for."""
     sample = item.args.get("sample")
     if sample is None:
@@ -67,7 +67,7 @@ def sampled(binder: QueryBinder, item: exp.Table, relation: object, node: Node, 
     if isinstance(percentage, Const):
         _check_percentage(percentage)
     keep = Call(st.of(t.BOOL), _KEPT, (percentage,))
-    return Evaluator(node.columns, node, passed(node.columns), keep)
+    return Evaluator(node.columns, node, pass_through(node.columns), keep)
 
 
 def _check(sample: exp.TableSample) -> None:

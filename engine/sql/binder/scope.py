@@ -247,7 +247,7 @@ class BindContext:
         return next(self._ctes)
 
     @contextmanager
-    def binding(self) -> Iterator[None]:
+    def statement_binding(self) -> Iterator[None]:
         """Around the binding of the whole statement: afterwards nothing of the context refers to the statement's trees and scopes,
         which refer to the context, so that they can be freed without a garbage collection."""
         try:
@@ -397,9 +397,9 @@ class Scope:
         if len(names) == 1:
             found = self._bare(names[0], at)
         elif len(names) <= 3:
-            found = self._qualified(names[-3] if len(names) == 3 else None, names[-2], names[-1], at)
+            found = self._resolve_qualified(names[-3] if len(names) == 3 else None, names[-2], names[-1], at)
         elif len(names) == 4 and names[0] == self.context.database:
-            found = self._qualified(names[1], names[2], names[3], at)
+            found = self._resolve_qualified(names[1], names[2], names[3], at)
         else:
             self._too_many(names, at)
         self.context.accesses.note(found)
@@ -409,13 +409,13 @@ class Scope:
         """The columns of `*` (no parts) or of `name.*`."""
         if not parts:
             visible = [s for s in self.sources if s.columns_visible and not s.lateral_only]
-            return self._noted(tuple(c for s in visible for c in s.columns))
+            return self._note_columns(tuple(c for s in visible for c in s.columns))
         source = self.find_source(parts)
         if source is None:
             self._missing_source([p.name for p in parts][-1], position(parts[0]))
-        return self._noted(source.columns)
+        return self._note_columns(source.columns)
 
-    def _noted(self, columns: tuple[SourceColumn, ...]) -> tuple[SourceColumn, ...]:
+    def _note_columns(self, columns: tuple[SourceColumn, ...]) -> tuple[SourceColumn, ...]:
         for column in columns:
             self.context.accesses.note(column.expr)
         return columns
@@ -465,7 +465,7 @@ class Scope:
             found = hit
         return found
 
-    def _qualified(self, schema: str | None, relation: str, name: str, at: int) -> Expr:
+    def _resolve_qualified(self, schema: str | None, relation: str, name: str, at: int) -> Expr:
         source = self._source(schema, relation, at)
         if source is None:
             self._missing_source(relation, at)

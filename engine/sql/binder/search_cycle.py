@@ -21,7 +21,7 @@ from engine.plan_ir.expr import ArrayOf, Case, Column, Expr, FieldRef, IsNull, R
 from engine.plan_ir.logical import CteReader, Evaluator, Node, ProjectSet
 from engine.plan_ir.rewrite import walk_all
 from engine.sql.binder import literals
-from engine.sql.binder.blocks import Bound, passed, project, refer
+from engine.sql.binder.blocks import Bound, pass_through, project, refer
 from engine.sql.binder.scope import Scope
 from engine.sql.parser.grammar.recursion import CycleClause, SearchClause
 from engine.sql.parser.positions import cursor, position
@@ -71,7 +71,7 @@ class Paths:
         return project(
             self.binder.context,
             plan,
-            (*passed(plan.columns), *self._first(passed(plan.columns))),
+            (*pass_through(plan.columns), *self._first(pass_through(plan.columns))),
             (*(c.name for c in plan.columns), *self.names),
         )
 
@@ -95,7 +95,7 @@ class Paths:
         if not set(added) <= set(top.input.columns):
             self._refuse_term()
         columns = tuple(self.binder.context.new_column(c.name, c.type) for c in added)
-        plan = replace(top, columns=(*top.columns, *columns), emit=(*top.emit, *passed(added)))
+        plan = replace(top, columns=(*top.columns, *columns), emit=(*top.emit, *pass_through(added)))
         return replace(step, plan=plan, names=(*step.names, *self.names))
 
     def _refuse_term(self) -> NoReturn:
@@ -106,7 +106,7 @@ class Paths:
 
     def extend_step(self, step: Node) -> Node:
         """The recursive term, which hands on the added columns, with new ones in their place."""
-        row, added = passed(step.columns[: self.own]), list(step.columns[self.own :])
+        row, added = pass_through(step.columns[: self.own]), list(step.columns[self.own :])
         emit, condition = list(row), None
         if self._search:
             emit.append(self._sequence(row, added.pop(0)))

@@ -13,7 +13,7 @@ from engine.common.sql_type import SqlType
 from engine.plan_ir.expr import Column, Expr
 from engine.plan_ir.logical import Evaluator, Limit, Node, Ordering, OrderKey, SetOperation, Values
 from engine.sql.binder import row_locks, sorting
-from engine.sql.binder.blocks import Bound, passed, project
+from engine.sql.binder.blocks import Bound, pass_through, project
 from engine.sql.binder.scope import Rows, Scope, Source, SourceColumn
 from engine.sql.parser.positions import branch_position, cursor
 from wire.errors import SqlSyntaxError
@@ -37,7 +37,7 @@ def bind(binder: QueryBinder, tree: exp.SetOperation, scope: Scope) -> Bound:
     left = binder.bind(tree.this, scope, settle=False)
     right = binder.bind(tree.expression, scope, settle=False)
     plan = combine(binder, tree, left, right)
-    source = Source("", tuple(SourceColumn(n, e) for n, e in zip(left.names, passed(plan.columns), strict=True)))
+    source = Source("", tuple(SourceColumn(n, e) for n, e in zip(left.names, pass_through(plan.columns), strict=True)))
     bound = sorting.ordered_set_operation(binder, tree, scope, plan, left.names, source, _union_order(plan))
     return replace(bound, rows=Rows(refused="UNION/INTERSECT/EXCEPT"))
 
@@ -59,7 +59,7 @@ def combine(binder: QueryBinder, tree: exp.SetOperation, left: Bound, right: Bou
     left_node = cast_branch(binder, left, [exprs[0] for _, exprs in unified])
     right_node = cast_branch(binder, right, [exprs[1] for _, exprs in unified])
     if not every:
-        for expr, before in zip(passed(left_node.columns), sides[0], strict=True):
+        for expr, before in zip(pass_through(left_node.columns), sides[0], strict=True):
             binder.expressions.require_equality(replace(expr, position=before.position))
     columns = tuple(binder.context.new_column(n, typ) for n, typ in zip(left.names, types, strict=True))
     return SetOperation(columns, kind, every, left_node, right_node)
@@ -91,17 +91,17 @@ def outputs(branch: Bound) -> tuple[Expr, ...]:
     """A branch's columns as expressions: what a plain SELECT emits, so that literals can still take a type."""
     if isinstance(branch.plan, Evaluator) and not branch.requirement:
         return branch.plan.emit
-    return passed(branch.columns)
+    return pass_through(branch.columns)
 
 
 def cast_branch(binder: QueryBinder, branch: Bound, exprs: Sequence[Expr]) -> Node:
     """The branch with `exprs` (its outputs, coerced) as its columns."""
     if all(after is before for after, before in zip(exprs, outputs(branch), strict=True)):
-        return branch.closed()
+        return branch.subquery_plan()
     if isinstance(branch.plan, Evaluator) and not branch.requirement:
         columns = tuple(_new_column(binder, c.name, e.type) for c, e in zip(branch.columns, exprs, strict=True))
         return replace(branch.plan, columns=columns, emit=tuple(exprs))
-    return project(binder.context, branch.closed(), exprs, branch.names)
+    return project(binder.context, branch.subquery_plan(), exprs, branch.names)
 
 
 def _new_column(binder: QueryBinder, name: str, typ: SqlType) -> Column:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from engine.plan_ir.expr import Call, Case, Coalesce, Column, Expr
 from engine.plan_ir.logical import Node, ProjectSet
-from engine.sql.binder.blocks import emit_column, passed, refer
+from engine.sql.binder.blocks import emit_column, pass_through, refer
 from engine.sql.binder.levels import is_set_returning, replace_parts
 from engine.sql.parser.positions import cursor
 from wire.errors import FeatureNotSupported
@@ -61,7 +61,7 @@ def _one_step(context: BindContext, node: Node, exprs: list[Expr], calls: list[C
     are asked for with `.*` stands in several places."""
     calls = list({id(call): call for call in calls}.values())
     columns: dict[int, Column] = {id(call): emit_column(context, call.function.name, call) for call in calls}
-    plan = ProjectSet((*node.columns, *columns.values()), node, (*passed(node.columns), *calls))
+    plan = ProjectSet((*node.columns, *columns.values()), node, (*pass_through(node.columns), *calls))
 
     def put(part: Expr, _depth: int) -> Expr | None:
         column = columns.get(id(part))

@@ -81,10 +81,10 @@ def bind_quantified_query(
         found = _in(binder, tests, plan, at)
         return negate(found, at) if every else found
     if len(tests) > 1:
-        return _compared(
+        return _quantified_comparison(
             binder, "=", literals.boolean(True), _each_compared(binder, symbol, tests, plan, at), every, at
         )
-    return _compared(binder, symbol, tests[0], plan, every, at)
+    return _quantified_comparison(binder, symbol, tests[0], plan, every, at)
 
 
 def bind_row_query(
@@ -131,21 +131,21 @@ def _in(binder: ExpressionBinder, tests: Sequence[Expr], plan: Node, at: int) ->
         equal = binder.operator("=", [test, ColumnRef(column.type, column)], at)
         sides = comparable(binder, equal.args)
         if sides is None and len(tests) == 1:
-            return _compared(binder, "=", test, plan, False, at)
+            return _quantified_comparison(binder, "=", test, plan, False, at)
         if sides is None:
             message = f"not supported: row IN (query) with {equal.args[0].type.pg.sql_name}"
             raise FeatureNotSupported(message, position=cursor(at))
         left.append(sides[0])
         right.append(sides[1])
-    plan = _evaluated(binder, plan, right)
+    plan = _project(binder, plan, right)
     return Subquery(st.of(t.BOOL), SubqueryKind.IN, plan, tuple(left), position=at)
 
 
-def _compared(binder: ExpressionBinder, symbol: str, test: Expr, plan: Node, every: bool, at: int) -> Expr:
+def _quantified_comparison(binder: ExpressionBinder, symbol: str, test: Expr, plan: Node, every: bool, at: int) -> Expr:
     (column,) = plan.columns
     choice = binder.choose_operator(symbol, (test.type.pg, column.type.pg), at)
     left, right = _operands(binder, choice, test, ColumnRef(column.type, column))
-    plan = _evaluated(binder, plan, [right])
+    plan = _project(binder, plan, [right])
     return Subquery(
         st.of(t.BOOL),
         SubqueryKind.IN,
@@ -162,7 +162,7 @@ def _operands(binder: ExpressionBinder, choice: Choice, left: Expr, right: Expr)
     return coerced[0], coerced[1]
 
 
-def _evaluated(binder: ExpressionBinder, plan: Node, emit: Sequence[Expr]) -> Node:
+def _project(binder: ExpressionBinder, plan: Node, emit: Sequence[Expr]) -> Node:
     """The plan with its columns as `emit` has them; itself where that changes nothing."""
     if all(isinstance(e, ColumnRef) and e.column is c for e, c in zip(emit, plan.columns, strict=True)):
         return plan

@@ -20,7 +20,7 @@ from engine.catalog.model.objects import SystemTable, Table
 from engine.common import sql_type as st
 from engine.plan_ir.expr import Const
 from engine.plan_ir.logical import Evaluator, Node
-from engine.sql.binder.blocks import passed
+from engine.sql.binder.blocks import pass_through
 from engine.sql.binder.scope import BindContext, SourceColumn
 from wire.types import pg_types as t
 
@@ -28,7 +28,7 @@ _TYPES: Final = {"tableoid": t.OID, "xmin": t.XID, "xmax": t.XID, "cmin": t.CID,
 _BOOTSTRAP: Final = 1
 
 
-def added(
+def add_system_columns(
     context: BindContext, item: exp.Table, relation: Table | SystemTable, node: Node
 ) -> tuple[Node, tuple[SourceColumn, ...]]:
     """Add to a relation's reader the system columns that the statement names anywhere; return it and these."""
@@ -37,8 +37,8 @@ def added(
         return node, ()
     consts = {name: Const(st.of(_TYPES[name]), _value(relation, name)) for name in named}
     columns = tuple(context.new_column(name, const.type) for name, const in consts.items())
-    read = Evaluator((*node.columns, *columns), node, (*passed(node.columns), *consts.values()))
-    return read, tuple(SourceColumn(c.name, e) for c, e in zip(columns, passed(columns), strict=True))
+    read = Evaluator((*node.columns, *columns), node, (*pass_through(node.columns), *consts.values()))
+    return read, tuple(SourceColumn(c.name, e) for c, e in zip(columns, pass_through(columns), strict=True))
 
 
 def _named_columns(context: BindContext, item: exp.Table, relation: Table | SystemTable) -> list[str]:

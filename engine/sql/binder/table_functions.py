@@ -52,7 +52,7 @@ def bind(binder: QueryBinder, item: exp.Table, scope: Scope) -> Item:
     if len(exprs) == 1 and not ordinality and exprs[0].type.pg.category == "C":
         source.row_type = partial(_row_type, exprs[0])
     source.scalar = len(exprs) == 1 and not ordinality and not exprs[0].type.pg.is_row
-    return node, [from_clause.offered(scope, source)]
+    return node, [from_clause.add_source(scope, source)]
 
 
 def _row_type(expr: Expr) -> t.PgType:
@@ -65,11 +65,11 @@ def _bind_query_function(
     """A function that is a query over the system catalog."""
     bound = binder.bind(query, scope)
     shown = alias.this.name if alias is not None else name
-    node = bound.closed()
+    node = bound.subquery_plan()
     names = bound.names if len(bound.names) > 1 or alias is None else (shown,)
     source = from_clause.source_of(node, shown, from_clause.aliased_names(alias, names, shown))
     source.rows = Rows(kind="a function")
-    return node, [from_clause.offered(scope, source)]
+    return node, [from_clause.add_source(scope, source)]
 
 
 def _split_unnest(call: exp.Expression) -> Sequence[exp.Expression]:

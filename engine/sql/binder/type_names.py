@@ -60,7 +60,7 @@ def _scalar(node: exp.DataType, notice: Callable[[str], None], users: UserTypes)
     modifiers = [_modifier(m) for m in node.expressions]
     if name == "float" and schema is None:
         return SqlType(_float(modifiers, node))
-    pg = _named(name, schema) or users(schema, name)
+    pg = _find_type(name, schema) or users(schema, name)
     if pg is None:
         shown = (f"{schema}." if schema else "") + name + ("[]" if node.args.get("array") else "")
         if name in _ABSENT:
@@ -78,7 +78,7 @@ def _scalar(node: exp.DataType, notice: Callable[[str], None], users: UserTypes)
 def domain_named(node: exp.DataType, users: UserTypes) -> t.PgType | None:
     """The domain that a type's tree names, if it is one: `resolve_type` gives what is below it."""
     name, schema = node.args["kind"].name, node.args.get("schema")
-    if node.args.get("array") or _named(name, schema) is not None:
+    if node.args.get("array") or _find_type(name, schema) is not None:
         return None
     found = users(schema, name)
     return found if found is not None and found.domain is not None else None
@@ -103,7 +103,7 @@ INFORMATION_SCHEMA: Final = {
 }
 
 
-def _named(name: str, schema: str | None) -> t.PgType | None:
+def _find_type(name: str, schema: str | None) -> t.PgType | None:
     if schema == "information_schema":
         return INFORMATION_SCHEMA[name][0] if name in INFORMATION_SCHEMA else None
     if schema not in (None, "pg_catalog"):

@@ -48,7 +48,7 @@ _COLLATABLE: Final = frozenset({t.TEXT, t.VARCHAR, t.BPCHAR, t.NAME})
 def bind_literal(_binder: ExpressionBinder, node: exp.Expression, _scope: Scope) -> Expr:
     assert isinstance(node, exp.Literal)
     at = position(node)
-    return literals.unknown(node.this, at) if node.is_string else literals.number(node.this, at)
+    return literals.unknown_literal(node.this, at) if node.is_string else literals.number(node.this, at)
 
 
 def bind_boolean(_binder: ExpressionBinder, node: exp.Expression, _scope: Scope) -> Expr:
@@ -56,7 +56,7 @@ def bind_boolean(_binder: ExpressionBinder, node: exp.Expression, _scope: Scope)
 
 
 def bind_null(_binder: ExpressionBinder, node: exp.Expression, _scope: Scope) -> Expr:
-    return literals.unknown(None, position(node))
+    return literals.unknown_literal(None, position(node))
 
 
 def bind_parameter(binder: ExpressionBinder, node: exp.Expression, scope: Scope) -> Expr:
@@ -64,7 +64,7 @@ def bind_parameter(binder: ExpressionBinder, node: exp.Expression, scope: Scope)
     known = scope.parameters.type_of(index, at)
     param = ParamRef(known or st.of(t.UNKNOWN), index, position=at)
     domain = scope.parameters.domain_of(index)
-    return param if domain is None else domains.checked(binder, param, domain, scope.queries)
+    return param if domain is None else domains.check_domain(binder, param, domain, scope.queries)
 
 
 def bind_default(_binder: ExpressionBinder, node: exp.Expression, _scope: Scope) -> Expr:
@@ -335,11 +335,11 @@ def bind_cast(binder: ExpressionBinder, node: exp.Expression, scope: Scope) -> E
     if domain is not None:
         domains.tell(binder, arg, domain)
     if target.pg.category == "S":
-        arg = object_names.written(binder, arg, scope)
+        arg = object_names.with_object_names(binder, arg, scope)
     if target.pg in t.REG_TYPES and arg.type.pg.category == "S" and arg.type.pg is not t.UNKNOWN:
         return object_names.object_of(binder, arg, target.pg, scope)
     value = binder.coerce(arg, target, "explicit", position(node))
-    return value if domain is None else domains.checked(binder, value, domain, scope.queries)
+    return value if domain is None else domains.check_domain(binder, value, domain, scope.queries)
 
 
 def _require_assignable(arg: Expr, wanted: t.PgType, number: int) -> None:
@@ -375,7 +375,7 @@ def bind_case(binder: ExpressionBinder, node: exp.Expression, scope: Scope) -> E
         results.append(binder.bind(branch.args["true"], scope))
     default = node.args.get("default")
     # The default comes first in PostgreSQL's search for the common type; without one it is a null.
-    last = binder.bind(default, scope) if default is not None else literals.unknown(None, at)
+    last = binder.bind(default, scope) if default is not None else literals.unknown_literal(None, at)
     pg = binder.coercer.common_type([last, *results], "CASE")
     last = binder.coercer.to_common(last, pg, "CASE/ELSE")
     results = [binder.coercer.to_common(r, pg, "CASE/WHEN") for r in results]

@@ -19,7 +19,7 @@ import pyarrow as pa
 from engine.common.sql_type import SqlType
 from engine.contracts.output_cast import carrier_of
 from engine.plan_ir import expr as e
-from engine.sql.deparse.stored_text import quoted
+from engine.sql.deparse.stored_text import quote_ident
 from wire.types import pg_types as t
 from wire.types.output import EncodedColumn, OutputSettings, text_column
 
@@ -57,7 +57,7 @@ class _Printer:
     def text(self, expr: e.Expr) -> str:
         match expr:
             case e.ColumnRef():
-                name = quoted(expr.column.name)
+                name = quote_ident(expr.column.name)
                 return name if expr.type.pg is expr.column.type.pg else self._cast(name, expr.type, simple=True)
             case e.Const():
                 return self._constant(expr)
@@ -121,7 +121,7 @@ class _Printer:
             return f"EXTRACT({args[0].value} FROM {self.text(args[1])})"
         if name == "timezone" and len(args) == 2:
             return f"({self._operand(args[1], call)} AT TIME ZONE {self._operand(args[0], call)})"
-        return f"{quoted(name)}({self._list(args)})"
+        return f"{quote_ident(name)}({self._list(args)})"
 
     def _in_list(self, expr: e.InList, *, negated: bool) -> str:
         said = "<> ALL" if negated else "= ANY"

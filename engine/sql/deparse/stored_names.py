@@ -16,7 +16,7 @@ from typing import Final
 
 from sqlglot import exp
 
-from engine.sql.deparse.stored_text import quoted, sequence_literals
+from engine.sql.deparse.stored_text import quote_ident, sequence_literals
 from engine.sql.parser.lexer import Token, tokenize
 from engine.sql.parser.utility.reader import StatementReader
 from wire.dataclass import dataclass
@@ -56,7 +56,7 @@ def with_types_qualified(text: str, schema_of: Callable[[str], str | None]) -> s
         found = None if schema is not None else schema_of(name)
         if found is not None:
             start = int(node.meta["start"])
-            edits.append(_Edit(start, start, f"{quoted(found)}."))
+            edits.append(_Edit(start, start, f"{quote_ident(found)}."))
     return _apply_edits(text, edits)
 
 
@@ -125,9 +125,9 @@ class _Read:
             start, alias = int(node.meta["start"]), node.args.get("alias")
             mark, only = mark_of_relation(found.oid), found.only if starred else ()
             if only:
-                mark = f"(SELECT {', '.join(map(quoted, only))} FROM {mark})"  # noqa: S608 -- shown, never run
+                mark = f"(SELECT {', '.join(map(quote_ident, only))} FROM {mark})"  # noqa: S608 -- shown, never run
             if alias is None and (found.name != node.name or found.columns or only):
-                mark += f" {quoted(node.name)}{_column_list(found.columns)}"
+                mark += f" {quote_ident(node.name)}{_column_list(found.columns)}"
             yield _Edit(start, self.end(start, 2 * (len(node.parts) - 1)), mark)
             if alias is not None and found.columns and not alias.args.get("columns"):
                 behind = self.end(int(alias.this.meta["start"]))
@@ -152,12 +152,12 @@ def _is_common(node: exp.Table) -> bool:
 
 
 def _column_list(columns: Sequence[str]) -> str:
-    return f"({', '.join(map(quoted, columns))})" if columns else ""
+    return f"({', '.join(map(quote_ident, columns))})" if columns else ""
 
 
 def _query_or_expression(reader: StatementReader) -> exp.Expression:
     ahead = 0
-    while reader.ahead(ahead).text == "(":
+    while reader.peek(ahead).text == "(":
         ahead += 1
     if reader.word_at("select", "with", "values", "table", ahead=ahead):
         return reader.query()

@@ -45,7 +45,7 @@ def with_column_renamed(text: str, old: str, new: str) -> str:
     tree = read_formula(text)
     named = [node.this for node in tree.find_all(exp.Column) if node.name == old]
     starts = {identifier.meta["start"] for identifier in named}
-    return _apply_edits(text, [(t.start, t.end, quoted(new)) for t in tokenize(text) if t.start in starts])
+    return _apply_edits(text, [(t.start, t.end, quote_ident(new)) for t in tokenize(text) if t.start in starts])
 
 
 def with_value(text: str) -> str:
@@ -58,10 +58,10 @@ def with_table_renamed(text: str, old: str, new: str) -> str:
     """The text with its table called otherwise, where a column is written `table.column`."""
     tables = [node.args["table"] for node in read_formula(text).find_all(exp.Column) if node.args.get("table")]
     starts = {identifier.meta["start"] for identifier in tables if identifier.name == old}
-    return _apply_edits(text, [(t.start, t.end, quoted(new)) for t in tokenize(text) if t.start in starts])
+    return _apply_edits(text, [(t.start, t.end, quote_ident(new)) for t in tokenize(text) if t.start in starts])
 
 
-def quoted(name: str) -> str:
+def quote_ident(name: str) -> str:
     """A name as SQL must write it (quote_ident): bare only if it is plain and no keyword that means something else."""
     if _PLAIN.fullmatch(name):
         reader = StatementReader(name, tokenize(name))

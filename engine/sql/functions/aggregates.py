@@ -21,8 +21,8 @@ from engine.plan_ir.expr import AggregateCall, Const, ParamRef
 from engine.sql.functions import Builder, Function, digits, intervals
 from engine.sql.functions.building import Templates, agg, ordered_set, parse, place
 from engine.sql.functions.byte_strings import byte_text
-from engine.sql.functions.decimals import WIDE, scaled, unscaled
-from engine.sql.functions.dimensions import accumulated
+from engine.sql.functions.decimals import WIDE, from_unscaled, to_unscaled
+from engine.sql.functions.dimensions import accumulate_arrays
 from engine.sql.functions.division import divide
 from engine.sql.functions.moments import fields, in_carrier, interval
 from engine.sql.functions.roots import square_root
@@ -175,7 +175,7 @@ def _sorts(call: Call | AggregateCall) -> bool:
     return isinstance(call, AggregateCall) and call.distinct and not call.order_by
 
 
-def _joined(engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
+def _string_agg(engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
     """string_agg: both engines take the delimiter once, PostgreSQL for every row."""
     if not isinstance(call.args[1], Const | ParamRef):
         raise FeatureNotSupported("not supported: string_agg with a delimiter that is not a constant")
@@ -188,18 +188,18 @@ def _joined(engine: EngineName, args: Sequence[exp.Expression], call: Call | Agg
 
 def _joined_bytes(args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
     """string_agg of byte strings: of the texts of a character a byte."""
-    joined = _joined("local", [byte_text("local", arg) for arg in args], call)
+    joined = _string_agg("local", [byte_text("local", arg) for arg in args], call)
     return _piece("local", "sluice_text_bytes($1)", joined)
 
 
 def _lists() -> Iterator[Function]:
-    yield agg("string_agg", (t.TEXT, t.TEXT), t.TEXT, **both(_joined))
+    yield agg("string_agg", (t.TEXT, t.TEXT), t.TEXT, **both(_string_agg))
     yield agg("string_agg", (t.BYTEA, t.BYTEA), t.BYTEA, local=_joined_bytes)
-    yield agg("array_agg", (t.ANYNONARRAY,), t.ANYARRAY, rule=_array_of, **both(listed))
+    yield agg("array_agg", (t.ANYNONARRAY,), t.ANYARRAY, rule=_array_of, **both(array_agg))
     yield agg("array_agg", (t.ANYARRAY,), t.ANYARRAY, rule=_array_of, **both(_listed_arrays))
 
 
-def listed(engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
+def array_agg(engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
     """array_agg. Spark's lists leave nulls out, unless they are inside a struct."""
     if engine == "local":
         text = "list_sort(array_agg($1), 'ASC', 'NULLS LAST')" if _sorts(call) else "array_agg($1)"
@@ -211,7 +211,7 @@ def listed(engine: EngineName, args: Sequence[exp.Expression], call: Call | Aggr
 
 def _listed_arrays(engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
     """array_agg of arrays: one of a dimension more."""
-    return accumulated(engine, listed(engine, args, call), call.type.dimensions)
+    return accumulate_arrays(engine, array_agg(engine, args, call), call.type.dimensions)
 
 
 def _array_of(args: Sequence[SqlType]) -> SqlType:
@@ -238,7 +238,7 @@ VARIANCES: Final = {
 }
 
 
-def _spread(*, sample: bool, root: bool) -> EngineBuilder:
+def _variance(*, sample: bool, root: bool) -> EngineBuilder:
     """A variance, or its root, of exact numbers."""
 
     def build(engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
@@ -248,7 +248,7 @@ def _spread(*, sample: bool, root: bool) -> EngineBuilder:
         if engine == "spark":
             return _spread_in_spark(args[0], total, count, call, sample=sample, root=root)
         products = [_sum_of(engine, product, args[0], call) for product in products_of_squares(engine, given)]
-        return spread((*products, total, count), (given, call.type), sample=sample, root=root)
+        return variance_from_sums((*products, total, count), (given, call.type), sample=sample, root=root)
 
     return build
 
@@ -262,7 +262,7 @@ def products_of_squares(engine: EngineName, given: SqlType) -> tuple[str, ...]:
         return (_square("$1", given),)
     whole = "CAST($1 AS DECIMAL(38, 0))"
     rest = f"CAST($1 - {whole} AS DECIMAL({scale + 1}, {scale}))"
-    whole, fraction = f"CAST({whole} AS {WIDE[engine]})", unscaled(engine, rest, scale + 1, scale)
+    whole, fraction = f"CAST({whole} AS {WIDE[engine]})", to_unscaled(engine, rest, scale + 1, scale)
     return f"{whole} * {whole}", f"{whole} * {fraction}", f"{fraction} * {fraction}"
 
 
@@ -283,7 +283,7 @@ def _is_distinct(call: Call | AggregateCall) -> bool:
     return isinstance(call, AggregateCall) and call.distinct
 
 
-def spread(
+def variance_from_sums(
     parts: Sequence[exp.Expression], types: tuple[SqlType, SqlType], *, sample: bool, root: bool
 ) -> exp.Expression:
     """(n * sum(x^2) - sum(x)^2) / (n * (n - 1) or n * n), or its root, in the local engine.
@@ -317,16 +317,16 @@ def _spread_in_spark(
     sample: bool,
     root: bool,
 ) -> exp.Expression:
-    """Build `spread` in the 38 digits that Spark has for the sums and their products."""
+    """Build `variance_from_sums` in the 38 digits that Spark has for the sums and their products."""
     if _is_distinct(call):
         raise FeatureNotSupported("not supported: a variance of distinct values")
     given = call.args[0].type
     scale = digits.as_numeric(given).scale
     sum_of_squares = _piece("spark", f"sum({_square('$1', given)})", arg)
-    squares = unscaled("spark", "$1", 38, 2 * scale)
-    wide_total = unscaled("spark", "$2", 38, scale)
+    squares = to_unscaled("spark", "$1", 38, 2 * scale)
+    wide_total = to_unscaled("spark", "$2", 38, scale)
     difference = f"greatest(CAST($3 AS {WIDE['spark']}) * {squares} - {wide_total} * {wide_total}, 0)"
-    numerator = _piece("spark", scaled("spark", difference, 2 * scale), sum_of_squares, total, count)
+    numerator = _piece("spark", from_unscaled("spark", difference, 2 * scale), sum_of_squares, total, count)
     squared = digits.variance((given,))
     denominator = _denominator("spark", count, sample=sample)
     quotient = divide("spark", numerator, denominator, (numeric(38, 2 * scale), numeric(38, 0)), squared)
@@ -338,7 +338,7 @@ def _variances() -> Iterator[Function]:
         root = name.startswith("stddev")
         rule = digits.deviation if root else digits.variance
         for kind in _EXACT:
-            yield agg(name, (kind,), t.NUMERIC, rule=rule, **both(_spread(sample=sample, root=root)))
+            yield agg(name, (kind,), t.NUMERIC, rule=rule, **both(_variance(sample=sample, root=root)))
         for kind in (t.FLOAT4, t.FLOAT8):
             plain = f"{engine_name}(CAST($1 AS DOUBLE))"
             # Of one value, DuckDB says 0 also where it is infinite or no number; PostgreSQL's is the value less itself.
@@ -369,7 +369,7 @@ def _regressions() -> Iterator[Function]:
     yield agg("regr_r2", pair, t.FLOAT8, determination)
 
 
-def _checked(call: Call | AggregateCall) -> None:
+def _check_fraction(call: Call | AggregateCall) -> None:
     """Raises NumericValueOutOfRange for a fraction outside 0 to 1, FeatureNotSupported for one that rows decide."""
     fraction = call.args[0]
     if not isinstance(fraction, Const):
@@ -386,7 +386,7 @@ def _several(single: EngineBuilder) -> EngineBuilder:
     """A percentile of each of several fractions, as an array; null without rows."""
 
     def build(engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
-        _checked(call)
+        _check_fraction(call)
         fractions = call.args[0]
         assert isinstance(call, AggregateCall)
         assert isinstance(fractions, Const)
@@ -413,7 +413,7 @@ def _null_fraction(engine: EngineName, value: exp.Expression) -> exp.Expression:
 
 
 def _continuous(engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
-    _checked(call)
+    _check_fraction(call)
     if args[0].find(exp.Null):
         return _null_fraction(engine, args[1])
     return _piece(engine, "percentile_cont($1) WITHIN GROUP (ORDER BY $2)", *args)
@@ -423,7 +423,7 @@ def _continuous_interval(
     engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall
 ) -> exp.Expression:
     """percentile_cont of intervals, which the engine's own reckons in microseconds, from a sorted list."""
-    _checked(call)
+    _check_fraction(call)
     assert isinstance(call, AggregateCall)
     if engine == "spark":
         raise FeatureNotSupported("not supported: percentile_cont of interval")
@@ -435,7 +435,7 @@ def _continuous_interval(
         "at": sql(engine, "(CAST($1 AS DOUBLE) * (count($2) - 1))", *args),
     }
 
-    def reached(places: exp.Expression) -> exp.Expression:
+    def interpolate(places: exp.Expression) -> exp.Expression:
         low, high = (
             sql(engine, f"list_extract(($1).listed, CAST({end}(($1).at) AS BIGINT) + 1)", places)
             for end in ("floor", "ceil")
@@ -448,7 +448,7 @@ def _continuous_interval(
             lambda ends: _between(engine, ends),
         )
 
-    return bound(engine, "places__", pack(engine, found), reached)
+    return bound(engine, "places__", pack(engine, found), interpolate)
 
 
 def _between(engine: EngineName, ends: exp.Expression) -> exp.Expression:
@@ -458,7 +458,7 @@ def _between(engine: EngineName, ends: exp.Expression) -> exp.Expression:
 
 def _discrete(engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
     """percentile_disc; Spark's takes numbers only and gives doubles, so that there a sorted list is looked into."""
-    _checked(call)
+    _check_fraction(call)
     assert isinstance(call, AggregateCall)
     (item,) = call.order_by
     _check_sorts(engine, "percentile_disc", item.expr.type)

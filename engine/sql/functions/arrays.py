@@ -51,7 +51,7 @@ def _has_other_equality(typ: SqlType) -> bool:
 def _make(build: EngineBuilder, compares: bool, flattens: bool) -> EngineBuilder:
     """flattens: what is done with an array of several dimensions is done with all its elements as a list."""
 
-    def checked(engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
+    def build_checked(engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
         if flattens:
             args = [flat(engine, tree, arg.type.dimensions) for tree, arg in zip(args, call.args, strict=True)]
         for arg in call.args:
@@ -59,7 +59,7 @@ def _make(build: EngineBuilder, compares: bool, flattens: bool) -> EngineBuilder
                 raise FeatureNotSupported(f"not supported: {call.function.name} of {arg.type}")
         return build(engine, args, call)
 
-    return checked
+    return build_checked
 
 
 def _texts(local: str, spark: str) -> EngineBuilder:
@@ -97,7 +97,7 @@ def _array(
 # --- ANY and ALL ------------------------------------------------------------------------------------------------------
 
 
-def quantified(operator: Function, every: bool) -> Function:
+def quantified_operator(operator: Function, every: bool) -> Function:
     """`x operator ANY (array)`, or ALL when `every`: arguments x and the array, null as the operator's answers are.
 
     True (for ALL: false) if any element's answer is; else null if any element's is null; else false (true). A null array
@@ -432,7 +432,7 @@ def _width_bucket(engine: EngineName, args: Sequence[exp.Expression], _call: Cal
     )  # fmt: skip
 
 
-def _numbered(types: Sequence[SqlType]) -> SqlType:
+def _expandarray_type(types: Sequence[SqlType]) -> SqlType:
     """Return the row type of information_schema._pg_expandarray: an element, and its position."""
     return SqlType(t.RECORD, fields=(("x", of(t.element_of(types[0].pg))), ("n", of(t.INT4))))
 
@@ -446,7 +446,7 @@ _ELEMENTS = (
     _array("=set_slice", (ARRAY, t.INT4, t.INT4, ARRAY), ARRAY, _set_slice, strict=False),
     _array("unnest", (ARRAY,), ELEMENT, _texts("$1", "$1"), flattens=True, returns_set=True),
     fn(
-        "_pg_expandarray", (ARRAY,), t.RECORD, returns_set=True, rule=_numbered,
+        "_pg_expandarray", (ARRAY,), t.RECORD, returns_set=True, rule=_expandarray_type,
         local="list_transform($1, lambda e__, i__: struct_pack(f0 := e__, f1 := CAST(i__ AS INTEGER)))",
     ),
     _array("array_position", (ARRAYS, ELEMENTS), t.INT4, _POSITION, compares=True, strict=False),

@@ -79,17 +79,17 @@ def _with_engine_errors(engine: EngineName, text: str) -> str:
     return re.sub(r"RAISE\('(\w{5})', '", rf"{function}('SQLSTATE:\1:", text)
 
 
-def own(argument: exp.Expression) -> exp.Expression:
+def copy_if_placed(argument: exp.Expression) -> exp.Expression:
     """An argument to be put in place: itself where it stands nowhere yet, since copying it at each level of a deep expression is
     most of what compiling that costs; else a copy."""
     return argument if argument.parent is None else argument.copy()
 
 
 def place(tree: exp.Expression, args: Sequence[exp.Expression]) -> exp.Expression:
-    """A copy of a parsed snippet with the arguments in place of its marks: `own` ones."""
+    """A copy of a parsed snippet with the arguments in place of its marks, as `copy_if_placed` returns them."""
     placed = tree.copy()
     for mark in [c for c in placed.find_all(exp.Column) if c.name.startswith(_MARK)]:
-        argument = own(args[int(mark.name[len(_MARK) :]) - 1])
+        argument = copy_if_placed(args[int(mark.name[len(_MARK) :]) - 1])
         whole = argument if isinstance(argument, _ATOMS) else exp.Paren(this=argument)
         if mark is placed:
             return whole

@@ -38,7 +38,7 @@ from engine.sql.functions.moments import (
     unless_null,
 )
 from engine.sql.functions.textual import apply, typed_as_text
-from engine.sql.functions.trees import both, bound, pack, raised, sql, text
+from engine.sql.functions.trees import both, bound, fail_with, pack, sql, text
 from engine.sql.trees.storage_types import storage_name
 from wire.errors import FeatureNotSupported
 from wire.types import pg_types as t
@@ -61,7 +61,7 @@ _EXACT_DIGITS: Final = 15
 _FLOAT_DIGITS: Final = {t.FLOAT4: 5, t.FLOAT8: 14}
 
 
-def _stored(engine: EngineName, before: str = "$1") -> Builder:
+def _cast_to_storage(engine: EngineName, before: str = "$1") -> Builder:
     """CAST(before AS the result's storage type)."""
 
     def build(args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
@@ -70,7 +70,7 @@ def _stored(engine: EngineName, before: str = "$1") -> Builder:
     return build
 
 
-def _sized(engine: EngineName) -> Builder:
+def _cast_to_precision(engine: EngineName) -> Builder:
     """A numeric with the digits of a declared one. The storage limits them, but where the declared scale is negative or more than
     the precision."""
 
@@ -78,7 +78,7 @@ def _sized(engine: EngineName) -> Builder:
         typmod = call.type.typmod
         precision, scale = t.numeric_precision_scale(typmod) if typmod >= 0 else (0, 0)
         if 0 <= scale <= precision:
-            return _stored(engine)(args, call)
+            return _cast_to_storage(engine)(args, call)
         given, kept = call.args[0].type.scale, max(scale, 0)
         rounded = f"round(CAST($1 AS DECIMAL(38, {min(given, 38 - call.type.precision)})), {scale})"
         fitted = f"CAST({rounded} AS DECIMAL(38, {kept}))"
@@ -86,7 +86,7 @@ def _sized(engine: EngineName) -> Builder:
         sized = (
             f"CASE WHEN abs({fitted}) >= {limit} THEN $2 ELSE CAST({fitted} AS {storage_name(call.type, engine)}) END"
         )
-        too_large = raised(engine, text(as_text(numeric_overflow(precision, scale))))
+        too_large = fail_with(engine, text(as_text(numeric_overflow(precision, scale))))
         return bound(engine, "given__", args[0], lambda value: place(parse(engine, sized), [value, too_large]))
 
     return build
@@ -99,7 +99,9 @@ def _integers() -> Iterator[Function]:
                 yield cast(source, target, f"CAST($1 AS {name})")
         for target, (local, spark) in _FLOATS.items():
             yield cast(source, target, local=f"CAST($1 AS {local})", spark=f"CAST($1 AS {spark})")
-        yield cast(source, t.NUMERIC, local=_stored("local"), spark=_stored("spark"), rule=_as_numeric)
+        yield cast(
+            source, t.NUMERIC, local=_cast_to_storage("local"), spark=_cast_to_storage("spark"), rule=_as_numeric
+        )
         for target in t.OID_TYPES:
             wrapped = f"CAST($1 AS BIGINT) + CASE WHEN $1 < 0 THEN {2**32} ELSE 0 END"
             refused = f"CASE WHEN $1 < 0 OR $1 >= {2**32} THEN RAISE('22003', 'OID out of range') ELSE $1 END"
@@ -124,7 +126,7 @@ def _from_float(types: Sequence[SqlType]) -> SqlType:
     return numeric(precision, scale, NumericScale.TRIMMED)
 
 
-def _narrowed(tried: str, name: str) -> str:
+def _narrow_double(tried: str, name: str) -> str:
     """A double as a float. DuckDB refuses what is too large, Java gives infinity; neither minds what becomes zero."""
     infinity = "CAST('Infinity' AS DOUBLE)"
     return (
@@ -140,8 +142,8 @@ def _floats() -> Iterator[Function]:
     yield cast(
         t.FLOAT8,
         t.FLOAT4,
-        local=_narrowed("TRY_CAST($1 AS REAL)", "REAL"),
-        spark=_narrowed("CAST($1 AS FLOAT)", "FLOAT"),
+        local=_narrow_double("TRY_CAST($1 AS REAL)", "REAL"),
+        spark=_narrow_double("CAST($1 AS FLOAT)", "FLOAT"),
     )
     for source in _FLOATS:
         for target, name in _INTS.items():
@@ -213,7 +215,7 @@ def _numerics() -> Iterator[Function]:
         yield cast(t.NUMERIC, target, local=f"CAST(round($1, 0) AS {name})", spark=f"CAST(round($1, 0) AS {name})")
     for target, (local, spark) in _FLOATS.items():
         yield cast(t.NUMERIC, target, local=_nearest(local), spark=f"CAST($1 AS {spark})")
-    yield cast(t.NUMERIC, t.NUMERIC, local=_sized("local"), spark=_sized("spark"))
+    yield cast(t.NUMERIC, t.NUMERIC, local=_cast_to_precision("local"), spark=_cast_to_precision("spark"))
 
 
 def _strings() -> Iterator[Function]:
@@ -266,7 +268,9 @@ def _moments() -> Iterator[Function]:
                 yield cast(
                     source,
                     target,
-                    local=_unending(f"CAST($1 AS {local})", local) if source is t.DATE else f"CAST($1 AS {local})",
+                    local=_keep_infinite_dates(f"CAST($1 AS {local})", local)
+                    if source is t.DATE
+                    else f"CAST($1 AS {local})",
                     spark=f"CAST($1 AS {spark})",
                     volatility="stable" if t.TIMESTAMPTZ in (source, target) else "immutable",
                 )
@@ -280,7 +284,7 @@ def _moments() -> Iterator[Function]:
     yield cast(t.TIMETZ, t.TIME, **both(_time_of_zoned))
 
 
-def _unending(text: str, name: str) -> str:
+def _keep_infinite_dates(text: str, name: str) -> str:
     """DuckDB makes an ordinary moment of the infinite dates."""
     infinities = " ".join(
         f"WHEN $1 = CAST('{word}' AS DATE) THEN CAST('{word}' AS {name})" for word in ("infinity", "-infinity")
@@ -353,7 +357,7 @@ def _time_of_zoned(engine: EngineName, args: Sequence[exp.Expression], _call: Ca
 # --- decimals of seconds, fields of intervals -------------------------------------------------------------------------
 
 
-def _rounded(engine: EngineName, micros: exp.Expression, precision: int) -> exp.Expression:
+def _round_micros(engine: EngineName, micros: exp.Expression, precision: int) -> exp.Expression:
     """Rounded to so many decimals of a second, halves away from zero."""
     unit = 10 ** (6 - precision)
     up, down = (
@@ -369,7 +373,7 @@ def _decimals(engine: EngineName, args: Sequence[exp.Expression], call: Call | A
         return args[0]
     epoch = 0 if typ.pg is t.TIME else PG_EPOCH_MICROS
     micros = sql(engine, f"($1 - {epoch})", micros_of(engine, args[0], typ.pg))
-    rounded = bound(engine, "since__", micros, lambda since: _rounded(engine, since, typ.typmod))
+    rounded = bound(engine, "since__", micros, lambda since: _round_micros(engine, since, typ.typmod))
     value = moment(engine, sql(engine, f"($1 + {epoch})", rounded), typ.pg)
     if engine == "spark":
         return value
@@ -383,7 +387,7 @@ def _zoned_decimals(engine: EngineName, args: Sequence[exp.Expression], call: Ca
     if not 0 <= call.type.typmod < 6:
         return args[0]
     micros, zone = (sql(engine, f"($1).{name}", args[0]) for name in ("micros", "zone"))
-    made = pack(engine, {"micros": _rounded(engine, micros, call.type.typmod), "zone": zone})
+    made = pack(engine, {"micros": _round_micros(engine, micros, call.type.typmod), "zone": zone})
     none = "NULL" if engine == "local" else "CAST(NULL AS STRUCT<micros: BIGINT, zone: INT>)"
     return sql(engine, f"CASE WHEN $1 IS NULL THEN {none} ELSE $2 END", args[0], made)
 
@@ -407,7 +411,7 @@ def _cut_span(engine: EngineName, args: Sequence[exp.Expression], call: Call | A
         micros = sql(engine, f"($1 * {unit})", quotient(engine, micros, unit))
     precision = typmod & FULL_PRECISION
     if smallest == "second" and precision < 6:
-        micros = bound(engine, "whole__", micros, lambda whole: _rounded(engine, whole, precision))
+        micros = bound(engine, "whole__", micros, lambda whole: _round_micros(engine, whole, precision))
     return unless_null(engine, args[0], interval(engine, months, days, micros))
 
 

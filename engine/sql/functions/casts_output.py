@@ -21,7 +21,7 @@ from engine.common.sql_type import SqlType, element_type
 from engine.contracts.executor import EngineName
 from engine.sql.functions import Builder, Function
 from engine.sql.functions.building import cast, let, parse, place
-from engine.sql.functions.dimensions import written
+from engine.sql.functions.dimensions import array_out
 from engine.sql.functions.moments import FINITE_ON_SPARK, HOUR, MINUTE, SECOND, Fields, fields, micros_of, quotient
 from engine.sql.functions.textual import typed_as_text
 from engine.sql.functions.trees import both, bound, concat, on, pack, sql
@@ -148,12 +148,12 @@ def _numeric(engine: EngineName) -> Builder:
             text = sql(engine, "regexp_replace($1, '^(-?)[.]', '\\10.')", text)
         if typ.display is NumericScale.FIXED or typ.scale == 0:
             return text
-        return bound(engine, "n__", text, lambda digits: _shown(engine, digits, typ))
+        return bound(engine, "n__", text, lambda digits: _numeric_text(engine, digits, typ))
 
     return build
 
 
-def _shown(engine: EngineName, digits: exp.Expression, typ: SqlType) -> exp.Expression:
+def _numeric_text(engine: EngineName, digits: exp.Expression, typ: SqlType) -> exp.Expression:
     """A numeric's text with all digits of its storage, cut to those that PostgreSQL shows."""
     point = len("." if typ.scale else "")
     trimmed = "rtrim($1, '0')" if engine == "local" else "rtrim('0', $1)"
@@ -205,7 +205,7 @@ def _plain() -> Iterator[Function]:
 # --- dates and times --------------------------------------------------------------------------------------------------
 
 
-def _padded(engine: EngineName, value: exp.Expression, width: int) -> exp.Expression:
+def _pad_zeros(engine: EngineName, value: exp.Expression, width: int) -> exp.Expression:
     return sql(engine, f"lpad(CAST($1 AS {_STRING[engine]}), {width}, '0')", value)
 
 
@@ -214,11 +214,11 @@ def _clock(engine: EngineName, micros: exp.Expression) -> exp.Expression:
     hours = quotient(engine, micros, HOUR)
     two = sql(engine, f"CASE WHEN $1 < {10 * HOUR} THEN '0' ELSE '' END", micros)
     shown_hours = concat(engine, [two, sql(engine, f"CAST($1 AS {_STRING[engine]})", hours)])
-    minutes = _padded(engine, sql(engine, "($1 % 60)", quotient(engine, micros, MINUTE)), 2)
-    seconds = _padded(engine, sql(engine, "($1 % 60)", quotient(engine, micros, SECOND)), 2)
+    minutes = _pad_zeros(engine, sql(engine, "($1 % 60)", quotient(engine, micros, MINUTE)), 2)
+    seconds = _pad_zeros(engine, sql(engine, "($1 % 60)", quotient(engine, micros, SECOND)), 2)
     trim = "rtrim($1, '0')" if engine == "local" else "rtrim('0', $1)"
     rest = sql(engine, f"($1 % {SECOND})", micros)
-    digits = sql(engine, trim, _padded(engine, rest, 6))
+    digits = sql(engine, trim, _pad_zeros(engine, rest, 6))
     fraction = sql(engine, "CASE WHEN $1 = 0 THEN '' ELSE $2 END", rest, concat(engine, [literal("."), digits]))
     return concat(engine, [shown_hours, literal(":"), minutes, literal(":"), seconds, fraction])
 
@@ -234,22 +234,22 @@ def _offset(engine: EngineName, west: exp.Expression) -> exp.Expression:
     sign = sql(engine, "CASE WHEN $1 <= 0 THEN '+' ELSE '-' END", west)
     size = sql(engine, "abs($1)", west)
 
-    def written(size: exp.Expression) -> exp.Expression:
+    def offset_text(size: exp.Expression) -> exp.Expression:
         hours, minutes = quotient(engine, size, 3600), sql(engine, "($1 % 60)", quotient(engine, size, 60))
         seconds = sql(engine, "($1 % 60)", size)
-        minute_part = concat(engine, [literal(":"), _padded(engine, minutes, 2)])
-        second_part = concat(engine, [literal(":"), _padded(engine, seconds, 2)])
+        minute_part = concat(engine, [literal(":"), _pad_zeros(engine, minutes, 2)])
+        second_part = concat(engine, [literal(":"), _pad_zeros(engine, seconds, 2)])
         return concat(
             engine,
             [
                 sign,
-                _padded(engine, hours, 2),
+                _pad_zeros(engine, hours, 2),
                 sql(engine, "CASE WHEN $1 % 3600 <> 0 THEN $2 ELSE '' END", size, minute_part),
                 sql(engine, "CASE WHEN $1 % 60 <> 0 THEN $2 ELSE '' END", size, second_part),
             ],
         )
 
-    return bound(engine, "size__", size, written)
+    return bound(engine, "size__", size, offset_text)
 
 
 def _timetz(engine: EngineName, args: Sequence[exp.Expression], _call: Call | AggregateCall) -> exp.Expression:
@@ -387,7 +387,7 @@ def _array(engine: EngineName, args: Sequence[exp.Expression], call: Call | Aggr
     shown = sql(engine, "coalesce($1, 'NULL')", item)
     if engine == "local" and t.element_of(call.args[0].type.pg).is_row:
         raise FeatureNotSupported("not supported: arrays of records as text")
-    return written(engine, array, shown, delimiter, call.args[0].type.dimensions)
+    return array_out(engine, array, shown, delimiter, call.args[0].type.dimensions)
 
 
 # --- records ----------------------------------------------------------------------------------------------------------

@@ -19,7 +19,7 @@ from engine.contracts.executor import EngineName
 from engine.sql.functions import Function
 from engine.sql.functions.arrays import refuse_nested
 from engine.sql.functions.building import op
-from engine.sql.functions.dimensions import compared
+from engine.sql.functions.dimensions import compare_arrays
 from engine.sql.functions.trees import EngineBuilder, both, sql
 from engine.sql.trees.keys import EQUAL_BY_BYTES, SORTED_BY_BYTES
 from wire.errors import FeatureNotSupported
@@ -98,7 +98,7 @@ def _arrays(symbol: str) -> EngineBuilder:
         if engine == "spark" and (keyed or not equality):
             raise FeatureNotSupported(f"not supported: {symbol} of {call.args[0].type}")
         if max(several) > 1 and not keyed:
-            return compared(engine, symbol, args, several)
+            return compare_arrays(engine, symbol, args, several)
         # DuckDB makes a BETWEEN of two comparisons and then has none for lists; COALESCE hides them.
         shape = "{} {} {}" if equality else "COALESCE({} {} {}, NULL)"
         if not keyed:

@@ -27,7 +27,7 @@ def times(engine: EngineName, text: str, exponent: int) -> str:
     return f"{text} * {power(engine, exponent)}" if exponent else text
 
 
-def unscaled(engine: EngineName, text: str, precision: int, scale: int) -> str:
+def to_unscaled(engine: EngineName, text: str, precision: int, scale: int) -> str:
     """A decimal(precision, scale)'s digits as a wide integer: the value times 10^scale."""
     if scale == 0:
         return f"CAST({text} AS {WIDE[engine]})"
@@ -40,7 +40,7 @@ def unscaled(engine: EngineName, text: str, precision: int, scale: int) -> str:
     return f"CAST(replace(CAST({text} AS {STRING[engine]}), '.', '') AS {WIDE[engine]})"
 
 
-def scaled(engine: EngineName, text: str, scale: int) -> str:
+def from_unscaled(engine: EngineName, text: str, scale: int) -> str:
     """The DECIMAL(38, scale) that a wide integer stands for: the integer times 10^-scale."""
     whole = f"CAST({text} AS DECIMAL(38, 0))"
     return f"CAST({whole} * {power(engine, -scale)} AS DECIMAL(38, {scale}))" if scale else whole

@@ -75,7 +75,7 @@ def each(engine: EngineName, array: exp.Expression, one: exp.Expression, dimensi
     return _at_each_depth(engine, text, array, one, dimensions)
 
 
-def written(
+def array_out(
     engine: EngineName, array: exp.Expression, item: exp.Expression, delimiter: str, dimensions: int
 ) -> exp.Expression:
     """array_out: `item` is the text of an element, which it calls e__."""
@@ -101,7 +101,7 @@ def _at_each_depth(
     return made
 
 
-def compared(
+def compare_arrays(
     engine: EngineName, symbol: str, args: Sequence[exp.Expression], dimensions: Sequence[int]
 ) -> exp.Expression:
     """Arrays of which one has several dimensions, as array_cmp compares them: their elements one after the other, then how many
@@ -134,7 +134,7 @@ def rectangular(
     lengths. Empty arrays and nulls together make an empty array."""
     wrong = raises(engine, "2202E", message)
 
-    def made(listed: exp.Expression) -> exp.Expression:
+    def build_rectangular(listed: exp.Expression) -> exp.Expression:
         found = each(engine, listed, lengths(engine, exp.column("e__"), dimensions - 1), 1)
         if engine == "local":
             several, empty, none = "len(list_distinct($2))", "len(list_extract($2, 1))", "list_slice($1, 2, 1)"
@@ -143,10 +143,10 @@ def rectangular(
         text = f"CASE WHEN {several} > 1 THEN $3 WHEN {empty} = 0 THEN {none} ELSE $1 END"
         return sql(engine, text, listed, found, wrong)
 
-    return bound(engine, "rows__", arrays, made)
+    return bound(engine, "rows__", arrays, build_rectangular)
 
 
-def accumulated(engine: EngineName, arrays: exp.Expression, dimensions: int) -> exp.Expression:
+def accumulate_arrays(engine: EngineName, arrays: exp.Expression, dimensions: int) -> exp.Expression:
     """array_agg's list of arrays as one array; null for none. Raises what accumArrayResultArr does of the first that is wrong."""
     null = raises(engine, "22004", "cannot accumulate null arrays")
     empty = raises(engine, "2202E", "cannot accumulate empty arrays")
@@ -155,7 +155,7 @@ def accumulated(engine: EngineName, arrays: exp.Expression, dimensions: int) -> 
     first = "list_extract($1, 1)" if engine == "local" else "get($1, 0)"
     size = "len" if engine == "local" else "size"
 
-    def made(listed: exp.Expression) -> exp.Expression:
+    def build_array(listed: exp.Expression) -> exp.Expression:
         start = each(engine, listed.copy(), one.copy(), 1)
         shape = sql(engine, first, start)
         found = sql(engine, "CASE WHEN e__ IS NULL THEN 1 WHEN $1 <> $2 THEN 3 END", one, shape)
@@ -171,4 +171,4 @@ def accumulated(engine: EngineName, arrays: exp.Expression, dimensions: int) -> 
         )
         return sql(engine, text, listed, shape.copy(), wrong, null, empty, other)
 
-    return bound(engine, "rows__", arrays, made)
+    return bound(engine, "rows__", arrays, build_array)

@@ -15,9 +15,9 @@ from sqlglot import exp
 
 from engine.contracts.executor import EngineName
 from engine.sql.functions import Builder, Function
-from engine.sql.functions.aggregates import listed
+from engine.sql.functions.aggregates import array_agg
 from engine.sql.functions.building import agg
-from engine.sql.functions.jsons import as_json, check_key, normal, quoted
+from engine.sql.functions.jsons import as_json, check_key, normal, quote_json
 from engine.sql.functions.textual import typed_as_text
 from engine.sql.functions.trees import EngineBuilder, concat, pack, raises, sql, text
 from wire.types import pg_types as t
@@ -42,14 +42,14 @@ def _array(engine: EngineName, args: Sequence[exp.Expression], call: Call | Aggr
     nested = value.type.pg.is_array or value.type.pg.is_row
     one = as_json(engine, exp.column(_ITEM), value.type, value)
     # PostgreSQL begins a line before each array and each record but the first.
-    written = _compose_document(engine, listed(engine, args, call), one, ("[", ", \n " if nested else ", ", "]"))
+    written = _compose_document(engine, array_agg(engine, args, call), one, ("[", ", \n " if nested else ", ", "]"))
     return normal(engine, written) if call.function.name == "jsonb_agg" else written
 
 
 def _object(binary: bool) -> EngineBuilder:
     def build(engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
         key, value = call.args
-        pairs = listed(engine, [pack(engine, {"f0": args[0], "f1": args[1]})], call)
+        pairs = array_agg(engine, [pack(engine, {"f0": args[0], "f1": args[1]})], call)
         named = _key(engine, key)
         one = concat(engine, [named, text(" : "), as_json(engine, _part("f1"), value.type, value)])
         written = _compose_document(engine, pairs, one, ("{ ", ", ", " }"))
@@ -66,7 +66,7 @@ def _key(engine: EngineName, key: Expr) -> exp.Expression:
     check_key(key.type)
     shown = typed_as_text(engine, _part("f0"), key.type, key, "cast")
     wrong = raises(engine, "22023", "field name must not be null")
-    return sql(engine, "CASE WHEN $1 IS NULL THEN $2 ELSE $3 END", shown, wrong, quoted(engine, shown))
+    return sql(engine, "CASE WHEN $1 IS NULL THEN $2 ELSE $3 END", shown, wrong, quote_json(engine, shown))
 
 
 def _local(build: EngineBuilder) -> Builder:

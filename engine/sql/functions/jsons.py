@@ -154,18 +154,18 @@ _RARE: Final[Mapping[str, str]] = {chr(code): f"\\u{code:04x}" for code in range
 _WRITTEN: Final = {**_CONTROL, **_RARE}
 
 
-def quoted(engine: EngineName, value: exp.Expression) -> exp.Expression:
+def quote_json(engine: EngineName, value: exp.Expression) -> exp.Expression:
     """A text as a JSON string."""
     if isinstance(value, exp.Literal) and value.is_string:
         return text('"' + "".join(_WRITTEN.get(char, char) for char in str(value.this)) + '"')
-    escaped = _replaced(engine, value, _CONTROL)
-    rare = _replaced(engine, escaped, _RARE)
+    escaped = _replace_characters(engine, value, _CONTROL)
+    rare = _replace_characters(engine, escaped, _RARE)
     matches = "regexp_matches($1, $2)" if engine == "local" else "regexp_like($1, $2)"
     chosen = sql(engine, f"CASE WHEN {matches} THEN $3 ELSE $4 END", value, text(r"[\x{1}-\x{1f}]"), rare, escaped)
     return concat(engine, [text('"'), chosen, text('"')])
 
 
-def _replaced(engine: EngineName, value: exp.Expression, written: Mapping[str, str]) -> exp.Expression:
+def _replace_characters(engine: EngineName, value: exp.Expression, written: Mapping[str, str]) -> exp.Expression:
     """A text with each of some characters written otherwise. One snippet: nesting them one by one copies trees over and over."""
     nested = functools.reduce(
         lambda inner, n: f"replace({inner}, ${2 * n}, ${2 * n + 1})", range(1, len(written) + 1), "$1"
@@ -179,10 +179,10 @@ _FLOATS: Final = (t.FLOAT4, t.FLOAT8)
 
 def as_json(engine: EngineName, tree: exp.Expression, typ: SqlType, value: Expr) -> exp.Expression:
     """A value as the text that to_json gives; null is `null`."""
-    return sql(engine, "coalesce($1, 'null')", written(engine, tree, typ, value))
+    return sql(engine, "coalesce($1, 'null')", as_json_or_null(engine, tree, typ, value))
 
 
-def written(engine: EngineName, tree: exp.Expression, typ: SqlType, value: Expr) -> exp.Expression:
+def as_json_or_null(engine: EngineName, tree: exp.Expression, typ: SqlType, value: Expr) -> exp.Expression:
     """Build `as_json`, but null for null."""
     if typ.pg in (t.JSON, t.JSONB):
         return tree
@@ -198,11 +198,15 @@ def written(engine: EngineName, tree: exp.Expression, typ: SqlType, value: Expr)
     if typ.pg in _FLOATS:
         infinite = "isfinite($1)" if engine == "local" else "NOT (isnan($1) OR abs($1) = CAST('Infinity' AS DOUBLE))"
         return sql(
-            engine, f"CASE WHEN {infinite} THEN $2 WHEN $1 IS NOT NULL THEN $3 END", tree, shown, quoted(engine, shown)
+            engine,
+            f"CASE WHEN {infinite} THEN $2 WHEN $1 IS NOT NULL THEN $3 END",
+            tree,
+            shown,
+            quote_json(engine, shown),
         )
     if typ.pg in (t.TIMESTAMP, t.TIMESTAMPTZ):
         return concat(engine, [text('"'), _iso(engine, shown, typ.pg is t.TIMESTAMPTZ), text('"')])
-    return quoted(engine, shown)
+    return quote_json(engine, shown)
 
 
 def _iso(engine: EngineName, shown: exp.Expression, zoned: bool) -> exp.Expression:
@@ -257,7 +261,7 @@ def _quoted_name(name: str) -> str:
 
 
 def _to_json(engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
-    return written(engine, args[0], call.args[0].type, call.args[0])
+    return as_json_or_null(engine, args[0], call.args[0].type, call.args[0])
 
 
 def _binary(engine: EngineName, tree: exp.Expression, *types: SqlType, built: bool = False) -> exp.Expression:
@@ -301,7 +305,7 @@ def _build_object(engine: EngineName, args: Sequence[exp.Expression], call: Call
         wrong = raises(
             engine, "22023", words if name.startswith("json_") else f"argument {place + 1}: key must not be null"
         )
-        named = sql(engine, "CASE WHEN $1 IS NULL THEN $2 ELSE $3 END", shown, wrong, quoted(engine, shown))
+        named = sql(engine, "CASE WHEN $1 IS NULL THEN $2 ELSE $3 END", shown, wrong, quote_json(engine, shown))
         item = as_json(engine, args[place + 1], value.type, value)
         pieces += [text(", " if place else "{"), named, text(" : "), item]
     built = concat(engine, [*pieces, text("}")]) if args else text("{}")
@@ -316,7 +320,7 @@ def _build_array(engine: EngineName, args: Sequence[exp.Expression], call: Call 
     return _binary(engine, built, built=True) if call.function.name.startswith("jsonb") else built
 
 
-def _making() -> Iterator[Function]:
+def _constructors() -> Iterator[Function]:
     yield fn("to_json", (t.ANYELEMENT,), t.JSON, **both(_to_json), volatility="stable")
     yield fn("to_jsonb", (t.ANYELEMENT,), t.JSONB, **both(_to_jsonb), volatility="stable")
     yield fn("row_to_json", (t.RECORD,), t.JSON, **both(_to_json), volatility="stable")
@@ -370,5 +374,5 @@ _READING: Final = (
 )
 
 ROWS: tuple[Function, ...] = (
-    *_parts(), *_CHANGING, *_PLACING, *_OBJECTS, *_making(), *_COMPARISONS, *_SCALARS, *_READING,
+    *_parts(), *_CHANGING, *_PLACING, *_OBJECTS, *_constructors(), *_COMPARISONS, *_SCALARS, *_READING,
 )  # fmt: skip

@@ -24,7 +24,7 @@ _KEPT: Final = {t.VARCHAR: "substr($1, 1, {n})", t.BPCHAR: "rpad(substr($1, 1, {
 _TRIMMED: Final[dict[EngineName, str]] = {"local": "rtrim($1, ' ')", "spark": "rtrim(' ', $1)"}
 
 
-def _fitted(engine: EngineName, pg: t.PgType, typ: SqlType) -> str:
+def _fit_template(engine: EngineName, pg: t.PgType, typ: SqlType) -> str:
     """A template for a string, $1, in a column of that type."""
     length = typ.typmod - 4
     return (
@@ -35,7 +35,7 @@ def _fitted(engine: EngineName, pg: t.PgType, typ: SqlType) -> str:
 
 def _within(engine: EngineName, pg: t.PgType) -> Builder:
     def build(args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
-        return snippet(engine, _fitted(engine, pg, call.type))(args, call)
+        return snippet(engine, _fit_template(engine, pg, call.type))(args, call)
 
     return build
 
@@ -44,7 +44,7 @@ def _each_within(engine: EngineName, pg: t.PgType) -> Builder:
     """The same of an array's elements."""
 
     def build(args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
-        one = sql(engine, _fitted(engine, pg, replace(call.type, pg=pg)), exp.column("e__"))
+        one = sql(engine, _fit_template(engine, pg, replace(call.type, pg=pg)), exp.column("e__"))
         return each(engine, args[0], one, call.args[0].type.dimensions)
 
     return build

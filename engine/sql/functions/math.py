@@ -22,7 +22,7 @@ from engine.contracts.executor import EngineName
 from engine.plan_ir.expr import Const, Expr
 from engine.sql.functions import Builder, Function, TypeRule, digits
 from engine.sql.functions.building import fn, op, parse, place
-from engine.sql.functions.decimals import STRING, times, unscaled
+from engine.sql.functions.decimals import STRING, times, to_unscaled
 from engine.sql.functions.roots import root_type, square_root
 from engine.sql.functions.trees import both, constant_int
 from wire.errors import FeatureNotSupported
@@ -326,7 +326,7 @@ def _align(engine: EngineName, types: Sequence[SqlType]) -> list[str]:
     """The texts of `$1`, `$2` ... as integers of one unit."""
     scale = max(typ.scale for typ in types)
     return [
-        times(engine, unscaled(engine, f"${n}", typ.precision, typ.scale), scale - typ.scale)
+        times(engine, to_unscaled(engine, f"${n}", typ.precision, typ.scale), scale - typ.scale)
         for n, typ in enumerate(types, 1)
     ]
 

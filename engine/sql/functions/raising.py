@@ -11,7 +11,7 @@ from sqlglot import exp
 from engine.contracts.executor import EngineName
 from engine.sql.functions import Function
 from engine.sql.functions.building import cast
-from engine.sql.functions.trees import both, raised
+from engine.sql.functions.trees import both, fail_with
 from wire.types import pg_types as t
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def _raise(engine: EngineName, args: Sequence[exp.Expression], _call: Call | AggregateCall) -> exp.Expression:
-    return raised(engine, args[0])
+    return fail_with(engine, args[0])
 
 
 RAISED: Final[Function] = cast(t.TEXT, t.ANY, **both(_raise))

@@ -89,4 +89,4 @@ def load() -> Iterator[Function]:
 def registry() -> Registry:
     """The one function table of the process."""
     rows = tuple(load())
-    return Registry(rows, signatures.absent(rows))
+    return Registry(rows, signatures.missing_signatures(rows))

@@ -16,7 +16,7 @@ from sqlglot import exp
 from engine.common.sql_type import SqlType, numeric
 from engine.contracts.executor import EngineName
 from engine.sql.functions.building import let, parse, place
-from engine.sql.functions.decimals import power, scaled, unscaled
+from engine.sql.functions.decimals import from_unscaled, power, to_unscaled
 from wire.types.carriers import NumericScale
 
 #: A root has sixteen significant digits of its own, or as many fractional digits as the variance it is taken of.
@@ -80,9 +80,11 @@ def _refine(scale: int, result: SqlType) -> str:
     guess = f"CAST(sqrt(CAST(v__.v AS DOUBLE)) AS DECIMAL(38, {scale // 2}))"
     correction = "CAST(v__.v - e__.c * e__.c AS DOUBLE) / (2 * CAST(e__.c AS DOUBLE))"
     second = f"CAST(f__.d - f__.d * f__.d / (2 * CAST(e__.c AS DOUBLE)) AS DECIMAL(38, {_FINE}))"
-    root = unscaled("spark", f"CAST(CAST(e__.c AS DECIMAL(38, {_FINE})) + {second} AS DECIMAL(38, {_FINE}))", 38, _FINE)
+    root = to_unscaled(
+        "spark", f"CAST(CAST(e__.c AS DECIMAL(38, {_FINE})) + {second} AS DECIMAL(38, {_FINE}))", 38, _FINE
+    )
     unit = f"CAST(rpad('1', greatest({_FINE} - least(v__.d, {result.scale}), 0) + 1, '0') AS DECIMAL(38, 0))"
     rounded = "g__.n - g__.n % g__.u + CASE WHEN 2 * (g__.n % g__.u) >= g__.u THEN g__.u ELSE 0 END"
-    picked = f"CAST({scaled('spark', rounded, _FINE)} AS DECIMAL(38, {result.scale}))"
+    picked = f"CAST({from_unscaled('spark', rounded, _FINE)} AS DECIMAL(38, {result.scale}))"
     last = let("spark", "g__", {"n": root, "u": unit}, picked)
     return let("spark", "e__", {"c": guess}, let("spark", "f__", {"d": correction}, last))

@@ -1,8 +1,8 @@
 """PostgreSQL's own functions and operators by signature, so that what is missing here still takes part in the choice.
 
 Which function a call means depends on all candidates: were `jsonb || jsonb` merely absent, `jsonb || null` would silently
-become text. So a signature of PostgreSQL's that has no row of its own gets one without templates (`absent`): choosing it is
-0A000, and a call that PostgreSQL calls ambiguous or unknown is so here. Types that Sluice lacks occur as names with a
+become text. So a signature of PostgreSQL's that has no row of its own gets one without templates (`missing_signatures`): choosing
+it is 0A000, and a call that PostgreSQL calls ambiguous or unknown is so here. Types that Sluice lacks occur as names with a
 category, which is all that the choice asks of them.
 
 The notation: `+ int4,int4=int4 int4=int4` is a symbol with its binary and prefix operators. A function's signature is
@@ -841,7 +841,7 @@ def functions() -> Iterator[Function]:
             )
 
 
-def absent(present: Collection[Function]) -> Iterator[Function]:
+def missing_signatures(present: Collection[Function]) -> Iterator[Function]:
     """A row without templates for every signature of PostgreSQL's that is not among `present`."""
     there = {(row.kind == "operator", row.name, row.args) for row in present}
     for row in (*_operators(), *functions()):

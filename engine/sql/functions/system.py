@@ -49,7 +49,7 @@ _SPOKEN: Final = (
 _LOOKED_UP: Final = {"local": "$3[list_position($2, $1)]", "spark": "try_element_at(map_from_arrays($2, $3), $1)"}
 
 
-def _marked(typ: t.PgType) -> str:
+def _mark_modifier(typ: t.PgType) -> str:
     """A type's name, with `%` where its modifier as a number stands; without, where it takes none or says it in its own way."""
     name = t.format_type(typ)
     element = t.element_of(typ) if name.endswith("[]") else typ
@@ -60,7 +60,7 @@ def _names(engine: EngineName, oid: exp.Expression) -> exp.Expression:
     """A type's name, marked; `???` for an unknown one; arrays by their element's name."""
     listed = sorted(t.BY_OID.values(), key=lambda typ: typ.oid)
     oids = exp.Array(expressions=[exp.Literal.number(typ.oid) for typ in listed])
-    names = exp.Array(expressions=[text(_marked(typ)) for typ in listed])
+    names = exp.Array(expressions=[text(_mark_modifier(typ)) for typ in listed])
     return sql(
         engine, f"coalesce({_LOOKED_UP[engine]}, CASE WHEN $1 = 0 THEN '-' WHEN $1 IS NOT NULL THEN '???' END)",
         oid, oids, names,
@@ -68,7 +68,7 @@ def _names(engine: EngineName, oid: exp.Expression) -> exp.Expression:
 
 
 def _interval_modifier(engine: EngineName, modifier: exp.Expression) -> exp.Expression:
-    """`wire.types.interval_modifiers.shown`."""
+    """`wire.types.interval_modifiers.modifier_text`."""
     string = "VARCHAR" if engine == "local" else "STRING"
     spans = {FULL_RANGE: "", **{bits: f" {fields}" for bits, fields in SPANS.items()}}
     listed = [exp.Literal.number(bits) for bits in spans], [text(shown) for shown in spans.values()]
@@ -105,34 +105,34 @@ def _format_element(engine: EngineName, oid: exp.Expression, modifier: exp.Expre
     signed = f"(CASE WHEN {scale} > 1023 THEN {scale} - 2048 ELSE {scale} END)"
     precision = "((($2 - 4) - (($2 - 4) & 65535)) / 65536)"
 
-    def joined(*parts: str) -> str:
+    def concat_parts(*parts: str) -> str:
         return f"concat({', '.join(parts)})"
 
     def group(base: t.PgType) -> str:
         return f"$1 IN ({base.oid}, {base.array})"
 
-    def named(name: str, inside: str, base: t.PgType, tail: str = "") -> str:
-        return joined(f"'{name}('", inside, f"'){tail}'", f"CASE WHEN $1 = {base.array} THEN '[]' ELSE '' END")
+    def name_with_modifier(name: str, inside: str, base: t.PgType, tail: str = "") -> str:
+        return concat_parts(f"'{name}('", inside, f"'){tail}'", f"CASE WHEN $1 = {base.array} THEN '[]' ELSE '' END")
 
     length, whole = f"CAST($2 - 4 AS {string})", f"CAST(CAST({precision} AS INT) AS {string})"
-    digits = joined(whole, "','", f"CAST({signed} AS {string})")
-    unbounded = joined("'character'", f"CASE WHEN $1 = {t.BPCHAR.oid} THEN '' ELSE '[]' END")
+    digits = concat_parts(whole, "','", f"CAST({signed} AS {string})")
+    unbounded = concat_parts("'character'", f"CASE WHEN $1 = {t.BPCHAR.oid} THEN '' ELSE '[]' END")
     clocks = []
     for typ in (t.TIME, t.TIMETZ, t.TIMESTAMP, t.TIMESTAMPTZ):
         head, _, tail = typ.sql_name.partition(" ")
-        clocks.append(f"WHEN {group(typ)} THEN {named(head, f'CAST($2 AS {string})', typ, ' ' + tail)}")
-    spans = joined("'interval'", "$4", f"CASE WHEN $1 = {t.INTERVAL.array} THEN '[]' ELSE '' END")
-    quoted = joined("'\"bit\"'", f"CASE WHEN $1 = {t.BIT.oid} THEN '' ELSE '[]' END")
+        clocks.append(f"WHEN {group(typ)} THEN {name_with_modifier(head, f'CAST($2 AS {string})', typ, ' ' + tail)}")
+    spans = concat_parts("'interval'", "$4", f"CASE WHEN $1 = {t.INTERVAL.array} THEN '[]' ELSE '' END")
+    quoted = concat_parts("'\"bit\"'", f"CASE WHEN $1 = {t.BIT.oid} THEN '' ELSE '[]' END")
     number = f"CASE WHEN $2 >= 0 THEN concat('(', CAST($2 AS {string}), ')') ELSE '' END"
     return sql(
         engine,
         f"coalesce(CASE WHEN $2 IS NULL AND {group(t.BPCHAR)} THEN {unbounded} "
         f"WHEN {group(t.BIT)} AND $2 < 0 THEN {quoted} "
-        f"WHEN $2 >= 0 THEN CASE WHEN {group(t.BIT)} THEN {named('bit', f'CAST($2 AS {string})', t.BIT)} "
-        f"WHEN {group(t.VARBIT)} THEN {named('bit varying', f'CAST($2 AS {string})', t.VARBIT)} "
-        f"WHEN {group(t.BPCHAR)} THEN {named('character', length, t.BPCHAR)} "
-        f"WHEN {group(t.VARCHAR)} THEN {named('character varying', length, t.VARCHAR)} "
-        f"WHEN {group(t.NUMERIC)} THEN {named('numeric', digits, t.NUMERIC)} "
+        f"WHEN $2 >= 0 THEN CASE WHEN {group(t.BIT)} THEN {name_with_modifier('bit', f'CAST($2 AS {string})', t.BIT)} "
+        f"WHEN {group(t.VARBIT)} THEN {name_with_modifier('bit varying', f'CAST($2 AS {string})', t.VARBIT)} "
+        f"WHEN {group(t.BPCHAR)} THEN {name_with_modifier('character', length, t.BPCHAR)} "
+        f"WHEN {group(t.VARCHAR)} THEN {name_with_modifier('character varying', length, t.VARCHAR)} "
+        f"WHEN {group(t.NUMERIC)} THEN {name_with_modifier('numeric', digits, t.NUMERIC)} "
         f"WHEN {group(t.INTERVAL)} THEN {spans} "
         f"{' '.join(clocks)} END END, replace($3, '%', {number}))",
         oid, modifier, plain, _interval_modifier(engine, modifier),
@@ -201,17 +201,17 @@ _LOCKS = (
 def _privileges() -> Iterator[Function]:
     """has_..._privilege in each of PostgreSQL's forms: with a role by name or OID or without one, and the object by either."""
     for kind in ("table", "any_column", "sequence", "schema", "database", "function", "type", "language", "server"):
-        yield from _asking(f"has_{kind}_privilege", ((t.TEXT,), (t.OID,)))
-    yield from _asking("has_foreign_data_wrapper_privilege", ((t.TEXT,), (t.OID,)))
-    yield from _asking("has_tablespace_privilege", ((t.TEXT,), (t.OID,)))
+        yield from _privilege_inquiries(f"has_{kind}_privilege", ((t.TEXT,), (t.OID,)))
+    yield from _privilege_inquiries("has_foreign_data_wrapper_privilege", ((t.TEXT,), (t.OID,)))
+    yield from _privilege_inquiries("has_tablespace_privilege", ((t.TEXT,), (t.OID,)))
     columns = tuple((relation, column) for relation in (t.TEXT, t.OID) for column in (t.TEXT, t.INT2))
-    yield from _asking("has_column_privilege", columns)
-    yield from _asking("pg_has_role", ((t.NAME,), (t.OID,)))
+    yield from _privilege_inquiries("has_column_privilege", columns)
+    yield from _privilege_inquiries("pg_has_role", ((t.NAME,), (t.OID,)))
     for relation in (t.TEXT, t.OID):
         yield fn("row_security_active", (relation,), t.BOOL, volatility="stable")
 
 
-def _asking(name: str, objects: Sequence[tuple[t.PgType, ...]]) -> Iterator[Function]:
+def _privilege_inquiries(name: str, objects: Sequence[tuple[t.PgType, ...]]) -> Iterator[Function]:
     for role in ((), (t.NAME,), (t.OID,)):
         for described in objects:
             yield fn(name, (*role, *described, t.TEXT), t.BOOL, volatility="stable")

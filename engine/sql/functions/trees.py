@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 from sqlglot import exp
 
 from engine.contracts.executor import EngineName
-from engine.sql.functions.building import Templates, cheap, own, parse, place
+from engine.sql.functions.building import Templates, cheap, copy_if_placed, parse, place
 from engine.sql.trees.parameters import ValueNeeded
 from wire.errors import FeatureNotSupported
 
@@ -114,10 +114,10 @@ def raises(engine: EngineName, sqlstate: str, message: str | exp.Expression) -> 
     """An expression that fails with this error when it is evaluated; `message` may be computed."""
     prefix = text(f"SQLSTATE:{sqlstate}:{message if isinstance(message, str) else ''}")
     said = prefix if isinstance(message, str) else concat(engine, [prefix, message])
-    return raised(engine, said)
+    return fail_with(engine, said)
 
 
-def raised(engine: EngineName, said: exp.Expression) -> exp.Expression:
+def fail_with(engine: EngineName, said: exp.Expression) -> exp.Expression:
     """An expression that fails with what a text says (`engine.common.error_codec`)."""
     return sql(engine, "error($1)" if engine == "local" else "raise_error($1)", said)
 
@@ -196,7 +196,7 @@ def _bind(engine: EngineName, name: str, fields: dict[str, exp.Expression], body
 def _put(body: exp.Expression, name: str, values: dict[str, exp.Expression]) -> exp.Expression:
     def put(node: exp.Expression) -> exp.Expression:
         if isinstance(node, exp.Column) and node.table == name:
-            return exp.Paren(this=own(values[node.name]))
+            return exp.Paren(this=copy_if_placed(values[node.name]))
         return node
 
     return body.transform(put, copy=False)

@@ -27,7 +27,7 @@ def names_password(sql: str) -> bool:
     return _PASSWORD.search(sql) is not None
 
 
-def masked(sql: str) -> str:
+def mask_passwords(sql: str) -> str:
     """A text without its passwords."""
     found = _PASSWORD.search(sql)
     if found is None:
@@ -57,6 +57,6 @@ def may_quote_password(sqlstate: str | None, sql: str) -> bool:
     return sqlstate == SqlSyntaxError.default_sqlstate and names_password(sql)
 
 
-def shown(sql: str) -> str:
+def activity_text(sql: str) -> str:
     """The beginning of a text, as long as pg_stat_activity shows it, without its passwords."""
-    return masked(sql[:_SHOWN_BYTES].encode()[:_SHOWN_BYTES].decode(errors="ignore"))
+    return mask_passwords(sql[:_SHOWN_BYTES].encode()[:_SHOWN_BYTES].decode(errors="ignore"))

@@ -76,7 +76,7 @@ def is_null(tree: exp.Expression) -> exp.Expression:
     return exp.Is(this=operand(tree), expression=exp.Null())
 
 
-def negated(tree: exp.Expression) -> exp.Expression:
+def negate(tree: exp.Expression) -> exp.Expression:
     return exp.Not(this=operand(tree))
 
 
@@ -131,7 +131,7 @@ def table_alias(text: str, columns: Sequence[str] = ()) -> exp.TableAlias:
     return exp.TableAlias(this=label(text), columns=[label(c) for c in columns])
 
 
-def aliased(tree: exp.Expression, text: str) -> exp.Expression:
+def with_alias(tree: exp.Expression, text: str) -> exp.Expression:
     return exp.Alias(this=tree, alias=label(text))
 
 

@@ -50,7 +50,7 @@ def literal(value: Any, typ: SqlType, engine: EngineName) -> exp.Expression:
     return _MAKERS[typ.pg.carried or typ.pg](value, typ, engine)
 
 
-def _typed(tree: exp.Expression, typ: SqlType, engine: EngineName) -> exp.Expression:
+def _as_storage(tree: exp.Expression, typ: SqlType, engine: EngineName) -> exp.Expression:
     return cast(tree, storage_type(typ, engine))
 
 
@@ -60,16 +60,16 @@ def _bool(value: bool, _typ: SqlType, _engine: EngineName) -> exp.Expression:
 
 def _integer(value: int, typ: SqlType, engine: EngineName) -> exp.Expression:
     if abs(value) >= 2**63 or (typ.pg is t.INT4 and abs(value) >= 2**31):
-        return _typed(string(str(value)), typ, engine)
-    return integer(value) if typ.pg is t.INT4 else _typed(integer(value), typ, engine)
+        return _as_storage(string(str(value)), typ, engine)
+    return integer(value) if typ.pg is t.INT4 else _as_storage(integer(value), typ, engine)
 
 
 def _float(value: float, typ: SqlType, engine: EngineName) -> exp.Expression:
     if math.isnan(value):
-        return _typed(string("NaN"), typ, engine)
+        return _as_storage(string("NaN"), typ, engine)
     if math.isinf(value):
-        return _typed(string("Infinity" if value > 0 else "-Infinity"), typ, engine)
-    return _typed(string(repr(float(value))), typ, engine)
+        return _as_storage(string("Infinity" if value > 0 else "-Infinity"), typ, engine)
+    return _as_storage(string(repr(float(value))), typ, engine)
 
 
 def _numeric(value: Decimal, typ: SqlType, engine: EngineName) -> exp.Expression:
@@ -79,9 +79,9 @@ def _numeric(value: Decimal, typ: SqlType, engine: EngineName) -> exp.Expression
         raise NumericValueOutOfRange(f"numeric value {value} does not fit numeric({typ.precision},{typ.scale})")
     text, negative = format(value.copy_abs(), "f"), value.is_signed()
     if len(text) > _LITERAL_DIGITS:
-        return _typed(string(("-" if negative else "") + text), typ, engine)
+        return _as_storage(string(("-" if negative else "") + text), typ, engine)
     magnitude: exp.Expression = exp.Literal.number(text)
-    return _typed(exp.Neg(this=magnitude) if negative else magnitude, typ, engine)
+    return _as_storage(exp.Neg(this=magnitude) if negative else magnitude, typ, engine)
 
 
 def fits(value: Decimal, typ: SqlType) -> bool:
@@ -106,14 +106,14 @@ def _bytea(value: bytes, _typ: SqlType, _engine: EngineName) -> exp.Expression:
 
 def _date(value: int, typ: SqlType, engine: EngineName) -> exp.Expression:
     if value in _DAYS:
-        return _typed(string(date.fromordinal(value + 719_163).isoformat()), typ, engine)
+        return _as_storage(string(date.fromordinal(value + 719_163).isoformat()), typ, engine)
     if engine == "spark" and value in _DATE_INFINITY:
         raise Unsupported(engine, "infinite dates")
     if engine == "spark":
         return call("DATE_FROM_UNIX_DATE", _integer(value, SqlType(t.INT4), engine))
     if value in _DATE_INFINITY:
-        return _typed(string(_DATE_INFINITY[value]), typ, engine)
-    epoch = _typed(string("1970-01-01"), typ, engine)
+        return _as_storage(string(_DATE_INFINITY[value]), typ, engine)
+    epoch = _as_storage(string("1970-01-01"), typ, engine)
     return exp.Paren(this=exp.Add(this=epoch, expression=operand(integer(value))))
 
 
@@ -121,17 +121,17 @@ def _timestamp(value: int, typ: SqlType, engine: EngineName) -> exp.Expression:
     zoned = typ.pg is t.TIMESTAMPTZ
     if value in _MICROS:
         moment = _EPOCH + timedelta(microseconds=value)
-        return _typed(string(moment.isoformat(" ") + ("+00:00" if zoned else "")), typ, engine)
+        return _as_storage(string(moment.isoformat(" ") + ("+00:00" if zoned else "")), typ, engine)
     micros = _integer(value, SqlType(t.INT8), engine)
     if engine == "local":
         if value in _TIMESTAMP_INFINITY:
-            return _typed(string(_TIMESTAMP_INFINITY[value]), typ, engine)
+            return _as_storage(string(_TIMESTAMP_INFINITY[value]), typ, engine)
         return call("MAKE_TIMESTAMPTZ" if zoned else "MAKE_TIMESTAMP", micros)
     if value in _TIMESTAMP_INFINITY:
         raise Unsupported(engine, "infinite timestamps")
     if zoned:
         return call("TIMESTAMP_MICROS", micros)
-    epoch = _typed(string("1970-01-01 00:00:00"), typ, engine)
+    epoch = _as_storage(string("1970-01-01 00:00:00"), typ, engine)
     return call("TIMESTAMPADD", exp.Var(this="MICROSECOND"), micros, epoch)
 
 
@@ -140,7 +140,7 @@ def _time(value: int, typ: SqlType, engine: EngineName) -> exp.Expression:
         return _integer(value, SqlType(t.INT8), engine)
     seconds, micros = divmod(value, 1_000_000)
     clock = f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}"
-    return _typed(string(clock + (f".{micros:06}" if micros else "")), typ, engine)
+    return _as_storage(string(clock + (f".{micros:06}" if micros else "")), typ, engine)
 
 
 def _timetz(value: dict[str, int], typ: SqlType, engine: EngineName) -> exp.Expression:
@@ -153,7 +153,7 @@ def _interval(value: Any, typ: SqlType, engine: EngineName) -> exp.Expression:
     micros, rest = divmod(nanos, 1000)
     assert rest == 0, "intervals are multiples of a microsecond"
     if engine == "local":
-        return _typed(string(f"{months} months {days} days {micros} microseconds"), typ, engine)
+        return _as_storage(string(f"{months} months {days} days {micros} microseconds"), typ, engine)
     int4, int8 = SqlType(t.INT4), SqlType(t.INT8)
     return struct(
         engine,
@@ -166,7 +166,7 @@ def _interval(value: Any, typ: SqlType, engine: EngineName) -> exp.Expression:
 
 
 def _void(_value: Any, typ: SqlType, engine: EngineName) -> exp.Expression:
-    return _typed(exp.Null(), typ, engine)
+    return _as_storage(exp.Null(), typ, engine)
 
 
 def _array(value: list[Any], typ: SqlType, engine: EngineName) -> exp.Expression:

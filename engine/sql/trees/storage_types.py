@@ -97,13 +97,13 @@ def storage_name(typ: SqlType, engine: EngineName) -> str:
 
 
 @cache
-def _parsed(name: str, engine: EngineName) -> exp.DataType:
+def _parse_type(name: str, engine: EngineName) -> exp.DataType:
     return exp.DataType.build(name, dialect="spark" if engine == "spark" else "duckdb")
 
 
 def storage_type(typ: SqlType, engine: EngineName) -> exp.DataType:
     """The storage type as a tree, the caller's own copy."""
-    return _parsed(storage_name(typ, engine), engine).copy()
+    return _parse_type(storage_name(typ, engine), engine).copy()
 
 
 def relation_name(table: Table | SystemTable) -> str:

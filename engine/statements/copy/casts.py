@@ -63,7 +63,7 @@ def _of_bytes(texts: pa.StringArray, allowed: bytes) -> bool:
     return bool(table[data_of(texts)[offsets[0] : offsets[-1]]].all())
 
 
-def _matching(texts: pa.StringArray, pattern: str) -> bool:
+def _all_match(texts: pa.StringArray, pattern: str) -> bool:
     return pc.all(pc.match_substring_regex(texts, pattern)).as_py() is not False
 
 
@@ -79,7 +79,7 @@ def _numerics(texts: pa.StringArray, typ: SqlType) -> pa.Array | None:
 
 
 def _floats(texts: pa.StringArray, typ: SqlType) -> pa.Array | None:
-    if not _matching(texts, _FLOAT):
+    if not _all_match(texts, _FLOAT):
         return None
     found = pc.cast(texts, carrier(typ.pg))
     size = pc.abs(pc.cast(found, pa.float64()))
@@ -98,7 +98,7 @@ def _dates(texts: pa.StringArray, _typ: SqlType) -> pa.Array | None:
 
 
 def _timestamps(texts: pa.StringArray, typ: SqlType) -> pa.Array | None:
-    if not _matching(texts, _TIMESTAMP if typ.pg is t.TIMESTAMP else _TIMESTAMPTZ) or typ.typmod >= 0:
+    if not _all_match(texts, _TIMESTAMP if typ.pg is t.TIMESTAMP else _TIMESTAMPTZ) or typ.typmod >= 0:
         return None
     found = pc.cast(texts, carrier(typ.pg))
     # A day more, as the zone may have moved it.
@@ -119,7 +119,7 @@ def _texts(texts: pa.StringArray, _typ: SqlType) -> pa.Array | None:
     return texts
 
 
-def _bounded(texts: pa.StringArray, typ: SqlType) -> pa.Array | None:
+def _within_length(texts: pa.StringArray, typ: SqlType) -> pa.Array | None:
     """character varying(n): what is not too long."""
     if typ.typmod < 0:
         return texts
@@ -128,7 +128,7 @@ def _bounded(texts: pa.StringArray, typ: SqlType) -> pa.Array | None:
 
 
 def _uuids(texts: pa.StringArray, _typ: SqlType) -> pa.Array | None:
-    return texts if _matching(texts, _UUID) else None
+    return texts if _all_match(texts, _UUID) else None
 
 
 _CASTS: Final[dict[t.PgType, Callable[[pa.StringArray, SqlType], pa.Array | None]]] = {
@@ -139,6 +139,6 @@ _CASTS: Final[dict[t.PgType, Callable[[pa.StringArray, SqlType], pa.Array | None
     **dict.fromkeys((t.TIMESTAMP, t.TIMESTAMPTZ), _timestamps),
     t.BOOL: _truths,
     t.TEXT: _texts,
-    t.VARCHAR: _bounded,
+    t.VARCHAR: _within_length,
     t.UUID: _uuids,
 }

@@ -58,7 +58,7 @@ async def copy_from(
     if form in FILE_FORMS and statement.file is not None:
         return await _of_files(session, engine, statement, statement.file, form)
     bound = await engine.planning.run(lambda: bind_copy(table, statement.columns, statement.where, context))
-    requirements = context.accesses.finished()
+    requirements = context.accesses.to_requirements()
     session.authority().require(requirements)
     require_writable(session, "COPY FROM", bound.plan.table)
     bound = replace(bound, plan=with_shown(bound.plan, session.authority(), requirements))
@@ -99,7 +99,7 @@ async def _of_files(
         return lake_files.plan(path, file, form, target, statement.columns, statement.where, context)
 
     plan = await engine.in_operation_pool(bind)
-    requirements = context.accesses.finished()
+    requirements = context.accesses.to_requirements()
     session.authority().require(requirements)
     require_writable(session, "COPY FROM", plan.table)
     plan = with_shown(plan, session.authority(), requirements)
@@ -173,7 +173,7 @@ class CopyFromExecution:
             await ground.inner.judge(self._bound.plan)
             return told.rows
         except SqlError as error:
-            raise ground.placed(error) from None
+            raise ground.with_line(error) from None
 
     def tag(self, rows: int) -> str:
         return f"COPY {rows}"
@@ -210,13 +210,13 @@ class _Ground:
         self.rows = CopiedRows(self.source, reader, bound, _Runs(self, plan), self.progress, column)
         return self.rows
 
-    def placed(self, error: SqlError) -> SqlError:
-        return error if self.rows is None else self.rows.placed(error)
+    def with_line(self, error: SqlError) -> SqlError:
+        return error if self.rows is None else self.rows.with_line(error)
 
-    def compiled(self, plan: Root) -> tuple[PrintedStatement, pa.Schema]:
+    def compile_statement(self, plan: Root) -> tuple[PrintedStatement, pa.Schema]:
         ready = functions.evaluate(plan, self.inner.session, {})
         fragment = compile_plan(ready, "local", self.inner.bindings(ready))
-        return self.local.printed(fragment), fragment.schema
+        return self.local.print_fragment(fragment), fragment.schema
 
     @property
     def local(self) -> LocalExecutor:
@@ -260,10 +260,10 @@ class _Runs:
     def casts(self, texts: pa.RecordBatch, wanted: Sequence[tuple[Column, Expr]]) -> BatchStream:
         columns = tuple(column for column, _ in wanted)
         node = Evaluator(columns, Receive(self._ground.bound.texts, EDGE), tuple(cast for _, cast in wanted))
-        return self._run(self._ground.compiled(Root(columns, node)), texts)
+        return self._run(self._ground.compile_statement(Root(columns, node)), texts)
 
     def rows(self, values: pa.RecordBatch) -> BatchStream:
-        self._whole = self._whole or self._ground.compiled(self._plan)
+        self._whole = self._whole or self._ground.compile_statement(self._plan)
         return self._run(self._whole, values)
 
     def _run(self, compiled: tuple[PrintedStatement, pa.Schema], batch: pa.RecordBatch) -> BatchStream:

@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from engine.common.shielded import shielded, stopped
+from engine.common.shielded import shielded, stop_task
 from engine.contracts.copy_progress import CopyProgress
 from engine.contracts.executor import BatchStream
 from engine.plan_ir.expr import Column, ColumnRef, Const, Expr
@@ -127,7 +127,7 @@ class CopiedRows:
         self._reader = reader
         self._bound = bound
         self._runs = runs
-        self._arrangement = arranged(bound.plan.input)
+        self._arrangement = find_arrangement(bound.plan.input)
         self._rest: memoryview | None = None
         self._lines: deque[_Lines] = deque(maxlen=_REMEMBERED)
         self._origins: list[_Origin] = []
@@ -142,11 +142,11 @@ class CopiedRows:
     def statistics(self) -> Mapping[str, int]:
         return {"rows": self._progress.rows, "bytes": self._progress.bytes, "batches": 0}
 
-    def placed(self, error: SqlError) -> SqlError:
+    def with_line(self, error: SqlError) -> SqlError:
         """The error of a row with the line that the row was on. Keys are judged when the lines are gone, as in PostgreSQL: only
         the number is told."""
         if isinstance(error, UniqueViolation):
-            return self._numbered(error)
+            return self._with_line_number(error)
         if error.row is not None and error.context is None:
             for lines in self._lines:
                 at = error.row - lines.first
@@ -155,7 +155,7 @@ class CopiedRows:
                     error.context = context(self._bound.plan.table.name, *lines.block.line(row))
         return error
 
-    def _numbered(self, error: UniqueViolation) -> SqlError:
+    def _with_line_number(self, error: UniqueViolation) -> SqlError:
         for origin in self._origins if error.row is not None else ():
             assert error.row is not None, "asked above"
             if 0 <= error.row - origin.first < origin.count:
@@ -165,14 +165,14 @@ class CopiedRows:
     # -- steps ---------------------------------------------------------------------------------------------------
 
     async def _all(self) -> AsyncGenerator[pa.RecordBatch, None]:
-        following = asyncio.ensure_future(self._gathered())
+        following = asyncio.ensure_future(self._next_block())
         try:
             more = True
             while more:
                 data = await following
                 more = data is not None
                 if more:
-                    following = asyncio.ensure_future(self._gathered())
+                    following = asyncio.ensure_future(self._next_block())
                 taken = await shielded(self._runs.in_pool(lambda data=data: self._taken_apart(data)))  # type: ignore[misc]
                 for cast in taken.blocks:
                     async for batch in self._rows(cast):
@@ -181,9 +181,9 @@ class CopiedRows:
                     raise taken.error
         finally:
             # Whatever became of it, another error is told.
-            await stopped(following)
+            await stop_task(following)
 
-    async def _gathered(self) -> list[bytes | memoryview] | None:
+    async def _next_block(self) -> list[bytes | memoryview] | None:
         """About a block's worth of what the client sends; None at the end."""
         pieces: list[bytes | memoryview] = []
         size = 0
@@ -206,7 +206,9 @@ class CopiedRows:
         found: list[_Cast] = []
         try:
             for block in self._reader.finish() if data is None else self._reader.feed(b"".join(data)):
-                found.append(self._received(block) if self._receive is not None else _Cast(block, self._plainly(block)))
+                found.append(
+                    self._cast_binary(block) if self._receive is not None else _Cast(block, self._plainly(block))
+                )
         except SqlError as error:
             return _Taken(found, error)
         return _Taken(found)
@@ -216,7 +218,7 @@ class CopiedRows:
             casts.plain(texts, column.type) for texts, column in zip(block.columns, self._bound.targets, strict=True)
         ]
 
-    def _received(self, block: Block) -> _Cast:
+    def _cast_binary(self, block: Block) -> _Cast:
         """Columns in the binary format."""
         assert self._receive is not None, "asked for"
         values: list[pa.Array | None] = []
@@ -238,7 +240,9 @@ class CopiedRows:
         if block.count:
             values, fault = await self._values(cast)
             good = block.count if fault is None else fault[0]
-            batch, wrong = await self._completed(self._batch([array.slice(0, good) for array in values], good), block)
+            batch, wrong = await self._complete_rows(
+                self._batch([array.slice(0, good) for array in values], good), block
+            )
             if batch is not None and batch.num_rows:
                 self._remember(batch, block)
                 self._progress.rows += batch.num_rows
@@ -266,7 +270,7 @@ class CopiedRows:
         if len(wanted) < len(left):
             return await self._exactly(cast)
         try:
-            read = _one(await _drained(self._runs.casts(texts, wanted)))
+            read = _one(await _read_all(self._runs.casts(texts, wanted)))
         except FatalError:
             raise
         except SqlError:
@@ -310,17 +314,19 @@ class CopiedRows:
         arrays = list(values)
         if self._bound.number is not None:
             arrays.append(pa.array(range(count), pa.int64()))
-        names = [column.label for column in self._bound.received]
+        names = [column.label for column in self._bound.received_columns]
         return pa.RecordBatch.from_arrays(arrays, names=names) if arrays else _without_columns(count)
 
     # -- rows ----------------------------------------------------------------------------------------------------
 
-    async def _completed(self, values: pa.RecordBatch, block: Block) -> tuple[pa.RecordBatch | None, SqlError | None]:
+    async def _complete_rows(
+        self, values: pa.RecordBatch, block: Block
+    ) -> tuple[pa.RecordBatch | None, SqlError | None]:
         """Compute the rows of the INSERT; return them, and the error of the row behind them."""
         if self._arrangement is not None:
-            return _arranged(values, self._arrangement, self._bound.plan.input.columns), None
+            return _arrange(values, self._arrangement, self._bound.plan.input.columns), None
         try:
-            return _one(await _drained(self._runs.rows(values))), None
+            return _one(await _read_all(self._runs.rows(values))), None
         except FatalError:
             raise
         except SqlError as error:
@@ -334,7 +340,7 @@ class CopiedRows:
         while bad - good > 1:
             middle = (good + bad) // 2
             try:
-                read += await _drained(self._runs.rows(values.slice(good, middle - good)))
+                read += await _read_all(self._runs.rows(values.slice(good, middle - good)))
                 good = middle
             except FatalError:
                 raise
@@ -357,7 +363,7 @@ class CopiedRows:
         return batch.column([column.id for column in self._bound.plan.input.columns].index(number.id))
 
 
-async def _drained(stream: BatchStream) -> list[pa.RecordBatch]:
+async def _read_all(stream: BatchStream) -> list[pa.RecordBatch]:
     found = []
     try:
         while (batch := await stream.next_batch()) is not None:
@@ -376,13 +382,13 @@ def _one(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch | None:
 # -- rows of which nothing is computed ----------------------------------------------------------------------------------
 
 
-def arranged(node: Node) -> tuple[Column | None, ...] | None:
+def find_arrangement(node: Node) -> tuple[Column | None, ...] | None:
     """For each column of a node the received one that it shows, None for a null; None where anything is computed."""
     if isinstance(node, Receive):
         return tuple(node.columns)
     if not isinstance(node, Evaluator) or node.filter is not None:
         return None
-    below = arranged(node.input)
+    below = find_arrangement(node.input)
     if below is None:
         return None
     shown = dict(zip((column.id for column in node.input.columns), below, strict=True))
@@ -397,9 +403,7 @@ def arranged(node: Node) -> tuple[Column | None, ...] | None:
     return tuple(found)
 
 
-def _arranged(
-    values: pa.RecordBatch, arrangement: Sequence[Column | None], columns: Sequence[Column]
-) -> pa.RecordBatch:
+def _arrange(values: pa.RecordBatch, arrangement: Sequence[Column | None], columns: Sequence[Column]) -> pa.RecordBatch:
     if not columns:
         return _without_columns(values.num_rows)
     arrays = [

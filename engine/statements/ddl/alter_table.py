@@ -26,18 +26,18 @@ from engine.catalog.model.objects import Sequence as NumberSequence
 from engine.catalog.store.transaction import SessionCatalog
 from engine.common.sql_type import SqlType
 from engine.sql.binder.casts import can_coerce
-from engine.sql.binder.definitions import RowOfTable, bind_check, bind_default, is_integer, unplaced
+from engine.sql.binder.definitions import RowOfTable, bind_check, bind_default, is_integer, without_position
 from engine.sql.binder.domains import is_constrained
 from engine.sql.binder.type_names import domain_named, resolve_type
 from engine.sql.deparse.stored_text import columns_of, read_formula
 from engine.sql.parser.nodes import statements as s
 from engine.statements.ddl.columns import ColumnMaker, check_name, stored_default
-from engine.statements.ddl.constraint_scan import Question, keys_twice, not_null, violated, without_match
+from engine.statements.ddl.constraint_scan import Question, keys_twice, not_null, violation_query, without_match
 from engine.statements.ddl.constraints import with_constraints
-from engine.statements.ddl.filling import filling, reading_before
+from engine.statements.ddl.filling import insert_statement, reading_before
 from engine.statements.ddl.index_parts import made_again
 from engine.statements.ddl.renaming import move, rename, rename_column, rename_constraint, rename_found
-from engine.statements.ddl.sequence import altered
+from engine.statements.ddl.sequence import apply_options
 from engine.statements.shared.definer import Definer
 from engine.statements.shared.dependencies import (
     Dependencies,
@@ -197,7 +197,7 @@ class _Alteration:
                 self._validate(last.name)
             else:
                 self._alter_constraint(last)
-        return TableChange(self._stored(), tuple(self.questions))
+        return TableChange(self._store(), tuple(self.questions))
 
     def _check_one_primary_key(self) -> None:
         new = sum(constraint.kind == "primary key" for constraint in self.constraints)
@@ -221,10 +221,10 @@ class _Alteration:
             self.questions += without_match(self.table, constraint, there)
             return
         if constraint.kind == "check" or constraint.is_key:
-            ask = violated if constraint.kind == "check" else keys_twice
+            ask = violation_query if constraint.kind == "check" else keys_twice
             self.questions.append(ask(self.table, constraint))
 
-    def _stored(self) -> Rewrite | None:
+    def _store(self) -> Rewrite | None:
         """Put the new definition into the catalog, with or without its rows."""
         catalog = self.definer.catalog
         if not self.values:
@@ -236,7 +236,7 @@ class _Alteration:
         kept = [c for c in self.table.columns if self.values.get(c.number, c) is not None]
         then = {column.number: column for column in self.before.columns}
         read = [self.values.get(c.number) or _column(then[c.number].name) for c in kept]
-        statement = filling(made, reading_before(read), [c.name for c in kept])
+        statement = insert_statement(made, reading_before(read), [c.name for c in kept])
         return Rewrite(self.before, statement, self.table)
 
     # -- actions -------------------------------------------------------------------------------------------------
@@ -289,7 +289,7 @@ class _Alteration:
         name = s.QualifiedName(schema=table.schema, name=table.name)
         maker = ColumnMaker(self.definer, name, table.schema, table.oid, self.names)
         column = maker.make(written, number)
-        with unplaced() if written.generated is not None else nullcontext():
+        with without_position() if written.generated is not None else nullcontext():
             column = maker.with_default(column, written, replace(table, columns=(*table.columns, column)))
         if any(c.file_column == column.name for c in table.columns):
             column = replace(column, stored=f"{column.name}@{number}")
@@ -343,7 +343,7 @@ class _Alteration:
                 f'column "{column.name}" of relation "{self.table.name}" is an identity column',
                 hint="Use ALTER TABLE ... ALTER COLUMN ... DROP IDENTITY instead." if action.formula is None else None,
             )
-        with unplaced():
+        with without_position():
             default = None if action.formula is None else stored_default(action.formula, column, self.definer)
         self._replace(replace(column, default=default))
 
@@ -409,7 +409,7 @@ class _Alteration:
 
     def _set_type(self, action: s.SetColumnType) -> None:
         column = self._find(action.name)
-        with unplaced():
+        with without_position():
             typ = resolve_type(action.type, self.definer.notify, self.definer.user_type)
         domain = domain_named(action.type, self.definer.user_type)
         if typ.pg.category == "P":
@@ -489,13 +489,13 @@ class _Alteration:
         for constraint in self.table.constraints:
             if constraint.kind == "check" and column.name in constraint.columns:
                 context = self.definer.context()
-                row = RowOfTable.named(self.table.name, columns, context)
-                with unplaced():
+                row = RowOfTable.from_columns(self.table.name, columns, context)
+                with without_position():
                     bind_check(read_formula(constraint.expression), row, context)
 
     def _check_indexes(self, column: TableColumn) -> None:
         """Bind the expressions of indexes over the column again, so that they raise an error if the new type does not fit them."""
-        with unplaced():
+        with without_position():
             constraints = tuple(
                 made_again(c, self.table, self.definer.context()) if c.parts and column.name in c.columns else c
                 for c in self.table.constraints
@@ -515,7 +515,7 @@ class _Alteration:
             self.definer.catalog.remove(self._sequence(column))
         else:
             self._replace(replace(column, identity=action.identity or column.identity))
-            changed = altered(self._sequence(column), action.options or s.SequenceOptions(), self.definer)
+            changed = apply_options(self._sequence(column), action.options or s.SequenceOptions(), self.definer)
             self.definer.catalog.put(changed, replacing=True)
 
     def _no_identity(self, column: TableColumn, action: s.SetIdentity) -> None:

@@ -16,7 +16,7 @@ from engine.catalog.model.objects import StoredRelation, Table, TableColumn, Vie
 from engine.catalog.model.user_types import Attribute, CompositeType, UserType, type_of
 from engine.catalog.snapshot import Snapshot
 from engine.pg_catalog.row_types import is_row_type
-from engine.sql.binder.definitions import unplaced
+from engine.sql.binder.definitions import without_position
 from engine.sql.binder.domains import is_constrained
 from engine.sql.binder.type_names import domain_named, resolve_type
 from engine.sql.deparse.stored_names import names_type
@@ -49,7 +49,7 @@ def create_composite(statement: CreateComposite, definer: Definer) -> None:
     for written in statement.attributes:
         if any(item.name == written.name for item in made):
             raise DuplicateColumn(f'column "{written.name}" specified more than once')
-        with unplaced():
+        with without_position():
             made.append(_attribute(written, len(made) + 1, definer))
     oids = (catalog.new_oid(), catalog.new_oid(), catalog.new_oid())
     catalog.put_type(CompositeType(*oids, schema, name.name, tuple(made), len(made)))
@@ -142,7 +142,7 @@ def _retype_attribute(typ: CompositeType, written: AttributeDefinition, definer:
     if old is None:
         raise UndefinedColumn(f'column "{written.name}" of relation "{typ.name}" does not exist')
     # Those of arrays are found first, through the type of arrays, which is older than its users.
-    users = sorted(columns_of(typ, definer.snapshot), key=lambda user: not user[1].declared.is_array)
+    users = sorted(columns_of(typ, definer.snapshot), key=lambda user: not user[1].declared_type.is_array)
     for relation, column in users[:1]:
         raise FeatureNotSupported(
             f'cannot alter type "{typ.name}" because column "{relation.name}.{column.name}" uses it'
@@ -159,7 +159,7 @@ def columns_of(typ: UserType, snapshot: Snapshot) -> Iterator[tuple[Table, Table
     of = type_of(snapshot.types)
     for table in snapshot.tables():
         for column in table.columns:
-            if column.declared.oid not in t.BY_OID and typ.oid in _inside(of(column.declared.oid)):
+            if column.declared_type.oid not in t.BY_OID and typ.oid in _inside(of(column.declared_type.oid)):
                 yield table, column
 
 
@@ -188,7 +188,7 @@ def _shows(relation: StoredRelation, typ: CompositeType, definer: Definer) -> bo
     if not isinstance(view, View):
         return False
     tables = {table.oid for table, _ in columns_of(typ, definer.snapshot)}
-    own = any(typ.oid in _inside(column.declared) for column in view.columns)
+    own = any(typ.oid in _inside(column.declared_type) for column in view.columns)
     return own or not tables.isdisjoint(view.depends)
 
 

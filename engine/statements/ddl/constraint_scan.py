@@ -38,7 +38,7 @@ def not_null(table: Table, column: TableColumn) -> Question:
     return Question(tree, lambda _row, _settings, _shown: NotNullViolation(message, about=about))
 
 
-def violated(table: Table, check: Constraint) -> Question:
+def violation_query(table: Table, check: Constraint) -> Question:
     """SELECT 1 FROM t WHERE NOT (condition)"""
     message = f'check constraint "{check.name}" of relation "{table.name}" is violated by some row'
     condition = exp.Not(this=read_formula(check.expression))
@@ -55,7 +55,7 @@ def null_in_domain(table: Table, column: TableColumn) -> Question:
 
 
 def breaks_domain(table: Table, column: TableColumn, condition: exp.Expression) -> Question:
-    """Return the question of `violated` for a domain's new condition, said of the column."""
+    """Return the question of `violation_query` for a domain's new condition, said of the column."""
     message = f'column "{column.name}" of table "{table.name}" contains values that violate the new constraint'
     about = About(table.schema, table.name, column.name)
     tree = _select([exp.Literal.number(1)], table, where=exp.Not(this=condition))

@@ -23,7 +23,7 @@ from engine.statements.ddl import foreign_schema, materialized
 from engine.statements.ddl.alter_table import alter_table
 from engine.statements.ddl.constraint_scan import Question
 from engine.statements.ddl.domain import alter_domain
-from engine.statements.ddl.filling import BEFORE, filling, reading_before
+from engine.statements.ddl.filling import BEFORE, insert_statement, reading_before
 from engine.statements.ddl.index import create_index
 from engine.statements.ddl.table import create_table_as
 from engine.statements.ddl.view import create_view
@@ -77,7 +77,7 @@ async def _create_table_as(
     table = await engine.in_operation_pool(lambda: create_table_as(statement, planned.columns, definer))
     if table is None or not statement.with_data:
         return "CREATE TABLE AS"
-    rows = filling(table, statement.query.tree)
+    rows = insert_statement(table, statement.query.tree)
     return f"SELECT {await _fill(session, engine, rows, parameters=parameters, arguments=arguments)}"
 
 
@@ -93,7 +93,7 @@ async def _create_materialized_view(
     table = await engine.in_operation_pool(lambda: materialized.create(statement, planned, definer))
     if table is None or not statement.with_data:
         return "CREATE MATERIALIZED VIEW"
-    return f"SELECT {await _fill(session, engine, filling(table, statement.query.tree))}"
+    return f"SELECT {await _fill(session, engine, insert_statement(table, statement.query.tree))}"
 
 
 async def _refresh(session: SessionContext, engine: SessionServices, statement: s.RefreshMaterializedView) -> str:
@@ -101,7 +101,7 @@ async def _refresh(session: SessionContext, engine: SessionServices, statement: 
     table, query = await engine.in_operation_pool(lambda: materialized.renew(statement, definer))
     if statement.with_data:
         try:
-            await _fill(session, engine, filling(table, reading_before([exp.Star()])), query)
+            await _fill(session, engine, insert_statement(table, reading_before([exp.Star()])), query)
         except UniqueViolation as error:
             raise error if statement.concurrently else _not_unique(error) from error
     return "REFRESH MATERIALIZED VIEW"

@@ -15,7 +15,7 @@ from sqlglot import exp
 from engine.catalog.model.objects import Table, TableColumn
 from engine.catalog.model.user_types import CompositeType, DomainCheck, DomainType, type_of, users
 from engine.common import sql_type as st
-from engine.sql.binder.definitions import bind_default, bind_domain_check, unplaced
+from engine.sql.binder.definitions import bind_default, bind_domain_check, without_position
 from engine.sql.binder.type_names import domain_named, resolve_type
 from engine.sql.deparse.defaults import printed_default
 from engine.sql.deparse.stored_text import read_formula
@@ -33,7 +33,7 @@ def create_domain(statement: d.CreateDomain, definer: Definer) -> None:
     """Raises DuplicateObject, DatatypeMismatch, and what its type, default and checks raise."""
     name, catalog = statement.name, definer.catalog
     schema = schema_of_new_type(name, definer)
-    with unplaced():
+    with without_position():
         catalog.put_type(_make_domain(statement, schema, definer))
 
 
@@ -86,7 +86,7 @@ def alter_domain(statement: d.AlterDomain, definer: Definer) -> tuple[Question, 
             put_elsewhere(domain, schema, definer)
         case action:
             typ = _below(domain, definer)
-            with unplaced():
+            with without_position():
                 altered = _apply_action(domain, action, typ, definer)
             _require_not_inside(domain, action, definer)
             definer.catalog.put_type(altered, domain)
@@ -162,9 +162,9 @@ def _require_not_inside(domain: DomainType, action: object, definer: Definer) ->
     of = type_of(definer.snapshot.types)
     for table in definer.snapshot.tables() if asks else ():
         for column in table.columns:
-            if column.declared.oid in t.BY_OID:
+            if column.declared_type.oid in t.BY_OID:
                 continue
-            for name in _inside(of(column.declared.oid), domain):
+            for name in _inside(of(column.declared_type.oid), domain):
                 raise FeatureNotSupported(
                     f'cannot alter type "{name}" because column "{table.name}.{column.name}" uses it'
                 )

@@ -15,7 +15,7 @@ from engine.statements.shared.named_tables import table_reference
 BEFORE: Final = "before"
 
 
-def filling(table: Table, rows: exp.Expression, columns: Sequence[str] | None = None) -> Insert:
+def insert_statement(table: Table, rows: exp.Expression, columns: Sequence[str] | None = None) -> Insert:
     """INSERT INTO table [(columns)] OVERRIDING SYSTEM VALUE query."""
     listed = None if columns is None else tuple(exp.to_identifier(name, quoted=True) for name in columns)
     return Insert(

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
-from engine.catalog.authority import denied
+from engine.catalog.authority import permission_denied
 from engine.catalog.model import acl
 from engine.catalog.model.acl import Acl, Kind
 from engine.catalog.model.objects import DATABASE, StoredRelation
@@ -239,7 +239,7 @@ def _change_object(
     asked = acl.ALL[letter] if wanted.everything else wanted.rights
     grantor, may = _grantor(before, own.owner, asked, ground, judge)
     if not may and not _has_any(before, grantor, own.owner, acl.ALL[letter], judge):
-        raise denied(kind, name)
+        raise permission_denied(kind, name)
     rights = _grantable_rights(asked, may, wanted, f'"{name}"', ground, everything=wanted.everything)
     after = _after(before, rights, grantor, own.owner, wanted, judge)
     draft.put(oid, name, replace(own, acl=after))

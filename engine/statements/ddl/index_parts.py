@@ -78,7 +78,9 @@ def predicate(said: Formula, table: Table, context: BindContext) -> KeyPart:
 
 def _require_types_of(table: Table, tree: exp.Expression, context: BindContext) -> None:
     """Whoever judges a key knows the types of its table's columns. Raises FeatureNotSupported for another one of users'."""
-    known = {t.element_of(c.declared).oid if c.declared.is_array else c.declared.oid for c in table.columns}
+    known = {
+        t.element_of(c.declared_type).oid if c.declared_type.is_array else c.declared_type.oid for c in table.columns
+    }
     for node in tree.find_all(exp.DataType):
         kind = node.args.get("kind")
         found = context.user_type(node.args.get("schema"), kind.name) if isinstance(kind, exp.Identifier) else None

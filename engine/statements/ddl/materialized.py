@@ -13,7 +13,7 @@ from engine.catalog.snapshot import TEMPORARY
 from engine.session.context.statement_cache import PlannedQuery
 from engine.sql.parser.nodes.statements import CreateMaterializedView, CreateTableAs, RefreshMaterializedView
 from engine.statements.ddl.table import create_table_as
-from engine.statements.ddl.view import seen
+from engine.statements.ddl.view import relation_meanings
 from engine.statements.shared.definer import Definer
 from wire.errors import FeatureNotSupported, ObjectNotInPrerequisiteState, SqlSyntaxError, UndefinedTable
 
@@ -26,7 +26,7 @@ def create(statement: CreateMaterializedView, planned: PlannedQuery, definer: De
         name=statement.name, columns=statement.columns, query=statement.query, layout=statement.layout,
         if_not_exists=statement.if_not_exists, text="",
     )  # fmt: skip
-    sees = tuple(seen(statement.query, planned, definer.snapshot, definer.search_path))
+    sees = tuple(relation_meanings(statement.query, planned, definer.snapshot, definer.search_path))
     table = create_table_as(like, planned.columns, definer)
     if table is None:
         return None

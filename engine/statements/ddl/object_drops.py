@@ -19,7 +19,7 @@ from engine.pg_catalog import PG_CATALOG
 from engine.pg_catalog.builtin import functions_named
 from engine.pg_catalog.builtin import rows as builtin_rows
 from engine.sql.binder.type_names import domain_named, resolve_type
-from engine.sql.deparse.stored_text import quoted
+from engine.sql.deparse.stored_text import quote_ident
 from engine.sql.parser.nodes.object_drops import DropFunctions, DropObjects, DropPart, NamedFunction
 from engine.sql.parser.nodes.statements import QualifiedName
 from engine.statements.shared.definer import Definer
@@ -69,7 +69,7 @@ def _find_object(statement: DropObjects, name: QualifiedName, definer: Definer) 
     if statement.kind in _LISTED and name.schema in (None, PG_CATALOG):
         relation, column = _LISTED[statement.kind]
         if pc.any(pc.equal(builtin_rows(relation)[column], name.name)).as_py():
-            raise required_by_system(f"{kind} {quoted(name.name)}")
+            raise required_by_system(f"{kind} {quote_ident(name.name)}")
     missing = f'{kind} "{name}"'
     if statement.if_exists:
         return f"{missing} does not exist"
@@ -133,7 +133,7 @@ def _find_function(statement: DropFunctions, function: NamedFunction, definer: D
 
 def _system_object_error(kind: str, row: dict[str, Any], name: QualifiedName) -> SqlError:
     """Why one of PostgreSQL's own stays."""
-    signature = f"{quoted(row['proname'])}({','.join(_type_name(oid) for oid in row['proargtypes'])})"
+    signature = f"{quote_ident(row['proname'])}({','.join(_type_name(oid) for oid in row['proargtypes'])})"
     if kind == "aggregate" and row["prokind"] != "a":
         return WrongObjectType(f"function {signature} is not an aggregate")
     if kind == "procedure":

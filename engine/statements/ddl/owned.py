@@ -13,7 +13,7 @@ from engine.catalog.model.objects import DATABASE, Table
 from engine.catalog.model.rights import DATABASE_OID, DefaultKey, ObjectRights
 from engine.catalog.model.roles import FIRST_ROLE, Role
 from engine.catalog.snapshot import Snapshot
-from engine.sql.deparse.stored_text import quoted
+from engine.sql.deparse.stored_text import quote_ident
 from engine.sql.parser.nodes.privileges import DropOwned, ReassignOwned
 from engine.statements.ddl.owner import owned_by
 from engine.statements.ddl.rights_draft import RightsDraft
@@ -74,7 +74,7 @@ def _thing(oid: int, snapshot: Snapshot) -> Thing:
 def _require_ordinary(role: Role, doing: str) -> None:
     if role.oid == FIRST_ROLE:
         raise DependentObjectsStillExist(
-            f"cannot {doing} owned by role {quoted(role.name)} because they are required by the database system"
+            f"cannot {doing} owned by role {quote_ident(role.name)} because they are required by the database system"
         )
 
 
@@ -141,5 +141,5 @@ def _of_defaults(role: int, snapshot: Snapshot) -> Iterator[str]:
 def _describe_default(key: DefaultKey, snapshot: Snapshot) -> str:
     role = snapshot.roles.with_oid(key.role)
     schema = next((s.name for s in snapshot.schemas.values() if s.oid == key.schema), None)
-    of = f"default privileges on new {_KINDS[key.kind]} belonging to role {quoted(role.name if role else '')}"
-    return of if schema is None else f"{of} in schema {quoted(schema)}"
+    of = f"default privileges on new {_KINDS[key.kind]} belonging to role {quote_ident(role.name if role else '')}"
+    return of if schema is None else f"{of} in schema {quote_ident(schema)}"

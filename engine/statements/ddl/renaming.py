@@ -128,7 +128,7 @@ def _with_column(relation: Table | View, name: str, to: str) -> Table | View:
 
 
 def _constraint(constraint: Constraint, name: str, to: str) -> Constraint:
-    if name not in constraint.mentioned:
+    if name not in constraint.all_columns:
         return constraint
     columns, included = (
         tuple(to if column == name else column for column in named)

@@ -44,7 +44,7 @@ def create_role(statement: CreateRole, ground: RoleGround) -> None:
         _create_first(statement, ground)
         if statement.name == ground.session.name:
             return
-    if ground.roles.named(statement.name) is not None:
+    if ground.roles.find_role(statement.name) is not None:
         raise DuplicateObject(f'role "{statement.name}" already exists')
     role = Role(ground.catalog.new_oid(), statement.name)
     ground.catalog.put_role(_with_options(role, statement.options, ground))
@@ -156,7 +156,7 @@ def rename_role(statement: RenameRole, ground: RoleGround) -> None:
     if role.name.startswith("pg_"):
         _check_name(role.name)
     _check_name(statement.to)
-    if ground.roles.named(statement.to) is not None:
+    if ground.roles.find_role(statement.to) is not None:
         raise DuplicateObject(f'role "{statement.to}" already exists')
     if role.superuser and not ground.current.superuser:
         raise InsufficientPrivilege("must be superuser to rename superusers")
@@ -177,7 +177,7 @@ def drop_roles(statement: DropRole, ground: RoleGround) -> None:
     for name in statement.roles:
         if name.special:
             raise InvalidParameterValue("cannot use special role specifier in DROP ROLE")
-        role = ground.roles.named(name.name)
+        role = ground.roles.find_role(name.name)
         if role is None and statement.if_exists:
             ground.notify(Notice(f'role "{name.name}" does not exist, skipping'))
         else:

@@ -52,7 +52,7 @@ class RoleGround:
             asked = (self.current if name.special == "current" else self.session).name
         else:
             asked = name.special or name.name
-        if (found := self.roles.named(asked)) is None:
+        if (found := self.roles.find_role(asked)) is None:
             raise UndefinedObject(f'role "{asked}" does not exist')
         return found
 

@@ -50,7 +50,7 @@ def _owner(statement: CreateSchema, definer: Definer) -> Role:
         return definer.authority.role
     if asked.special == "session":
         raise FeatureNotSupported("not supported: AUTHORIZATION SESSION_USER", hint="Name the role.")
-    found = definer.snapshot.roles.named(asked.special or asked.name)
+    found = definer.snapshot.roles.find_role(asked.special or asked.name)
     if found is None:
         raise UndefinedObject(f'role "{asked.special or asked.name}" does not exist')
     return found

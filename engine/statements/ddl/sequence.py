@@ -79,11 +79,11 @@ def alter_sequence(statement: AlterSequence, definer: Definer) -> None:
     sequence = definer.sequence(statement.name)
     definer.authority.require_owner(sequence, "sequence")
     definer.catalog.put(
-        with_owner(altered(sequence, statement.options, definer), statement.options, definer), replacing=True
+        with_owner(apply_options(sequence, statement.options, definer), statement.options, definer), replacing=True
     )
 
 
-def altered(sequence: Sequence, options: SequenceOptions, definer: Definer) -> Sequence:
+def apply_options(sequence: Sequence, options: SequenceOptions, definer: Definer) -> Sequence:
     """The sequence with other options. It goes on from where it stands, unless RESTART is said."""
     typ = resolve_type(options.type) if options.type is not None else sequence.type
     if typ.pg not in _BITS:

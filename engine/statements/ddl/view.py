@@ -15,7 +15,7 @@ from engine.plan_ir.logical import TableReader
 from engine.plan_ir.rewrite import walk_all
 from engine.session.context.statement_cache import PlannedQuery
 from engine.sql.parser.nodes.statements import CreateView, Query
-from engine.statements.ddl.view_options import checked, require_updatable
+from engine.statements.ddl.view_options import check_options, require_updatable
 from engine.statements.shared.dependencies import kind_of
 from wire.errors import DuplicateColumn, FeatureNotSupported, InvalidTableDefinition, SqlSyntaxError, WrongObjectType
 
@@ -47,9 +47,9 @@ def create_view(
         if not isinstance(existing, View):
             raise WrongObjectType(f'"{statement.name.name}" is not a view')
         _check_replacement(existing.columns, defined)
-    options = checked(statement.options)
+    options = check_options(statement.options)
     require_updatable(options, statement.query.tree)
-    sees = tuple(seen(statement.query, planned, snapshot, search_path))
+    sees = tuple(relation_meanings(statement.query, planned, snapshot, search_path))
     view = View(
         existing.oid if existing is not None and statement.replace else catalog.new_oid(),
         schema,
@@ -66,7 +66,9 @@ def create_view(
     catalog.put(view, replacing=statement.replace)
 
 
-def seen(query: Query, planned: PlannedQuery, snapshot: Snapshot, search_path: Sequence[str]) -> Iterator[Seen]:
+def relation_meanings(
+    query: Query, planned: PlannedQuery, snapshot: Snapshot, search_path: Sequence[str]
+) -> Iterator[Seen]:
     """The meanings of the names of relations in the view's text. One that is a WITH item's is looked up in vain, or never asked.
 
     Raises FeatureNotSupported for a path: whoever read the view would read the file in the name of the view's owner."""
@@ -80,10 +82,10 @@ def seen(query: Query, planned: PlannedQuery, snapshot: Snapshot, search_path: S
         relation = snapshot.resolve(schema, name, search_path)
         if isinstance(relation, (Table, View)) and relation.oid in reads:
             columns = tuple((c.number, c.name) for c in relation.columns)
-            yield Seen(schema, name, relation.oid, columns, _used(relation, planned))
+            yield Seen(schema, name, relation.oid, columns, _used_columns(relation, planned))
 
 
-def _used(relation: Table | View, planned: PlannedQuery) -> tuple[int, ...]:
+def _used_columns(relation: Table | View, planned: PlannedQuery) -> tuple[int, ...]:
     """The columns that the query needs: of a table, what its plan reads; of a view, all."""
     if isinstance(relation, View):
         return tuple(c.number for c in relation.columns)

@@ -22,7 +22,7 @@ _CHECK: Final = "check_option"
 _CHECKS: Final = ("local", "cascaded")
 
 
-def checked(options: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
+def check_options(options: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
     """Return the options as written, if they are valid. Raises InvalidParameterValue."""
     found: dict[str, str] = {}
     for name, value in options:
@@ -60,6 +60,6 @@ def alter_view_options(statement: AlterViewOptions, definer: Definer) -> None:
     said = {name for name, _ in statement.options}
     kept = [option for option in view.options if option[0] not in said]
     new = [(name, value) for name, value in statement.options if value is not None]
-    options = checked((*kept, *new))
+    options = check_options((*kept, *new))
     require_updatable(new, definition_of(view))
     definer.catalog.put(replace(view, options=options), replacing=True)

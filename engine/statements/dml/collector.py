@@ -26,7 +26,9 @@ from wire.errors import InternalError
 InPool = Callable[[Callable[[], Any]], Awaitable[Any]]
 
 
-async def collected(table: Table, name: str, in_pool: InPool, write: Callable[[Path], Awaitable[Written]]) -> Written:
+async def collect_files(
+    table: Table, name: str, in_pool: InPool, write: Callable[[Path], Awaitable[Written]]
+) -> Written:
     """Have a statement's rows written below a folder of its own, and make the files the table's. name: of the area.
 
     Raises SqlError, with no file left; so does a cancel.

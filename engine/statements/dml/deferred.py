@@ -85,7 +85,7 @@ async def _judge(event: Event, table: Table, constraint: Constraint, ground: Ses
 
 
 async def _judge_key(table: Table, key: Constraint, ground: SessionMutationContext) -> None:
-    table = await ground.refreshed(table)
+    table = await ground.refresh(table)
     own = {names.absolute(table, path) for path in ground.session.catalog.own_files(table)}
     added = [file for file in table.files if file in own]
     kept = [file for file in table.files if file not in own]
@@ -98,4 +98,4 @@ async def _judge_key(table: Table, key: Constraint, ground: SessionMutationConte
     finally:
         await stream.close()
     if row is not None and row.num_rows:
-        raise key_exists(table, key, key_types(table, key), row, ground.output, ground.shown(table))
+        raise key_exists(table, key, key_types(table, key), row, ground.output, ground.shown_columns(table))

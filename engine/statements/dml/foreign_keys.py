@@ -58,14 +58,14 @@ async def judge(
             continue
         await _judge_new(plan.table, constraint, intents, ground)
     if intents.removed:
-        for child, constraint in referencing(ground.tables(), plan.table):
+        for child, constraint in referencing_keys(ground.tables(), plan.table):
             if _may_lose(plan, constraint) and not (
                 _is_left(plan, constraint) and ground.postpones(constraint, "gone")
             ):
                 await _judge_gone(plan, child, constraint, intents, moved, ground)
 
 
-def referencing(tables: Sequence[Table], there: Table) -> Iterator[tuple[Table, Constraint]]:
+def referencing_keys(tables: Sequence[Table], there: Table) -> Iterator[tuple[Table, Constraint]]:
     """The foreign keys that name a key of a table."""
     for table in tables:
         for constraint in table.constraints:
@@ -86,7 +86,7 @@ def pairs_of(constraint: Constraint, there: Table) -> Pairs:
 async def _judge_new(table: Table, constraint: Constraint, intents: Intents, ground: SessionMutationContext) -> None:
     assert constraint.references is not None
     oid = constraint.references.table
-    there = await ground.refreshed(next(other for other in ground.tables() if other.oid == oid))
+    there = await ground.refresh(next(other for other in ground.tables() if other.oid == oid))
     added = [names.absolute(table, file.path) for file in intents.added]
     new = _some(table, added)
     if constraint.references.full and await _fetch_first(
@@ -102,7 +102,7 @@ async def _judge_new(table: Table, constraint: Constraint, intents: Intents, gro
         own = _come(constraint.columns)
     row = await _fetch_first(tables, select_unmatched(own, table_reference(_OTHER), pairs), ground)
     if row is not None:
-        raise no_such_key(table, constraint, there, row, ground.output, ground.shown(table))
+        raise no_such_key(table, constraint, there, row, ground.output, ground.shown_columns(table))
     if oid != table.oid:
         await ground.guard(there, whole=False)
 
@@ -114,8 +114,8 @@ async def judge_whole(table: Table, constraint: Constraint, ground: SessionMutat
     if not constraint.valid:
         raise FeatureNotSupported(f'not supported: judging constraint "{constraint.name}" later, which is NOT VALID')
     oid = constraint.references.table
-    there = await ground.refreshed(next(other for other in ground.tables() if other.oid == oid))
-    table = await ground.refreshed(table)
+    there = await ground.refresh(next(other for other in ground.tables() if other.oid == oid))
+    table = await ground.refresh(table)
     rows = _some(table, table.files)
     if (
         not gone
@@ -129,8 +129,8 @@ async def judge_whole(table: Table, constraint: Constraint, ground: SessionMutat
     )
     if row is not None:
         if gone:
-            raise still_referenced(there, table, constraint, row, ground.output, ground.shown(there))
-        raise no_such_key(table, constraint, there, row, ground.output, ground.shown(table))
+            raise still_referenced(there, table, constraint, row, ground.output, ground.shown_columns(there))
+        raise no_such_key(table, constraint, there, row, ground.output, ground.shown_columns(table))
     if oid != table.oid:
         await ground.guard(*((table,) if gone else (there,)), whole=gone)
 
@@ -199,7 +199,7 @@ async def _judge_gone(
     moved: Sequence[pa.RecordBatch],
     ground: SessionMutationContext,
 ) -> None:
-    pairs, child = pairs_of(constraint, plan.table), await ground.refreshed(child)
+    pairs, child = pairs_of(constraint, plan.table), await ground.refresh(child)
     if child.oid != plan.table.oid:
         await ground.guard(child, whole=True)
     assert constraint.references is not None
@@ -213,18 +213,18 @@ async def _judge_gone(
             return
         action = _action(plan, constraint)
         if action in ("no action", "restrict"):
-            raise still_referenced(plan.table, child, constraint, row, ground.output, ground.shown(plan.table))
+            raise still_referenced(plan.table, child, constraint, row, ground.output, ground.shown_columns(plan.table))
         try:
             following = _build_action(child, gone, pairs, action, _set_columns(plan, child, constraint))
             await ground.carry_out(following, tables)
         except ForeignKeyViolation:
             # A default may be the very key that is gone.
-            now = await ground.refreshed(next(other for other in ground.tables() if other.oid == child.oid))
+            now = await ground.refresh(next(other for other in ground.tables() if other.oid == child.oid))
             row = await _fetch_first({**tables, _OTHER: now}, named_still, ground)
             if row is None:
                 raise
             raise still_referenced(
-                plan.table, child, constraint, row, ground.output, ground.shown(plan.table)
+                plan.table, child, constraint, row, ground.output, ground.shown_columns(plan.table)
             ) from None
 
 

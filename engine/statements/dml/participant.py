@@ -112,7 +112,7 @@ class StagedIntents:
         taker = _Taker(sequences_of(self._spec), self._sequences())
         sink = RowSink(rules_of(self._spec), writer, taker.take, self._spec.output, memory=self._memory)
         await drain(self._rows, sink.write, self._in_pool)
-        written = sink.written(await shielded(self._in_pool(writer.finish)))
+        written = sink.summarize(await shielded(self._in_pool(writer.finish)))
         return replace(written, given=taker.last_values())
 
     def _open_writer(self) -> Writer:

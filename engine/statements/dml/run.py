@@ -22,7 +22,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from engine.catalog.model.objects import Constraint, DataFile, Table
-from engine.common.shielded import shielded, stopped
+from engine.common.shielded import shielded, stop_task
 from engine.contracts.executor import BatchStream
 from engine.contracts.memory_share import MemoryShare
 from engine.plan_ir.logical import Mutate, Node, Root
@@ -188,7 +188,7 @@ async def write_rows(
             await drain(stream, sink.write, ground.in_writer_pool)
         finally:
             await stream.close()
-        return sink.written(await shielded(ground.in_writer_pool(writer.finish)))
+        return sink.summarize(await shielded(ground.in_writer_pool(writer.finish)))
     except BaseException:
         await shielded(ground.in_writer_pool(writer.abandon))
         raise
@@ -207,7 +207,7 @@ async def drain(
             await shielded(in_pool(lambda batch=batch: write(batch)))  # type: ignore[misc]
             batch = await following
         except BaseException:
-            await stopped(following)
+            await stop_task(following)
             raise
 
 

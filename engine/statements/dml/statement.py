@@ -21,7 +21,7 @@ from engine.contracts.executor import BatchStream, ExecutionContext
 from engine.contracts.materialized_results import BatchesStream, StreamExecution
 from engine.contracts.memory_share import MemoryShare, writer_bytes
 from engine.contracts.sessions import Execution, Prepared
-from engine.executors.spark.connection import embedded
+from engine.executors.spark.connection import is_embedded
 from engine.executors.spark.write_task import rules
 from engine.lakes.foreign_files import refresh
 from engine.plan_ir.logical import Mutate, Root, TableReader
@@ -41,7 +41,7 @@ from engine.sql.binder.scope import BindContext
 from engine.sql.parser.nodes.statements import MutationStatement, Truncate
 from engine.statements.dml import foreign_keys
 from engine.statements.dml.cascade import is_told
-from engine.statements.dml.collector import collected, told_by_all
+from engine.statements.dml.collector import collect_files, told_by_all
 from engine.statements.dml.direct_rows import DirectRows, direct_rows
 from engine.statements.dml.intents import Intents
 from engine.statements.dml.run import Outcome, run, told_in_order
@@ -116,13 +116,13 @@ async def plan(
     long = len(statement.text) > SHORT_CHARACTERS
 
     def bind() -> BoundMutation:
-        with context.binding():
+        with context.statement_binding():
             return bind_mutation(statement, context)
 
     bound = await engine.planning.run(bind, long=long)
     stable = context.stable
     return PlannedMutation(
-        bound, key if stable else None, tuple(reads()), context.accesses.finished(), long,
+        bound, key if stable else None, tuple(reads()), context.accesses.to_requirements(), long,
         direct_rows(bound.plan) if stable and not bound.locks else None, definitions if stable else None,
     )  # fmt: skip
 
@@ -149,11 +149,11 @@ async def direct_outcome(
         # What is asked of its rows is asked of the files that it has now.
         planned = planned.over(await engine.in_operation_pool(lambda: refresh(change.table)))
     elif keeps and change.table.schema != TEMPORARY:
-        return await _kept(session, planned, batch)
+        return await _keep_rows(session, planned, batch)
     return await outcome(session, engine, planned, (), batch)
 
 
-async def _kept(session: SessionContext, planned: PlannedMutation, batch: pa.RecordBatch) -> Outcome:
+async def _keep_rows(session: SessionContext, planned: PlannedMutation, batch: pa.RecordBatch) -> Outcome:
     """The rows judged and kept for the transaction."""
     change = with_shown(planned.bound.plan, session.authority(), planned.requirements)
     require_writable(session, _TAGS[change.kind].split()[0], change.table)
@@ -164,7 +164,7 @@ async def _kept(session: SessionContext, planned: PlannedMutation, batch: pa.Rec
         await session.write_kept()
     for written in rows.batches:
         session.catalog.keep_rows(change.table, written)
-    return Outcome(sink.count, sink.written(()).returned)
+    return Outcome(sink.count, sink.summarize(()).returned)
 
 
 class _Collected:
@@ -236,7 +236,7 @@ def _with_referencing(session: SessionContext, tables: Sequence[Table], *, casca
     found = list(tables)
     everyone = list(session.catalog.current().tables())
     for there in found:
-        for child, _ in foreign_keys.referencing(everyone, there):
+        for child, _ in foreign_keys.referencing_keys(everyone, there):
             if any(child.oid == table.oid for table in found):
                 continue
             if not cascade:
@@ -295,18 +295,20 @@ class SessionMutationContext:
         if self.direct is not None:
             return BatchesStream((self.direct,))
         repeatable = await self._query(query, change=plan)
-        compiled, context = await repeatable.compiled(), repeatable.context
+        compiled, context = await repeatable.compile(), repeatable.context
         if isinstance(compiled.runs, DistributedQuery) and compiled.runs.area is None:
             return await self.open(query, here=True) if keeps_order(plan, compiled) else await repeatable.open()
         repetition = Repetition(repeatable, repeatable.members_of(compiled))
         while True:
             try:
-                return await self._fed(plan, compiled, context)
+                return await self._run_attempt(plan, compiled, context)
             except SqlError as error:
                 compiled = await repetition.after(error)
                 context = repeatable.next_context()
 
-    async def _fed(self, plan: Mutate, compiled: CompiledQuery, context: ExecutionContext) -> Written | BatchStream:
+    async def _run_attempt(
+        self, plan: Mutate, compiled: CompiledQuery, context: ExecutionContext
+    ) -> Written | BatchStream:
         """One attempt."""
         runs, pool = compiled.runs, self.engine.in_writer_pool
         if isinstance(runs, DistributedQuery) and runs.area is not None:
@@ -314,14 +316,14 @@ class SessionMutationContext:
             async def by_participants(_folder: Path) -> Written:
                 return await told_by_all(await self.engine.open(compiled, context))
 
-            written = await collected(plan.table, runs.area, pool, by_participants)
+            written = await collect_files(plan.table, runs.area, pool, by_participants)
             self._note(written)
             return written
         if isinstance(runs, CompiledFragment) and runs.engine == "spark" and not runs.small and by_tasks(plan):
             return await write(self.engine.spark, runs, context, plan, self.output, pool)
         return await self.engine.open(compiled, context)
 
-    def staged(self, plan: Mutate) -> StagedChange | None:
+    def stage_change(self, plan: Mutate) -> StagedChange | None:
         """How participants are to write its rows, in a folder of this attempt's own; None where they cannot.
 
         Members see this member's folder of tables if they share its base.
@@ -332,7 +334,7 @@ class SessionMutationContext:
         tasks = by_tasks(plan)
         return StagedChange(
             rules(plan), new_name(), self.output, sequences, tasks=tasks, alone=tasks and by_spark_alone(plan),
-            sparks=tasks and embedded(self.engine.config.spark.master),
+            sparks=tasks and is_embedded(self.engine.config.spark.master),
         )  # fmt: skip
 
     def _note(self, written: Written) -> None:
@@ -363,10 +365,10 @@ class SessionMutationContext:
         node, terms, bindings, nodes = await engine.planning.run(ready, long=self.long)
 
         async def compiled_as(chosen: Terms) -> CompiledQuery:
-            staged, begun = None if change is None else self.staged(change), time.monotonic()
+            staged, begun = None if change is None else self.stage_change(change), time.monotonic()
             query = await compile_aside(engine, node, chosen, bindings, change=staged, nodes=nodes)
             if session.record is not None:
-                session.record.compiled(node if nodes <= SHORT_NODES else None, query, time.monotonic() - begun)
+                session.record.record_plan(node if nodes <= SHORT_NODES else None, query, time.monotonic() - begun)
             return query
 
         policy = cast("Policy", session.settings.get("sluice.fault_policy"))
@@ -406,7 +408,7 @@ class SessionMutationContext:
             if self.judges_later:
                 self.later = (*self.later, Event(cause, key.oid))
             return self.judges_later
-        self.deferral = self.deferral.noting(Event(cause, key.oid))
+        self.deferral = self.deferral.with_event(Event(cause, key.oid))
         return True
 
     async def record(self, table: Table, intents: Intents, *, appends_only: bool, whole: bool) -> None:
@@ -419,7 +421,7 @@ class SessionMutationContext:
     async def coalesce(self, table: Table) -> None:
         """Write the rows of an open transaction's INSERTs into one file where they are in many: a transaction that inserts one row
         at a time would read, and leave, a file for each. The transaction removes the small ones when it ends."""
-        catalog, files = self.session.catalog, self.session.catalog.appended(table)
+        catalog, files = self.session.catalog, self.session.catalog.appended_files(table)
         if len(files) < COALESCED:
             return
         present = catalog.current().relations[table.schema, table.name]
@@ -442,17 +444,19 @@ class SessionMutationContext:
         await foreign_keys.judge(plan, self._recorded, moved, self)
 
     def wants_moved(self, plan: Mutate) -> bool:
-        return any(is_told(plan, constraint) for _, constraint in foreign_keys.referencing(self.tables(), plan.table))
+        return any(
+            is_told(plan, constraint) for _, constraint in foreign_keys.referencing_keys(self.tables(), plan.table)
+        )
 
     def tables(self) -> list[Table]:
         """The session's, as of now."""
         return [table for table in self.session.catalog.current().tables() if table.storage is not None]
 
-    def shown(self, table: Table) -> ShownColumns:
+    def shown_columns(self, table: Table) -> ShownColumns:
         """Return the columns of a table that messages may show. The table need not be the target of the statement."""
         return shown_columns(self.session.authority(), table)
 
-    async def refreshed(self, table: Table) -> Table:
+    async def refresh(self, table: Table) -> Table:
         return await self.in_writer_pool(lambda: refresh(table))
 
     async def guard(self, table: Table, *, whole: bool) -> None:

@@ -23,7 +23,7 @@ from engine.executors.spark.production import SparkProduction
 from engine.executors.spark.rows import SparkRows
 from engine.plan_ir.logical import Mutate
 from engine.planner.codegen.compiled_fragment import CompiledFragment
-from engine.statements.dml.collector import InPool, collected
+from engine.statements.dml.collector import InPool, collect_files
 from engine.statements.dml.spark_files import by_spark_alone, take_over_files
 from engine.storage.staging_area import new_name
 from engine.writers.write_result import Written
@@ -54,7 +54,7 @@ async def write(
     """Run it to its end. Raises SqlError, with no file left; so does a cancel."""
     job = WritingJob(spark, in_pool, rows_of(fragment), context, output)
     alone = by_spark_alone(plan)
-    return await collected(plan.table, new_name(), in_pool, lambda folder: job.run(plan, folder, alone=alone))
+    return await collect_files(plan.table, new_name(), in_pool, lambda folder: job.run(plan, folder, alone=alone))
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ class WritingJob:
 
     async def run(self, plan: Mutate, folder: Path, *, alone: bool) -> Written:
         """Write them as a MUTATE says below a folder that is there, to the end. alone: as `by_spark_alone`. Raises SqlError."""
-        if alone and self.spark.embedded:
+        if alone and self.spark.is_embedded:
             # Of participants that share a folder each has its own place in it.
             made = folder / f"made-{uuid4().hex}"
             names = [column.file_column for column in plan.table.columns]

@@ -28,7 +28,7 @@ from engine.planner.optimizer.input_size import groups_to_read
 from engine.planner.optimizer.pruning import with_files
 from engine.sql.binder import bind_query
 from engine.sql.binder.scope import BindContext
-from engine.sql.deparse.stored_text import quoted, read_formula
+from engine.sql.deparse.stored_text import quote_ident, read_formula
 from engine.sql.parser.nodes.statements import Query
 from engine.statements.shared.named_tables import NamedTables, table_reference
 from wire.types import pg_types as t
@@ -42,11 +42,13 @@ _NUMBER = "\0number"
 
 def types_of(table: Table) -> Callable[[str | None, str, Sequence[str]], t.PgType | None]:
     """Users' types as the expressions of a table's keys name them: those of its columns are known here, and no others."""
-    declared = (c.declared for c in table.columns)
+    declared = (c.declared_type for c in table.columns)
     by_name = {pg.sql_name: pg for pg in (t.element_of(typ) if typ.is_array else typ for typ in declared)}
 
     def find(schema: str | None, name: str, _path: Sequence[str]) -> t.PgType | None:
-        return by_name.get(quoted(name) if schema in (None, PUBLIC) else f"{quoted(schema or PUBLIC)}.{quoted(name)}")
+        return by_name.get(
+            quote_ident(name) if schema in (None, PUBLIC) else f"{quote_ident(schema or PUBLIC)}.{quote_ident(name)}"
+        )
 
     return find
 

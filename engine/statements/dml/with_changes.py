@@ -65,7 +65,7 @@ def bind_with_changes(statement: WithChanges, context: BindContext) -> BoundWith
             parts.items.append(item)
     last = parts.last(statement.last)
     context.parameters.partial = False
-    found = BoundWith(tuple(parts.changes), last, context.parameters.finish(), context.accesses.finished())
+    found = BoundWith(tuple(parts.changes), last, context.parameters.finish(), context.accesses.to_requirements())
     _require_added_up(found)
     return found
 

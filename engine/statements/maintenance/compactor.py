@@ -25,7 +25,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Final
 
 from engine.catalog.model.objects import Table
-from engine.common.shielded import stopped
+from engine.common.shielded import stop_task
 from engine.contracts.executor import ExecutionContext
 from engine.settings.session_settings import SessionSettings
 from engine.statements.maintenance.compaction import Compacted, batch_of, compact_files, is_contested, small_files
@@ -68,7 +68,7 @@ class Compactor:
     async def close(self) -> None:
         if self._task is not None:
             self._engine.store.watch = None
-            await stopped(self._task)
+            await stop_task(self._task)
 
     def _count(self, added: Mapping[str, int]) -> None:
         """A commit added so many small files to tables, by location."""

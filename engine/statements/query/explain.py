@@ -153,7 +153,7 @@ async def _run(query: CompiledQuery, engine: EngineServices, context: ExecutionC
     try:
         while await stream.next_batch() is not None:
             first = first or (time.perf_counter() - started) * 1e3
-        members = await stream.counted() if isinstance(stream, DistributedStream) else {}
+        members = await stream.collect_counters() if isinstance(stream, DistributedStream) else {}
         counted = stream.statistics()
         operators = stream.operators if isinstance(stream, (LocalStream, SparkStream)) else None
     finally:

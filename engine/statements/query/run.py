@@ -122,12 +122,12 @@ async def plan(
 
     def bind() -> PlannedQuery:
         begun = time.monotonic()
-        with context.binding():
+        with context.statement_binding():
             bound = bind_query(query, context)
         read = time.monotonic()
         planned = PlannedQuery(
             optimise(bound.plan), tuple(bound.columns), tuple(bound.parameters), tuple(catalog.reads.values()),
-            bound.locks, context.accesses.finished(), frozenset(catalog.schemas), length=len(query.text),
+            bound.locks, context.accesses.to_requirements(), frozenset(catalog.schemas), length=len(query.text),
             of_session=catalog.volatile, primary_keys=bound.primary_keys,
         )  # fmt: skip
         planned.survey()
@@ -276,7 +276,7 @@ async def find_generic(
 
 def _note_compiled(session: SessionContext, planned: PlannedQuery, query: CompiledQuery, seconds: float = 0.0) -> None:
     if session.record is not None:
-        session.record.compiled(planned.plan if planned.size <= SHORT_NODES else None, query, seconds)
+        session.record.record_plan(planned.plan if planned.size <= SHORT_NODES else None, query, seconds)
 
 
 def require_same_columns(described: Sequence[ResultColumn], now: Sequence[ResultColumn]) -> None:

@@ -44,7 +44,7 @@ class Deferral:
         some = dict(self.some) | {constraint.oid: deferred for constraint in constraints}
         return Deferral(self.every, tuple(some.items()), self.events)
 
-    def noting(self, event: Event) -> Deferral:
+    def with_event(self, event: Event) -> Deferral:
         if event in self.events:
             return self
         return Deferral(self.every, self.some, (*self.events, event))

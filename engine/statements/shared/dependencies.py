@@ -20,7 +20,7 @@ from engine.catalog.model.user_types import Attribute, CompositeType, DomainType
 from engine.catalog.snapshot import Snapshot
 from engine.catalog.store.transaction import SessionCatalog
 from engine.sql.deparse.stored_names import names_type
-from engine.sql.deparse.stored_text import columns_of, quoted, sequences_of
+from engine.sql.deparse.stored_text import columns_of, quote_ident, sequences_of
 from wire.dataclass import dataclass
 from wire.errors import DependentObjectsStillExist, FeatureNotSupported, InvalidTableDefinition
 
@@ -171,7 +171,7 @@ class Dependencies:
     @staticmethod
     def _in_table(table: Table, oid: int, says: Callable[[str], bool]) -> Iterator[tuple[Thing, bool]]:
         for column in table.columns:
-            if column.declared.oid == oid:
+            if column.declared_type.oid == oid:
                 yield Thing(table.oid, column.number, "column"), False
             elif column.default is not None and says(column.default):
                 yield Thing(table.oid, column.number, "default"), False
@@ -220,7 +220,7 @@ class Dependencies:
         if thing.kind == "type":
             typ = self._types[thing.oid]
             seen = self._snapshot.type_named(None, typ.name, self._path) is typ
-            name = quoted(typ.name) if seen else f"{quoted(typ.schema)}.{quoted(typ.name)}"
+            name = quote_ident(typ.name) if seen else f"{quote_ident(typ.schema)}.{quote_ident(typ.name)}"
             return f"type {name}" + ("" if thing.oid == typ.oid else "[]")
         if thing.kind == "attribute":
             typ, item = self.attribute(thing)
@@ -228,8 +228,8 @@ class Dependencies:
         if thing.kind == "constraint":
             table, constraint = self._constraints[thing.oid]
             if constraint.is_index:
-                return f"index {quoted(constraint.name)}"
-            return f"constraint {quoted(constraint.name)} on table {self.name(table)}"
+                return f"index {quote_ident(constraint.name)}"
+            return f"constraint {quote_ident(constraint.name)} on table {self.name(table)}"
         relation = self._relations[thing.oid]
         whole = f"{kind_of(relation)} {self.name(relation)}"
         if thing.kind == "relation":
@@ -246,7 +246,7 @@ class Dependencies:
         """The relation's name, with its schema where the path does not find it."""
         seen = self._snapshot.resolve(None, relation.name, self._path)
         visible = seen is not None and seen.oid == relation.oid
-        return quoted(relation.name) if visible else f"{quoted(relation.schema)}.{quoted(relation.name)}"
+        return quote_ident(relation.name) if visible else f"{quote_ident(relation.schema)}.{quote_ident(relation.name)}"
 
     def relation(self, oid: int) -> StoredRelation:
         return self._relations[oid]
@@ -323,7 +323,7 @@ def without_column(table: Table, number: int) -> Table:
         table,
         columns=tuple(c for c in table.columns if c is not column),
         constraints=tuple(
-            c for c in table.constraints if column.name not in c.mentioned and not names_column(c, table.oid, number)
+            c for c in table.constraints if column.name not in c.all_columns and not names_column(c, table.oid, number)
         ),
         last_number=table.next_number - 1,
     )
@@ -351,7 +351,7 @@ def _because(found: _Found, dependencies: Dependencies) -> str:
     on = dependencies.describe(found.on)
     if found.on.kind == "constraint" and found.thing.kind == "constraint":
         # A foreign key depends on the index that the key has.
-        on = f"index {quoted(dependencies.constraint(found.on.oid)[1].name)}"
+        on = f"index {quote_ident(dependencies.constraint(found.on.oid)[1].name)}"
     return f"{dependencies.describe(found.thing)} depends on {on}"
 
 

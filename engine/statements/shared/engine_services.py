@@ -63,7 +63,7 @@ class EngineServices(Protocol):
 
     def new_query_id(self) -> QueryId: ...
 
-    async def parsed(self, sql: str) -> Sequence[Statement]:
+    async def parse(self, sql: str) -> Sequence[Statement]:
         """Parse a query string. Raises SqlError."""
         ...
 

@@ -18,7 +18,7 @@ attempt might give again, or in another order, so it fails as it does under `fai
   given: the streams of such a query outlive their connections (`Terms.lasting`, ADR 9).
 - `spool`: is about a client that is slow and not about a loss; the stream does it (`DistributedStream.spool_while_away`).
 
-An error that ends a query although its policy would have repeated it says why (`Repetition.refused`).
+An error that ends a query although its policy would have repeated it says why (`Repetition.explain_refusal`).
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class RepeatableQuery:
 
     async def open(self) -> BatchStream:
         """Begin to run it. What runs on this member alone runs as it is."""
-        query = await self.compiled()
+        query = await self.compile()
         stream = await self.engine.open(query, self.context)
         if isinstance(query.runs, CompiledFragment) or self.policy == "fail":
             return stream
@@ -90,7 +90,7 @@ class RepeatableQuery:
             return stream
         return RepeatedStream(self, stream, query)
 
-    async def compiled(self) -> CompiledQuery:
+    async def compile(self) -> CompiledQuery:
         """The query for the members of this moment, as its policy wants it."""
         return await self.compile_as(replace(self.terms, lasting=self.policy == "wait"))
 
@@ -98,7 +98,7 @@ class RepeatableQuery:
         """Return the members that an attempt runs on."""
         return tuple(query.runs.members) if isinstance(query.runs, DistributedQuery) else (self.engine.mesh.member,)
 
-    async def alone(self) -> CompiledQuery | None:
+    async def compile_local(self) -> CompiledQuery | None:
         """The attempt that needs no other member; None: there is none such."""
         query = await self.compile_as(self.terms.on_this_member())
         return None if isinstance(query.runs, DistributedQuery) else query
@@ -122,7 +122,7 @@ class Repetition:
         self._repeats += 1
         match self._query.policy:
             case "local" if self._repeats == 1:
-                alone = await self._query.alone()
+                alone = await self._query.compile_local()
                 if alone is None:
                     raise error
                 self._tell(error, f"it runs again on member {self._query.engine.mesh.member} alone")
@@ -133,12 +133,12 @@ class Repetition:
                 pass
             case _:
                 raise error
-        query = await self._query.compiled()
+        query = await self._query.compile()
         self._members = self._query.members_of(query)
         self._tell(error, f"it runs again on {', '.join(sorted(self._members))}")
         return query
 
-    def refused(self, error: SqlError) -> SqlError:
+    def explain_refusal(self, error: SqlError) -> SqlError:
         """The error of a query that cannot run again, since its client has rows of it: it says so, and who is missing."""
         if not is_transient(error):
             return error
@@ -147,7 +147,7 @@ class Repetition:
         )
         if self._query.policy == "wait":
             why += " It outlives only data connections between running members, and not those of Spark tasks."
-        missing = absent(self._query.engine.mesh, self._members)
+        missing = absent_members(self._query.engine.mesh, self._members)
         when = f" when {', '.join(f'member {member}' for member in missing)} is up again" if missing else ""
         return SqlError(
             error.message,
@@ -159,9 +159,9 @@ class Repetition:
     async def _wait(self, error: SqlError, is_wanted: Callable[[], bool]) -> None:
         """Until all members of the last attempt are up."""
         mesh = self._query.engine.mesh
-        if missing := absent(mesh, self._members):
+        if missing := absent_members(mesh, self._members):
             self._tell(error, f"it waits for {', '.join(missing)}")
-        while absent(mesh, self._members):
+        while absent_members(mesh, self._members):
             if not is_wanted():
                 raise QueryCanceled("canceling statement due to user request")
             await asyncio.sleep(_LOOK_SECONDS)
@@ -191,7 +191,7 @@ class RepeatedStream:
                 if self._closed:
                     raise
                 if self._begun:
-                    raise self._repetition.refused(error) from error
+                    raise self._repetition.explain_refusal(error) from error
                 await self._stream.close()
                 following = await self._repetition.after(error, lambda: not self._closed)
                 self._stream = await self._query.engine.open(following, self._query.next_context())
@@ -214,7 +214,7 @@ def is_transient(error: SqlError) -> bool:
     return error.sqlstate in _TRANSIENT and not isinstance(error, FatalError)
 
 
-def absent(mesh: Mesh, wanted: Collection[str]) -> list[str]:
+def absent_members(mesh: Mesh, wanted: Collection[str]) -> list[str]:
     """Return the members that cannot run fragments now."""
     there = {member.id for member in mesh.members() if member.local or member.state == "up"}
     return sorted(set(wanted) - there)

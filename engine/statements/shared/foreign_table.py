@@ -133,13 +133,13 @@ def _table(
         return _lake_table(declared, oid, lake, path, leave_out)
     file_format = source.format or format_at(path)
     _require_known(source.options, file_format)
-    files, version = _listed(path, file_format)
+    files, version = _list_files(path, file_format)
     # Links below a folder or behind a wildcard may lead anywhere.
     roots.require(files)
     keys = _folder_keys(source, files, path)
-    shape = _declared(declared.columns, files, file_format, keys)
+    shape = _declared_shape(declared.columns, files, file_format, keys)
     if not shape.columns:
-        shape = _inferred(source, files, file_format, keys, leave_out)
+        shape = _infer_shape(source, files, file_format, keys, leave_out)
     partitions.require_readable(declared.name, shape.columns, shape.partition_by, files)
     table = Table(
         oid, declared.schema, declared.name, shape.columns, file_format, path, files, version,
@@ -180,7 +180,7 @@ def _source(statement: CreateForeignTable) -> _Source:
     )
 
 
-def _listed(path: str, file_format: FileFormat) -> tuple[tuple[str, ...], int]:
+def _list_files(path: str, file_format: FileFormat) -> tuple[tuple[str, ...], int]:
     """Call `list_files`; its error also tells what else there is."""
     try:
         return list_files(path, file_format)
@@ -220,7 +220,9 @@ def _invalid_option(name: str, known: Sequence[str], kind: str) -> InvalidForeig
 def _lake_table(declared: _Declared, oid: int, lake: Lake, path: str, leave_out: Callable[[str, str], None]) -> Table:
     """A table whose log says what it is; the columns that are declared must be as it says."""
     state = lakes.newest(lake, path)
-    columns = state.declared(declared.columns, path) if declared.columns else state.table_columns(path, leave_out)
+    columns = (
+        state.resolve_columns(declared.columns, path) if declared.columns else state.table_columns(path, leave_out)
+    )
     return Table(
         oid, declared.schema, declared.name, columns, "parquet", path, state.files, state.digest,
         partition_by=state.partition_by, lake=lake, deleted=state.deleted,
@@ -238,7 +240,7 @@ def _folder_keys(source: _Source, files: tuple[str, ...], path: str) -> tuple[st
     return keys
 
 
-def _inferred(
+def _infer_shape(
     source: _Source,
     files: tuple[str, ...],
     file_format: FileFormat,
@@ -270,7 +272,7 @@ def _not_in_header(source: _Source, columns: Mapping[str, TableColumn], keys: Se
     return left
 
 
-def _declared(
+def _declared_shape(
     columns: tuple[TableColumn, ...], files: tuple[str, ...], file_format: FileFormat, keys: Sequence[str]
 ) -> _Shape:
     names = [column.name for column in columns]

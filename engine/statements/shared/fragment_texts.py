@@ -16,5 +16,5 @@ def fragment_texts(query: CompiledQuery, engine: EngineServices) -> Mapping[int,
     """The SQL given to the engines, by fragment."""
     if not isinstance(query.runs, DistributedQuery):
         return {1: engine.executor(query.choice.engine).sql(query.runs)}
-    shared = SharedSpec.decoded(query.runs.shared)
+    shared = SharedSpec.decode(query.runs.shared)
     return {fragment.id: fragment.statement for fragment in shared.fragments if fragment.statement is not None}

@@ -97,7 +97,7 @@ class SessionSequences:
 
     def stands(self, sequence: Sequence) -> int:
         """last_value."""
-        return self._store.counted(sequence).value
+        return self._store.read_sequence(sequence).value
 
     def discard(self) -> None:
         """DISCARD SEQUENCES."""

@@ -66,7 +66,7 @@ def member(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[LocalMem
 
 def counted(member: LocalMember) -> Counter[str]:
     """Objects by type, once nobody is connected and what was committed is in the tables' logs."""
-    wait_until(lambda: not any(member.engine.store.pending().values()))
+    wait_until(lambda: not any(member.engine.store.pending_commits().values()))
     # Who wrote them there has them in hand a moment longer.
     wait_until(lambda: not _objects()["engine.catalog.store.rows.Decision"])
     wait_until(lambda: member.engine.executor("local").statistics()["streams"] == 0)
@@ -166,7 +166,7 @@ def test_of_a_table_that_changes_often_few_lists_of_files_are_kept(
         connection.execute("create table c (a int)")
         for number in range(40):
             connection.execute("insert into c values (%s)", (number,))
-            wait_until(lambda: not any(member.engine.store.pending().values()))
+            wait_until(lambda: not any(member.engine.store.pending_commits().values()))
             connection.execute("select files from sluice.tables where name = 'c'")
     # All versions would be 800.
     assert counted(member)["engine.catalog.model.objects.DataFile"] - before <= (delta._OPENED_OF_ONE + 1) * 40

@@ -90,7 +90,7 @@ async def query_of(pair: Pair, cursor: str) -> str:
 
 def moving(pair: Pair) -> bool:
     """Whether a movement is under way and has passed something: what is stopped before it begins breaks no cursor."""
-    return any(record.told().rows for record in pair.near.listener.registry.statements())
+    return any(record.report().rows for record in pair.near.listener.registry.statements())
 
 
 async def numbers(connection: Connection, statement: str, query: str) -> list[int]:

@@ -32,7 +32,7 @@ def attempts(clock: Clock) -> LoginAttempts:
 
 def _fail(attempts: LoginAttempts, host: str, user: str, count: int = 1) -> None:
     for _ in range(count):
-        attempts.failed(host, user, _LIMITS)
+        attempts.record_failure(host, user, _LIMITS)
 
 
 def _is_refused(attempts: LoginAttempts, host: str, user: str, limits: FailureLimits = _LIMITS) -> bool:
@@ -77,7 +77,7 @@ def test_failures_are_forgotten_evenly(attempts: LoginAttempts, clock: Clock) ->
 
 def test_who_was_let_in_before_is_not_locked_out_by_others(attempts: LoginAttempts) -> None:
     """Neither by failures from its address nor by failures as itself from elsewhere; by its own it is."""
-    attempts.succeeded("10.0.0.1", "ann")
+    attempts.record_success("10.0.0.1", "ann")
     _fail(attempts, "10.0.0.1", "bob", 10)
     for last in range(10):
         _fail(attempts, f"10.0.1.{last}", "ann")
@@ -88,7 +88,7 @@ def test_who_was_let_in_before_is_not_locked_out_by_others(attempts: LoginAttemp
 
 def test_one_who_may_log_in_guesses_no_faster(attempts: LoginAttempts) -> None:
     _fail(attempts, "10.0.0.1", "ann", 2)
-    attempts.succeeded("10.0.0.1", "eve")
+    attempts.record_success("10.0.0.1", "eve")
     _fail(attempts, "10.0.0.1", "ann")
     assert _is_refused(attempts, "10.0.0.1", "ann")
 
@@ -102,7 +102,7 @@ def test_an_ipv6_network_is_one_address(attempts: LoginAttempts) -> None:
 
 def test_no_limits(attempts: LoginAttempts) -> None:
     for _ in range(1_000):
-        attempts.failed("10.0.0.1", "ann", FailureLimits())
+        attempts.record_failure("10.0.0.1", "ann", FailureLimits())
     assert not _is_refused(attempts, "10.0.0.1", "ann", FailureLimits())
     assert attempts.failed_count == 1_000
 
@@ -111,7 +111,7 @@ def test_memory_is_bounded(attempts: LoginAttempts, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(login_attempts, "KEYS_MAX", 100)
     for number in range(1_000):
         _fail(attempts, f"10.0.{number // 256}.{number % 256}", "x" * 10_000 + str(number))
-        attempts.succeeded(f"10.0.{number // 256}.{number % 256}", f"u{number}")
+        attempts.record_success(f"10.0.{number // 256}.{number % 256}", f"u{number}")
         _fail(attempts, f"10.0.{number // 256}.{number % 256}", f"u{number}")
     assert len(attempts) <= 400
 

@@ -26,7 +26,7 @@ def ended(member: LocalMember, text: str) -> StatementReport:
 
 
 def under_way(member: LocalMember, pid: int) -> list[StatementReport]:
-    return [record.told() for record in member.clients.registry.statements() if record.pid == pid]
+    return [record.report() for record in member.clients.registry.statements() if record.pid == pid]
 
 
 def test_a_statement_that_has_ended_says_where_its_time_went(member: LocalMember) -> None:

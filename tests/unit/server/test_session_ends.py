@@ -107,7 +107,7 @@ async def test_cancel_a_client_that_does_not_read(server: Server) -> None:
         client.query(MANY)
         assert await client.until("T") == ["T"]
         await running(server)
-        await eventually(lambda: stream_of(server, client).congested)
+        await eventually(lambda: stream_of(server, client).is_congested)
         await cancel(server, client.pid, client.key)
         kinds = await client.until("Z")
         assert kinds[-2:] == ["E", "Z"]
@@ -118,7 +118,7 @@ async def test_a_notice_never_stands_within_a_row(server: Server) -> None:
     async with raw(server) as client:
         client.query(LONG_ROWS)
         await running(server)
-        await eventually(lambda: stream_of(server, client).congested)
+        await eventually(lambda: stream_of(server, client).is_congested)
         server.sessions[0].client.notice(Notice("said while a row is on its way"))
         # Until the stream would have sent it, had there been no row.
         await eventually(lambda: stream_of(server, client)._timer is None)

@@ -35,8 +35,8 @@ def test_a_statement_alone_has_its_own_transaction() -> None:
     assert block.start(shared=False)
     assert not block.start(shared=False)
     assert (block.status, block.implicit, block.in_block) == ("I", True, False)
-    assert block.failed()
-    block.ended()
+    assert block.fail()
+    block.end()
     assert block.block is Block.NONE
 
 
@@ -46,7 +46,7 @@ def test_an_explicit_block_waits_after_an_error() -> None:
     assert block.begin() is None
     assert block.begin() is not None
     block.savepoint("s")
-    assert not block.failed()
+    assert not block.fail()
     assert block.status == "E"
     with pytest.raises(InFailedSqlTransaction):
         block.require_usable()
@@ -128,10 +128,10 @@ async def test_a_commit_is_not_left_half_way() -> None:
             done.append("committed")
 
         with interrupts.command():
-            await interrupts.undisturbed(lambda: commit(QueryCanceled("dropped")))
+            await interrupts.run_undisturbed(lambda: commit(QueryCanceled("dropped")))
             await asyncio.sleep(0)
         with interrupts.command():
-            await interrupts.undisturbed(lambda: commit(AdminShutdown("end")))
+            await interrupts.run_undisturbed(lambda: commit(AdminShutdown("end")))
         with interrupts.idle():
             raise AssertionError("an ended session goes on")
 

@@ -10,8 +10,8 @@ from prompt_toolkit.document import Document
 from rich.console import Console
 
 from server.shell.completion import Names, Relation
-from server.shell.plans import drawn
-from server.shell.printing import aligned, expanded
+from server.shell.plans import draw_tree
+from server.shell.printing import aligned_lines, expanded_lines
 from server.shell.shell import _parts
 from server.shell.statements import is_complete, split
 
@@ -48,7 +48,7 @@ def test_when_enter_runs() -> None:
 
 def test_tables() -> None:
     rows = [("1", "x\ny"), ("-20", "日本")]
-    assert list(aligned(("n", "name"), (True, False), rows)) == [
+    assert list(aligned_lines(("n", "name"), (True, False), rows)) == [
         "  n  | name",
         "-----+------",
         "   1 | x   +",
@@ -56,8 +56,8 @@ def test_tables() -> None:
         " -20 | 日本",
         "(2 rows)",
     ]
-    assert list(expanded(("n", "name"), rows[:1])) == ["-[ RECORD 1 ]", "n    | 1", "name | x", "     | y"]
-    assert list(expanded(("n",), [])) == ["(0 rows)"]
+    assert list(expanded_lines(("n", "name"), rows[:1])) == ["-[ RECORD 1 ]", "n    | 1", "name | x", "     | y"]
+    assert list(expanded_lines(("n",), [])) == ["(0 rows)"]
 
 
 def test_a_plan_is_drawn() -> None:
@@ -65,7 +65,7 @@ def test_a_plan_is_drawn() -> None:
     plan = {
         "Plan": {"Node Type": "FINAL", "Plans": [{"Node Type": "TABLE READER", "Plan Rows": 1500, "Filter": "[a]"}]}
     }
-    Console(file=shown, width=80).print(drawn({**plan, "Engine": "local"}))
+    Console(file=shown, width=80).print(draw_tree({**plan, "Engine": "local"}))
     assert shown.getvalue().split("\n")[:3] == ["FINAL", "├── TABLE READER  1,500 rows expected", "│   └── Filter: [a]"]
 
 

@@ -35,7 +35,7 @@ MESSAGES: list[Message] = [
 
 def opened(window: int = 100) -> tuple[DataSender, DataReceiver]:
     sender, receiver = DataSender(OPENING), DataReceiver()
-    list(receiver.receive_data(sender.opening()))
+    list(receiver.receive_data(sender.opening_bytes()))
     sender.receive_data(receiver.accept(window))
     return sender, receiver
 
@@ -110,7 +110,7 @@ def test_another_version_is_told_so() -> None:
     sender = DataSender(msgspec.structs.replace(OPENING, version=VERSION + 1))
     receiver = DataReceiver()
     with pytest.raises(VersionMismatch):
-        list(receiver.receive_data(sender.opening()))
+        list(receiver.receive_data(sender.opening_bytes()))
     [event] = sender.receive_data(receiver.deny("version", "1 is spoken"))
     assert event == Deny("version", "1 is spoken")
     assert sender.state is State.CLOSED
@@ -120,7 +120,7 @@ def test_exactly_one_batch_is_pending() -> None:
     sender, receiver = opened(window=10)
     list(receiver.receive_data(b"".join(sender.offer(b"x" * 10, 1))))
     assert sender.offer(b"y" * 10, 1) == ()
-    assert sender.pending
+    assert sender.has_pending
     with pytest.raises(LocalProtocolError):
         sender.offer(b"z", 1)
     sender.receive_data(receiver.release(10))
@@ -189,27 +189,27 @@ def test_nothing_follows_the_last_batch() -> None:
 def test_a_stream_goes_on_over_another_connection() -> None:
     backlog = Backlog(keeps=True)
     sender, receiver = DataSender(LASTING, backlog), DataReceiver()
-    list(receiver.receive_data(sender.opening()))
+    list(receiver.receive_data(sender.opening_bytes()))
     sender.receive_data(receiver.accept(10))
     list(receiver.receive_data(b"".join(sender.offer(b"1" * 4, 1))))
     sender.offer(b"2" * 4, 1)  # lost with its connection
     assert sender.offer(b"3" * 4, 1) == ()
     sender, receiver = DataSender(LASTING, backlog), DataReceiver()
-    list(receiver.receive_data(sender.opening()))
+    list(receiver.receive_data(sender.opening_bytes()))
     sender.receive_data(receiver.accept(10, batches=1, held=4))
     [second] = receiver.receive_data(b"".join(sender.send_pending()))
     assert isinstance(second, BatchArrived)
     assert second.body == b"2" * 4
-    assert sender.pending, "what the first connection has brought counts"
+    assert sender.has_pending, "what the first connection has brought counts"
     sender.receive_data(receiver.release(4) + receiver.release(4))
     assert backlog.first == 2, "grants confirm"
     [third] = receiver.receive_data(b"".join(sender.send_pending()))
     assert isinstance(third, BatchArrived)
     assert third.body == b"3" * 4
     list(receiver.receive_data(b"".join(sender.offer(b"", 0, last=True))))
-    assert not sender.confirmed
+    assert not sender.is_confirmed
     sender.receive_data(receiver.confirmation())
-    assert sender.confirmed
+    assert sender.is_confirmed
 
 
 @pytest.mark.parametrize(

@@ -195,7 +195,7 @@ def test_messages(data: bytes, message: m.FrontendMessage) -> None:
     assert connection.next_event() is NEED_DATA
     connection.receive_data(data[-1:])
     assert connection.next_event() == message
-    assert connection.buffered == 0
+    assert connection.buffered_bytes == 0
 
 
 @pytest.mark.parametrize(
@@ -361,7 +361,7 @@ def test_a_long_run_does_not_grow_the_buffer() -> None:
         connection.receive_data(query[3:])
         assert isinstance(connection.next_event(), m.Query)
         connection.send(m.ReadyForQuery("I"))
-    assert connection.buffered == 0
+    assert connection.buffered_bytes == 0
 
 
 def test_a_message_that_grows_while_all_hold_too_much_is_refused_and_thrown_away() -> None:
@@ -373,7 +373,7 @@ def test_a_message_that_grows_while_all_hold_too_much_is_refused_and_thrown_away
     growing.receive_data(query[:100_000])
     with pytest.raises(OutOfMemory):
         growing.next_event()
-    assert growing.buffered == 0
+    assert growing.buffered_bytes == 0
     assert budget.held == 250_000
     # As after any failed command: it is answered, and what follows the message is the next one.
     growing.send(m.ErrorResponse("ERROR", "53200", "out of memory"))

@@ -27,7 +27,7 @@ from engine.plan_ir.free_columns import references
 from engine.plan_ir.logical import Aggregator, Evaluator, Forbidden, Join, Node, OrderKey, Window
 from engine.plan_ir.rewrite import expressions, walk_all
 from engine.plan_ir.volatility import is_volatile
-from engine.sql.binder.blocks import filter_rows, passed, refer
+from engine.sql.binder.blocks import filter_rows, pass_through, refer
 from engine.sql.binder.levels import check_plain
 from engine.sql.binder.mutations.inference import bound_parts, infer_indexes
 from engine.sql.binder.mutations.outcome import Change, holds
@@ -116,7 +116,7 @@ def _forbidden(binder: QueryBinder, statement: Insert, change: Change, new: _New
     node = Evaluator(
         (*new.rows, *marks, new.number),
         new.node,
-        (*passed(new.rows), *(holds(condition) for _, condition in asked), refer(new.number)),
+        (*pass_through(new.rows), *(holds(condition) for _, condition in asked), refer(new.number)),
     )
     wrong: list[Expr] = [Not(_BOOL, refer(mark)) for mark in marks]
     later = {column for column, _ in change.filled}
@@ -226,7 +226,7 @@ def _first(binder: QueryBinder, node: Node, new: _New, key: _Key) -> Node:
     call = row_number(binder, key.parts, (OrderItem(refer(new.number)),))
     counted = Window((*node.columns, place), node, (call,))
     first = binder.expressions.operator("=", [refer(place), Const(_INT8, 1)], -1)
-    return Evaluator(node.columns, counted, passed(node.columns), Or(_BOOL, (first, _any_null(key))))
+    return Evaluator(node.columns, counted, pass_through(node.columns), Or(_BOOL, (first, _any_null(key))))
 
 
 def _by_each(binder: QueryBinder, change: Change, node: Node, new: _New, arbiters: Sequence[Constraint]) -> Change:
@@ -241,11 +241,11 @@ def _by_each(binder: QueryBinder, change: Change, node: Node, new: _New, arbiter
         mark = context.new_column("again", _BOOL)
         later = binder.expressions.operator(">", [refer(place), Const(_INT8, 1)], -1)
         told = And(_BOOL, (later, Not(_BOOL, _any_null(own))))
-        node = Evaluator((*node.columns, mark), counted, (*passed(node.columns), told))
+        node = Evaluator((*node.columns, mark), counted, (*pass_through(node.columns), told))
         again.append(mark)
     changed, dropped = context.new_column("changed", _BOOL), context.new_column("dropped", _BOOL)
-    over = Or(_BOOL, passed(again))
-    top = Evaluator((*node.columns, changed, dropped), node, (*passed(node.columns), Not(_BOOL, over), over))
+    over = Or(_BOOL, pass_through(again))
+    top = Evaluator((*node.columns, changed, dropped), node, (*pass_through(node.columns), Not(_BOOL, over), over))
     return replace(change, node=top, changed=changed, dropped=dropped, again=tuple(again))
 
 
@@ -259,7 +259,7 @@ def _absent_rows(binder: QueryBinder, table: Table, node: Node, new: _New, key: 
     there = read(binder, table)
     same = _same(binder, _key(binder, table, new.rows, key), _key(binder, table, there.columns, key))
     joined = Join((*node.columns, *there.reader.columns), "left", node, there.reader, same)
-    return Evaluator(node.columns, joined, passed(node.columns), IsNull(_BOOL, refer(there.row)))
+    return Evaluator(node.columns, joined, pass_through(node.columns), IsNull(_BOOL, refer(there.row)))
 
 
 def _same(binder: QueryBinder, left: _Key, right: _Key) -> Expr:
@@ -307,7 +307,7 @@ def _plan_update(
             kept = Case(declared.type, ((refer(changed), values[declared.number]),), kept)
         emit.append(Case(declared.type, ((refer(inserted), refer(fresh)),), kept))
     others = (changed, twice, inserted, new.number)
-    top = Evaluator((*rows, *others), marked, (*emit, *passed(others)))
+    top = Evaluator((*rows, *others), marked, (*emit, *pass_through(others)))
     written_as = dict(zip(new.rows, rows, strict=True))
     written = {c.name for c in table.columns if c.number in values}
     broken = tuple(k for k in change.keys if k is not key or written & set(k.columns))
@@ -357,12 +357,12 @@ def _deciding_rows(
     met, known = context.new_column("met", _BOOL), context.new_column("known", _BOOL)
     holds_here = Coalesce(_BOOL, (condition, Const(_BOOL, False)))
     is_there = IsNull(_BOOL, refer(there.row), negated=True)
-    told = Evaluator((*columns, met, known), joined, (*passed(columns), holds_here, is_there))
+    told = Evaluator((*columns, met, known), joined, (*pass_through(columns), holds_here, is_there))
     order = (OrderItem(refer(met), descending=True), OrderItem(refer(new.number)))
     placed = Window((*told.columns, again), told, (row_number(binder, own.parts, order),))
     later = binder.expressions.operator(">", [refer(again), Const(_INT8, 1)], -1)
     idle = And(_BOOL, (later, refer(known), Not(_BOOL, refer(met))))
-    return Evaluator((*columns, again), placed, (*passed(columns), refer(again)), Not(_BOOL, idle))
+    return Evaluator((*columns, again), placed, (*pass_through(columns), refer(again)), Not(_BOOL, idle))
 
 
 def _conflict_scope(
@@ -405,7 +405,7 @@ def _marks(
     more = binder.expressions.operator(">", [refer(again), Const(_INT8, 1)], -1)
     second = Coalesce(_BOOL, (And(_BOOL, (more, Not(_BOOL, _any_null(own)))), Const(_BOOL, False)))
     columns = joined.columns
-    node = Evaluator((*columns, inserted, changed, twice), joined, (*passed(columns), wanted, moved, second))
+    node = Evaluator((*columns, inserted, changed, twice), joined, (*pass_through(columns), wanted, moved, second))
     return node, inserted, changed, twice
 
 

@@ -19,7 +19,7 @@ from engine.plan_ir.expr import Column, Expr
 from engine.plan_ir.free_columns import references
 from engine.plan_ir.logical import Evaluator, Mutate, Node, OrderKey, TableReader
 from engine.plan_ir.physical import Receive
-from engine.sql.binder.blocks import passed, refer
+from engine.sql.binder.blocks import pass_through, refer
 from engine.sql.binder.levels import check_plain
 from engine.sql.binder.mutations.generated import compute_generated
 from engine.sql.binder.mutations.insert import filled_columns, unfilled_columns, whole_row
@@ -47,8 +47,8 @@ EDGE = 0
 
 @dataclass(frozen=True, slots=True)
 class BoundCopy:
-    """plan: its input receives `received`. targets: the columns that are copied, in their order; texts, values: each as it is
-    sent, and as it is; casts: the one from the other, None where no engine has it. settings: how texts
+    """plan: its input receives `received_columns`. targets: the columns that are copied, in their order; texts, values: each as it
+    is sent, and as it is; casts: the one from the other, None where no engine has it. settings: how texts
     are read.
 
     number: where WHERE leaves out rows, a column with their numbers that is received, and `number_given` what the input has of it.
@@ -64,7 +64,7 @@ class BoundCopy:
     number_given: Column | None = None
 
     @property
-    def received(self) -> tuple[Column, ...]:
+    def received_columns(self) -> tuple[Column, ...]:
         return self.values if self.number is None else (*self.values, self.number)
 
 
@@ -80,7 +80,7 @@ def bind_copy(
         values = tuple(context.new_column(column.name, column.type) for column in targets)
         number = None if where is None else context.new_column("number", st.of(t.INT8))
         received = Receive(values if number is None else (*values, number), EDGE)
-        taken = (within_domain(binder, *pair) for pair in zip(passed(values), targets, strict=True))
+        taken = (within_domain(binder, *pair) for pair in zip(pass_through(values), targets, strict=True))
         given = dict(zip((column.number for column in targets), taken, strict=True))
         plan, kept = _plan_insert(binder, found, received, given, number, where)
         return BoundCopy(plan, targets, texts, values, casts, context.input_settings, number, kept)
@@ -166,7 +166,9 @@ def _plan_insert(
         columns, emit = (*rows, kept), (*emit, refer(number))
     node = Evaluator(columns, input_, emit)
     if where is not None:
-        node = Evaluator(columns, node, passed(columns), _condition(binder, where, target.row(None, rows), filled))
+        node = Evaluator(
+            columns, node, pass_through(columns), _condition(binder, where, target.row(None, rows), filled)
+        )
     requirement = () if kept is None else (OrderKey(kept),)
     change = Change(
         "insert", target, node, rows, keys=keys(table), foreign_keys=foreign_keys(table), filled=filled,

@@ -16,7 +16,7 @@ from engine.catalog.model.objects import Table, TableColumn
 from engine.plan_ir.expr import Case, Column, Expr
 from engine.plan_ir.free_columns import references
 from engine.plan_ir.logical import Evaluator
-from engine.sql.binder.blocks import passed, refer
+from engine.sql.binder.blocks import pass_through, refer
 from engine.sql.binder.mutations.outcome import Change
 from engine.sql.binder.mutations.target import assign, drop_position, row_source
 from engine.sql.binder.scope import Scope
@@ -60,7 +60,7 @@ def compute_generated(binder: QueryBinder, change: Change) -> Change:
             value if change.changed is None else Case(declared.type, ((refer(change.changed), value),), refer(column))
         )
     others = tuple(column for column in change.node.columns if column not in change.rows)
-    node = Evaluator((*rows, *others), change.node, (*emit, *passed(others)))
+    node = Evaluator((*rows, *others), change.node, (*emit, *pass_through(others)))
     return replace(change, node=node, rows=tuple(rows))
 
 

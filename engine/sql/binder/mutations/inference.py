@@ -72,7 +72,7 @@ def bound_parts(
         )
         return _bind_settled(binder, tree, scope, "index expressions")
 
-    with drop_position(), binder.context.accesses.silent():
+    with drop_position(), binder.context.accesses.without_noting():
         parts = tuple(map(bind_part, key.key_parts))
         where = key.predicate
         return parts, None if where is None else _condition(binder, read_formula(where.formula), scope)

@@ -19,7 +19,7 @@ from engine.plan_ir.expr import Call, Column, Const, Expr, ParamRef, sized_param
 from engine.plan_ir.logical import Evaluator, Mutate, Node, Ordering, Values
 from engine.plan_ir.select_list import has_one_row, in_renewed, requirements, select_list, with_select_list
 from engine.sql.binder import set_returning
-from engine.sql.binder.blocks import Bound, passed, refer
+from engine.sql.binder.blocks import Bound, pass_through, refer
 from engine.sql.binder.domains import is_constrained
 from engine.sql.binder.levels import check_plain
 from engine.sql.binder.mutations.conflict import on_conflict
@@ -300,14 +300,14 @@ def _bound_query(
     next_values = tuple((row, numbered[c.number]) for row, c in pairs if c.number in numbered and c.number in given)
     defaults = filled_columns(table, rows, given)
     given |= unfilled_columns(table, rows, defaults)
-    emit = (*whole_row(binder, table, given), *passed(ordered_by))
+    emit = (*whole_row(binder, table, given), *pass_through(ordered_by))
     return Source(Evaluator((*rows, *ordered_by), bound.plan, emit), rows, bound.requirement, (*defaults, *next_values))
 
 
 def _outputs(bound: Bound) -> tuple[Expr, ...]:
     """Return the expressions that the select list emits; for other queries their columns."""
     top = select_list(bound.plan)
-    return passed(bound.columns) if top is None else _select_emit(bound, top)
+    return pass_through(bound.columns) if top is None else _select_emit(bound, top)
 
 
 def _select_emit(bound: Bound, top: Evaluator) -> tuple[Expr, ...]:

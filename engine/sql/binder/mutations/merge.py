@@ -21,7 +21,7 @@ from engine.plan_ir.logical import Aggregator, Evaluator, Join, Mutate, Node, Se
 from engine.plan_ir.rewrite import expressions, walk_all
 from engine.plan_ir.volatility import is_volatile
 from engine.sql.binder import from_clause
-from engine.sql.binder.blocks import passed, refer
+from engine.sql.binder.blocks import pass_through, refer
 from engine.sql.binder.levels import check_plain
 from engine.sql.binder.mutations.generated import compute_generated, with_generated
 from engine.sql.binder.mutations.insert import cells, filled_columns, unfilled_columns, whole_row
@@ -192,10 +192,10 @@ def _there(
     )
     choice = context.new_column("choice", _INT4)
     told = Evaluator(
-        (*joined.columns, choice), joined, (*passed(joined.columns), _choose_when(binder, whens, sides.scope))
+        (*joined.columns, choice), joined, (*pass_through(joined.columns), _choose_when(binder, whens, sides.scope))
     )
     acts = _one_of(choice, whens, ("update", "delete"))
-    met = Evaluator(told.columns, told, passed(told.columns), acts)
+    met = Evaluator(told.columns, told, pass_through(told.columns), acts)
     values = {
         number: assignments(binder, target, when.assignments, sides.scope, "MERGE")
         for number, when in enumerate(whens, 1)
@@ -216,8 +216,10 @@ def _there(
         for number in touched
     ]
     place = (found.file, found.row)
-    pairs = Evaluator((*place, *new.values(), gone), met, (*passed(place), *emit, _one_of(choice, whens, ("delete",))))
-    counted = Window((*pairs.columns, again), pairs, (row_number(binder, passed(place)),))
+    pairs = Evaluator(
+        (*place, *new.values(), gone), met, (*pass_through(place), *emit, _one_of(choice, whens, ("delete",)))
+    )
+    counted = Window((*pairs.columns, again), pairs, (row_number(binder, pass_through(place)),))
     every = read(binder, table)
     node = Join(
         (*every.reader.columns, *counted.columns), "left", every.reader, counted, same_place(binder, every, found)
@@ -269,10 +271,12 @@ def _new(binder: QueryBinder, target: Target, statement: Merge, whens: Sequence[
     table, sides = target.table, _sides(binder, target, statement, outer)
     columns = (*sides.source.columns, *sides.rows.reader.columns)
     joined = Join(columns, "left", sides.source, sides.rows.reader, sides.condition)
-    missed = Evaluator(columns, joined, passed(columns), IsNull(_BOOL, refer(sides.rows.row)))
+    missed = Evaluator(columns, joined, pass_through(columns), IsNull(_BOOL, refer(sides.rows.row)))
     choice = binder.context.new_column("choice", _INT4)
-    told = Evaluator((*columns, choice), missed, (*passed(columns), _choose_when(binder, whens, sides.source_scope)))
-    kept = Evaluator(told.columns, told, passed(told.columns), _one_of(choice, whens, ("insert",)))
+    told = Evaluator(
+        (*columns, choice), missed, (*pass_through(columns), _choose_when(binder, whens, sides.source_scope))
+    )
+    kept = Evaluator(told.columns, told, pass_through(told.columns), _one_of(choice, whens, ("insert",)))
     given = {
         n: _bind_insert(binder, target, when, sides.source_scope)
         for n, when in enumerate(whens, 1)

@@ -18,7 +18,7 @@ from engine.plan_ir.expr import Case, Coalesce, Column, ColumnRef, Const, Expr
 from engine.plan_ir.free_columns import references
 from engine.plan_ir.logical import Evaluator, Forbidden, Mutate, MutateKind, Node, Ordering
 from engine.sql.binder import select
-from engine.sql.binder.blocks import emit_column, passed, refer
+from engine.sql.binder.blocks import emit_column, pass_through, refer
 from engine.sql.binder.levels import check_plain
 from engine.sql.binder.mutations.target import Target, checks, row_source
 from engine.sql.binder.scope import Scope, Source
@@ -85,7 +85,7 @@ def complete_change(
     top = Evaluator(
         (*kept, *check_columns, *columns),
         change.node,
-        (*passed(kept), *truth, *(_unless_kept(change, expr) for expr in returned)),
+        (*pass_through(kept), *truth, *(_unless_kept(change, expr) for expr in returned)),
     )
     plan = Mutate(
         columns,

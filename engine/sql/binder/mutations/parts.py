@@ -35,7 +35,7 @@ Part = tuple[exp.Identifier, Sequence[exp.Expression]]
 def with_part(binder: QueryBinder, column: TableColumn, whole: Expr, written: Part, value: Expr, scope: Scope) -> Expr:
     """`whole`, a value of the column, with one of its parts replaced. Raises DatatypeMismatch, UndefinedColumn."""
     name, parts = written
-    made = _Assigned(binder, column.name, scope, cursor(position(name))).replaced(
+    made = _Assigned(binder, column.name, scope, cursor(position(name))).replace_part(
         whole, column.type, list(parts), value
     )
     return within_domain(binder, made, column)
@@ -58,7 +58,7 @@ class _Assigned:
         self.scope = scope
         self.at = at
 
-    def replaced(self, whole: Expr, typ: SqlType, parts: list[exp.Expression], value: Expr) -> Expr:
+    def replace_part(self, whole: Expr, typ: SqlType, parts: list[exp.Expression], value: Expr) -> Expr:
         part, *inner = parts
         if isinstance(part, exp.Dot):
             return self._field(whole, typ, part, inner, value)
@@ -77,7 +77,7 @@ class _Assigned:
         items = list(row_items(whole))
         self.name = field
         if inner:
-            items[index] = self.replaced(items[index], wanted, inner, value)
+            items[index] = self.replace_part(items[index], wanted, inner, value)
         else:
             items[index] = self._as(value, wanted, f'subfield "{field}" is')
         return Row(SqlType(typ.pg), tuple(items))

@@ -26,7 +26,7 @@ from engine.plan_ir.logical import Aggregator, DistinctOn, Evaluator, Join, Muta
 from engine.plan_ir.rewrite import expressions, walk_all
 from engine.plan_ir.volatility import is_volatile
 from engine.sql.binder import from_clause
-from engine.sql.binder.blocks import filter_rows, passed, refer
+from engine.sql.binder.blocks import filter_rows, pass_through, refer
 from engine.sql.binder.levels import check_plain
 from engine.sql.binder.mutations.generated import compute_generated, forbid_value, with_generated
 from engine.sql.binder.mutations.outcome import Change, complete_change
@@ -122,7 +122,7 @@ def _bind_matching(
     visible, own = target.visible(rows.reader, rows.columns)
     matching = _Matching(target, shown, rows, visible, scope, own=own)
     if from_ is not None:
-        matching.joined = from_clause.joined(visible, from_clause.bind(binder, from_, scope), "cross")
+        matching.joined = from_clause.make_join(visible, from_clause.bind(binder, from_, scope), "cross")
         from_clause.check_names([source], scope.sources)
         matching.others = list(scope.sources)
     scope.sources = [source, *matching.others]
@@ -290,7 +290,7 @@ def _rewrite_rows(
         Evaluator(
             (*rows, *others, *(column for _, column in before)),
             node,
-            (*emit, *passed(others), *(refer(column) for _, column in kept)),
+            (*emit, *pass_through(others), *(refer(column) for _, column in kept)),
         ),
         rows,
         matching.alias,
@@ -322,7 +322,7 @@ def _by_row(binder: QueryBinder, matching: _Matching, values: Values) -> _Form:
     changed = binder.context.new_column("changed", _BOOL)
     met = matching.condition
     truth: Expr = Const(_BOOL, True) if met is None else Coalesce(_BOOL, (met, Const(_BOOL, False)))
-    node = Evaluator((*rows.columns, changed), rows.reader, (*passed(rows.columns), truth))
+    node = Evaluator((*rows.columns, changed), rows.reader, (*pass_through(rows.columns), truth))
     return node, rows.columns, values, changed, (rows.file, *rows.columns)
 
 
@@ -335,7 +335,7 @@ def _join_matches(binder: QueryBinder, matching: _Matching, values: Values) -> _
     matched = Evaluator(
         (found.file, found.row, *offered, *columns.values()),
         matched,
-        (*passed((found.file, found.row, *offered)), *values.values()),
+        (*pass_through((found.file, found.row, *offered)), *values.values()),
     )
     if matching.is_joined:
         place = (found.file, found.row)
@@ -346,7 +346,7 @@ def _join_matches(binder: QueryBinder, matching: _Matching, values: Values) -> _
     )
     changed = context.new_column("changed", _BOOL)
     kept = (*every.columns, *offered, *columns.values())
-    top = Evaluator((*kept, changed), node, (*passed(kept), IsNull(_BOOL, refer(found.row), negated=True)))
+    top = Evaluator((*kept, changed), node, (*pass_through(kept), IsNull(_BOOL, refer(found.row), negated=True)))
     new = {number: refer(column) for number, column in columns.items()}
     return top, every.columns, new, changed, (every.file, *every.columns)
 

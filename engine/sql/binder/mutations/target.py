@@ -20,9 +20,9 @@ from engine.plan_ir.expr import Call, Column, Const, Expr
 from engine.plan_ir.logical import FILE, ROW, Node, TableReader
 from engine.plan_ir.requirements import Access
 from engine.sql.binder import domains
-from engine.sql.binder.blocks import passed
+from engine.sql.binder.blocks import pass_through
 from engine.sql.binder.casts import can_coerce
-from engine.sql.binder.from_clause import placed
+from engine.sql.binder.from_clause import locate_errors
 from engine.sql.binder.scope import Scope, Source, SourceColumn
 from engine.sql.deparse.stored_text import read_formula
 from engine.sql.parser.positions import cursor, position
@@ -114,7 +114,7 @@ class Target:
 
     def row(self, alias: str | None, row: Sequence[Column]) -> Source:
         """A row of the table as the statement's names see it."""
-        refs = dict(zip((c.number for c in self.table.columns), passed(row), strict=True))
+        refs = dict(zip((c.number for c in self.table.columns), pass_through(row), strict=True))
         return _row_source(self.named, alias, [(c.name, refs[c.number]) for c in self.columns])
 
     def visible(self, reader: Node, _row: Sequence[Column]) -> tuple[Node, Expr | None]:
@@ -150,7 +150,7 @@ def find_table(binder: QueryBinder, target: exp.Table, verb: str) -> Target:
 def find_relation(binder: QueryBinder, target: exp.Table) -> Relation:
     """Raises UndefinedTable."""
     schema, name = target.text("db") or None, target.name
-    with placed(target):
+    with locate_errors(target):
         found = binder.context.catalog.resolve(schema, name, binder.context.search_path)
     if found is None:
         dotted = f"{schema}.{name}" if schema else name
@@ -218,7 +218,7 @@ def row_columns(binder: QueryBinder, table: Table) -> tuple[Column, ...]:
 
 def row_source(table: Table, alias: str | None, columns: Sequence[Column]) -> Source:
     """A row of the table as names see it."""
-    pairs = zip(table.columns, passed(columns), strict=True)
+    pairs = zip(table.columns, pass_through(columns), strict=True)
     return _row_source(table, alias, [(column.name, expr) for column, expr in pairs])
 
 
@@ -252,7 +252,7 @@ def within_domain(binder: QueryBinder, value: Expr, column: TableColumn) -> Expr
     """A value of the column's type as long as the column's domain takes it."""
     if column.domain is None:
         return value
-    return domains.checked(binder.expressions, value, column.domain, binder)
+    return domains.check_domain(binder.expressions, value, column.domain, binder)
 
 
 def is_default(value: exp.Expression) -> bool:
@@ -296,7 +296,7 @@ def checks(binder: QueryBinder, table: Table, row: Source) -> list[tuple[Constra
     found = []
     for constraint in sorted(table.constraints, key=lambda c: c.name):
         if constraint.kind == "check":
-            with drop_position(), binder.context.accesses.silent():
+            with drop_position(), binder.context.accesses.without_noting():
                 bound = binder.expressions.bind(read_formula(constraint.expression), scope)
                 found.append((constraint, binder.expressions.as_boolean(bound, "CHECK")))
     return found

@@ -23,7 +23,7 @@ from engine.catalog.model.objects import Constraint, Table, TableColumn, View
 from engine.plan_ir.expr import And, Column, Expr
 from engine.plan_ir.logical import Evaluator, Node
 from engine.sql.binder import select
-from engine.sql.binder.blocks import filter_rows, passed
+from engine.sql.binder.blocks import filter_rows, pass_through
 from engine.sql.binder.from_clause import aliased_names
 from engine.sql.binder.mutations.target import (
     RIGHTS,
@@ -104,7 +104,7 @@ class ViewTarget(Target):
         if not self.view.has_option("security_barrier"):
             return node, both
         # What the statement asks may fail for a row, and so tell of it: it comes after.
-        return Evaluator(node.columns, filter_rows(node, both), passed(node.columns), barrier=True), None
+        return Evaluator(node.columns, filter_rows(node, both), pass_through(node.columns), barrier=True), None
 
     def view_checks(self, row: Sequence[Column], *, cascaded: bool = False) -> list[tuple[Constraint, Expr]]:
         cascaded = cascaded or self.view.check_option == "cascaded"
@@ -147,7 +147,11 @@ class ViewTarget(Target):
     @contextmanager
     def _definition(self) -> Iterator[None]:
         """While a part of the definition is bound."""
-        with drop_position(), self.binder.as_seen_by(self.view), self.binder.context.accesses.defining(self.view):
+        with (
+            drop_position(),
+            self.binder.as_seen_by(self.view),
+            self.binder.context.accesses.within_definition(self.view),
+        ):
             yield
 
     def _own_columns(self, columns: Sequence[TableColumn]) -> Iterator[TableColumn]:
@@ -178,7 +182,7 @@ def _view_target(binder: QueryBinder, view: View, verb: str) -> ViewTarget:
     if reason is not None or not isinstance(query, exp.Select):
         _refuse(view, verb, reason or NOT_ONE)
     (item,) = query.args["from_"].expressions
-    with binder.as_seen_by(view), binder.context.accesses.defining(view):
+    with binder.as_seen_by(view), binder.context.accesses.within_definition(view):
         seen = find_relation(binder, item)
         if isinstance(seen, View):
             below: Target = _view_target(binder, seen, verb)

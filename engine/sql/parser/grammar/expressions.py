@@ -153,7 +153,7 @@ class ExpressionGrammar(CallGrammar):
         name = self.column_id()
         while self.take_symbol("."):
             if name.name != "pg_catalog":
-                self.unsupported(f"schema {name.name}", token)
+                self.raise_unsupported(f"schema {name.name}", token)
             name = self.column_label()
         return name
 
@@ -188,7 +188,7 @@ class ExpressionGrammar(CallGrammar):
                 return self.node(exp.Var, token, this="unknown")
             return self.node(exp.Boolean, token, this=token.text == "true")
         if self.word_at("document"):
-            self.unsupported(f"IS {token.text.upper()}")
+            self.raise_unsupported(f"IS {token.text.upper()}")
         self.fail()
 
     def _negate(self, token: Token, test: exp.Expression) -> exp.Expression:
@@ -250,7 +250,7 @@ class ExpressionGrammar(CallGrammar):
         query = self._query_if_any()
         if query is not None:
             return self.node(exp.In, token, this=left, query=query)
-        return self.node(exp.In, token, this=left, expressions=self.enclosed(self.expression))
+        return self.node(exp.In, token, this=left, expressions=self.parenthesized_list(self.expression))
 
     def _like(self, left: exp.Expression, word: str, token: Token) -> exp.Expression:
         if word == "similar":
@@ -414,7 +414,7 @@ class ExpressionGrammar(CallGrammar):
         if word == "collation" and self.word_at("for", ahead=1):
             return self._collation_for()
         if not self.symbol_at("(", ahead=1):
-            if word == "interval" and self.ahead().kind is Kind.STRING:
+            if word == "interval" and self.peek().kind is Kind.STRING:
                 return self._interval_constant()
             return None
         if word in _LISTED:
@@ -442,9 +442,9 @@ class ExpressionGrammar(CallGrammar):
             case "normalize":
                 return self._normalize()
             case "treat" | "xmlelement" | "xmlexists" | "xmlforest" | "xmlparse" | "xmlpi" | "xmlroot":
-                self.unsupported(word.upper())
+                self.raise_unsupported(word.upper())
             case "xmlserialize":
-                self.unsupported("XMLSERIALIZE")
+                self.raise_unsupported("XMLSERIALIZE")
         return None
 
     def _reserved_word(self, word: str, token: Token) -> exp.Expression | None:
@@ -464,7 +464,7 @@ class ExpressionGrammar(CallGrammar):
             case "array":
                 return self._array_operand()
             case "unique":
-                self.unsupported("UNIQUE predicate")
+                self.raise_unsupported("UNIQUE predicate")
         return None
 
     def _name(self) -> exp.Expression:

@@ -127,7 +127,7 @@ class FormGrammar(WindowGrammar):
     def _list_call(self) -> exp.Expression:
         """COALESCE(...), GREATEST(...), GROUPING(...)."""
         token = self.next()
-        return self._call(token, token.text, self.enclosed(self.expression))
+        return self._call(token, token.text, self.parenthesized_list(self.expression))
 
     def _normalize(self) -> exp.Expression:
         """NORMALIZE(text [, NFC | NFD | NFKC | NFKD])."""
@@ -156,7 +156,7 @@ class FormGrammar(WindowGrammar):
 
     def _row(self) -> exp.Tuple:
         token = self.next()
-        items = self.enclosed(self.expression, empty=True)
+        items = self.parenthesized_list(self.expression, empty=True)
         made = self.node(exp.Tuple, token, expressions=items)
         made.meta["row"] = True
         return made
@@ -284,7 +284,7 @@ class FormGrammar(WindowGrammar):
         self.expect_symbol("[")
         items: list[exp.Expression] = []
         if self.symbol_at("["):
-            items = self.listed(lambda: self._array(self.token))
+            items = self.comma_list(lambda: self._array(self.token))
         elif not self.symbol_at("]"):
             items = self.expression_list()
         self.expect_symbol("]")

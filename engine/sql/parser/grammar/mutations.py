@@ -71,7 +71,7 @@ class MutationGrammar(QueryGrammar):
     def truncate(self) -> Statement:
         self.expect("truncate")
         self.take("table")
-        tables = self.listed(self._relation)
+        tables = self.comma_list(self._relation)
         restart = self.take("restart", "identity")
         if not restart:
             self.take("continue", "identity")
@@ -128,7 +128,7 @@ class MutationGrammar(QueryGrammar):
 
     def _insert_columns(self) -> tuple[tuple[exp.Identifier, ...], tuple[tuple[exp.Expression, ...], ...]]:
         """insert_column_list: columns, and the parts of them that are meant."""
-        names, parts = zip(*self.enclosed(self._set_target), strict=True)
+        names, parts = zip(*self.parenthesized_list(self._set_target), strict=True)
         return names, parts
 
     def _set_target(self) -> tuple[exp.Identifier, tuple[exp.Expression, ...]]:
@@ -177,7 +177,7 @@ class MutationGrammar(QueryGrammar):
             else:
                 formulas.append(self.bare_expression())
             if not self.symbol_at(",", ")"):
-                self.unsupported("ON CONFLICT with a collation or an operator class")
+                self.raise_unsupported("ON CONFLICT with a collation or an operator class")
             if not self.take_symbol(","):
                 break
         self.expect_symbol(")")
@@ -222,11 +222,11 @@ class MutationGrammar(QueryGrammar):
         if not self.take("where"):
             return None
         if self.words_at("current", "of"):
-            self.unsupported("WHERE CURRENT OF")
+            self.raise_unsupported("WHERE CURRENT OF")
         return self.expression()
 
     def _assignments(self) -> tuple[Assignment, ...]:
-        return tuple(self.listed(self._assignment))
+        return tuple(self.comma_list(self._assignment))
 
     def _assignment(self) -> Assignment:
         """set_clause."""
@@ -234,7 +234,7 @@ class MutationGrammar(QueryGrammar):
             column, parts = self._set_target()
             self.expect_symbol("=")
             return Assignment(columns=(column,), value=self.value_or_default(), parts=(parts,))
-        targets = self.enclosed(self._set_target)
+        targets = self.parenthesized_list(self._set_target)
         self.expect_symbol("=")
         names, told = zip(*targets, strict=True)
         return Assignment(columns=names, value=self._row_value(), row=True, parts=told)

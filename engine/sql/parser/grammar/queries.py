@@ -37,7 +37,7 @@ class QueryGrammar(RecursionGrammar):
         """SelectStmt: with or without parentheses around it."""
         with_ = self._with() if self.word_at("with") else None
         if self.word_at(*_WRITES) and with_ is not None:
-            self.unsupported(f"WITH ... {self.token.text.upper()}")
+            self.raise_unsupported(f"WITH ... {self.token.text.upper()}")
         body = self._set_operations(0)
         return self._finish(body, with_)
 
@@ -84,7 +84,7 @@ class QueryGrammar(RecursionGrammar):
         if with_ is None and not clauses and not locks:
             return body
         if body.meta.pop("paren", False):
-            body = self._merged(body, with_, clauses)
+            body = self._merge_clauses(body, with_, clauses)
         if with_ is not None:
             body.set("with_", with_)
         for key, clause in clauses.items():
@@ -93,7 +93,7 @@ class QueryGrammar(RecursionGrammar):
             body.set("locks", [*(body.args.get("locks") or ()), *locks])
         return body
 
-    def _merged(
+    def _merge_clauses(
         self, body: exp.Expression, with_: exp.With | None, clauses: dict[str, exp.Expression]
     ) -> exp.Expression:
         """Clauses put on a query in parentheses are that query's own (insertSelectOptions), once each."""
@@ -122,7 +122,7 @@ class QueryGrammar(RecursionGrammar):
                 self._once(found, "offset")
                 found["offset"] = self._offset()
             elif self.word_at("for"):
-                locks += self._locking()
+                locks += self._locking_items()
             else:
                 return {key: clause for key, clause in found.items() if clause.args or key == "order"}, locks
 
@@ -173,7 +173,7 @@ class QueryGrammar(RecursionGrammar):
             self.expect("only")
         return made
 
-    def _locking(self) -> list[exp.Lock]:
+    def _locking_items(self) -> list[exp.Lock]:
         """for_locking_item: one, or none for FOR READ ONLY. NOWAIT and SKIP LOCKED say what to do where somebody else has a
         lock, which nobody ever has."""
         token = self.next()
@@ -183,7 +183,7 @@ class QueryGrammar(RecursionGrammar):
         update, key = self._strength()
         made = self.node(exp.Lock, token, update=update, key=key, expressions=[])
         if self.take("of"):
-            made.set("expressions", self.listed(self._locked_name))
+            made.set("expressions", self.comma_list(self._locked_name))
         if not self.take("nowait") and self.take("skip"):
             self.expect("locked")
         return [made]
@@ -212,7 +212,7 @@ class QueryGrammar(RecursionGrammar):
     def _with(self) -> exp.With:
         token = self.next()
         recursive = self.take("recursive")
-        return self.node(exp.With, token, expressions=self.listed(self._cte), recursive=recursive)
+        return self.node(exp.With, token, expressions=self.comma_list(self._cte), recursive=recursive)
 
     def _cte(self) -> exp.CTE:
         token = self.token
@@ -242,7 +242,7 @@ class QueryGrammar(RecursionGrammar):
         """A statement that changes rows where a query may stand: who reads statements knows (`meta["changes"]`).
 
         item: where that of WITH begins."""
-        self.unsupported(f"{self.token.text.upper()} in WITH")
+        self.raise_unsupported(f"{self.token.text.upper()} in WITH")
 
     # -- SELECT, VALUES, TABLE -----------------------------------------------------------------------------------
 
@@ -268,7 +268,7 @@ class QueryGrammar(RecursionGrammar):
         if self.take("having"):
             made.set("having", self.node(exp.Having, having, this=self.expression()))
         if self.take("window"):
-            made.set("windows", self.listed(self._named_window))
+            made.set("windows", self.comma_list(self._named_window))
         return made
 
     def _target_at(self) -> bool:
@@ -285,11 +285,11 @@ class QueryGrammar(RecursionGrammar):
         token = self.next()
         made = self.node(exp.Distinct, token)
         if self.take("on"):
-            made.set("on", self.node(exp.Tuple, self.token, expressions=self.enclosed(self.expression)))
+            made.set("on", self.node(exp.Tuple, self.token, expressions=self.parenthesized_list(self.expression)))
         return made
 
     def _targets(self) -> list[exp.Expression]:
-        return self.listed(self._target)
+        return self.comma_list(self._target)
 
     def _target(self) -> exp.Expression:
         token = self.token
@@ -318,7 +318,7 @@ class QueryGrammar(RecursionGrammar):
             made.set("distinct", True)
         else:
             self.take("all")
-        made.set("expressions", self.listed(self._group_item))
+        made.set("expressions", self.comma_list(self._group_item))
         return made
 
     def _group_item(self) -> exp.Expression:
@@ -336,19 +336,19 @@ class QueryGrammar(RecursionGrammar):
             return made
         if self.words_at("grouping", "sets"):
             self.expect("grouping", "sets")
-            return self.node(exp.GroupingSets, token, expressions=self.enclosed(self._group_item))
+            return self.node(exp.GroupingSets, token, expressions=self.parenthesized_list(self._group_item))
         return self.expression()
 
     def _values(self) -> exp.Expression:
         token = self.next()
-        return self.node(exp.Values, token, expressions=self.listed(self._values_item))
+        return self.node(exp.Values, token, expressions=self.comma_list(self._values_item))
 
     def _values_item(self) -> exp.Tuple:
         return self.node(exp.Tuple, self.token, expressions=self.values_row())
 
     def values_row(self) -> list[exp.Expression]:
         """Expressions or DEFAULT in parentheses; where the latter may stand is the binder's to say."""
-        return self.enclosed(self.value_or_default)
+        return self.parenthesized_list(self.value_or_default)
 
     def value_or_default(self) -> exp.Expression:
         if self.word_at("default"):
@@ -366,7 +366,7 @@ class QueryGrammar(RecursionGrammar):
 
     def _from(self) -> exp.From:
         token = self.next()
-        return self.node(exp.From, token, expressions=self.listed(self._table_reference))
+        return self.node(exp.From, token, expressions=self.comma_list(self._table_reference))
 
     def _table_reference(self) -> exp.Expression:
         """table_ref: an item with all the joins that follow it."""
@@ -429,13 +429,13 @@ class QueryGrammar(RecursionGrammar):
         if self.words_at("rows", "from"):
             return self._function_item(token)
         if self.word_at("only"):
-            return self._aliased(self._relation())
+            return self._with_alias(self._relation())
         if self._call_at():
             return self._function_item(token)
         relation = self._file() if self.token.kind is Kind.STRING else self._relation()
         if self.word_at("for") and self.word_at("version", "timestamp", ahead=1):
             relation.set("version", self._version())
-        item = self._aliased(relation)
+        item = self._with_alias(relation)
         if self.word_at("tablesample"):
             item.set("sample", self._sample())
         return item
@@ -450,7 +450,7 @@ class QueryGrammar(RecursionGrammar):
         start = self.token
         self.expect("tablesample")
         method = self.column_id()
-        arguments = self.enclosed(self.expression)
+        arguments = self.parenthesized_list(self.expression)
         seed = None
         if self.take("repeatable"):
             self.expect_symbol("(")
@@ -473,9 +473,9 @@ class QueryGrammar(RecursionGrammar):
     def _call_at(self) -> bool:
         """Whether a function call, rather than a relation's name, comes next."""
         ahead = 0
-        while self.ahead(ahead).kind in (Kind.WORD, Kind.NAME) and self.symbol_at(".", ahead=ahead + 1):
+        while self.peek(ahead).kind in (Kind.WORD, Kind.NAME) and self.symbol_at(".", ahead=ahead + 1):
             ahead += 2
-        if self.ahead(ahead).kind not in (Kind.WORD, Kind.NAME):
+        if self.peek(ahead).kind not in (Kind.WORD, Kind.NAME):
             return False
         if ahead == 0 and self.word_at(*VALUE_FUNCTIONS):
             return True
@@ -504,12 +504,12 @@ class QueryGrammar(RecursionGrammar):
             self.fail()
         self.expect_symbol(")")
         made = self.node(exp.Paren, token, this=inner)
-        return self._aliased(made)
+        return self._with_alias(made)
 
     def _subquery_item(self) -> exp.Expression:
         token = self.token
         query = self.query_in_parentheses()
-        made = self._aliased(self.node(exp.Subquery, token, this=query))
+        made = self._with_alias(self.node(exp.Subquery, token, this=query))
         if made.args.get("alias") is None:
             what, example = (
                 ("VALUES", "(VALUES ...)") if isinstance(query, exp.Values) else ("subquery", "(SELECT ...)")
@@ -541,20 +541,20 @@ class QueryGrammar(RecursionGrammar):
     def _function_item(self, token: Token) -> exp.Expression:
         """func_table: one call, or ROWS FROM several, as a Table whose rows_from are the calls."""
         several = self.take("rows", "from")
-        calls = self.enclosed(self._rows_from_call) if several else [self.function_without_window()]
+        calls = self.parenthesized_list(self._rows_from_call) if several else [self.function_without_window()]
         made = self.node(exp.Table, token, rows_from=calls)
         if self.take("with", "ordinality"):
             made.set("ordinality", True)
         if self._definition_list_at():
-            return self._defined(made)
-        return self._aliased(made)
+            return self._with_definitions(made)
+        return self._with_alias(made)
 
-    def _defined(self, item: exp.Table) -> exp.Table:
+    def _with_definitions(self, item: exp.Table) -> exp.Table:
         """func_alias_clause with TableFuncElements: names and types of a record's fields."""
         token = self.token
         self.take("as")
         name = None if self.symbol_at("(") else self.column_id()
-        item.set("definitions", self.enclosed(self._field))
+        item.set("definitions", self.parenthesized_list(self._field))
         if name is not None:
             item.set("alias", self.node(exp.TableAlias, token, this=name, columns=[]))
         return item
@@ -566,7 +566,7 @@ class QueryGrammar(RecursionGrammar):
     def _rows_from_call(self) -> exp.Expression:
         call = self.function_without_window()
         if self.word_at("as") and self.symbol_at("(", ahead=1):
-            self.unsupported("column definition list of a function in FROM")
+            self.raise_unsupported("column definition list of a function in FROM")
         return call
 
     def _definition_list_at(self) -> bool:
@@ -578,7 +578,7 @@ class QueryGrammar(RecursionGrammar):
             return False
         return self.column_id_at(ahead + 2) and not self.symbol_at(",", ")", ahead=ahead + 3)
 
-    def _aliased(self, item: exp.Expression) -> exp.Expression:
+    def _with_alias(self, item: exp.Expression) -> exp.Expression:
         token = self.token
         if not (self.take("as") or self.column_id_at()):
             return item

@@ -32,7 +32,7 @@ class Reader:
     def token(self) -> Token:
         return self.tokens[self.at]
 
-    def ahead(self, count: int = 1) -> Token:
+    def peek(self, count: int = 1) -> Token:
         """The token `count` further on, or the END."""
         return self.tokens[min(self.at + count, len(self.tokens) - 1)]
 
@@ -47,7 +47,7 @@ class Reader:
 
     def word_at(self, *words: str, ahead: int = 0) -> bool:
         """Whether the next token (or the one `ahead` of it) is one of these keywords."""
-        token = self.ahead(ahead)
+        token = self.peek(ahead)
         return token.kind is Kind.WORD and token.text in words
 
     def words_at(self, *words: str) -> bool:
@@ -55,7 +55,7 @@ class Reader:
         return all(self.word_at(word, ahead=i) for i, word in enumerate(words))
 
     def symbol_at(self, *symbols: str, ahead: int = 0) -> bool:
-        token = self.ahead(ahead)
+        token = self.peek(ahead)
         return token.kind is Kind.OPERATOR and token.text in symbols
 
     # -- taking --------------------------------------------------------------------------------------------------
@@ -92,7 +92,7 @@ class Reader:
 
     def column_id_at(self, ahead: int = 0) -> bool:
         """ColId: the name of a table, a column or a cursor."""
-        token = self.ahead(ahead)
+        token = self.peek(ahead)
         if token.kind is Kind.NAME:
             return True
         return token.kind is Kind.WORD and token.text not in RESERVED and token.text not in TYPE_FUNCTION_NAME
@@ -125,21 +125,21 @@ class Reader:
 
     def names(self) -> list[exp.Identifier]:
         """name [, ...] in parentheses."""
-        return self.enclosed(self.column_id)
+        return self.parenthesized_list(self.column_id)
 
     # -- lists ---------------------------------------------------------------------------------------------------
 
-    def listed(self, item: Callable[[], T]) -> list[T]:
+    def comma_list(self, item: Callable[[], T]) -> list[T]:
         """item [, ...]."""
         found = [item()]
         while self.take_symbol(","):
             found.append(item())
         return found
 
-    def enclosed(self, item: Callable[[], T], *, empty: bool = False) -> list[T]:
+    def parenthesized_list(self, item: Callable[[], T], *, empty: bool = False) -> list[T]:
         """( item [, ...] ). empty: whether () is one too."""
         self.expect_symbol("(")
-        found = [] if empty and self.symbol_at(")") else self.listed(item)
+        found = [] if empty and self.symbol_at(")") else self.comma_list(item)
         self.expect_symbol(")")
         return found
 
@@ -170,5 +170,5 @@ class Reader:
         source = self.sql[token.start : token.end]
         return SqlSyntaxError(f'syntax error at or near "{source}"', position=token.start + 1)
 
-    def unsupported(self, what: str, token: Token | None = None, hint: str | None = None) -> NoReturn:
+    def raise_unsupported(self, what: str, token: Token | None = None, hint: str | None = None) -> NoReturn:
         raise FeatureNotSupported(f"not supported: {what}", position=(token or self.token).start + 1, hint=hint)

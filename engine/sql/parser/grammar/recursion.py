@@ -67,7 +67,7 @@ class RecursionGrammar(ExpressionGrammar):
         return CycleClause(columns, mark, value, default, self.column_id().name, token.start - self.base)
 
     def _columns(self) -> tuple[str, ...]:
-        return tuple(name.name for name in self.listed(self.column_id))
+        return tuple(name.name for name in self.comma_list(self.column_id))
 
     def _mark(self) -> exp.Expression:
         """AexprConst."""

@@ -126,7 +126,7 @@ class TypeGrammar(Reader):
         return typ
 
     def _modifiers(self) -> list[exp.Expression]:
-        return self.enclosed(self.expression) if self.symbol_at("(") else []
+        return self.parenthesized_list(self.expression) if self.symbol_at("(") else []
 
     def _one_number(self) -> list[exp.Expression]:
         """( n ), as the grammar's own types take it: an integer constant."""

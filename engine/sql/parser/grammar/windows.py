@@ -13,13 +13,13 @@ class WindowGrammar(TypeGrammar):
     """Reads orderings and windows."""
 
     def expression_list(self) -> list[exp.Expression]:
-        return self.listed(self.expression)
+        return self.comma_list(self.expression)
 
     def order(self) -> exp.Order:
         """sort_clause."""
         token = self.token
         self.expect("order", "by")
-        return self.node(exp.Order, token, expressions=self.listed(self._order_key))
+        return self.node(exp.Order, token, expressions=self.comma_list(self._order_key))
 
     def _order_key(self) -> exp.Expression:
         token = self.token
@@ -28,7 +28,7 @@ class WindowGrammar(TypeGrammar):
         if self.take("using"):
             symbol = self.next()
             if symbol.text not in ("<", ">"):
-                self.unsupported(f"ORDER BY ... USING {self.sql[symbol.start : symbol.end]}", symbol)
+                self.raise_unsupported(f"ORDER BY ... USING {self.sql[symbol.start : symbol.end]}", symbol)
             descending = symbol.text == ">"
         elif self.take("desc"):
             descending = True

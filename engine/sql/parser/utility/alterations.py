@@ -152,7 +152,7 @@ def _actions(reader: StatementReader) -> tuple[TableAction, ...]:
         return (_rename(reader),)
     if reader.take("set", "schema"):
         return (SetSchema(schema=reader.name()),)
-    return tuple(reader.listed(lambda: _action(reader)))
+    return tuple(reader.comma_list(lambda: _action(reader)))
 
 
 def _rename(reader: StatementReader) -> TableAction:
@@ -182,10 +182,10 @@ def _action(reader: StatementReader) -> TableAction:
         return _alter_column(reader)
     if reader.take("validate", "constraint"):
         return ValidateConstraint(name=reader.name())
-    words = [t.text.upper() for t in (token, reader.ahead(1)) if t.kind is Kind.WORD]
+    words = [t.text.upper() for t in (token, reader.peek(1)) if t.kind is Kind.WORD]
     if token.kind is not Kind.WORD or token.text not in _REFUSED:
         reader.fail()
-    reader.unsupported("ALTER TABLE ... " + " ".join(words), token)
+    reader.raise_unsupported("ALTER TABLE ... " + " ".join(words), token)
 
 
 _COLUMN_SETTINGS: Final = ("statistics", "storage", "compression", "(")
@@ -257,8 +257,10 @@ def _identity(reader: StatementReader, name: str) -> TableAction:
         return SetIdentity(name=name, identity=identity, options=options_in_parentheses(reader), add=True)
     if reader.take("drop", "identity"):
         return SetIdentity(name=name, identity="", if_exists=reader.take("if", "exists"))
-    if reader.word_at("reset") or (reader.word_at("set") and reader.ahead(1).text in _COLUMN_SETTINGS):
-        reader.unsupported(f"ALTER COLUMN ... {reader.token.text.upper()} {reader.ahead(1).text.upper()}".rstrip("( "))
+    if reader.word_at("reset") or (reader.word_at("set") and reader.peek(1).text in _COLUMN_SETTINGS):
+        reader.raise_unsupported(
+            f"ALTER COLUMN ... {reader.token.text.upper()} {reader.peek(1).text.upper()}".rstrip("( ")
+        )
     if reader.word_at("set", "restart"):
         return _set_identity(reader, name)
     if reader.take("drop", "expression"):

@@ -105,7 +105,7 @@ def _quality(reader: StatementReader, column: str, table: str, said: _Qualities)
     elif name is None and take_collation(reader):
         pass
     elif name is None and reader.word_at("compression", "storage"):
-        reader.unsupported(reader.token.text.upper())
+        reader.raise_unsupported(reader.token.text.upper())
     elif name is not None:
         reader.fail()
     else:
@@ -192,7 +192,7 @@ def take_collation(reader: StatementReader) -> bool:
     while reader.take_symbol("."):
         names.append(reader.column_label().name)
     if names[-1] not in ("C", "POSIX", "default", "ucs_basic") or names[:-1] not in ([], ["pg_catalog"]):
-        reader.unsupported(f'collation "{".".join(names)}"', token)
+        reader.raise_unsupported(f'collation "{".".join(names)}"', token)
     return True
 
 
@@ -201,7 +201,7 @@ def table_constraint(reader: StatementReader) -> ConstraintDefinition:
     token = reader.token
     name = reader.name() if reader.take("constraint") else None
     if reader.word_at("exclude"):
-        reader.unsupported("EXCLUDE")
+        reader.raise_unsupported("EXCLUDE")
     if not reader.word_at("check", "unique", "primary", "foreign"):
         reader.fail()
     return _constraint(reader, name, token, own=None)
@@ -238,7 +238,7 @@ def _take_not_valid(reader: StatementReader, made: ConstraintDefinition, deferra
     if made.kind not in ("check", "foreign key"):
         raise FeatureNotSupported(f"{made.kind.upper()} constraints cannot be marked NOT VALID")
     if deferrable or (made.references is not None and made.references.full):
-        reader.unsupported("NOT VALID of a foreign key that is DEFERRABLE or MATCH FULL", token)
+        reader.raise_unsupported("NOT VALID of a foreign key that is DEFERRABLE or MATCH FULL", token)
     return True
 
 
@@ -254,7 +254,7 @@ def take_nulls_not_distinct(reader: StatementReader) -> bool:
 def _key(reader: StatementReader, own: str | None) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The key's columns, and INCLUDE's, which only a table's constraint may have."""
     if own is None and reader.word_at("using"):
-        reader.unsupported("a key USING INDEX")
+        reader.raise_unsupported("a key USING INDEX")
     columns = (own,) if own is not None else tuple(c.name for c in reader.names())
     included: tuple[str, ...] = ()
     if own is None and reader.take("include"):
@@ -317,7 +317,7 @@ def _key_action(reader: StatementReader) -> KeyAction:
 
 def options(reader: StatementReader) -> tuple[tuple[str, str], ...]:
     """reloptions: ( name [= value], ... ); a value is as it would be shown."""
-    return tuple(reader.enclosed(lambda: _option(reader)))
+    return tuple(reader.parenthesized_list(lambda: _option(reader)))
 
 
 def _option(reader: StatementReader) -> tuple[str, str]:

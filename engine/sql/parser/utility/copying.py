@@ -41,7 +41,7 @@ def _copy(reader: StatementReader) -> Statement:
 def _copy_query(reader: StatementReader) -> Statement:
     reader.expect_symbol("(")
     if reader.mutation_at():
-        reader.unsupported("COPY of a statement that changes rows")
+        reader.raise_unsupported("COPY of a statement that changes rows")
     query: Query = reader.query_statement()
     reader.expect_symbol(")")
     reader.expect("to")
@@ -53,7 +53,7 @@ def _copy_query(reader: StatementReader) -> Statement:
 
 def _place(reader: StatementReader) -> str | None:
     if reader.word_at("program"):
-        reader.unsupported("COPY with a program")
+        reader.raise_unsupported("COPY with a program")
     if reader.take("stdin") or reader.take("stdout"):
         return None
     return reader.expect_kind(Kind.STRING).text
@@ -96,10 +96,10 @@ def _old_option(reader: StatementReader) -> CopyOption | None:
     if not reader.take("force"):
         return None
     if reader.take("quote"):
-        return CopyOption("force_quote", "*" if reader.take_symbol("*") else tuple(reader.listed(reader.name)), at)
+        return CopyOption("force_quote", "*" if reader.take_symbol("*") else tuple(reader.comma_list(reader.name)), at)
     name = "force_not_null" if reader.take("not") else "force_null"
     reader.expect("null")
-    return CopyOption(name, tuple(reader.listed(reader.name)), at)
+    return CopyOption(name, tuple(reader.comma_list(reader.name)), at)
 
 
 READERS: Final[dict[str, Callable[[StatementReader], Statement]]] = {"copy": _copy}

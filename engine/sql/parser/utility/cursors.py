@@ -98,7 +98,7 @@ def _movement(reader: StatementReader) -> _Movement:
 
 def _is_cursor(reader: StatementReader) -> bool:
     """Whether the word is the statement's last: then it names a cursor, whatever it is."""
-    return reader.ahead().kind is Kind.END or reader.symbol_at(";", ahead=1)
+    return reader.peek().kind is Kind.END or reader.symbol_at(";", ahead=1)
 
 
 def _count(reader: StatementReader) -> int | None:

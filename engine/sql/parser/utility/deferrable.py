@@ -72,7 +72,7 @@ def _note(clause: str, said: _Said, token: Token, *, of_column: bool) -> None:
 def set_constraints(reader: StatementReader) -> SetConstraints:
     """After SET."""
     reader.expect("constraints")
-    names = [] if reader.take("all") else reader.listed(reader.qualified_name)
+    names = [] if reader.take("all") else reader.comma_list(reader.qualified_name)
     deferred = reader.take("deferred")
     if not deferred:
         reader.expect("immediate")

@@ -114,7 +114,7 @@ def _if_not_exists(reader: StatementReader) -> bool:
 def _foreign_table(reader: StatementReader) -> Statement:
     missing = _if_not_exists(reader)
     name = reader.qualified_name()
-    columns = reader.enclosed(lambda: _column(reader), empty=True) if reader.symbol_at("(") else ()
+    columns = reader.parenthesized_list(lambda: _column(reader), empty=True) if reader.symbol_at("(") else ()
     if reader.take("server"):
         reader.name()
     options = _options(reader) if reader.take("options") else ()
@@ -123,7 +123,7 @@ def _foreign_table(reader: StatementReader) -> Statement:
 
 def _column(reader: StatementReader) -> ColumnDefinition:
     if reader.word_at("constraint", "check", "unique", "primary", "foreign", "exclude", "like"):
-        reader.unsupported(f"{reader.token.text.upper()} in CREATE FOREIGN TABLE")
+        reader.raise_unsupported(f"{reader.token.text.upper()} in CREATE FOREIGN TABLE")
     name = reader.name()
     typ = reader.type_name()
     not_null = False
@@ -131,7 +131,7 @@ def _column(reader: StatementReader) -> ColumnDefinition:
         if reader.take("not", "null"):
             not_null = True
         elif not reader.take("null"):
-            reader.unsupported(f"{reader.token.text.upper()} in CREATE FOREIGN TABLE")
+            reader.raise_unsupported(f"{reader.token.text.upper()} in CREATE FOREIGN TABLE")
     return ColumnDefinition(name=name, type=typ, not_null=not_null)
 
 
@@ -180,7 +180,7 @@ def _schema(reader: StatementReader) -> Statement:
     name = "" if reader.word_at("authorization") else reader.name()
     owner = role_spec(reader) if reader.take("authorization") else None
     if reader.word_at("create", "grant"):
-        reader.unsupported("CREATE SCHEMA with elements")
+        reader.raise_unsupported("CREATE SCHEMA with elements")
     return CreateSchema(name=name, owner=owner, if_not_exists=missing, text="")
 
 
@@ -206,7 +206,7 @@ def _drop_kind(reader: StatementReader, kind: _DropKind) -> Statement:
     if kind == "index":
         reader.take("concurrently")  # nobody is kept out anyway
     exists = reader.take("if", "exists")
-    names = reader.listed(reader.bare_name if kind == "schema" else reader.qualified_name)
+    names = reader.comma_list(reader.bare_name if kind == "schema" else reader.qualified_name)
     return Drop(kind=kind, names=tuple(names), if_exists=exists, cascade=reader.behaviour(), text="")
 
 

@@ -27,6 +27,6 @@ def create_extension(reader: StatementReader) -> Statement:
 def drop_extension(reader: StatementReader) -> Statement:
     """From behind EXTENSION."""
     exists = reader.take("if", "exists")
-    names = reader.listed(reader.name)
+    names = reader.comma_list(reader.name)
     reader.behaviour()
     return DropExtension(names=tuple(names), if_exists=exists, text="")

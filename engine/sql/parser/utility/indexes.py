@@ -28,8 +28,8 @@ def create_index(reader: StatementReader) -> Statement:
     reader.take("only")
     table = reader.qualified_name()
     method = reader.name() if reader.take("using") else BTREE
-    columns = reader.enclosed(lambda: _column(reader))
-    included = reader.enclosed(lambda: _included_column(reader)) if reader.take("include") else ()
+    columns = reader.parenthesized_list(lambda: _column(reader))
+    included = reader.parenthesized_list(lambda: _included_column(reader)) if reader.take("include") else ()
     alike = take_nulls_not_distinct(reader)
     if reader.take("with"):
         options(reader)
@@ -70,7 +70,7 @@ def _column(reader: StatementReader) -> IndexedColumn:
     if not reader.symbol_at(",", ")") and not reader.word_at("asc", "desc", "nulls"):
         operators = reader.qualified_name()
         if reader.symbol_at("("):
-            reader.unsupported("parameters of an operator class")
+            reader.raise_unsupported("parameters of an operator class")
     ordered = reader.word_at("asc", "desc")
     descending = reader.take("desc")
     if not descending:

@@ -17,7 +17,7 @@ _MODES: Final[tuple[LockMode, ...]] = (
 def _lock(reader: StatementReader) -> Statement:
     reader.next()
     reader.take("table")
-    names = reader.listed(lambda: _relation(reader))
+    names = reader.comma_list(lambda: _relation(reader))
     mode: LockMode = "access exclusive"
     if reader.take("in"):
         mode = _mode(reader)

@@ -36,7 +36,7 @@ def drop_object(reader: StatementReader) -> Statement | None:
     for words, qualified in _OBJECTS:
         if reader.take(*words):
             exists = reader.take("if", "exists")
-            names = reader.listed(reader.qualified_name if qualified else reader.bare_name)
+            names = reader.comma_list(reader.qualified_name if qualified else reader.bare_name)
             reader.behaviour()
             return DropObjects(kind=" ".join(words), names=tuple(names), if_exists=exists, text="")
     for part in _PARTS:
@@ -45,7 +45,7 @@ def drop_object(reader: StatementReader) -> Statement | None:
     for kind in _FUNCTIONS:
         if reader.take(kind):
             exists = reader.take("if", "exists")
-            functions = reader.listed(partial(_function, reader, kind))
+            functions = reader.comma_list(partial(_function, reader, kind))
             reader.behaviour()
             return DropFunctions(kind=kind, functions=tuple(functions), if_exists=exists, text="")
     return None
@@ -69,7 +69,7 @@ def _function(reader: StatementReader, kind: FunctionKind) -> NamedFunction:
         reader.next()
         reader.expect_symbol(")")
         return NamedFunction(name=name, arguments=())
-    found = reader.enclosed(partial(_argument, reader), empty=kind != "aggregate")
+    found = reader.parenthesized_list(partial(_argument, reader), empty=kind != "aggregate")
     return NamedFunction(name=name, arguments=tuple(argument for argument in found if argument is not None))
 
 

@@ -54,7 +54,7 @@ def _generic(reader: StatementReader) -> Written:
         return "*"
     if not reader.symbol_at("("):
         return _word_or_number(reader)
-    return tuple(reader.enclosed(lambda: _word(reader)))
+    return tuple(reader.parenthesized_list(lambda: _word(reader)))
 
 
 def _word_or_number(reader: StatementReader) -> str | None:

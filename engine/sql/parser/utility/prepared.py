@@ -31,7 +31,7 @@ def _prepare(reader: StatementReader) -> Statement:
         reader.next()
         return PrepareTransaction(name=reader.expect_kind(Kind.STRING).text, text="")
     name = reader.name()
-    types = reader.enclosed(reader.type_name) if reader.symbol_at("(") else []
+    types = reader.parenthesized_list(reader.type_name) if reader.symbol_at("(") else []
     reader.expect("as")
     inner: Statement
     if reader.mutation_at():
@@ -48,7 +48,7 @@ def execute(reader: StatementReader) -> Statement:
     start = reader.token.start
     reader.next()
     name = reader.name()
-    arguments = reader.enclosed(reader.expression) if reader.symbol_at("(") else []
+    arguments = reader.parenthesized_list(reader.expression) if reader.symbol_at("(") else []
     return ExecuteStatement(name=name, arguments=tuple(arguments), text=reader.text_since(start), offset=start)
 
 

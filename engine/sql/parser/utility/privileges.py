@@ -37,7 +37,7 @@ _REFUSED: Final = (
 def privileges_at(reader: StatementReader) -> bool:
     """Whether a GRANT or REVOKE, after its verb, is about objects: told from roles by the ON behind the privileges."""
     ahead = 0
-    while not reader.word_at("to", "from", ahead=ahead) and reader.ahead(ahead).kind is not Kind.END:
+    while not reader.word_at("to", "from", ahead=ahead) and reader.peek(ahead).kind is not Kind.END:
         if reader.word_at("on", ahead=ahead):
             return True
         ahead += 1
@@ -79,7 +79,7 @@ def _privileges(reader: StatementReader) -> tuple[tuple[Privilege, ...], tuple[s
     if reader.take("all"):
         reader.take("privileges")
         return (), _columns(reader)
-    return tuple(reader.listed(lambda: _privilege(reader))), ()
+    return tuple(reader.comma_list(lambda: _privilege(reader))), ()
 
 
 def _privilege(reader: StatementReader) -> Privilege:
@@ -97,23 +97,23 @@ def _columns(reader: StatementReader) -> tuple[str, ...]:
 
 
 def _target(reader: StatementReader) -> tuple[GrantKind, tuple[QualifiedName, ...], bool]:
-    if reader.word_at("all") and (kind := _ALL_IN_SCHEMA.get(reader.ahead(1).text)) is not None:
-        for word in ("all", reader.ahead(1).text, "in", "schema"):
+    if reader.word_at("all") and (kind := _ALL_IN_SCHEMA.get(reader.peek(1).text)) is not None:
+        for word in ("all", reader.peek(1).text, "in", "schema"):
             reader.expect(word)
         return kind, _simple_names(reader), True
-    if reader.word_at(*_REFUSED) and reader.ahead(1).kind in (Kind.WORD, Kind.NAME):
-        reader.unsupported(f"privileges ON {reader.token.text.upper()}")
+    if reader.word_at(*_REFUSED) and reader.peek(1).kind in (Kind.WORD, Kind.NAME):
+        reader.raise_unsupported(f"privileges ON {reader.token.text.upper()}")
     named = _NAMED.get(reader.token.text) if reader.token.kind is Kind.WORD else None
-    if named is not None and reader.ahead(1).kind in (Kind.WORD, Kind.NAME):
+    if named is not None and reader.peek(1).kind in (Kind.WORD, Kind.NAME):
         reader.next()
     kind = named or "table"
     if kind in ("schema", "database"):
         return kind, _simple_names(reader), False
-    return kind, tuple(reader.listed(reader.qualified_name)), False
+    return kind, tuple(reader.comma_list(reader.qualified_name)), False
 
 
 def _simple_names(reader: StatementReader) -> tuple[QualifiedName, ...]:
-    return tuple(QualifiedName(schema=None, name=name) for name in reader.listed(reader.name))
+    return tuple(QualifiedName(schema=None, name=name) for name in reader.comma_list(reader.name))
 
 
 def alter_default_privileges(reader: StatementReader) -> Statement:
@@ -126,7 +126,7 @@ def alter_default_privileges(reader: StatementReader) -> Statement:
         else:
             reader.expect("in")
             reader.expect("schema")
-            schemas = tuple(reader.listed(reader.name))
+            schemas = tuple(reader.comma_list(reader.name))
     revokes = reader.take("revoke")
     if not revokes:
         reader.expect("grant")

@@ -73,7 +73,7 @@ class StatementReader(MutationGrammar):
     def into_target(self) -> tuple[QualifiedName, bool]:
         """OptTempTableName: the name of the table that SELECT ... INTO makes, and whether it is temporary."""
         if self.word_at("unlogged"):
-            self.unsupported("SELECT INTO UNLOGGED")
+            self.raise_unsupported("SELECT INTO UNLOGGED")
         temporary = self.take_temporary()
         self.take("table")
         return self.qualified_name(), temporary
@@ -95,7 +95,7 @@ class StatementReader(MutationGrammar):
 
     def number_at(self) -> bool:
         ahead = 1 if self.symbol_at("-", "+") else 0
-        return self.ahead(ahead).kind in (Kind.INTEGER, Kind.DECIMAL)
+        return self.peek(ahead).kind in (Kind.INTEGER, Kind.DECIMAL)
 
     def integer(self) -> int:
         """SignedIconst: an int4."""

@@ -14,7 +14,7 @@ _SPECIAL: Final = {"current_role": "current", "current_user": "current", "sessio
 
 
 def role_specs(reader: StatementReader) -> tuple[RoleName, ...]:
-    return tuple(reader.listed(lambda: role_spec(reader)))
+    return tuple(reader.comma_list(lambda: role_spec(reader)))
 
 
 def grantees(reader: StatementReader) -> tuple[RoleName, ...]:
@@ -24,7 +24,7 @@ def grantees(reader: StatementReader) -> tuple[RoleName, ...]:
         reader.take("group")
         return role_spec(reader)
 
-    return tuple(reader.listed(grantee))
+    return tuple(reader.comma_list(grantee))
 
 
 def role_spec(reader: StatementReader) -> RoleName:

@@ -64,7 +64,7 @@ def _alter_group(reader: StatementReader, role: RoleName) -> Statement:
         reader.expect("add")
     reader.expect("user")
     if role.special:
-        reader.unsupported("ALTER GROUP of a role that is not named")
+        reader.raise_unsupported("ALTER GROUP of a role that is not named")
     return GrantRole(roles=(role.name,), members=role_specs(reader), revoke=revoke, group=True, text="")
 
 
@@ -96,7 +96,7 @@ def _grant(reader: StatementReader) -> Statement:
     reader.next()
     if privileges_at(reader):
         return grant(reader)
-    roles = tuple(reader.listed(reader.name))
+    roles = tuple(reader.comma_list(reader.name))
     reader.expect("to")
     members = role_specs(reader)
     admin = reader.take("with", "admin", "option")
@@ -108,7 +108,7 @@ def _revoke(reader: StatementReader) -> Statement:
     if privileges_at(reader):
         return revoke(reader)
     admin = reader.take("admin", "option", "for")
-    roles = tuple(reader.listed(reader.name))
+    roles = tuple(reader.comma_list(reader.name))
     reader.expect("from")
     members = role_specs(reader)
     grantor = _grantor(reader)

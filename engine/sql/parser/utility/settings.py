@@ -52,7 +52,7 @@ def _is_set(reader: StatementReader) -> bool:
 
 def _transaction(reader: StatementReader, prefix: str, *, local: bool) -> Statement:
     if reader.word_at("snapshot"):
-        reader.unsupported("SET TRANSACTION SNAPSHOT")
+        reader.raise_unsupported("SET TRANSACTION SNAPSHOT")
     chosen = modes(reader)
     if not chosen:
         reader.fail()
@@ -64,9 +64,9 @@ def _transaction(reader: StatementReader, prefix: str, *, local: bool) -> Statem
 def _one(reader: StatementReader, local: bool) -> Statement:
     if reader.take("time", "zone"):
         return SetVariable(name="timezone", value=_zone(reader), local=local, text="")
-    if reader.word_at("catalog") and reader.ahead().kind is Kind.STRING:
-        raise FeatureNotSupported("current database cannot be changed", position=reader.ahead().start + 1)
-    if reader.word_at("schema") and reader.ahead().kind is Kind.STRING:
+    if reader.word_at("catalog") and reader.peek().kind is Kind.STRING:
+        raise FeatureNotSupported("current database cannot be changed", position=reader.peek().start + 1)
+    if reader.word_at("schema") and reader.peek().kind is Kind.STRING:
         reader.next()
         return SetVariable(name="search_path", value=_quote(reader.next().text), local=local, text="")
     if reader.word_at("names") and not reader.symbol_at("=", ahead=1) and not reader.word_at("to", ahead=1):
@@ -85,7 +85,7 @@ def _values(reader: StatementReader, name: str) -> str | None:
     """The value as one text, None for DEFAULT (flatten_set_variable_args)."""
     if reader.take("default"):
         return None
-    return ", ".join(reader.listed(lambda: _value(reader, name)))
+    return ", ".join(reader.comma_list(lambda: _value(reader, name)))
 
 
 def _value(reader: StatementReader, name: str) -> str:

@@ -49,13 +49,13 @@ def create_table(reader: StatementReader, temporary: bool, unlogged: bool = Fals
     head = _Head(reader.qualified_name(), temporary, unlogged, missing)
     for word in ("of", "partition"):
         if reader.word_at(word):
-            reader.unsupported(f"CREATE TABLE ... {word.upper()}")
+            reader.raise_unsupported(f"CREATE TABLE ... {word.upper()}")
     if _columns_only_at(reader):
         names = tuple(c.name for c in reader.names()) if reader.symbol_at("(") else ()
         return _as_query(reader, head, names)
     columns, constraints = _elements(reader, head.name.name)
     if reader.word_at("inherits"):
-        reader.unsupported("INHERITS")
+        reader.raise_unsupported("INHERITS")
     return CreateTable(
         name=head.name, columns=columns, constraints=constraints, layout=_layout(reader, unlogged), temporary=temporary,
         if_not_exists=missing, text="",
@@ -67,7 +67,7 @@ def _columns_only_at(reader: StatementReader) -> bool:
     if not reader.symbol_at("("):
         return True
     ahead = 1
-    while reader.ahead(ahead).kind in (Kind.WORD, Kind.NAME):
+    while reader.peek(ahead).kind in (Kind.WORD, Kind.NAME):
         if reader.symbol_at(")", ahead=ahead + 1):
             return True
         if not reader.symbol_at(",", ahead=ahead + 1):
@@ -80,7 +80,7 @@ def _as_query(reader: StatementReader, head: _Head, names: tuple[str, ...]) -> C
     layout = _layout(reader, head.unlogged)
     reader.expect("as")
     if reader.word_at("execute"):
-        reader.unsupported("CREATE TABLE AS EXECUTE")
+        reader.raise_unsupported("CREATE TABLE AS EXECUTE")
     if not reader.query_at():
         reader.fail()
     query = reader.query_statement()
@@ -127,7 +127,7 @@ def _elements(
     reader: StatementReader, table: str
 ) -> tuple[tuple[ColumnDefinition | LikeTable, ...], tuple[ConstraintDefinition, ...]]:
     """( columns and table constraints )."""
-    found = reader.enclosed(lambda: _element(reader, table), empty=True)
+    found = reader.parenthesized_list(lambda: _element(reader, table), empty=True)
     columns = tuple(element for element in found if not isinstance(element, ConstraintDefinition))
     return columns, tuple(element for element in found if isinstance(element, ConstraintDefinition))
 
@@ -183,11 +183,11 @@ def _partition_by(reader: StatementReader) -> tuple[tuple[str, int], ...]:
     token = reader.token
     strategy = reader.name()
     if strategy == "hash":
-        reader.unsupported("PARTITION BY HASH", token)
+        reader.raise_unsupported("PARTITION BY HASH", token)
     if strategy not in _PARTITIONINGS:
         raise InvalidTableDefinition(f'unrecognized partitioning strategy "{strategy}"', position=token.start + 1)
     start = reader.token
-    found = reader.enclosed(lambda: _partition_column(reader))
+    found = reader.parenthesized_list(lambda: _partition_column(reader))
     if strategy == "list" and len(found) > 1:
         raise InvalidTableDefinition(
             'cannot use "list" partition strategy with more than one column', position=start.start + 1
@@ -198,10 +198,10 @@ def _partition_by(reader: StatementReader) -> tuple[tuple[str, int], ...]:
 def _partition_column(reader: StatementReader) -> tuple[str, int]:
     token = reader.token
     if reader.symbol_at("(") or reader.symbol_at("(", ahead=1):
-        reader.unsupported("partitioning by an expression", token)
+        reader.raise_unsupported("partitioning by an expression", token)
     name = reader.name()
     if not reader.symbol_at(",", ")"):
-        reader.unsupported("collations and operator classes of a partition key")
+        reader.raise_unsupported("collations and operator classes of a partition key")
     return name, token.start - reader.base
 
 

@@ -72,7 +72,7 @@ def _start(reader: StatementReader) -> Statement:
 
 def _commit(reader: StatementReader) -> Statement:
     if reader.next().text == "commit" and reader.word_at("prepared"):
-        reader.unsupported("COMMIT PREPARED")
+        reader.raise_unsupported("COMMIT PREPARED")
     _work(reader)
     return Commit(chain=_chain(reader), text="")
 
@@ -80,7 +80,7 @@ def _commit(reader: StatementReader) -> Statement:
 def _rollback(reader: StatementReader) -> Statement:
     word = reader.next().text
     if word == "rollback" and reader.word_at("prepared"):
-        reader.unsupported("ROLLBACK PREPARED")
+        reader.raise_unsupported("ROLLBACK PREPARED")
     _work(reader)
     if word == "rollback" and reader.take("to"):
         reader.take("savepoint")

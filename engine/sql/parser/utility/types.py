@@ -29,13 +29,13 @@ def create_type(reader: StatementReader) -> Statement:
     """After CREATE TYPE."""
     name = reader.qualified_name()
     if not reader.take("as"):
-        reader.unsupported("CREATE TYPE of a base type")
+        reader.raise_unsupported("CREATE TYPE of a base type")
     if reader.word_at("range"):
-        reader.unsupported("CREATE TYPE AS RANGE")
+        reader.raise_unsupported("CREATE TYPE AS RANGE")
     if not reader.take("enum"):
-        attributes = reader.enclosed(lambda: _attribute(reader), empty=True)
+        attributes = reader.parenthesized_list(lambda: _attribute(reader), empty=True)
         return CreateComposite(name=name, attributes=tuple(attributes), text="")
-    return CreateEnum(name=name, labels=tuple(reader.enclosed(lambda: _label(reader), empty=True)), text="")
+    return CreateEnum(name=name, labels=tuple(reader.parenthesized_list(lambda: _label(reader), empty=True)), text="")
 
 
 def _attribute(reader: StatementReader) -> AttributeDefinition:
@@ -70,7 +70,7 @@ def alter_type(reader: StatementReader) -> Statement:
         or reader.words_at("drop", "attribute")
         or reader.words_at("alter", "attribute")
     ):
-        actions = reader.listed(lambda: _attribute_action(reader))
+        actions = reader.comma_list(lambda: _attribute_action(reader))
         return AlterType(name=name, action=tuple(actions), text="")
     if reader.take("set", "schema"):
         return AlterType(name=name, action=SetSchema(schema=reader.name()), text="")

@@ -43,7 +43,7 @@ def refuse(reader: StatementReader) -> NoReturn:
     if token.kind is not Kind.WORD or token.text not in _STATEMENTS:
         reader.fail()
     what = _statement_name(reader)
-    reader.unsupported(what, token, _PROCEDURAL if what in _CODE else None)
+    reader.raise_unsupported(what, token, _PROCEDURAL if what in _CODE else None)
 
 
 def _statement_name(reader: StatementReader) -> str:
@@ -51,12 +51,12 @@ def _statement_name(reader: StatementReader) -> str:
     if verb not in ("CREATE", "ALTER", "DROP"):
         return verb
     ahead = 1
-    while reader.ahead(ahead).text in _PASSED:
+    while reader.peek(ahead).text in _PASSED:
         ahead += 1
-    first = reader.ahead(ahead)
+    first = reader.peek(ahead)
     if first.kind is not Kind.WORD or first.text not in _OBJECTS:
         reader.fail(first)
     words = [verb, first.text]
-    if first.text in _TWO_WORDS and reader.ahead(ahead + 1).kind is Kind.WORD:
-        words.append(reader.ahead(ahead + 1).text)
+    if first.text in _TWO_WORDS and reader.peek(ahead + 1).kind is Kind.WORD:
+        words.append(reader.peek(ahead + 1).text)
     return " ".join(words).upper()

@@ -59,12 +59,12 @@ def _relations(reader: StatementReader) -> tuple[tuple[QualifiedName, tuple[str,
     """Tables with the columns that are named of each (gram.y: opt_vacuum_relation_list)."""
     if reader.at_end() or reader.symbol_at(";"):
         return ()
-    return tuple(reader.listed(lambda: _relation(reader)))
+    return tuple(reader.comma_list(lambda: _relation(reader)))
 
 
 def _relation(reader: StatementReader) -> tuple[QualifiedName, tuple[str, ...]]:
     name = reader.qualified_name()
-    return name, tuple(reader.enclosed(reader.name)) if reader.symbol_at("(") else ()
+    return name, tuple(reader.parenthesized_list(reader.name)) if reader.symbol_at("(") else ()
 
 
 def _word(reader: StatementReader, word: str, chosen: set[str]) -> None:

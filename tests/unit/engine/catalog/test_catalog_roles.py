@@ -72,7 +72,7 @@ def test_a_catalog_of_before_roles(tmp_path: Path) -> None:
         assert not store.snapshot.roles
         SessionCatalog(store).put_role(_ANN)
     with closing(CatalogStore(path)) as store:
-        assert store.snapshot.roles.named("ann") == _ANN
+        assert store.snapshot.roles.find_role("ann") == _ANN
 
 
 def test_members_of_members() -> None:

@@ -110,7 +110,7 @@ class Changes:
 
     def _role(self, catalog: SessionCatalog) -> None:
         name = f"role_{self._chance.randrange(3)}"
-        known = catalog.current().roles.named(name)
+        known = catalog.current().roles.find_role(name)
         if known is None:
             catalog.put_role(Role(catalog.new_oid(), name))
         else:

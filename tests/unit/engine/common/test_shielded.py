@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from engine.common.shielded import closed_in_turn, shielded, stopped, together
+from engine.common.shielded import closed_in_turn, shielded, stop_task, together
 
 TURNS = 6
 
@@ -89,7 +89,7 @@ async def test_what_a_stopped_task_comes_to_is_nobodys_concern() -> None:
 
     task = asyncio.ensure_future(fails())
     await turns(1)
-    await stopped(task)
+    await stop_task(task)
     assert task.done()
 
 

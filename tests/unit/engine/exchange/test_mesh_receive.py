@@ -58,7 +58,7 @@ class Mesh:
             spooler=self.spooler,
             on_lost=on_lost,
             on_ended=on_ended,
-            on_change=self.keeper.changed,
+            on_change=self.keeper.on_receiver_change,
         )
         self.keeper.add(receiver)
         self.receivers.append(receiver)
@@ -208,10 +208,10 @@ async def test_a_slow_consumer_holds_its_senders_back(tmp_path: Path) -> None:
         receiver, edge = m.receiver()
         m.send(edge, 0, range(100))
         [stream] = await opened(receiver, 1)
-        await eventually(lambda: stream.blocked(receiver.now()))
+        await eventually(lambda: stream.is_blocked(receiver.now()))
         assert 1 <= len(stream.entries) <= 3, "what is in flight is what was granted"
         assert await numbers(receiver, 50) == list(range(50))
-        await eventually(lambda: stream.blocked(receiver.now()))
+        await eventually(lambda: stream.is_blocked(receiver.now()))
         assert len(stream.entries) <= 3
 
 
@@ -387,7 +387,7 @@ async def test_nobody_spools_while_nobody_waits(tmp_path: Path) -> None:
         idle, edge = m.receiver("idle")
         m.send(edge, 0, range(50))
         [stream] = await opened(idle, 1)
-        await eventually(lambda: stream.blocked(idle.now() - 0.5))
+        await eventually(lambda: stream.is_blocked(idle.now() - 0.5))
         assert idle.statistics()["spooled_bytes"] == 0
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from engine.contracts.activity import EdgeCounters, EdgeReport, FragmentCounters, FragmentReport, Graph
 from engine.monitor.graph import graph_of_json, with_counters
-from engine.pg_catalog.merged_edges import merged
+from engine.pg_catalog.merged_edges import merge_edges
 
 DOCUMENT = {
     "Plan": {
@@ -51,10 +51,10 @@ def test_waits_are_the_senders_and_the_rest_is_the_receivers() -> None:
     received = EdgeCounters("m1:1", 1, 0, 0, "receiver", "m1", 1, 10, 100, 5, 64, 7, spooled_bytes=3, state="waiting")
     sent = EdgeCounters("m1:1", 1, 0, 0, "sender", "m2", 1, 0, 120, stalls=2, stalled_seconds=1.5)
     for both in ((received, sent), (sent, received)):
-        [one] = merged(both)
+        [one] = merge_edges(both)
         assert (one.member, one.rows, one.bytes, one.credit, one.window, one.backlog_bytes) == ("m1", 10, 120, 5, 64, 7)
         assert (one.stalls, one.stalled_seconds, one.spooled_bytes, one.state) == (2, 1.5, 3, "waiting")
-    assert merged([sent]) == [sent]
+    assert merge_edges([sent]) == [sent]
 
 
 def test_counters_are_put_where_they_belong() -> None:

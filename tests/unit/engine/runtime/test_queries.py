@@ -27,14 +27,14 @@ def participant() -> MemberQueries:
 def running() -> MemberQueries:
     queries = participant()
     assert queries.on_message("a", START, b"plan", 0) == [Run("a:1", START, b"plan", "a")]
-    assert queries.started("a:1", (1,), 0) == []
+    assert queries.fragments_started("a:1", (1,), 0) == []
     return queries
 
 
 def initiator() -> MemberQueries:
     queries = MemberQueries("a", LIMITS)
     assert queries.begin("a:1", ("a", "b", "c"), 0) == []
-    assert queries.started("a:1", (1,), 0) == []
+    assert queries.fragments_started("a:1", (1,), 0) == []
     return queries
 
 
@@ -108,7 +108,7 @@ def test_a_cancel_while_the_fragments_are_set_up_stops_them_twice() -> None:
     queries.on_message("a", START, b"", 0)
     cause = Cause.of_message(cancelled(USER, "a"))
     assert queries.on_message("a", cancelled(USER, "a"), b"", 1) == [Stop("a:1", cause)]
-    assert queries.started("a:1", (1,), 2) == [Stop("a:1", cause)]
+    assert queries.fragments_started("a:1", (1,), 2) == [Stop("a:1", cause)]
     assert queries.fragment_ended("a:1", 1, None, 3) == [Forget("a:1")]
 
 
@@ -184,7 +184,7 @@ def test_one_check_asks_an_initiator_about_all_suspects() -> None:
     queries = running()
     other = Start("a:2", ("a", "b"))
     queries.on_message("a", other, b"", 0)
-    queries.started("a:2", (1,), 0)
+    queries.fragments_started("a:2", (1,), 0)
     queries.channel("d:1", 0)
     assert queries.tick(5) == []
     assert queries.tick(10) == [Send("a", Check(("a:1", "a:2"))), Send("d", Check(("d:1",)))]
@@ -213,7 +213,7 @@ def test_a_check_that_meets_the_finish_stops_what_is_left() -> None:
     behind = running()
     (stop,) = behind.on_message("a", CheckResponse(("a:1",)), b"", 3)
     assert isinstance(stop, Stop)
-    assert not stop.cause.failed
+    assert not stop.cause.is_failure
     assert behind.fragment_ended("a:1", 1, None, 4) == [Forget("a:1")]
     assert behind.on_message("a", CheckResponse(("a:1",)), b"", 5) == []
 
@@ -278,7 +278,7 @@ def test_all_cancel_at_once_with_2n_messages_at_most(count: int) -> None:
     for name in names[1:]:
         members[name].on_message("m0", message, b"", 0)
     for name in names:
-        members[name].started("m0:1", (1,), 0)
+        members[name].fragments_started("m0:1", (1,), 0)
     sent: deque[tuple[str, Send]] = deque()
 
     def perform(name: str, instructions: list[Instruction]) -> int:

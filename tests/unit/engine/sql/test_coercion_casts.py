@@ -98,7 +98,7 @@ def test_a_cast_that_is_not_allowed() -> None:
 
 def test_unify_gives_one_storage() -> None:
     ground = Ground()
-    typ, exprs = ground.binder.unify([ground.bind("n"), ground.bind("i4"), literals.unknown(None)], "UNION")
+    typ, exprs = ground.binder.unify([ground.bind("n"), ground.bind("i4"), literals.unknown_literal(None)], "UNION")
     assert typ == st.numeric(15, 2)
     assert [e.type for e in exprs] == [typ] * 3
     assert isinstance(exprs[1], Call)

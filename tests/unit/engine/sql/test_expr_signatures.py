@@ -17,7 +17,7 @@ def _key(row: Function) -> tuple[bool, str, tuple[t.PgType, ...], bool]:
 
 
 def test_every_row_is_postgresqls() -> None:
-    theirs = {_key(row): row for row in signatures.absent(())}
+    theirs = {_key(row): row for row in signatures.missing_signatures(())}
     strange = []
     for row in registry().rows:
         if row.kind == "cast" or row.name in SYNTAX or row.name in EXTENSIONS:
@@ -31,7 +31,7 @@ def test_every_row_is_postgresqls() -> None:
 
 def test_an_absent_signature_is_a_candidate_only() -> None:
     row = Function("||", "operator", (t.TEXT, t.TEXT), t.TEXT, local="$1 || $2", spark="$1 || $2")
-    table = Registry([row], signatures.absent([row]))
+    table = Registry([row], signatures.missing_signatures([row]))
     found = table.operators("||", 2)
     assert row in found
     assert not table.is_absent(row)
@@ -42,4 +42,4 @@ def test_an_absent_signature_is_a_candidate_only() -> None:
 
 def test_a_row_replaces_the_absent_one() -> None:
     row = Function("abs", "function", (t.INT4,), t.INT4, local="abs($1)")
-    assert all(f.args != (t.INT4,) for f in signatures.absent([row]) if f.name == "abs")
+    assert all(f.args != (t.INT4,) for f in signatures.missing_signatures([row]) if f.name == "abs")

@@ -9,7 +9,7 @@ from typing import Final
 import pytest
 from support.binding_ground import TestCatalog, bind
 
-from engine.common.interrupts import StatementWork, check_for_interrupts, working
+from engine.common.interrupts import StatementWork, check_for_interrupts, work_scope
 from engine.plan_ir.rewrite import size, walk_all
 from engine.planner.codegen import Bindings, compile_plan, to_sql
 from engine.planner.optimizer.pruning import prune_files
@@ -62,7 +62,7 @@ def test_interrupted_work_ends_at_its_next_step(name: str) -> None:
     work = StatementWork()
     work.interrupted = True
     run = _works()[name]
-    with working(work), pytest.raises(QueryCanceled):
+    with work_scope(work), pytest.raises(QueryCanceled):
         run()
 
 
@@ -79,7 +79,7 @@ def test_grouping_sets_count_by_their_columns() -> None:
 def test_steps_grow_with_the_statement(name: str) -> None:
     work = StatementWork()
     run = _works()[name]
-    with working(work):
+    with work_scope(work):
         run()
     assert work.steps > 0
 
@@ -87,7 +87,7 @@ def test_steps_grow_with_the_statement(name: str) -> None:
 def test_memory_is_asked_for_every_few_thousand_steps() -> None:
     asked: list[None] = []
     work = StatementWork(lambda: asked.append(None))
-    with working(work):
+    with work_scope(work):
         for _ in range(100_000):
             check_for_interrupts()
     assert 10 <= len(asked) <= 100
@@ -97,14 +97,14 @@ def test_work_that_may_not_take_more_memory_ends() -> None:
     def refuse() -> None:
         raise OutOfMemory("out of memory")
 
-    with working(StatementWork(refuse)), pytest.raises(OutOfMemory):
+    with work_scope(StatementWork(refuse)), pytest.raises(OutOfMemory):
         parse("select " + "+".join("1" * 20_000))
 
 
 def test_without_work_nothing_is_counted() -> None:
     check_for_interrupts()
     work = StatementWork()
-    with working(work):
+    with work_scope(work):
         pass
     check_for_interrupts()
     assert work.steps == 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from engine.sql.parser.masking import masked, shown
+from engine.sql.parser.masking import activity_text, mask_passwords
 
 
 @pytest.mark.parametrize(
@@ -20,17 +20,17 @@ from engine.sql.parser.masking import masked, shown
     ],
 )
 def test_masked(sql: str, told: str) -> None:
-    assert masked(sql) == told
+    assert mask_passwords(sql) == told
 
 
 def test_a_long_text_is_cut_at_the_word() -> None:
     long = "select 1" + " + 1" * 10_000
-    assert masked(long) == long
-    assert masked(f"/* password */ {long}") == "/* password '***'"
+    assert mask_passwords(long) == long
+    assert mask_passwords(f"/* password */ {long}") == "/* password '***'"
 
 
 def test_as_much_is_shown_as_postgresql_shows() -> None:
-    assert shown("select '" + "a" * 2_000) == "select '" + "a" * 1_015
-    assert shown("select '" + "é" * 2_000) == "select '" + "é" * 507
-    assert shown("create role a password 'x' --" + "a" * 2_000).startswith("create role a password '***' --aaa")
-    assert shown("create role a password '" + "x" * 2_000) == "create role a password '***'"
+    assert activity_text("select '" + "a" * 2_000) == "select '" + "a" * 1_015
+    assert activity_text("select '" + "é" * 2_000) == "select '" + "é" * 507
+    assert activity_text("create role a password 'x' --" + "a" * 2_000).startswith("create role a password '***' --aaa")
+    assert activity_text("create role a password '" + "x" * 2_000) == "create role a password '***'"

@@ -8,7 +8,7 @@ from engine.sql.deparse.stored_names import MARK, mark_names
 from engine.sql.deparse.stored_text import (
     columns_of,
     nextval,
-    quoted,
+    quote_ident,
     sequence_of,
     sequences_of,
     with_column_renamed,
@@ -33,7 +33,7 @@ def test_renaming_a_column(text: str, renamed: str) -> None:
 
 def test_a_name_that_must_be_quoted() -> None:
     assert with_column_renamed("a > 0", "a", "Order by") == '"Order by" > 0'
-    assert [quoted(name) for name in ("a", "A", "select", "a b", 'a"b', "é", "left", "int", "1a", "")] == [
+    assert [quote_ident(name) for name in ("a", "A", "select", "a b", 'a"b', "é", "left", "int", "1a", "")] == [
         "a", '"A"', '"select"', '"a b"', '"a""b"', '"é"', '"left"', '"int"', '"1a"', '""',
     ]  # fmt: skip
 

@@ -78,14 +78,14 @@ def test_what_is_committed_is_in_it_published_or_not(
     insert(catalog, 3000)
     with closing(restored(backup, tmp_path / "new")) as again:
         assert all_of(again) == {"t": list(range(61)), "empty": []}
-        assert again.counted(sequence) == Count(7, called=True)
+        assert again.read_sequence(sequence) == Count(7, called=True)
         assert again.next_oid() > sequence.oid
         assert again.snapshot.version == expected.version
         assert again.snapshot.schemas == expected.schemas
         # And it goes on from there.
         insert(SessionCatalog(again), 61)
         again.publish()
-        assert not again.pending()
+        assert not again.pending_commits()
         assert all_of(again)["t"] == list(range(62))
     assert not is_held(store.tables)
 
@@ -104,7 +104,7 @@ def test_a_log_that_is_ahead_of_the_catalog_is_cut(
     with closing(restored(backup, tmp_path / "new")) as again:
         assert all_of(again) == {"t": [1]}
         again.publish()
-        assert not again.pending()
+        assert not again.pending_commits()
         assert all_of(again) == {"t": [1]}
 
 
@@ -220,7 +220,7 @@ def test_from_one_kind_of_catalog_to_the_other_and_back(
         restore(backed_up(store), server.url, tmp_path / "shared" / "tables")
         with closing(CatalogStore(server.url, tmp_path / "shared" / "tables")) as shared:
             assert all_of(shared) == {"t": [1, 2]}
-            assert shared.counted(sequence) == Count(3, called=True)
+            assert shared.read_sequence(sequence) == Count(3, called=True)
             assert shared.next_oid() > sequence.oid
             insert(SessionCatalog(shared), 3)
             with pytest.raises(ObjectInUse, match="is not empty"):

@@ -94,7 +94,7 @@ def test_versions_that_another_left_behind_are_synced_before_a_later_one_is_pinn
         store.publish()
     assert {_commit(1), _commit(2), delta.LOG} <= set(watching.synced)
     assert _commit(0) not in watching.synced, "what is pinned was synced before"
-    assert store.pending() == {}
+    assert store.pending_commits() == {}
 
 
 def test_what_is_in_the_log_already_is_synced_before_it_is_pinned(store: CatalogStore) -> None:
@@ -136,7 +136,7 @@ def test_a_commit_that_a_power_failure_has_torn_is_written_again(store: CatalogS
     delta.forget_opened()
     assert _reopened(store) == [1, 2]
     store.publish()
-    assert store.pending() == {}
+    assert store.pending_commits() == {}
     delta.forget_opened()
     assert _reopened(store) == [1, 2]
     assert sorted(delta.Log(str(_log(store).parent)).files.paths) == sorted(
@@ -149,7 +149,7 @@ def test_a_hint_to_a_checkpoint_that_was_lost_does_not_keep_a_table_from_being_p
     _publish_and_fail(store)
     (_log(store) / "_last_checkpoint").write_bytes(b'{"version":1,"size":5}')
     store.publish()
-    assert store.pending() == {}
+    assert store.pending_commits() == {}
     assert _reopened(store) == [1]
 
 
@@ -190,7 +190,7 @@ def test_a_log_that_is_broken_where_it_is_pinned_is_left_alone(store: CatalogSto
     with pytest.raises(DataCorrupted):
         store.publish()
     assert (_log(store) / _commit(1)).exists()
-    assert list(store.pending().values()) == [1]
+    assert list(store.pending_commits().values()) == [1]
 
 
 def test_one_at_a_time_repairs(store: CatalogStore) -> None:
@@ -245,10 +245,10 @@ def test_a_removed_folder_is_gone_for_good_before_the_catalog_forgets_it(
         with pytest.raises(OSError, match="Input/output"):
             store.publish()
         watching.refuses = lambda path: False
-        assert store._database.dropped(1 << 53), "it is tried again"
+        assert store._database.dropped_locations(1 << 53), "it is tried again"
         store.publish()
     assert store.tables.name in watching.synced
-    assert not store._database.dropped(1 << 53)
+    assert not store._database.dropped_locations(1 << 53)
 
 
 def test_a_change_is_taken_back_where_its_files_cannot_be_removed(store: CatalogStore) -> None:

@@ -25,17 +25,17 @@ def test_what_could_not_be_published_is_when_there_is_room_again(
     catalog = SessionCatalog(store)
     created(catalog, "t")
     store.start_publishing()
-    wait_until(lambda: not store.pending())
+    wait_until(lambda: not store.pending_commits())
     monkeypatch.setattr(delta.Log, "commit", fails)
     insert(catalog, 1)
     insert(catalog, 2)
     wait_until(lambda: store.background.status()["publisher"]["failures"] >= 2)
-    assert sum(store.pending().values()) == 2
+    assert sum(store.pending_commits().values()) == 2
     assert store.statistics()["failing"] == 1
     assert store.statistics()["publish_pending"] == 2
     assert store.statistics()["publish_lag_ms"] > 0
     monkeypatch.undo()
-    wait_until(lambda: not store.pending())
+    wait_until(lambda: not store.pending_commits())
     wait_until(lambda: store.background.status()["publisher"]["failing"] == 0)
     assert store.background.status()["publisher"]["failures"] >= 2
     assert (store.statistics()["publish_pending"], store.statistics()["publish_lag_ms"]) == (0, 0)
@@ -53,5 +53,5 @@ def test_a_folder_that_cannot_be_removed_holds_up_no_table(tmp_path: Path, monke
     monkeypatch.setattr("engine.catalog.store.store.remove_dropped", fails)
     with pytest.raises(PermissionError):
         store.publish()
-    assert not store.pending()
+    assert not store.pending_commits()
     store.close()

@@ -151,7 +151,7 @@ async def test_returning_travels_with_the_values_that_sequences_gave(
     assert [batch.to_pydict() for batch in first.returned] == [{"c7": ["x", "y"], "c9": [10, 15]}]
     assert [batch.to_pydict() for batch in second.returned] == [{"c7": ["z"], "c9": [25]}]
     assert (first.given, second.given) == (((44, 15),), ((44, 25),))
-    assert catalog.counted(by_fives).value == 35
+    assert catalog.read_sequence(by_fives).value == 35
 
 
 async def test_an_error_leaves_nothing(source: Source, area: StagingArea) -> None:
