@@ -119,7 +119,8 @@ def _ask(bundle: _Bundle, target: Target) -> None:
             settings = connection.execute("select name, setting, source from pg_settings").fetchall()
             bundle.write("sql/settings.json", _json(settings))
         for statement in _slowest(told.get("history", ())):
-            name = f"plans/{statement['query_id']}.txt"
+            # Not every system unpacks a name with a colon.
+            name = f"plans/{statement['query_id'].replace(':', '-')}.txt"
             with bundle.part(name):
                 bundle.write(name, _plan(connection, statement["statement"]))
 
