@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
 import yaml
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
 from engine.catalog.store.store import URL_SCHEMES
 from engine.common.wildcards import WILDCARDS
@@ -54,6 +54,7 @@ _MASTER: Final = re.compile(
     r"local(\[(\d+|\*)(,\s*\d+)?\])?|local-cluster\[\s*\d+\s*,\s*\d+\s*,\s*\d+\s*\]"
     r"|spark://[^/,:\s]+:\d+(,[^/,:\s]+:\d+)*|yarn|k8s://\S+"
 )
+_PROCESSES_MAX: Final = 256
 _LOOPBACK: Final[list[IPv4Network | IPv6Network]] = [IPv4Network("127.0.0.0/8"), IPv6Network("::1/128")]
 
 
@@ -87,6 +88,15 @@ def _bytes_of(memory: str) -> int:
     return int(float(number) * 1024 ** " kmgt".index(unit))
 
 
+def _check_processes(given: object) -> int | Literal["auto"]:
+    if given == "auto":
+        return "auto"
+    if re.fullmatch(r"\d{1,3}", str(given)) and 1 <= int(str(given)) <= _PROCESSES_MAX:
+        return int(str(given))
+    raise ValueError(f"expected a number from 1 to {_PROCESSES_MAX}, or auto")
+
+
+Processes = Annotated[int | Literal["auto"], BeforeValidator(_check_processes)]
 Master = Annotated[str, AfterValidator(_is_master)]
 HostPort = Annotated[str, AfterValidator(_is_address)]
 Memory = Annotated[str, AfterValidator(_is_memory)]
@@ -295,7 +305,7 @@ class Config(_Section):
     )
     tls: ClientTlsSection | None = Field(None, description="TLS for clients; in the clear alone if not given")
     member: str = Field("m1", pattern=r"^[A-Za-z0-9_.-]{1,63}$", description="this member's name")
-    processes: Annotated[int, Field(ge=1, le=256)] | Literal["auto"] = Field(
+    processes: Processes = Field(
         1, description="processes that take clients at this address, each a member; auto: one for each core"
     )
     max_connections: int = Field(500, ge=1, le=100_000)
@@ -390,6 +400,15 @@ class Config(_Section):
     def knows_secret(self) -> bool:
         """Whether a secret is given, or has been made by who uses this data directory."""
         return bool(self.cluster.secret_bytes()) or self.made_secret.exists()
+
+    @model_validator(mode="after")
+    def _require_one_name(self) -> Config:
+        """Several processes are members with names of their own, so nothing may name the only one."""
+        if self.processes != 1 and self.cluster.topology is not None:
+            raise ValueError("processes: expected 1 with cluster.topology, which names each member")
+        if self.processes != 1 and self.cluster.tls is not None:
+            raise ValueError("processes: expected 1 with cluster.tls, whose certificate has the name of one member")
+        return self
 
     @model_validator(mode="after")
     def _cluster_address(self) -> Config:

@@ -15,7 +15,6 @@ from typing import Any, Final
 from engine.executors.engine_config import PRIVATE
 from server.config.address import Address
 from server.config.config import Config
-from server.config.errors import ConfigurationError
 
 _FOLDER: Final = "processes"
 _MEMORY: Final = re.compile(r"([\d.]+)\s*(\w+)")
@@ -27,15 +26,10 @@ def process_count(config: Config) -> int:
 
 
 def process_configurations(config: Config) -> list[Config]:
-    """Return the configuration of each process. Blocks on the disk. Raises ConfigurationError for a configuration that only one
-    process can have, ValueError for a secret that cannot be used."""
+    """Return the configuration of each process. Blocks on the disk. Raises ValueError for a secret that cannot be used."""
     count = process_count(config)
     if count == 1:
         return [config]
-    if config.cluster.topology is not None:
-        raise ConfigurationError("processes: expected 1 with cluster.topology, which names each member")
-    if config.cluster.tls is not None:
-        raise ConfigurationError("processes: expected 1 with cluster.tls, whose certificate has the name of one member")
     config.mesh_secret()
     mesh = Address.parse(config.mesh) if config.in_cluster else Address("127.0.0.1", 0)
     if not mesh.port:

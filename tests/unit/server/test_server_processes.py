@@ -8,9 +8,9 @@ import socket
 from pathlib import Path
 
 import pytest
+from pydantic import ValidationError
 
 from server.config.config import Config
-from server.config.errors import ConfigurationError
 from server.processes.configurations import process_configurations, process_count
 from server.processes.counts import SharedCounts
 from server.processes.place import Place, hand_client
@@ -60,8 +60,14 @@ def test_what_is_given_for_a_cluster_stays(tmp_path: Path) -> None:
 
 
 def test_a_topology_names_its_members(tmp_path: Path) -> None:
-    with pytest.raises(ConfigurationError, match=r"processes: expected 1 with cluster\.topology"):
-        process_configurations(_config(tmp_path, processes=2, cluster={"topology": str(tmp_path / "t.yaml")}))
+    with pytest.raises(ValidationError, match=r"processes: expected 1 with cluster\.topology"):
+        _config(tmp_path, processes=2, cluster={"topology": str(tmp_path / "t.yaml")})
+
+
+@pytest.mark.parametrize("given", ["nope", "0", 257, "1.5", True])
+def test_a_number_that_is_none_is_named(tmp_path: Path, given: object) -> None:
+    with pytest.raises(ValidationError, match=r"processes\n.*expected a number from 1 to 256, or auto"):
+        _config(tmp_path, processes=given)
 
 
 def test_counts_are_seen_by_other_processes() -> None:
