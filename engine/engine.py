@@ -20,22 +20,22 @@ from pathlib import Path
 from typing import Final, TypeVar
 
 import msgspec
-import pyarrow as pa
 
 from engine.catalog.model.remote_file_ref import RemoteFileRef
 from engine.catalog.model.roles import Roles
 from engine.catalog.store.request_clock import asked_now
 from engine.catalog.store.store import URL_SCHEMES, CatalogStore
 from engine.common.fragment_pool import FragmentPool
-from engine.common.resident_memory import resident_bytes
 from engine.common.shielded import closed_in_turn
 from engine.common.weighted_lru_cache import CacheFigures, WeightedLruCache
 from engine.contracts.activity import EdgeCounters, FragmentCounters, Graph, SparkJobReport, StatementState
+from engine.contracts.batch_stream import BatchStream
 from engine.contracts.copy_progress import Copies
-from engine.contracts.executor import BatchStream, EngineName, ExecutionContext, QueryId
+from engine.contracts.executor import ExecutionContext
 from engine.contracts.maintenance_progress import Maintenance
 from engine.contracts.mesh import AloneMesh, MemberInfo, Mesh
 from engine.contracts.progress import Progress, RunningQuery
+from engine.contracts.query_id import EngineName, QueryId
 from engine.contracts.sessions import Client
 from engine.exchange.edge_totals import edge_figures
 from engine.exchange.listener import DataListener
@@ -47,10 +47,10 @@ from engine.executors.spark.executor import SparkExecutor
 from engine.lakes import iceberg, stores
 from engine.lakes.foreign_files import DataRoots
 from engine.lakes.topology_tables import topology_tables
+from engine.monitor.figures import cache_figures, memory_figures
 from engine.monitor.graph import graph_of
 from engine.monitor.record import StatementRecord
 from engine.planner.codegen.compiled_fragment import CompiledFragment
-from engine.planner.optimizer import input_size
 from engine.runtime.operation_pool import OperationPool
 from engine.runtime.planning_pool import SHORT_CHARACTERS, PlanningPool
 from engine.runtime.readable_files import ReadableFiles
@@ -71,7 +71,6 @@ from engine.statements.shared.distribution import CompiledQuery
 from engine.statements.shared.initiation import Initiation, session_settings
 from engine.statements.shared.sequences import SessionSequences
 from engine.statements.shared.table_queue import TableQueue
-from engine.storage import delta
 
 T = TypeVar("T")
 #: Statements that are kept parsed: how many, and of how many characters together, each of which takes up to 250 bytes.
@@ -275,11 +274,7 @@ class Engine:
             "writers": self._writers.statistics(),
             "spool": self._spooler.statistics(),
             "edges": self._edge_figures(),
-            "memory": {
-                "resident_bytes": resident_bytes(),
-                "arrow_bytes": pa.total_allocated_bytes(),
-                "limit_bytes": self.config.memory_bytes or 0,
-            },
+            "memory": memory_figures(self.config.memory_bytes or 0),
         }
         if self._runtime is not None:
             counted["mesh"] = self._runtime.statistics()
@@ -297,8 +292,7 @@ class Engine:
         return {
             "statements": self.statements.figures(),
             "parsed": self._parsed.figures(),
-            **input_size.cache_figures(),
-            "table_versions": delta.cache_figures(),
+            **cache_figures(),
         }
 
     async def observe(self) -> None:

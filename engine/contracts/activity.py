@@ -40,7 +40,7 @@ class Phases(Report, frozen=True):
 
 
 class StatementReport(Report, frozen=True):
-    """A statement. id: a query's id (`engine.contracts.executor.QueryId`). member: the initiator. portal: the name of its
+    """A statement. id: a query's id (`engine.contracts.query_id.QueryId`). member: the initiator. portal: the name of its
     cursor or portal. started, ended: seconds since the epoch. query: the id under which it runs, where it runs a query."""
 
     id: str

@@ -16,34 +16,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import field
-from typing import Any, Literal, Protocol
-
-import pyarrow as pa
+from typing import Any
 
 from engine.common.sql_type import SqlType
 from engine.contracts.memory_share import MemoryShare
 from engine.contracts.progress import RunningQuery
+from engine.contracts.query_id import QueryId
 from wire.dataclass import dataclass
-
-EngineName = Literal["local", "spark"]
-
-
-@dataclass(frozen=True, slots=True)
-class QueryId:
-    """Cluster-wide id of a running query (network-protocol seed, 3.1). Printed as `initiator:local`, parsed back."""
-
-    initiator: str
-    local: int
-
-    def __str__(self) -> str:
-        return f"{self.initiator}:{self.local}"
-
-    @classmethod
-    def parse(cls, token: str) -> QueryId:
-        initiator, separator, local = token.rpartition(":")
-        if not separator or not initiator or not local.isdecimal():
-            raise ValueError(f"not a query id: {token!r}")
-        return cls(initiator, int(local))
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,25 +57,3 @@ class ExecutionContext:
     values: Mapping[str, Any] = field(default_factory=dict)
     underway: RunningQuery = field(default_factory=RunningQuery, compare=False)
     trace: str = field(default="", compare=False)
-
-
-class BatchStream(Protocol):
-    """Record batches, pulled one at a time by one consumer."""
-
-    async def next_batch(self) -> pa.RecordBatch | None:
-        """The next batch (never empty), or None at the end. Raises `SqlError`, after which only `close` may follow."""
-        ...
-
-    async def close(self) -> None:
-        """Stop and release everything; see the module's rules. Never raises for the query's own errors."""
-        ...
-
-    def statistics(self) -> Mapping[str, int]:
-        """Counters for EXPLAIN ANALYZE and the views: at least `rows`, `bytes`, `batches`."""
-        ...
-
-
-def engine_of(stream: BatchStream) -> str | None:
-    """The engine that gives a stream's rows: `local`, `spark`, or `distributed` for several members; None where it is neither."""
-    name = getattr(stream, "engine_name", None)
-    return name if isinstance(name, str) else None

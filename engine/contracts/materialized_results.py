@@ -9,7 +9,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from engine.contracts.executor import BatchStream, QueryId
+from engine.contracts.batch_stream import BatchStream
+from engine.contracts.query_id import QueryId
 from engine.contracts.sessions import ResultColumn
 from wire.types.carriers import carrier
 

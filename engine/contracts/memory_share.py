@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from wire.errors import OutOfMemory
 
 if TYPE_CHECKING:
-    from engine.contracts.sessions import Settings
+    from engine.contracts.session_settings import Settings
 
 _PAGE_PART: Final = 16
 _INPUT_PART: Final = 8

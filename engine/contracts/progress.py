@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 from wire.dataclass import dataclass
 
 if TYPE_CHECKING:
-    from engine.contracts.executor import BatchStream, EngineName, QueryId
+    from engine.contracts.batch_stream import BatchStream
+    from engine.contracts.query_id import EngineName, QueryId
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,13 +24,14 @@ execution's `close`, and the session is usable again.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import field
 from typing import Any, Protocol
 
 from engine.common.sql_type import SqlType
 from engine.contracts.activity import ClusterReport, Part
-from engine.contracts.executor import BatchStream, QueryId
+from engine.contracts.batch_stream import BatchStream
+from engine.contracts.query_id import QueryId
 from engine.sql.parser.nodes.statements import Statement
 from wire.dataclass import dataclass
 from wire.errors import Notice
@@ -64,7 +65,7 @@ class Prepared:
 
 class Execution(Protocol):
     """A statement under way. For one without rows `columns` is None and the stream is at its end at once. A stream that one engine
-    gives, or several members, has its name as `engine_name` (`engine.contracts.executor.engine_of`)."""
+    gives, or several members, has its name as `engine_name` (`engine.contracts.batch_stream.engine_of`)."""
 
     columns: tuple[ResultColumn, ...] | None
     stream: BatchStream
@@ -214,28 +215,4 @@ class Client(Protocol):
 
     def notifications_waiting(self) -> float:
         """pg_notification_queue_usage: how full the fullest listener's queue of this member is, 0 to 1."""
-        ...
-
-
-class Settings(Protocol):
-    """A session's settings (GUCs): see `engine.settings.session_settings`.
-
-    version: grows with every change, so that what is derived from settings can be kept until then.
-    """
-
-    version: int
-
-    def get(self, name: str) -> str:
-        """The current value as SHOW prints it. Raises UndefinedObject for an unknown name."""
-        ...
-
-    def set(self, name: str, value: str | None, *, local: bool = False) -> None:
-        """SET; None is DEFAULT. Raises InvalidParameterValue, UndefinedObject or CantChangeRuntimeParam."""
-        ...
-
-    def time_ms(self, name: str) -> int: ...
-    def size_bytes(self, name: str) -> int: ...
-    def reset_all(self) -> None: ...
-    def reported_settings(self) -> Mapping[str, str]:
-        """The settings that ParameterStatus tells, with their present values."""
         ...

@@ -496,7 +496,7 @@ class Receiver:
             for stream in self._streams.values():
                 stream.spool()
 
-    # What the consumer calls (see `engine.contracts.executor.BatchStream`).
+    # What the consumer calls (see `engine.contracts.batch_stream.BatchStream`).
 
     async def next_batch(self) -> pa.RecordBatch | None:
         while True:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Protocol
 
-from engine.contracts.executor import BatchStream, EngineName, ExecutionContext
+from engine.contracts.batch_stream import BatchStream
+from engine.contracts.executor import ExecutionContext
+from engine.contracts.query_id import EngineName
 from engine.planner.codegen.compiled_fragment import CompiledFragment
 
 

@@ -24,7 +24,7 @@ from engine.sql.parser.masking import mask_passwords, may_quote_password
 
 if TYPE_CHECKING:
     from engine.common.tracing import Span
-    from engine.contracts.executor import QueryId
+    from engine.contracts.query_id import QueryId
     from engine.plan_ir.logical import Root
     from engine.statements.shared.distribution import CompiledQuery
 

@@ -20,7 +20,7 @@ from dataclasses import field
 from typing import NamedTuple
 
 from engine.catalog.model.objects import Sequence
-from engine.contracts.executor import EngineName
+from engine.contracts.query_id import EngineName
 from engine.plan_ir.expr import Column
 from engine.plan_ir.logical import Mutate, Node, Ordering
 from wire.dataclass import dataclass

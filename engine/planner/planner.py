@@ -16,7 +16,7 @@ from typing import Any, Final, Literal, TypeVar
 
 from engine.catalog.model.objects import SystemTable
 from engine.common.depth import bounded_depth
-from engine.contracts.executor import EngineName
+from engine.contracts.query_id import EngineName
 from engine.plan_ir import logical
 from engine.plan_ir.logical import Node, TableReader
 from engine.plan_ir.rewrite import walk_all

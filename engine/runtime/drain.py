@@ -18,8 +18,8 @@ from collections import OrderedDict, defaultdict
 from collections.abc import Collection, Iterable
 from typing import Final
 
-from engine.contracts.executor import QueryId
 from engine.contracts.mesh import Mesh
+from engine.contracts.query_id import QueryId
 from wire.mesh.control_messages import Check
 
 #: How many queries that were over here last are remembered; a portal that was suspended before so many others is not.

@@ -15,7 +15,7 @@ from collections.abc import Callable, Set
 from typing import Final
 
 from engine.common.weighted_lru_cache import WeightedLruCache
-from engine.contracts.executor import EngineName
+from engine.contracts.query_id import EngineName
 from engine.executors.local import statement_check as local
 from engine.executors.spark import statement_check as spark
 from wire.errors import InsufficientPrivilege

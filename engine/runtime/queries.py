@@ -30,7 +30,7 @@ from collections import OrderedDict, defaultdict
 from collections.abc import Mapping
 from typing import Final, Literal
 
-from engine.contracts.executor import QueryId
+from engine.contracts.query_id import QueryId
 from engine.runtime.query_state import SUCCESS, Cause, Instruction, Limits, Query, Refused, Run, Send, lost
 from wire.mesh.control_messages import Cancel, Check, CheckResponse, ControlMessage, Start
 

@@ -23,9 +23,10 @@ from engine.catalog.model.objects import Table
 from engine.common import tracing
 from engine.common.shielded import shielded, together
 from engine.contracts.activity import InstanceState
-from engine.contracts.executor import EngineName, ExecutionContext, QueryId
+from engine.contracts.executor import ExecutionContext
 from engine.contracts.memory_share import MemoryShare
 from engine.contracts.profile import Operator, by_files, counters, reader_source, table_source, with_sources
+from engine.contracts.query_id import EngineName, QueryId
 from engine.exchange.edge_totals import EdgeTotals
 from engine.exchange.limit import LimitedRows
 from engine.exchange.mesh_tls import TlsPeer

@@ -34,8 +34,8 @@ import pyarrow as pa
 
 from engine.common.shielded import closed_in_turn, shielded
 from engine.contracts.activity import EdgeCounters, FragmentCounters
-from engine.contracts.executor import QueryId
 from engine.contracts.mesh import Mesh
+from engine.contracts.query_id import QueryId
 from engine.exchange.edge_totals import EdgeTotals
 from engine.exchange.listener import DataListener
 from engine.exchange.mesh_tls import TlsPeer
@@ -542,7 +542,7 @@ class MeshRuntime:
 
 
 class DistributedStream:
-    """The root of a distributed query, as the portal reads it (`engine.contracts.executor.BatchStream`). notice: as in
+    """The root of a distributed query, as the portal reads it (`engine.contracts.batch_stream.BatchStream`). notice: as in
     `ExecutionContext`."""
 
     engine_name: Final = "distributed"

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
-from engine.contracts.executor import QueryId
 from engine.contracts.progress import Progress
-from engine.contracts.sessions import Client, Execution, Prepared, Settings
+from engine.contracts.query_id import QueryId
+from engine.contracts.session_settings import Settings
+from engine.contracts.sessions import Client, Execution, Prepared
 from engine.monitor.record import StatementRecord
 from engine.sql.parser.nodes.statements import Statement
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from engine.contracts.executor import QueryId
 from engine.contracts.progress import Progress
+from engine.contracts.query_id import QueryId
 from engine.contracts.sessions import Client, Execution, Prepared
 from engine.monitor.record import StatementRecord
 from engine.session import own_statements

@@ -421,7 +421,7 @@ class _Layer:
 
 
 class SessionSettings:
-    """One session's settings (`engine.contracts.sessions.Settings`).
+    """One session's settings (`engine.contracts.session_settings.Settings`).
 
     Arguments:
         defaults: values that differ from the rows' own: configuration, then the startup packet; RESET returns to them.

@@ -97,7 +97,7 @@ class SourceFile:
         return self._within(self.path.open("rb"))
 
     def _within(self, raw: BinaryIO) -> BinaryIO:
-        return cast(BinaryIO, gzip.GzipFile(fileobj=raw)) if self.path.suffix == ".gz" else raw
+        return cast("BinaryIO", gzip.GzipFile(fileobj=raw)) if self.path.suffix == ".gz" else raw
 
     def _encode_pieces(self) -> Iterator[Piece]:
         columns, size, done = self.columns(), self.size, 0

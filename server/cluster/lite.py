@@ -47,7 +47,7 @@ class _Side(asyncio.Protocol):
         self._closed = closed
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self.transport = cast(asyncio.Transport, transport)
+        self.transport = cast("asyncio.Transport", transport)
         self.transport.set_write_buffer_limits(high=WRITE_WINDOW_BYTES)
 
     def data_received(self, data: bytes) -> None:

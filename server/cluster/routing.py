@@ -17,8 +17,8 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from engine.contracts.executor import QueryId
 from engine.contracts.mesh import Handler, MemberInfo, Mesh
+from engine.contracts.query_id import QueryId
 from server.monitor.records import EndedStatements
 from server.monitor.statement_cancel import cancel_statement
 from server.pgwire.cancel import SessionRegistry, canceled_by_user, names_member, shut_down

@@ -39,8 +39,8 @@ from engine.plan_ir.topology import (
     faults,
 )
 from engine.sql.binder.regnames import type_named
-from server.config.config import HostPort
 from server.config.errors import ConfigurationError
+from server.config.key_types import HostPort
 from wire.errors import SqlError
 
 _NAME_BYTES: Final = 63

@@ -22,10 +22,10 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from ipaddress import IPv4Network, IPv6Network
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal
+from typing import Any, Final, Literal
 
 import yaml
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from engine.catalog.store.store import URL_SCHEMES
 from engine.common.wildcards import WILDCARDS
@@ -42,6 +42,7 @@ from server.auth.login_attempts import FailureLimits
 from server.cluster import secret as cluster_secret
 from server.config.address import Address, is_loopback
 from server.config.errors import AccessError, ConfigurationError
+from server.config.key_types import HostPort, Master, Memory, Processes, bytes_of
 from server.pgwire.client_tls import ClientTls, ClientTlsError, ClientTlsFiles, MinimumVersion
 from wire.dataclass import dataclass
 from wire.errors import SqlError
@@ -49,18 +50,7 @@ from wire.errors import SqlError
 _PREFIX: Final = "SLUICE_"
 #: Keys below which names are the operator's own.
 _NAMES_BELOW: Final = ("settings", "conf")
-#: What Spark's SparkContext takes for a master (SparkContext.createTaskScheduler, SparkMasterRegex).
-_MASTER: Final = re.compile(
-    r"local(\[(\d+|\*)(,\s*\d+)?\])?|local-cluster\[\s*\d+\s*,\s*\d+\s*,\s*\d+\s*\]"
-    r"|spark://[^/,:\s]+:\d+(,[^/,:\s]+:\d+)*|yarn|k8s://\S+"
-)
-_PROCESSES_MAX: Final = 256
 _LOOPBACK: Final[list[IPv4Network | IPv6Network]] = [IPv4Network("127.0.0.0/8"), IPv6Network("::1/128")]
-
-
-def _is_address(text: str) -> str:
-    Address.parse(text)
-    return text
 
 
 def _secret_in(file: Path) -> bytes:
@@ -68,38 +58,6 @@ def _secret_in(file: Path) -> bytes:
         return cluster_secret.first_line(file)
     except cluster_secret.UnusableSecret as error:
         raise ValueError(f"secret_file: {error}") from None
-
-
-def _is_memory(text: str) -> str:
-    if not re.fullmatch(r"\d+(\.\d+)?\s*[kKmMgGtT][bB]?", text):
-        raise ValueError("expected a size with its unit, as in 1g or 512MB")
-    return text
-
-
-def _is_master(text: str) -> str:
-    if not _MASTER.fullmatch(text):
-        raise ValueError("expected local[N], spark://host:port, yarn or k8s://https://host:port")
-    return text
-
-
-def _bytes_of(memory: str) -> int:
-    """The bytes of a size that `_is_memory` lets through."""
-    number, unit = re.findall(r"[\d.]+|[a-z]", memory.lower())[:2]
-    return int(float(number) * 1024 ** " kmgt".index(unit))
-
-
-def _check_processes(given: object) -> int | Literal["auto"]:
-    if given == "auto":
-        return "auto"
-    if re.fullmatch(r"\d{1,3}", str(given)) and 1 <= int(str(given)) <= _PROCESSES_MAX:
-        return int(str(given))
-    raise ValueError(f"expected a number from 1 to {_PROCESSES_MAX}, or auto")
-
-
-Processes = Annotated[int | Literal["auto"], BeforeValidator(_check_processes)]
-Master = Annotated[str, AfterValidator(_is_master)]
-HostPort = Annotated[str, AfterValidator(_is_address)]
-Memory = Annotated[str, AfterValidator(_is_memory)]
 
 
 class _Section(BaseModel):
@@ -459,7 +417,8 @@ class Config(_Section):
 
     def topology(self) -> Topology | None:
         """Read the topology file, if there is one. Blocks on the file system; raises ConfigurationError."""
-        from server.cluster.topology import load_topology  # it reads addresses as this module does
+        # Few members have one, and what reads it is slow to import.
+        from server.cluster.topology import load_topology
 
         return load_topology(self.cluster.topology) if self.cluster.topology else None
 
@@ -478,7 +437,7 @@ class Config(_Section):
             operation_threads=self.operation_threads,
             local_threads=self.local.threads,
             local_memory=self.local.memory,
-            memory_bytes=_bytes_of(self.memory),
+            memory_bytes=bytes_of(self.memory),
             spark=EngineSparkConfig(
                 self.spark.master, self.spark.driver_memory, self.spark.conf, self.spark.start, self.spark.member
             ),

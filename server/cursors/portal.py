@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
-from engine.contracts.executor import QueryId
+from engine.contracts.query_id import QueryId
 from engine.contracts.sessions import CursorState, Execution, ResultColumn
 from engine.monitor.record import StatementRecord
 from server.cursors.cursor import Cursor

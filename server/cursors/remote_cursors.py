@@ -18,7 +18,8 @@ from typing import Final, Protocol, TypeVar
 
 import pyarrow as pa
 
-from engine.contracts.executor import BatchStream, QueryId
+from engine.contracts.batch_stream import BatchStream
+from engine.contracts.query_id import QueryId
 from engine.contracts.sessions import ResultColumn
 from server.cursors.cursor import Direction
 from server.cursors.cursor_pages import page_rows, result_columns

@@ -14,8 +14,8 @@ from typing import Any, Final
 import msgspec
 
 from engine.contracts.activity import ClusterReport, Graph, Phases, SessionReport, SparkJobReport, StatementReport
-from engine.contracts.executor import QueryId
 from engine.contracts.mesh import Mesh
+from engine.contracts.query_id import QueryId
 from engine.monitor.graph import with_counters
 from engine.pg_catalog.declared import HIDDEN
 from engine.pg_catalog.merged_edges import merge_edges

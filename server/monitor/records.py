@@ -8,7 +8,7 @@ from dataclasses import field
 from typing import Final
 
 from engine.contracts.activity import StatementState
-from engine.contracts.executor import QueryId
+from engine.contracts.query_id import QueryId
 from engine.monitor.record import GRAPH_SECONDS, History, StatementRecord
 from server.monitor.spans import SessionTrace, end_statement
 from wire.dataclass import dataclass

@@ -17,7 +17,7 @@ import asyncio
 import hashlib
 import hmac
 import secrets
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, Final, Protocol
 
 from engine.contracts.sessions import Activity
@@ -29,7 +29,7 @@ from server.pgwire.notifications import Said
 from wire.errors import AdminShutdown, QueryCanceled, SqlError
 
 if TYPE_CHECKING:
-    from server.monitor.activity_routing import ClusterActivity
+    from engine.contracts.activity import ClusterReport, Part
     from server.pgwire.commands import Commands
     from server.processes.place import Place
 
@@ -93,6 +93,14 @@ class Elsewhere(Protocol):
     def interrupt(self, pid: int, *, terminate: bool) -> bool: ...
 
 
+class ActivityQuestions(Protocol):
+    """Asks all members what they do (`server.monitor.activity_routing`)."""
+
+    def ask_from_thread(self, parts: Collection[Part], query: str = "") -> ClusterReport:
+        """Ask from a thread that may block. Raises ConnectionFailure."""
+        ...
+
+
 class Nowhere:
     """There are no other members."""
 
@@ -129,7 +137,7 @@ class SessionRegistry:
         self.statistics = statistics or StatementStatistics()
         self.elsewhere: Elsewhere = Nowhere()
         self.far_cursors: Asking = Nobody()
-        self.cluster: ClusterActivity | None = None
+        self.cluster: ActivityQuestions | None = None
         self.announce: Callable[[int, Sequence[Said]], None] = _to_nobody
         self.member = member
         self._first = member_bits(member) << _SESSION_BITS

@@ -93,7 +93,7 @@ class ClientStream(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         first = self._transport is None
-        self._transport = cast(asyncio.Transport, transport)
+        self._transport = cast("asyncio.Transport", transport)
         self._transport.set_write_buffer_limits(high=WRITE_WINDOW_BYTES)
         if first:
             self._on_open()
@@ -293,7 +293,7 @@ class ClientStream(asyncio.Protocol):
 
     def _write(self, data: Buffer) -> None:
         if self._transport and not self._transport.is_closing():
-            self._transport.write(cast(bytes, data))
+            self._transport.write(cast("bytes", data))
 
     @property
     def is_congested(self) -> bool:

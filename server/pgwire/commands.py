@@ -17,7 +17,7 @@ from typing import Any, Final
 import pyarrow as pa
 from sqlglot import exp
 
-from engine.contracts.executor import BatchStream
+from engine.contracts.batch_stream import BatchStream
 from engine.contracts.memory_share import page_bytes
 from engine.contracts.sessions import Execution, Prepared, ResultColumn
 from engine.session.engine_session import EngineSession

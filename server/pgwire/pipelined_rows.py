@@ -18,32 +18,13 @@ import time
 from typing import TYPE_CHECKING, Final
 
 from server.cursors.portal import Portal
-from server.pgwire.prepared import Command
+from server.pgwire.waiting_rows import PipelinedRows
 from wire.pg import messages as m
 
 if TYPE_CHECKING:
     from server.pgwire.exchange_of_messages import Exchange
 
-#: Rows that are run at once. While they are taken no other client is answered, for some milliseconds.
-ROWS_MAX: Final = 512
 _TAG: Final = "INSERT 0 1"
-
-
-class PipelinedRows:
-    """Executions of `command` that wait, and what the client is to be told, in order; a portal stands for its CommandComplete."""
-
-    def __init__(self, command: Command) -> None:
-        self.command = command
-        self.portals: list[Portal] = []
-        self.answers: list[m.BackendMessage | Portal] = []
-
-    def add(self, portal: Portal) -> None:
-        self.portals.append(portal)
-        self.answers.append(portal)
-
-    @property
-    def is_full(self) -> bool:
-        return len(self.portals) >= ROWS_MAX
 
 
 def continues(exchange: Exchange, message: m.FrontendMessage) -> bool:

@@ -12,8 +12,8 @@ import logging
 from collections.abc import Awaitable, Callable
 from typing import Final
 
-from engine.contracts.executor import QueryId
 from engine.contracts.progress import Progress
+from engine.contracts.query_id import QueryId
 from server.cursors.portal import Portal
 from server.pgwire.commands import Fetching
 

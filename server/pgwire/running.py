@@ -10,7 +10,7 @@ import asyncio
 import time
 from collections.abc import Callable
 
-from engine.contracts.executor import engine_of
+from engine.contracts.batch_stream import engine_of
 from engine.monitor.record import StatementRecord
 from engine.sql.parser.masking import activity_text
 from engine.sql.parser.nodes.statements import Query, Statement

@@ -10,7 +10,7 @@ from typing import Final
 
 from engine.common.tracing import find_traceparent
 from engine.contracts.memory_share import page_bytes
-from engine.contracts.sessions import Settings
+from engine.contracts.session_settings import Settings
 from engine.settings.session_settings import LOG_SEVERITIES
 from wire.dataclass import dataclass
 from wire.types.text_settings import InputSettings, OutputSettings

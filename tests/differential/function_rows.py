@@ -17,7 +17,9 @@ import pyarrow as pa
 from support.expression_ground import Ground
 
 from engine.common.sql_type import SqlType
-from engine.contracts.executor import BatchStream, EngineName, ExecutionContext, QueryId
+from engine.contracts.batch_stream import BatchStream
+from engine.contracts.executor import ExecutionContext
+from engine.contracts.query_id import EngineName, QueryId
 from engine.executors.executor import Executor
 from engine.plan_ir.expr import Column, ColumnRef, Const, Expr
 from engine.plan_ir.logical import Evaluator, Values

@@ -15,7 +15,8 @@ import pytest_asyncio
 from support.expression_ground import Ground
 from support.postgres_server import PostgresServer
 
-from engine.contracts.executor import ExecutionContext, QueryId
+from engine.contracts.executor import ExecutionContext
+from engine.contracts.query_id import QueryId
 from engine.executors.engine_config import EngineConfig
 from engine.executors.local.executor import LocalExecutor
 from engine.plan_ir.logical import Evaluator, Values

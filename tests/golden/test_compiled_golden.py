@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 from support.compiled_plans import CASES, Data
 
-from engine.contracts.executor import EngineName
+from engine.contracts.query_id import EngineName
 from engine.planner.codegen import Bindings, Unsupported, compile_plan, to_sql
 
 

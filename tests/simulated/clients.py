@@ -10,8 +10,10 @@ from typing import Final, Literal, Protocol
 
 import pyarrow as pa
 
-from engine.contracts.executor import BatchStream, ExecutionContext, QueryId
+from engine.contracts.batch_stream import BatchStream
+from engine.contracts.executor import ExecutionContext
 from engine.contracts.mesh import Mesh
+from engine.contracts.query_id import QueryId
 from engine.plan_ir.spec import SharedSpec
 from engine.plan_ir.topology import Topology
 from engine.statements.shared.distribution import CompiledQuery, DistributedQuery, Terms

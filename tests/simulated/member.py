@@ -12,8 +12,10 @@ from pathlib import Path
 from random import Random
 from typing import Any, Final, Protocol
 
-from engine.contracts.executor import BatchStream, ExecutionContext, QueryId
+from engine.contracts.batch_stream import BatchStream
+from engine.contracts.executor import ExecutionContext
 from engine.contracts.mesh import Handler, MemberInfo, Mesh
+from engine.contracts.query_id import QueryId
 from engine.exchange.listener import DataListener
 from engine.exchange.spool import Spooler, SpoolFile
 from engine.executors.engine_config import EngineConfig

@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from engine.catalog.model.objects import SystemTable, Table
 from engine.common.weighted_lru_cache import WeightedLruCache
-from engine.contracts.executor import BatchStream
+from engine.contracts.batch_stream import BatchStream
 from engine.executors.local.database import LocalCursor, LocalDatabase
 
 _WHOLE: Final = 0.3
@@ -28,7 +28,7 @@ _Batches = tuple[pa.RecordBatch, ...]
 
 
 class InPieces:
-    """An `engine.contracts.executor.BatchStream` that splits the batches of another."""
+    """An `engine.contracts.batch_stream.BatchStream` that splits the batches of another."""
 
     def __init__(self, stream: BatchStream, chance: Random) -> None:
         self._stream = stream

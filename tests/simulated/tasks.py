@@ -25,8 +25,9 @@ from sqlglot import exp
 
 from engine.catalog.model.objects import Table
 from engine.common.wake_signal import WakeSignal
-from engine.contracts.executor import EngineName, ExecutionContext
+from engine.contracts.executor import ExecutionContext
 from engine.contracts.memory_share import MemoryShare
+from engine.contracts.query_id import EngineName
 from engine.exchange.partition_streams import Sent
 from engine.exchange.routers import part_by_bucket
 from engine.exchange.schemas import stream_fingerprint, stream_schema

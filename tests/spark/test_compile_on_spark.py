@@ -15,7 +15,8 @@ from support.literal_values import LITERALS
 from support.plans import Plans
 
 from engine.common.sql_type import of
-from engine.contracts.executor import ExecutionContext, QueryId
+from engine.contracts.executor import ExecutionContext
+from engine.contracts.query_id import QueryId
 from engine.executors.engine_config import SparkConfig
 from engine.executors.spark.executor import SparkExecutor
 from engine.plan_ir.expr import Const

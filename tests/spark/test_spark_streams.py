@@ -27,7 +27,8 @@ from support.session_server import eventually
 
 from engine.catalog.model.objects import Table
 from engine.common import sql_type as st
-from engine.contracts.executor import ExecutionContext, OutputColumn, QueryId
+from engine.contracts.executor import ExecutionContext, OutputColumn
+from engine.contracts.query_id import QueryId
 from engine.executors.engine_config import SparkConfig
 from engine.executors.spark.collect import collect_arrow
 from engine.executors.spark.executor import SparkExecutor, SparkStream

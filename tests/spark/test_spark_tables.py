@@ -21,7 +21,8 @@ from support import stored_values
 
 from engine.catalog.model.objects import FileFormat, Table, TableColumn
 from engine.common import sql_type as st
-from engine.contracts.executor import ExecutionContext, OutputColumn, QueryId
+from engine.contracts.executor import ExecutionContext, OutputColumn
+from engine.contracts.query_id import QueryId
 from engine.executors.engine_config import SparkConfig
 from engine.executors.spark.executor import SparkExecutor
 from engine.lakes import delta

@@ -16,9 +16,11 @@ import duckdb
 import pyarrow as pa
 
 from engine.common.sql_type import SqlType, numeric
-from engine.contracts.executor import BatchStream, QueryId
+from engine.contracts.batch_stream import BatchStream
 from engine.contracts.progress import Progress
-from engine.contracts.sessions import Client, Execution, Prepared, ResultColumn, Settings
+from engine.contracts.query_id import QueryId
+from engine.contracts.session_settings import Settings
+from engine.contracts.sessions import Client, Execution, Prepared, ResultColumn
 from engine.monitor.record import StatementRecord
 from engine.settings.session_settings import SessionSettings
 from engine.sql.parser.nodes import statements as s
@@ -74,7 +76,7 @@ class Counters:
 
 
 class Stream:
-    """One query's batches (`engine.contracts.executor.BatchStream`)."""
+    """One query's batches (`engine.contracts.batch_stream.BatchStream`)."""
 
     def __init__(self, cursor: duckdb.DuckDBPyConnection, columns: Sequence[ResultColumn], counters: Counters) -> None:
         self._cursor: duckdb.DuckDBPyConnection | None = cursor

@@ -14,7 +14,7 @@ import msgspec
 import pyarrow as pa
 
 from engine.catalog.store.store import CatalogStore
-from engine.contracts.executor import BatchStream
+from engine.contracts.batch_stream import BatchStream
 from engine.exchange.listener import DataListener
 from engine.exchange.mesh_tls import MeshTls
 from engine.exchange.spool import Spooler

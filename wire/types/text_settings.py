@@ -24,7 +24,7 @@ ByteaOutput = Literal["hex", "escape"]
 def split_date_style(value: str) -> tuple[DateFormat, DateOrder]:
     """The two halves of a DateStyle as SHOW prints it: `ISO, MDY`."""
     form, _, order = value.partition(", ")
-    return cast(DateFormat, form), cast(DateOrder, order)
+    return cast("DateFormat", form), cast("DateOrder", order)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class InputSettings:
         return cls(
             split_date_style(get("DateStyle"))[1],
             get("TimeZone"),
-            cast(IntervalStyle, get("IntervalStyle")),
+            cast("IntervalStyle", get("IntervalStyle")),
             now,
             get("client_encoding"),
         )
@@ -76,8 +76,8 @@ class OutputSettings:
             date_format,
             date_order,
             get("TimeZone"),
-            cast(IntervalStyle, get("IntervalStyle")),
+            cast("IntervalStyle", get("IntervalStyle")),
             int(get("extra_float_digits")),
-            cast(ByteaOutput, get("bytea_output")),
+            cast("ByteaOutput", get("bytea_output")),
             get("client_encoding"),
         )

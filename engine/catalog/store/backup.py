@@ -27,8 +27,9 @@ from typing import Final
 import msgspec
 
 from engine.catalog.store import contents
+from engine.catalog.store.catalog_database import CatalogDatabase
 from engine.catalog.store.contents import Contents, require_empty
-from engine.catalog.store.store import CatalogDatabase, is_url, open_database
+from engine.catalog.store.store import is_url, open_database
 from engine.common.os_errors import kind_of
 from engine.storage import tables
 from engine.storage.claims import Hold

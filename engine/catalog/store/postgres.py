@@ -217,7 +217,7 @@ class _Link:
 
 
 class PostgresDatabase:
-    """`engine.catalog.store.store.CatalogDatabase`. url: what libpq takes. tables: the folder of stored tables."""
+    """`engine.catalog.store.catalog_database.CatalogDatabase`. url: what libpq takes. tables: the folder of stored tables."""
 
     near = False
 

@@ -31,8 +31,8 @@ from wire.errors import DataCorrupted, IoError
 if TYPE_CHECKING:
     from engine.catalog.model.objects import TableColumn
     from engine.catalog.snapshot import Snapshot
+    from engine.catalog.store.catalog_database import CatalogDatabase
     from engine.catalog.store.rows import Decision
-    from engine.catalog.store.store import CatalogDatabase
 
 _ATTEMPTS: Final = 50
 T = TypeVar("T")

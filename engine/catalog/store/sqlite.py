@@ -103,7 +103,7 @@ _QUESTIONS: Final[dict[Question, str]] = {
 
 
 class SqliteDatabase:
-    """`engine.catalog.store.store.CatalogDatabase`. tables: the folder of stored tables."""
+    """`engine.catalog.store.catalog_database.CatalogDatabase`. tables: the folder of stored tables."""
 
     near = True
 

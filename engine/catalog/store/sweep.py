@@ -46,8 +46,8 @@ from wire.errors import DataCorrupted, IoError
 
 if TYPE_CHECKING:
     from engine.catalog.snapshot import Snapshot
+    from engine.catalog.store.catalog_database import CatalogDatabase
     from engine.catalog.store.rows import Decision
-    from engine.catalog.store.store import CatalogDatabase
 
 _COMMIT: Final = re.compile(r"\d{20}\.json")
 #: How `tables.create` names folders: nothing else that lies there is ours.

@@ -49,10 +49,11 @@ from engine.common.fragment_pool import FragmentPool
 from engine.common.pool_calls import Pool
 from engine.common.shielded import closed_in_turn, shielded, stop_task, together, wait_out
 from engine.common.weighted_lru_cache import WeightedLruCache
-from engine.contracts.executor import EngineName, ExecutionContext
+from engine.contracts.executor import ExecutionContext
 from engine.contracts.memory_share import MemoryShare
 from engine.contracts.output_cast import carry_to, match_dimensions
 from engine.contracts.profile import Operator
+from engine.contracts.query_id import EngineName
 from engine.executors.engine_config import EngineConfig
 from engine.executors.local import byte_texts as _byte_texts  # noqa: F401  (registers its functions)
 from engine.executors.local import characters as _characters  # noqa: F401
@@ -307,7 +308,7 @@ class _Databases:
 
 
 class LocalStream:
-    """A fragment under way (`engine.contracts.executor.BatchStream`).
+    """A fragment under way (`engine.contracts.batch_stream.BatchStream`).
 
     The loop's thread owns the state; `_cursor` and `_reader` belong to the pool's thread while `_running`, and a job tells
     what came of it through `_on_batches`.

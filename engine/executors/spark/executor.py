@@ -30,9 +30,10 @@ from sqlglot import exp
 from engine.catalog.model.objects import Table
 from engine.common.shielded import closed_in_turn, shielded, together, wait_out
 from engine.contracts.activity import SparkJobReport
-from engine.contracts.executor import EngineName, ExecutionContext, QueryId
+from engine.contracts.executor import ExecutionContext
 from engine.contracts.output_cast import carry_to, match_dimensions
 from engine.contracts.profile import Operator
+from engine.contracts.query_id import EngineName, QueryId
 from engine.exchange.edge_totals import EdgeTotals
 from engine.exchange.listener import DataListener
 from engine.exchange.mesh_tls import TlsPeer
@@ -57,7 +58,7 @@ from engine.executors.spark.writing import write_frame, write_parquet
 from engine.plan_ir.logical import Mutate
 from engine.planner.codegen import to_sql
 from engine.planner.codegen.compiled_fragment import CompiledFragment
-from engine.planner.codegen.scans import Scan
+from engine.planner.codegen.scan import Scan
 from engine.sql.trees.storage_types import relation_name
 from engine.storage.infinities import with_infinities
 from engine.writers.write_result import Written
@@ -377,7 +378,7 @@ def _log_failure(starting: asyncio.Task[SparkRuntime]) -> None:
 
 
 class SparkStream:
-    """A fragment under way on Spark: its job, and the receiver of its rows (`engine.contracts.executor.BatchStream`).
+    """A fragment under way on Spark: its job, and the receiver of its rows (`engine.contracts.batch_stream.BatchStream`).
 
     job: what Spark does for it. operators: what the job counted, after its end, if that was wanted.
     """

@@ -20,7 +20,7 @@ from engine.executors.spark.jobs import SparkJob
 from engine.executors.spark.profile import operators
 from engine.executors.spark.views import Views
 from engine.executors.spark.worker import SUMMARY_SCHEMA, SendPartition, sent_by
-from engine.planner.codegen.scans import Scan
+from engine.planner.codegen.scan import Scan
 from wire.errors import SqlError
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import pyarrow as pa
 
 from engine.catalog.model.objects import Table
-from engine.planner.codegen.scans import Scan
+from engine.planner.codegen.scan import Scan
 from wire.dataclass import dataclass
 
 

@@ -14,7 +14,8 @@ from engine.catalog.model.objects import Table
 from engine.executors.spark.scan_task import NOTHING, ScanUnits, Unit
 from engine.lakes import stores
 from engine.planner.codegen.files import literal_path
-from engine.planner.codegen.scans import READER, Scan
+from engine.planner.codegen.scan import Scan
+from engine.planner.codegen.scans import READER
 from engine.planner.distribute.splits import ReadFile, files_to_read
 
 #: Bytes of the columns that are read that make a task: as many as Spark gives one of files that it reads itself, at the least.

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 from weakref import WeakKeyDictionary
 
 from engine.catalog.model.objects import Table
-from engine.planner.codegen.scans import Scan
+from engine.planner.codegen.scan import Scan
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

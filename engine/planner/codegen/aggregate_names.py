@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from engine.contracts.executor import EngineName
+from engine.contracts.query_id import EngineName
 
 _SHARED: Final = """
     any_value approx_count_distinct array_agg avg bit_and bit_or bit_xor bool_and bool_or corr count count_if covar_pop

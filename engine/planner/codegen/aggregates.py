@@ -15,7 +15,7 @@ from typing import Final
 from sqlglot import exp
 
 from engine.common.sql_type import of
-from engine.contracts.executor import EngineName
+from engine.contracts.query_id import EngineName
 from engine.plan_ir.expr import AggregateCall, Call, Case, ColumnRef, Const, Expr, OrderItem, ParamRef
 from engine.plan_ir.volatility import is_volatile
 from engine.planner.codegen.aggregate_names import AGGREGATES

@@ -8,7 +8,7 @@ from typing import Final
 from sqlglot import exp
 
 from engine.common.sql_type import SqlType
-from engine.contracts.executor import EngineName
+from engine.contracts.query_id import EngineName
 from engine.plan_ir.expr import AggregateCall, Call
 from engine.planner.codegen.infinities import finite_only
 from engine.sql.functions import Builder, Function

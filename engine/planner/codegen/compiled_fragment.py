@@ -11,9 +11,10 @@ from sqlglot import exp
 
 from engine.catalog.model.objects import SystemTable, Table
 from engine.common.sql_type import SqlType
-from engine.contracts.executor import EngineName, OutputColumn
+from engine.contracts.executor import OutputColumn
 from engine.contracts.output_cast import carrier_schema
-from engine.planner.codegen.scans import Scan
+from engine.contracts.query_id import EngineName
+from engine.planner.codegen.scan import Scan
 from engine.sql.trees.printed import PrintedStatement
 
 

@@ -9,7 +9,8 @@ from sqlglot import exp
 
 from engine.catalog.model.objects import SystemTable, Table
 from engine.common.sql_type import SqlType
-from engine.contracts.executor import EngineName, OutputColumn
+from engine.contracts.executor import OutputColumn
+from engine.contracts.query_id import EngineName
 from engine.plan_ir.expr import Const, Expr, ParamRef
 from engine.plan_ir.logical import Aggregator, Evaluator, Limit, Node, Root, Sort, TableReader, Values, With
 from engine.plan_ir.rewrite import walk_all

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 
 from sqlglot import exp
 
-from engine.contracts.executor import EngineName
+from engine.contracts.query_id import EngineName
 from engine.plan_ir.expr import Call, Const, ContextRef, Expr, ParamRef
 from engine.sql.functions import Builder, Function
 from engine.sql.functions.moments import FINITE_ON_SPARK

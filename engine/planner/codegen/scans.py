@@ -13,9 +13,8 @@ more Python processes on the driver to plan it; Arrow's own readers, which are a
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
 from engine.catalog.model.objects import Table
 from engine.catalog.model.partitions import spark_base
@@ -24,11 +23,11 @@ from engine.plan_ir.conjuncts import conjunction, conjuncts
 from engine.plan_ir.expr import And, Call, ColumnRef, Const, Expr, InList, IsNull, Not, Or, ParamRef
 from engine.plan_ir.logical import TableReader
 from engine.planner.codegen.files import ROW_NUMBER
+from engine.planner.codegen.scan import Scan
 from engine.planner.codegen.scope import Bindings, Compilation, Scope
 from engine.sql.trees.dialects import to_sql
 from engine.sql.trees.storage_types import storage_name
 from engine.sql.trees.unsupported import Unsupported
-from wire.dataclass import dataclass
 from wire.types import pg_types as t
 
 #: The types whose values Spark does not read as PostgreSQL does, nor makes of what files have instead.
@@ -43,21 +42,6 @@ _THE_SAME: Final = frozenset(
     )
 )  # fmt: skip
 _COMPARISONS: Final = frozenset(("=", "<>", "<", "<=", ">", ">="))
-
-
-@dataclass(frozen=True, slots=True)
-class Scan:
-    """statement: DuckDB's; its parameters are as those of an instance's reader (`engine.planner.codegen.files.Splits`).
-    columns: the labels of what it gives, and Spark's types for them. reader: what is read, whose filter and `parameters`
-    (canonical values by number) tell which files need not be. name: of the relation; another statement or other files have
-    another."""
-
-    statement: str
-    columns: tuple[tuple[str, str], ...]
-    reader: TableReader
-    ranged: bool
-    parameters: Mapping[int, Any]
-    name: str
 
 
 def is_scanned(node: TableReader) -> bool:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from sqlglot import exp
 
 from engine.common.sql_type import SqlType
-from engine.contracts.executor import EngineName
+from engine.contracts.query_id import EngineName
 from engine.plan_ir.expr import Column
 from engine.plan_ir.logical import Node
 from engine.sql.trees.build import QueryTree
@@ -24,7 +24,7 @@ from engine.sql.trees.unsupported import Unsupported
 from wire.dataclass import dataclass
 
 if TYPE_CHECKING:
-    from engine.planner.codegen.scans import Scan
+    from engine.planner.codegen.scan import Scan
 
 
 @dataclass(frozen=True, slots=True)

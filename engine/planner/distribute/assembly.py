@@ -15,7 +15,7 @@ from typing import Any
 from engine.catalog.model.objects import SystemTable
 from engine.common import sql_type as st
 from engine.common.sql_type import SqlType
-from engine.contracts.executor import EngineName
+from engine.contracts.query_id import EngineName
 from engine.plan_ir.expr import Column, ColumnRef, Const
 from engine.plan_ir.logical import Evaluator, Node, Sort, TableReader
 from engine.plan_ir.physical import (

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from engine.contracts.executor import BatchStream, engine_of
+from engine.contracts.batch_stream import BatchStream, engine_of
 from engine.plan_ir.expr import Call, Column, Const, Expr
 from engine.plan_ir.logical import Evaluator, Root
 from engine.plan_ir.rewrite import walk_all

@@ -605,7 +605,7 @@ class _FrameBinder:
             raise WindowingError("GROUPS mode requires an ORDER BY clause", position=cursor(self.at))
         excluded = str(spec.args.get("exclude") or "").lower()
         assert excluded in ("", "current row", "group", "ties")
-        return Frame(unit, start, end, cast(Literal["", "current row", "group", "ties"], excluded))
+        return Frame(unit, start, end, cast("Literal['', 'current row', 'group', 'ties']", excluded))
 
     def _frame_bound(self, unit: FrameUnit, given: str | exp.Expression, side: str | None) -> FrameBound:
         if given == "CURRENT ROW":

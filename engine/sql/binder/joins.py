@@ -29,7 +29,7 @@ _LATERAL: Final = frozenset(("inner", "left", "cross"))
 
 def bind(binder: QueryBinder, item: exp.Join, scope: Scope) -> Item:
     """A join, and its sources: both sides' by name, and its own columns, merged ones first."""
-    kind = cast(JoinKind, item.args["kind"].lower())
+    kind = cast("JoinKind", item.args["kind"].lower())
     left, left_sources = from_clause.bind_item(binder, item.args["left"], scope)
     with from_clause.beside(scope, left_sources, allowed=kind in _LATERAL):
         right, right_sources = from_clause.bind_item(binder, item.this, scope)

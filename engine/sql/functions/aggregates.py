@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 from sqlglot import exp
 
 from engine.common.sql_type import SqlType, numeric
-from engine.contracts.executor import EngineName
+from engine.contracts.query_id import EngineName
 from engine.plan_ir.expr import AggregateCall, Const, ParamRef
 from engine.sql.functions import Builder, Function, digits, intervals
 from engine.sql.functions.building import Templates, agg, ordered_set, parse, place

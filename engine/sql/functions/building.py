@@ -22,7 +22,7 @@ from typing import cast as typed
 
 from sqlglot import exp
 
-from engine.contracts.executor import EngineName
+from engine.contracts.query_id import EngineName
 from engine.sql.functions import Builder, CastContext, Function, Kind, Template, TypeRule, ValueRule, Volatility
 from engine.sql.trees.engine_dialects import DIALECTS
 from wire.types import pg_types as t

@@ -18,7 +18,7 @@ from sqlglot import exp
 
 from engine.common.error_codec import as_text
 from engine.common.sql_type import UNKNOWN_DIGITS, SqlType, element_type, numeric, of
-from engine.contracts.executor import EngineName
+from engine.contracts.query_id import EngineName
 from engine.plan_ir.expr import Call, Column, ColumnRef
 from engine.sql.functions import Builder, Function, Volatility, digits
 from engine.sql.functions.building import cast, parse, place

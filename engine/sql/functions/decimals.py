@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from engine.contracts.executor import EngineName
+from engine.contracts.query_id import EngineName
 
 WIDE: Final[dict[EngineName, str]] = {"local": "HUGEINT", "spark": "DECIMAL(38, 0)"}
 STRING: Final[dict[EngineName, str]] = {"local": "VARCHAR", "spark": "STRING"}

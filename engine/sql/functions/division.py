@@ -27,7 +27,7 @@ from typing import Final
 from sqlglot import exp
 
 from engine.common.sql_type import SqlType
-from engine.contracts.executor import EngineName
+from engine.contracts.query_id import EngineName
 from engine.sql.functions.building import let, parse, place
 from engine.sql.functions.decimals import power, times
 from wire.types.carriers import NumericScale

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 from sqlglot import exp
 
 from engine.common.sql_type import SqlType
-from engine.contracts.executor import EngineName
+from engine.contracts.query_id import EngineName
 from engine.sql.functions import Function
 from engine.sql.functions.building import agg, cast, fn, op
 from engine.sql.functions.trees import both, concat, integer, raises, sql, text

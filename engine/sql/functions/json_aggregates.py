@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from sqlglot import exp
 
-from engine.contracts.executor import EngineName
+from engine.contracts.query_id import EngineName
 from engine.sql.functions import Builder, Function
 from engine.sql.functions.aggregates import array_agg
 from engine.sql.functions.building import agg

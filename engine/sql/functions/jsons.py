@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 from sqlglot import exp
 
 from engine.common.sql_type import SqlType, element_type
-from engine.contracts.executor import EngineName
+from engine.contracts.query_id import EngineName
 from engine.plan_ir.expr import Expr
 from engine.sql.functions import Builder, Function, TypeRule, casts_input
 from engine.sql.functions.arrays import refuse_nested

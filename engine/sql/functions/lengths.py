@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from sqlglot import exp
 
 from engine.common.sql_type import SqlType
-from engine.contracts.executor import EngineName
+from engine.contracts.query_id import EngineName
 from engine.sql.functions import Builder, Function
 from engine.sql.functions.building import cast, snippet
 from engine.sql.functions.dimensions import each

@@ -14,7 +14,7 @@ from typing import Final
 
 from sqlglot import exp
 
-from engine.contracts.executor import EngineName
+from engine.contracts.query_id import EngineName
 from engine.sql.functions.trees import bound, raises, sql
 from wire.dataclass import dataclass
 from wire.types import pg_types as t

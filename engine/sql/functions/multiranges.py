@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 from sqlglot import exp
 
 from engine.common import sql_type as st
-from engine.contracts.executor import EngineName
+from engine.contracts.query_id import EngineName
 from engine.sql.functions import Builder, Function
 from engine.sql.functions.building import agg, cast, fn, op
 from engine.sql.functions.ranges import bound_text, comparison_builder

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final
 
 from sqlglot import exp
 
-from engine.contracts.executor import EngineName
+from engine.contracts.query_id import EngineName
 from engine.sql.functions import Builder, Function, digits
 from engine.sql.functions.building import fn, op, parse, place
 from engine.sql.functions.division import divide

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from sqlglot import exp
 
-from engine.contracts.executor import EngineName
+from engine.contracts.query_id import EngineName
 from engine.sql.functions import Function
 from engine.sql.functions.building import cast
 from engine.sql.functions.trees import both, fail_with

@@ -41,7 +41,7 @@ from wire.regex.grammar import Assertion, Group, Look, Node, Options, Pattern, r
 from wire.types import pg_types as t
 
 if TYPE_CHECKING:
-    from engine.contracts.executor import EngineName
+    from engine.contracts.query_id import EngineName
     from engine.plan_ir.expr import AggregateCall, Call
 
 _FLAVOUR: Final[dict[str, Flavour]] = {"local": "re2", "spark": "java"}

@@ -14,7 +14,7 @@ from typing import Final, Literal
 from sqlglot import exp
 
 from engine.common.sql_type import SqlType, numeric
-from engine.contracts.executor import EngineName
+from engine.contracts.query_id import EngineName
 from engine.sql.functions.building import let, parse, place
 from engine.sql.functions.decimals import from_unscaled, power, to_unscaled
 from wire.types.carriers import NumericScale

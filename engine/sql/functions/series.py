@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from sqlglot import exp
 
 from engine.common.sql_type import SqlType, numeric
-from engine.contracts.executor import EngineName
+from engine.contracts.query_id import EngineName
 from engine.sql.functions import Function
 from engine.sql.functions.building import fn
 from engine.sql.functions.moments import DAY, FINITE_ON_SPARK, Fields, fields, micros_of, moment, shift_moment

@@ -12,7 +12,7 @@ from typing import Literal
 from sqlglot import exp
 
 from engine.common.sql_type import SqlType, of
-from engine.contracts.executor import EngineName
+from engine.contracts.query_id import EngineName
 from engine.plan_ir.expr import Call, Column, ColumnRef, Expr
 from engine.sql.functions import Function
 from engine.sql.functions.trees import sql

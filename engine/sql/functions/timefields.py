@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 from sqlglot import exp
 
 from engine.common.sql_type import SqlType, numeric
-from engine.contracts.executor import EngineName
+from engine.contracts.query_id import EngineName
 from engine.plan_ir.expr import Const, Expr
 from engine.sql.functions import Function
 from engine.sql.functions.building import fn

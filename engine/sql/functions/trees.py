@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from sqlglot import exp
 
-from engine.contracts.executor import EngineName
+from engine.contracts.query_id import EngineName
 from engine.sql.functions.building import Templates, cheap, copy_if_placed, parse, place
 from engine.sql.trees.parameters import ValueNeeded
 from wire.errors import FeatureNotSupported

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from sqlglot import exp
 
-from engine.contracts.executor import EngineName
+from engine.contracts.query_id import EngineName
 from engine.plan_ir.expr import Const
 from engine.sql.functions import Builder, Function, digits
 from engine.sql.functions.building import parse, place, window

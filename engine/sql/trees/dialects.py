@@ -9,7 +9,7 @@ from typing import Final
 import sqlglot
 from sqlglot import exp
 
-from engine.contracts.executor import EngineName
+from engine.contracts.query_id import EngineName
 from engine.sql.trees.engine_dialects import DIALECTS
 
 

@@ -21,7 +21,7 @@ from sqlglot.parsers.duckdb import DuckDBParser
 from sqlglot.parsers.spark import SparkParser
 
 from engine.common.interrupts import check_for_interrupts
-from engine.contracts.executor import EngineName
+from engine.contracts.query_id import EngineName
 
 #: Special syntaxes that remain calls of their own; everything else parses as a plain call.
 _SYNTAX: Final = ("CAST", "TRY_CAST", "EXTRACT")

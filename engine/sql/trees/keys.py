@@ -20,7 +20,7 @@ from typing import Final
 from sqlglot import exp
 
 from engine.common.sql_type import SqlType, element_type
-from engine.contracts.executor import EngineName
+from engine.contracts.query_id import EngineName
 from engine.sql.functions.dimensions import flat, lengths
 from engine.sql.trees.build import call, cast, integer, operand
 from engine.sql.trees.unsupported import Unsupported

@@ -15,7 +15,7 @@ from sqlglot import exp
 
 from engine.common.sql_type import SqlType, element_type
 from engine.common.value_sizes import are_long
-from engine.contracts.executor import EngineName
+from engine.contracts.query_id import EngineName
 from engine.sql.trees.build import call, cast, integer, operand, string
 from engine.sql.trees.storage_types import storage_type
 from engine.sql.trees.unsupported import Unsupported

@@ -13,7 +13,7 @@ from typing import Final
 
 from sqlglot import exp
 
-from engine.contracts.executor import EngineName
+from engine.contracts.query_id import EngineName
 from engine.sql.trees.dialects import to_sql
 from wire.dataclass import dataclass
 

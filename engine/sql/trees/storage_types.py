@@ -35,7 +35,7 @@ from sqlglot import exp
 
 from engine.catalog.model.objects import SystemTable, Table
 from engine.common.sql_type import SqlType, element_type
-from engine.contracts.executor import EngineName
+from engine.contracts.query_id import EngineName
 from wire.types import pg_types as t
 
 #: Columns beside a stored table's own that Spark's view of it has: in which file a row is, and where in it.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from engine.contracts.executor import EngineName
+from engine.contracts.query_id import EngineName
 
 
 class Unsupported(Exception):

@@ -12,10 +12,11 @@ import pyarrow as pa
 
 from engine.catalog.model.objects import Constraint, FileFormat, Table
 from engine.common.shielded import shielded
+from engine.contracts.batch_stream import BatchStream
 from engine.contracts.copy_progress import CopyProgress
-from engine.contracts.executor import BatchStream, QueryId
 from engine.contracts.materialized_results import RowsStream
 from engine.contracts.memory_share import MemoryShare
+from engine.contracts.query_id import QueryId
 from engine.contracts.sessions import ResultColumn
 from engine.executors.local.executor import LocalExecutor, LocalWork
 from engine.plan_ir.expr import Column, Expr

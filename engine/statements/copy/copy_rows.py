@@ -22,8 +22,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from engine.common.shielded import shielded, stop_task
+from engine.contracts.batch_stream import BatchStream
 from engine.contracts.copy_progress import CopyProgress
-from engine.contracts.executor import BatchStream
 from engine.plan_ir.expr import Column, ColumnRef, Const, Expr
 from engine.plan_ir.logical import Evaluator, Node
 from engine.plan_ir.physical import Receive

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from engine.catalog.model.objects import SystemTable, Table, View
+from engine.contracts.batch_stream import BatchStream
 from engine.contracts.copy_progress import Copies, CopyProgress
-from engine.contracts.executor import BatchStream, QueryId
+from engine.contracts.query_id import QueryId
 from engine.contracts.sessions import Execution, Prepared, ResultColumn
 from engine.session.context.statement_cache import PlannedQuery
 from engine.sql.binder.mutations.copying import require_copied

@@ -20,8 +20,8 @@ from engine.catalog.model.objects import TableColumn
 from engine.common import sql_type as st
 from engine.common.os_errors import kind_of
 from engine.common.shielded import shielded
+from engine.contracts.batch_stream import BatchStream
 from engine.contracts.copy_progress import CopyProgress
-from engine.contracts.executor import BatchStream
 from engine.contracts.sessions import ResultColumn
 from engine.statements.dml.run import drain
 from engine.statements.shared.copy_files import InPool, NewFile

@@ -36,7 +36,8 @@ from engine.writers.write_result import Written
 from wire.errors import FeatureNotSupported, IoError
 
 if TYPE_CHECKING:
-    from engine.contracts.executor import BatchStream, QueryId
+    from engine.contracts.batch_stream import BatchStream
+    from engine.contracts.query_id import QueryId
     from engine.session.context.services import SessionServices
     from engine.session.context.session_context import SessionContext
 

@@ -15,7 +15,7 @@ from engine.statements.ddl.definitions import DEFINITIONS, define
 from engine.statements.ddl.drop import drop
 from engine.statements.ddl.role_ground import RoleGround
 from engine.statements.ddl.roles import ROLE_STATEMENTS, change_roles
-from engine.statements.dml.statement import truncate
+from engine.statements.dml.truncate import truncate
 from engine.statements.shared.foreign_table import create_foreign_table
 
 #: Statements that change definitions, or all rows of a table at once.

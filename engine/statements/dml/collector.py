@@ -14,7 +14,7 @@ from typing import Any
 
 from engine.catalog.model.objects import DataFile, Table
 from engine.common.shielded import shielded
-from engine.contracts.executor import BatchStream
+from engine.contracts.batch_stream import BatchStream
 from engine.storage.in_flight_files import IN_FLIGHT_FILES
 from engine.storage.staging_area import StagingArea
 from engine.writers.returned_rows import read

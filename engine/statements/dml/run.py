@@ -23,7 +23,7 @@ import pyarrow as pa
 
 from engine.catalog.model.objects import Constraint, DataFile, Table
 from engine.common.shielded import shielded, stop_task
-from engine.contracts.executor import BatchStream
+from engine.contracts.batch_stream import BatchStream
 from engine.contracts.memory_share import MemoryShare
 from engine.plan_ir.logical import Mutate, Node, Root
 from engine.statements.dml.intents import Intents

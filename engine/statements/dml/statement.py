@@ -13,11 +13,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from engine.catalog.model import acl
 from engine.catalog.model.objects import Constraint, DataFile, Relation, Table
 from engine.catalog.snapshot import TEMPORARY
 from engine.common.shielded import shielded
-from engine.contracts.executor import BatchStream, ExecutionContext
+from engine.contracts.batch_stream import BatchStream
+from engine.contracts.executor import ExecutionContext
 from engine.contracts.materialized_results import BatchesStream, StreamExecution
 from engine.contracts.memory_share import MemoryShare, writer_bytes
 from engine.contracts.sessions import Execution, Prepared
@@ -35,10 +35,8 @@ from engine.planner.planner import optimise
 from engine.runtime.planning_pool import SHORT_CHARACTERS, SHORT_NODES
 from engine.session.context import functions
 from engine.sql.binder.mutations import BoundMutation, bind_mutation
-from engine.sql.binder.mutations.target import find_table
-from engine.sql.binder.queries import QueryBinder
 from engine.sql.binder.scope import BindContext
-from engine.sql.parser.nodes.statements import MutationStatement, Truncate
+from engine.sql.parser.nodes.statements import MutationStatement
 from engine.statements.dml import foreign_keys
 from engine.statements.dml.cascade import is_told
 from engine.statements.dml.collector import collect_files, told_by_all
@@ -54,14 +52,13 @@ from engine.statements.shared.deferral import Cause, Deferral, Event
 from engine.statements.shared.distribution import CompiledQuery, DistributedQuery, Terms
 from engine.statements.shared.fault_policy import Policy, RepeatableQuery, Repetition
 from engine.statements.shared.named_tables import NamedTables
-from engine.statements.shared.restarted_sequences import restart_owned
 from engine.storage.kept_rows import KEPT_ROWS_BYTES
 from engine.storage.staging import KEPT_BYTES
 from engine.storage.staging_area import new_name
 from engine.writers.sink import RowSink
 from engine.writers.write_result import Written
 from wire.dataclass import dataclass
-from wire.errors import FeatureNotSupported, ReadOnlySqlTransaction, SqlError
+from wire.errors import ReadOnlySqlTransaction, SqlError
 from wire.types.output import OutputSettings
 
 if TYPE_CHECKING:
@@ -208,46 +205,6 @@ def answer(planned: PlannedMutation, prepared: Prepared, outcome: Outcome) -> Ex
     if prepared.columns is None:
         return StreamExecution(None, tag)
     return StreamExecution(planned.bound.columns, tag, stream=BatchesStream(outcome.returned))
-
-
-async def truncate(session: SessionContext, engine: EngineServices, statement: Truncate, context: BindContext) -> str:
-    """TRUNCATE: every file goes; other commits to the tables conflict. The command tag."""
-
-    def all_files() -> list[Table]:
-        binder = QueryBinder(context)
-        found = [find_table(binder, tree, "truncate").table for tree in statement.tables]
-        return list({table.oid: table for table in found}.values())
-
-    tables = await engine.in_operation_pool(all_files)
-    for table in _with_referencing(session, tables, cascade=statement.cascade):
-        session.authority().require_relation(table, "table", acl.TRUNCATE)
-        require_writable(session, "TRUNCATE TABLE", table)
-        if statement.restart:
-            await engine.in_operation_pool(lambda table=table: restart_owned(table, session.catalog))  # type: ignore[misc]
-        removed = tuple(file.path for file in session.catalog.files(table))
-        if removed:
-            ground = SessionMutationContext(session, engine, ())
-            await ground.record(table, Intents(removed=removed), appends_only=False, whole=True)
-    return "TRUNCATE TABLE"
-
-
-def _with_referencing(session: SessionContext, tables: Sequence[Table], *, cascade: bool) -> Sequence[Table]:
-    """The tables, and those whose foreign keys name them. Raises FeatureNotSupported where these were not said, nor CASCADE."""
-    found = list(tables)
-    everyone = list(session.catalog.current().tables())
-    for there in found:
-        for child, _ in foreign_keys.referencing_keys(everyone, there):
-            if any(child.oid == table.oid for table in found):
-                continue
-            if not cascade:
-                raise FeatureNotSupported(
-                    "cannot truncate a table referenced in a foreign key constraint",
-                    detail=f'Table "{child.name}" references "{there.name}".',
-                    hint=f'Truncate table "{child.name}" at the same time, or use TRUNCATE ... CASCADE.',
-                )
-            session.notify(f'truncate cascades to table "{child.name}"')
-            found.append(child)
-    return found
 
 
 def require_writable(session: SessionContext, command: str, table: Table) -> None:

@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING
 from engine.catalog.model.objects import DataFile, Table
 from engine.catalog.store.transaction import SessionCatalog
 from engine.common.shielded import shielded
-from engine.contracts.executor import BatchStream, ExecutionContext
+from engine.contracts.batch_stream import BatchStream
+from engine.contracts.executor import ExecutionContext
 from engine.contracts.memory_share import writer_bytes
 from engine.plan_ir.logical import Root
 from engine.planner.codegen import Bindings

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from engine.catalog.model.objects import Table
 from engine.common import sql_type as st
-from engine.contracts.executor import BatchStream, ExecutionContext
+from engine.contracts.batch_stream import BatchStream
+from engine.contracts.executor import ExecutionContext
 from engine.contracts.materialized_results import explanation
 from engine.contracts.profile import Operator, by_files, table_source, with_sources
 from engine.contracts.sessions import Execution, Prepared, ResultColumn

@@ -8,10 +8,12 @@ from typing import Protocol, TypeVar
 
 from engine.catalog.store.store import CatalogStore
 from engine.common.supervised import Background
+from engine.contracts.batch_stream import BatchStream
 from engine.contracts.copy_progress import Copies
-from engine.contracts.executor import BatchStream, EngineName, ExecutionContext, QueryId
+from engine.contracts.executor import ExecutionContext
 from engine.contracts.maintenance_progress import Maintenance
 from engine.contracts.mesh import Mesh
+from engine.contracts.query_id import EngineName, QueryId
 from engine.executors.engine_config import EngineConfig
 from engine.executors.executor import Executor
 from engine.executors.spark.executor import SparkExecutor

@@ -30,8 +30,10 @@ from typing import Final, Literal, Protocol
 
 import pyarrow as pa
 
-from engine.contracts.executor import BatchStream, ExecutionContext, QueryId
+from engine.contracts.batch_stream import BatchStream
+from engine.contracts.executor import ExecutionContext
 from engine.contracts.mesh import Mesh
+from engine.contracts.query_id import QueryId
 from engine.planner.codegen.compiled_fragment import CompiledFragment
 from engine.runtime.runtime import DistributedStream
 from engine.statements.shared.distribution import CompiledQuery, DistributedQuery, Terms
@@ -171,7 +173,7 @@ class Repetition:
 
 
 class RepeatedStream:
-    """A query's rows, whichever attempt gives them (`engine.contracts.executor.BatchStream`). first: the attempt that `stream`
+    """A query's rows, whichever attempt gives them (`engine.contracts.batch_stream.BatchStream`). first: the attempt that `stream`
     is of."""
 
     engine_name: Final = "distributed"

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from support.local_member import local_member
 
-from engine.contracts.executor import QueryId
+from engine.contracts.query_id import QueryId
 
 
 def test_a_clock_that_stands_still_or_goes_back_repeats_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

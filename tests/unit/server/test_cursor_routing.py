@@ -19,7 +19,7 @@ from support.paired_mesh import PairedMesh, paired_meshes
 from support.session_server import Server, connect, eventually, raw, serve
 
 from engine.common.sql_type import SqlType, numeric
-from engine.contracts.executor import BatchStream
+from engine.contracts.batch_stream import BatchStream
 from engine.contracts.sessions import ResultColumn
 from server.cluster.routing import ServerMesh
 from server.cursors.cursor import Cursor

@@ -9,7 +9,7 @@ import pytest
 from support.local_member import LocalMember, local_member
 
 from engine.contracts.activity import StatementReport
-from engine.contracts.executor import QueryId
+from engine.contracts.query_id import QueryId
 from engine.monitor.record import History, StatementRecord
 
 

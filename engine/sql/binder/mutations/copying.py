@@ -181,7 +181,7 @@ def _plan_insert(
 def _condition(binder: QueryBinder, where: exp.Expression, row: Source, filled: Sequence[tuple[Column, int]]) -> Expr:
     """COPY FROM ... WHERE, over the row with its defaults."""
     if (query := where.find(exp.Subquery, exp.Select, exp.SetOperation)) is not None:
-        at = cursor(position(cast(exp.Expression, query)))
+        at = cursor(position(cast("exp.Expression", query)))
         raise FeatureNotSupported("cannot use subquery in COPY FROM WHERE condition", position=at)
     scope = Scope(binder.context, binder)
     scope.add(row)

@@ -22,7 +22,8 @@ from engine.catalog.model.statistics import TableStatistics
 from engine.catalog.model.user_types import EnumType, Label
 from engine.catalog.snapshot import DECLARED_OIDS, RightsChange, Snapshot
 from engine.catalog.store import difference
-from engine.catalog.store.store import CatalogDatabase, CatalogStore, open_database
+from engine.catalog.store.catalog_database import CatalogDatabase
+from engine.catalog.store.store import CatalogStore, open_database
 from engine.catalog.store.transaction import SessionCatalog
 from wire.errors import SerializationFailure, SqlError
 

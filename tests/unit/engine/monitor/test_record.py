@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import weakref
 
-from engine.contracts.executor import QueryId
+from engine.contracts.query_id import QueryId
 from engine.monitor.record import History, StatementRecord
 
 

@@ -10,7 +10,7 @@ from support.binding_ground import TestCatalog, bind
 
 from benchmarks.tpch_queries import queries
 from engine.catalog.model.objects import Table
-from engine.contracts.executor import EngineName
+from engine.contracts.query_id import EngineName
 from engine.executors.local import executor as _executor  # noqa: F401  (registers its functions)
 from engine.executors.local import fragment_functions as of_duckdb
 from engine.executors.local import udf

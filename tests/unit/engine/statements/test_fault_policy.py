@@ -16,8 +16,10 @@ from support.mesh_ground import MeshMember, gathered, mesh, rows
 from support.session_server import eventually
 
 from engine.common import sql_type as st
-from engine.contracts.executor import BatchStream, ExecutionContext, OutputColumn, QueryId
+from engine.contracts.batch_stream import BatchStream
+from engine.contracts.executor import ExecutionContext, OutputColumn
 from engine.contracts.mesh import Mesh
+from engine.contracts.query_id import QueryId
 from engine.planner.codegen.compiled_fragment import CompiledFragment
 from engine.planner.planner import Choice
 from engine.statements.shared.distribution import CompiledQuery, DistributedQuery, Terms

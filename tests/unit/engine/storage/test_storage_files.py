@@ -18,8 +18,9 @@ from support.plans import GT, Plans, call, const, ref
 from engine.catalog.model.objects import DataFile, Storage, Table, TableColumn
 from engine.common import sql_type as st
 from engine.common.sql_type import SqlType
-from engine.contracts.executor import ExecutionContext, QueryId
+from engine.contracts.executor import ExecutionContext
 from engine.contracts.output_cast import carrier_of
+from engine.contracts.query_id import QueryId
 from engine.executors.engine_config import EngineConfig
 from engine.executors.local.executor import LocalExecutor
 from engine.plan_ir.logical import Root

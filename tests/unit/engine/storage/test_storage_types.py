@@ -12,7 +12,8 @@ from support.stored_values import ROWS, comparable
 
 from engine.catalog.model.objects import Table, TableColumn
 from engine.common import sql_type as st
-from engine.contracts.executor import ExecutionContext, QueryId
+from engine.contracts.executor import ExecutionContext
+from engine.contracts.query_id import QueryId
 from engine.executors.engine_config import EngineConfig
 from engine.executors.local.executor import LocalExecutor
 from engine.plan_ir.logical import Root

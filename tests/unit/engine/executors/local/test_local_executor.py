@@ -21,7 +21,8 @@ from support.session_server import eventually
 
 from engine.catalog.model.objects import SystemTable, TableColumn
 from engine.common.sql_type import numeric, of
-from engine.contracts.executor import ExecutionContext, OutputColumn, QueryId
+from engine.contracts.executor import ExecutionContext, OutputColumn
+from engine.contracts.query_id import QueryId
 from engine.executors.engine_config import EngineConfig
 from engine.executors.local import udf
 from engine.executors.local.errors import translate

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from support.compiled_plans import CASES, Data, write_tables
 
-from engine.contracts.executor import ExecutionContext, QueryId
+from engine.contracts.executor import ExecutionContext
+from engine.contracts.query_id import QueryId
 from engine.executors.engine_config import EngineConfig
 from engine.executors.local.executor import LocalExecutor
 from engine.planner.codegen import Bindings, Unsupported, compile_plan

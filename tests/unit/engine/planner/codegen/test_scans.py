@@ -21,7 +21,8 @@ from engine.lakes import csv_headers
 from engine.plan_ir.expr import And, Expr
 from engine.plan_ir.logical import TableReader
 from engine.planner.codegen import Bindings, Unsupported, compile_plan, to_sql
-from engine.planner.codegen.scans import READER, Scan
+from engine.planner.codegen.scan import Scan
+from engine.planner.codegen.scans import READER
 from engine.planner.distribute.splits import files_to_read
 from wire.types import pg_types as t
 

@@ -1,0 +1,30 @@
+"""A stream of Arrow record batches, as executors and receivers give it; the rules are those of `engine.contracts.executor`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Protocol
+
+import pyarrow as pa
+
+
+class BatchStream(Protocol):
+    """Record batches, pulled one at a time by one consumer."""
+
+    async def next_batch(self) -> pa.RecordBatch | None:
+        """The next batch (never empty), or None at the end. Raises `SqlError`, after which only `close` may follow."""
+        ...
+
+    async def close(self) -> None:
+        """Stop and release everything; see the module's rules. Never raises for the query's own errors."""
+        ...
+
+    def statistics(self) -> Mapping[str, int]:
+        """Counters for EXPLAIN ANALYZE and the views: at least `rows`, `bytes`, `batches`."""
+        ...
+
+
+def engine_of(stream: BatchStream) -> str | None:
+    """The engine that gives a stream's rows: `local`, `spark`, or `distributed` for several members; None where it is neither."""
+    name = getattr(stream, "engine_name", None)
+    return name if isinstance(name, str) else None
