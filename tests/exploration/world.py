@@ -591,7 +591,7 @@ class Draft:
             self.adopt(member)
         self.enter(member, "running")
         numbers = tuple(n for n, _ in self.instances_at(member))
-        self.coordinate(member, "started", QUERY, numbers, self.now)
+        self.coordinate(member, "fragments_started", QUERY, numbers, self.now)
 
     def do_open(self, number: int) -> None:
         """An instance wants its stream: it was told where, or asks."""
@@ -788,7 +788,7 @@ class Draft:
         """A member cannot read its plan: it has set up nothing, and says why."""
         self.spend("unread")
         self.enter(member, "running")
-        self.coordinate(member, "started", QUERY, (), self.now)
+        self.coordinate(member, "fragments_started", QUERY, (), self.now)
         self.cancel(member, UNREAD)
 
     def do_twin(self, number: int) -> None:
@@ -927,7 +927,7 @@ class Draft:
         names, told = self.world.names, self.fails
         whole = member == _INITIATOR and self.all_is_here()
         if whole:
-            self.coordinate(_INITIATOR, "arrived", QUERY)
+            self.coordinate(_INITIATOR, "streams_arrived", QUERY)
         elif member == _INITIATOR:
             message = f"could not complete the query: member {names[lost]} was lost"
             self.caused(transient_cause(message, names[lost]))

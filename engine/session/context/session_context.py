@@ -42,6 +42,7 @@ from engine.settings.session_settings import SessionSettings
 from engine.sql.binder.scope import BindContext, ParameterTypes
 from engine.statements.shared.definer import Definer
 from engine.statements.shared.distribution import Terms
+from engine.statements.shared.fault_policy import next_query_id
 from engine.statements.shared.sequences import SessionSequences
 from engine.storage.staging import KEPT_BYTES
 from wire.errors import InternalError, Notice, UndefinedObject
@@ -187,7 +188,7 @@ class SessionContext:
     def execution_context(self) -> ExecutionContext:
         """Return the context of a new query, under the settings as they are."""
         return ExecutionContext(
-            query=self._engine.new_query_id() if self.record is None else self.record.next_query(),
+            query=next_query_id(self.record, self._engine.new_query_id),
             time_zone=self.settings.get("TimeZone"),
             page_bytes=page_bytes(self.settings),
             notice=self.notify,

@@ -60,9 +60,18 @@ class Opener(Protocol):
 class QueryIds(Protocol):
     """The record of the statement that runs the query (`engine.monitor.record`)."""
 
+    @property
+    def is_finished(self) -> bool: ...
+
     def next_query(self) -> QueryId:
         """The id for a query that the statement runs now."""
         ...
+
+
+def next_query_id(record: QueryIds | None, new_id: Callable[[], QueryId]) -> QueryId:
+    """Return the id for a query that runs now. A statement that is repeated as its transaction commits has ended for the
+    history."""
+    return new_id() if record is None or record.is_finished else record.next_query()
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +115,7 @@ class RepeatableQuery:
         return None if isinstance(query.runs, DistributedQuery) else query
 
     def next_context(self) -> ExecutionContext:
-        return replace(self.context, query=(self.record.next_query if self.record else self.engine.new_query_id)())
+        return replace(self.context, query=next_query_id(self.record, self.engine.new_query_id))
 
 
 class Repetition:

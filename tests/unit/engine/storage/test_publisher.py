@@ -25,7 +25,7 @@ def test_what_could_not_be_published_is_when_there_is_room_again(
     catalog = SessionCatalog(store)
     created(catalog, "t")
     store.start_publishing()
-    wait_until(lambda: not store.pending_commits())
+    wait_until(lambda: store.statistics()["publish_pending"] == 0)
     monkeypatch.setattr(delta.Log, "commit", fails)
     insert(catalog, 1)
     insert(catalog, 2)
