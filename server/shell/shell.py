@@ -6,7 +6,10 @@ Ctrl-C while a statement runs cancels it on the server (psycopg sends the cancel
 from __future__ import annotations
 
 import json
+import os
+import signal
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -31,6 +34,8 @@ HELP: Final = """\\c MEMBER | HOST:PORT  connect to another member
 \\timing                show how long statements take, or stop to
 \\x                     show a column a line, or stop to
 Statements end with a semicolon. Ctrl-C cancels the one that runs."""
+#: From a Ctrl-C that came while a notice was shown to its repetition.
+_AGAIN_SECONDS: Final = 0.05
 #: Tags of statements after which names may be others.
 _DEFINING: Final = ("CREATE", "DROP", "ALTER", "IMPORT", "SET", "RESET", "SELECT INTO")
 
@@ -76,8 +81,12 @@ class Shell:
         return connection
 
     def _notice(self, said: psycopg.errors.Diagnostic) -> None:
-        if self._waiting is not None:
-            self._waiting.notice(said)
+        try:
+            if self._waiting is not None:
+                self._waiting.notice(said)
+        except KeyboardInterrupt:
+            # psycopg drops what a handler raises: the signal comes again when it waits for the server.
+            threading.Timer(_AGAIN_SECONDS, os.kill, (os.getpid(), signal.SIGINT)).start()
 
     def _reconnect(self, where: str) -> None:
         """To a member by its name, or to an address; to the same one again where nothing is said."""
