@@ -33,6 +33,9 @@ _KEPT = {
     ("tables", "commits"),
     ("tables", "commit_conflicts"),
     ("tables", "publish_rounds"),
+    # Commits are published in the background, long after a failure: nobody waits for it.
+    ("tables", "publish_pending"),
+    ("tables", "publish_lag_ms"),
     # Of Spark as it stands there, for whatever comes next.
     ("spark", "executors"),
     ("spark", "slots"),
