@@ -53,7 +53,8 @@ _DISTRIBUTION: Final = "sluice"
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Where the member is. console: its URL; empty: not asked. connection: to its PostgreSQL port. log: the file of its log."""
+    """The addresses of the member. console: its URL; empty: not asked. connection: to its PostgreSQL port. log: the file of its
+    log."""
 
     console: str
     connection: Mapping[str, str | int]

@@ -38,5 +38,5 @@ def is_loopback(host: str) -> bool:
 
 
 def reachable_from_here(host: str) -> str:
-    """Where this machine reaches a socket that listens at a host, which may stand for every interface."""
+    """Return the host at which this machine reaches a socket that listens at a host, which may stand for every interface."""
     return WILDCARDS.get(host, host)

@@ -42,7 +42,7 @@ _OPERATION_THREADS: Final = 2
 
 
 class Ground(Protocol):
-    """Where members run. folder: of all their files, relative to the working folder. answers: their DuckDB."""
+    """The ground that members run on. folder: of all their files, relative to the working folder. answers: their DuckDB."""
 
     @property
     def folder(self) -> Path: ...

@@ -1,4 +1,4 @@
-"""Where simulations of storage begin: a folder in memory with a catalog and a few stored tables, copied for each run."""
+"""The ground of the simulations of storage: a folder in memory with a catalog and a few stored tables, copied for each run."""
 
 from __future__ import annotations
 

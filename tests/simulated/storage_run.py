@@ -102,7 +102,7 @@ class StorageRun:
         self.storage.publish_all()
 
     def _look(self) -> None:
-        """What must hold after a last power failure."""
+        """Check what must hold after a last power failure."""
         self.storage.fail_power()
         self.storage.require_whole(self._start(0))
 

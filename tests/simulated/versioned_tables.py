@@ -63,7 +63,7 @@ _BY_TEXT: Final = {asked.text: answer for asked, answer in _ANSWERS.items()}
 
 
 class EngineGround:
-    """Where members run whose tables change: one DuckDB of one thread behind all of them. Its owner closes it."""
+    """The ground that members run on whose tables change: one DuckDB of one thread behind all of them. Its owner closes it."""
 
     def __init__(self) -> None:
         self.folder = Path()

@@ -47,7 +47,7 @@ RETENTION: Final = 3600.0
 
 @dataclass(frozen=True, slots=True)
 class Shared:
-    """What the actors of a process work with. transactions: those that are open, by actor."""
+    """The parts that the actors of a process work with. transactions: those that are open, by actor."""
 
     stage: Stage
     disk: SimulatedDisk

@@ -119,7 +119,7 @@ class WritingRun(Run):
         return None if over else f"{[actor.name for actor in self.stage.actors]} do not end"
 
     def _look(self) -> str | None:
-        """What was committed is published, and is there after a last power failure."""
+        """Check that all commits are published, and are there after a last power failure."""
         try:
             self.storage.publish_all()
             self.storage.fail_power()
@@ -265,7 +265,7 @@ def _mishaps(chance: Random) -> list[tuple[float, str]]:
 
 
 class WritingGround:
-    """What runs share: the tables that each begins with, and a DuckDB. Its owner closes it."""
+    """The ground that runs share: the tables that each begins with, and a DuckDB. Its owner closes it."""
 
     def __init__(self) -> None:
         self._storage = StorageGround()

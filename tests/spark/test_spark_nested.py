@@ -74,7 +74,7 @@ def test_delta_tables(connection: Connection, tmp_path: Path) -> None:
 
 
 def test_deletion_vectors(connection: Connection, tmp_path: Path) -> None:
-    """Of files with several row groups, which tasks share."""
+    """Read files with several row groups, which tasks share."""
     named = []
     for name, vector in (("f", vector_of(1, 70_000)), ("g", vector_in_file(tmp_path, *range(50_000, 150_000)))):
         pq.write_table(pa.table({"id": range(200_000)}), tmp_path / f"{name}.parquet", row_group_size=60_000)

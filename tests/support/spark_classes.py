@@ -40,7 +40,7 @@ _QUERIES: Final = (
 
 
 def java_options() -> str:
-    """What a JVM of the tests is started with."""
+    """Return the options that a JVM of the tests is started with."""
     if not ARCHIVE.exists() or " " in str(ARCHIVE):
         return _BRIEF
     # The logging that is switched off is the JVM's own, which warns of an archive that it ignores.

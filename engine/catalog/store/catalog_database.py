@@ -13,7 +13,7 @@ from engine.storage.delta import Published
 
 
 class CatalogDatabase(Protocol):
-    """Where the catalog is kept. Methods may block and may be called from any thread; they raise SqlError.
+    """The database that has the catalog. Methods may block and may be called from any thread; they raise SqlError.
 
     near: whether `version` answers in microseconds and never waits for a writer.
     """
@@ -38,7 +38,7 @@ class CatalogDatabase(Protocol):
         ...
 
     def read_counter(self, counter: int) -> Count | None:
-        """Where a counter stands."""
+        """Return the state of a counter."""
         ...
 
     def commit(self, known: Snapshot, changes: Sequence[AnyChange]) -> Snapshot:

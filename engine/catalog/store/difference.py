@@ -175,7 +175,8 @@ class Difference:
         return tuple(keys)
 
     def _place(self, known: Snapshot, location: str) -> Key | None:
-        """Where a snapshot has the table with this location; None where it has none: one that came since is touched itself."""
+        """Return the key of the table with this location in a snapshot. None where it has none: a table that came
+        since is touched itself."""
         place = self._places.get(location)
         if place is not None and _location(known.relations.get(place)) == location:
             return place

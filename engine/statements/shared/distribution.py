@@ -147,7 +147,8 @@ def compile_query(
         fragment, choice = compile_choice(plan, choice, terms.wish, bindings)
         return CompiledQuery(choice, fragment)
     choice = _shared_out(plan, choice, terms, bindings, members)
-    if choice.engine == "spark" and terms.spark_member in members and terms.spark_member != mesh.member:
+    is_hosted = topology is None and terms.spark_member in members and terms.spark_member != mesh.member
+    if choice.engine == "spark" and is_hosted:
         return _compile_for_host(plan, choice, terms, bindings, mesh, analyze, change)
     physical = _physical(plan, choice, terms, bindings, mesh, topology, change)
     if len(physical.fragments) == 1:

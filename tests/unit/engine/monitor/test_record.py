@@ -10,7 +10,7 @@ from engine.monitor.record import History, StatementRecord
 
 
 class _Session:
-    """What gives the ids of a statement's queries."""
+    """A session as far as a record knows it: it gives the ids of queries."""
 
     def __init__(self) -> None:
         self.given = 0
