@@ -36,7 +36,7 @@ def _run(ground: Ground) -> Iterator[Figure]:
 
 def _rate(ground: Ground, member: Member, script: str) -> float:
     """Statements a second of all clients together."""
-    file = ground.folder("processes-scripts") / "script.sql"
+    file = ground.scratch / "processes.sql"
     file.write_text(script)
     command = [
         str(_PGBENCH), "--no-vacuum", "--protocol=prepared", f"--client={_CLIENTS}", "--jobs=1", f"--time={_SECONDS}",
