@@ -22,7 +22,8 @@ import psycopg
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 from support.local_member import local_member
 
-from engine.sql.functions import Function, signatures
+from engine.plan_ir.expr import Function
+from engine.sql.functions import signatures
 from wire.types import pg_types as t
 
 PAGE: Final = Path(__file__).parent.parent / "docs" / "compatibility.md"

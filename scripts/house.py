@@ -226,9 +226,9 @@ _MAP_BEGINS: Final = "<!-- rooms: written by scripts/house.py --map -->"
 _MAP_ENDS: Final = "<!-- end of rooms -->"
 #: What has been reached.
 LIMITS: Final[Mapping[str, int]] = {
-    "circles of modules": 5,
-    "modules in circles": 31,
-    "pairs of packages that import each other": 15,
+    "circles of modules": 0,
+    "modules in circles": 0,
+    "pairs of packages that import each other": 0,
     "loose modules of engine": 1,
     "loose modules of wire": 3,
     "methods of the largest class": 60,

@@ -39,25 +39,25 @@ from engine.monitor.record import SHORT_TEXT, StatementRecord
 from engine.plan_ir.topology import Topology
 from engine.settings.session_settings import SETTINGS
 from server.auth.gate import Access, Gate
-from server.cluster.lite import ROUTING, LiteDoor
+from server.cluster.activity_routing import ClusterActivity
+from server.cluster.cursor_routing import CursorRouter
 from server.cluster.membership import Timing
 from server.cluster.mesh_link import LinkOptions, MeshLink, new_incarnation
 from server.cluster.notification_routing import NotificationRouter
 from server.cluster.routing import CancelRouter, ServerMesh
+from server.common.descriptors import raise_limit
+from server.common.ended_line import ENDED_LINE
+from server.common.full_collections import FullCollections
+from server.common.unused_memory import UnusedMemory
+from server.common.version import VERSION
 from server.config.address import Address
 from server.config.errors import AccessError, ConfigurationError
-from server.cursors.cursor_routing import CursorRouter
-from server.descriptors import raise_limit
-from server.ended_line import ENDED_LINE
-from server.full_collections import FullCollections
 from server.logs.lines import formatter_of
 from server.monitor.activity import MemberActivity
-from server.monitor.activity_routing import ClusterActivity
 from server.monitor.records import EndedStatements
+from server.monitor.tracing_setup import record_spans
 from server.pgwire.listener import Listener, ListenerOptions
-from server.tracing_setup import record_spans
-from server.unused_memory import UnusedMemory
-from server.version import VERSION
+from server.pgwire.lite import ROUTING, LiteDoor
 from wire.errors import SqlError
 from wire.mesh.control_messages import Identity
 

@@ -4,7 +4,8 @@ A span's context travels as the text of W3C's `traceparent` header: from the cli
 others with the start of their fragments, to the thread of a Spark job. An empty text stands for no trace, which is all there is
 while tracing is off: then nothing of OpenTelemetry is imported, and each call here returns after one comparison.
 
-`install` gives the tracer, once for a process, as OpenTelemetry has it. `server.tracing_setup` makes one from a configuration.
+`install` gives the tracer, once for a process, as OpenTelemetry has it. `server.monitor.tracing_setup` makes one from a
+configuration.
 
 Rejected: OpenTelemetry's context variables. A statement passes through threads, tasks of a loop that serve many statements, and
 other processes; a text that is passed on says whose child a span is.

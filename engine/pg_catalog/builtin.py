@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from engine.pg_catalog.system_function_sql import TABLES, postgres_rows, scalars
-from engine.sql.functions import Function
+from engine.plan_ir.expr import Function
 from engine.sql.functions.registry import CALLABLE, registry
 from wire.dataclass import dataclass
 from wire.types import pg_types as t

@@ -1,7 +1,7 @@
 """The schema `sluice`: what this member knows of the cluster, and what all members do. Everybody may read it; lite members have it
 too.
 
-What members do is asked of each when the rows are made (`server.monitor.activity_routing`), for a bounded time: a member that
+What members do is asked of each when the rows are made (`server.cluster.activity_routing`), for a bounded time: a member that
 is lost or says nothing is missing, and the client is told so by a WARNING. What statements of somebody else do is hidden as in
 pg_stat_activity.
 """

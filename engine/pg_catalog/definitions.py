@@ -12,6 +12,7 @@ from typing import Final
 from engine.catalog.model.objects import Constraint, References, Schema, Sequence, StoredRelation, Table, View
 from engine.catalog.model.user_types import CompositeType, DomainCheck, DomainType, UserType
 from engine.catalog.snapshot import PUBLIC, SLUICE
+from engine.common.identifiers import quote_ident
 from engine.pg_catalog.access_methods import OperatorClass, class_name, default_class, part_type
 from engine.pg_catalog.declared import Row, SystemContext, SystemRelation, postgres
 from engine.pg_catalog.dependencies import defined_by, named_key, named_table
@@ -20,7 +21,7 @@ from engine.pg_catalog.relations import keys
 from engine.pg_catalog.stored_expression_names import MarkedNames
 from engine.pg_catalog.types import collation
 from engine.sql.deparse.stored_names import mark_of_relation
-from engine.sql.deparse.stored_text import quote_ident, with_value
+from engine.sql.deparse.stored_text import with_value
 from engine.sql.deparse.updatable_views import updatable_columns
 from wire.types import pg_types as t
 

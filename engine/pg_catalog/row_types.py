@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Final
 
 from engine.catalog.model.objects import Sequence, StoredRelation, Table, View
-from engine.sql.deparse.stored_text import quote_ident
+from engine.common.identifiers import quote_ident
 from wire.types import pg_types as t
 from wire.types.user_types import composite_type
 

@@ -1,7 +1,9 @@
 """Bound expressions: names resolved, every node typed by PostgreSQL's rules, every function chosen.
 
 What the binder produces and the plan carries. An expression tree is immutable and knows neither SQL text nor engine;
-`engine.planner.codegen` turns it into a sqlglot tree for one engine with the templates of `engine.sql.functions`.
+`engine.planner.codegen` turns it into a sqlglot tree for one engine with the templates of its functions. A row of the function
+table (`Function`) and the base of the plan's nodes (`Node`) are here too, since an expression holds both, and each of them
+expressions.
 
 Columns are identified by number, unique within a statement: a reference from a correlated subquery to a column of an
 outer query is just a `ColumnRef` whose column is not produced inside the subquery's plan.
@@ -15,19 +17,17 @@ None for null. `wire.types.input` produces the same from text.
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import field, fields, replace
 from functools import cache
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import Any, Literal, overload
+
+from sqlglot import exp
 
 from engine.common.interrupts import check_for_interrupts
 from engine.common.sql_type import SqlType
 from wire.dataclass import dataclass
 from wire.types import pg_types as t
-
-if TYPE_CHECKING:
-    from engine.plan_ir.logical import Node
-    from engine.sql.functions import Function
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +43,25 @@ class Column:
     def label(self) -> str:
         """The column's identifier in generated SQL."""
         return f"c{self.id}"
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A node of a logical plan (`engine.plan_ir.logical`). `columns`: the output schema, in order."""
+
+    columns: tuple[Column, ...]
+
+    def inputs(self) -> tuple[Node, ...]:
+        return ()
+
+    def walk(self) -> Iterator[Node]:
+        """This node and all below it, parents first."""
+        left: list[Node] = [self]
+        while left:
+            check_for_interrupts()
+            node = left.pop()
+            yield node
+            left += reversed(node.inputs())
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,6 +191,60 @@ class ContextRef(Expr):
     `current_database`, `current_schema`, `pg_backend_pid`, ... Rendered as a literal like a parameter."""
 
     name: str
+
+
+FunctionKind = Literal["function", "operator", "cast", "aggregate", "ordered_set", "window"]
+Volatility = Literal["immutable", "stable", "volatile"]
+Builder = Callable[[Sequence[exp.Expression], "Call | AggregateCall"], exp.Expression]
+Template = str | Builder
+#: From the (coerced) arguments' types to the result's: digits of numerics, modifiers, polymorphic results.
+TypeRule = Callable[[Sequence[SqlType]], SqlType]
+#: The same from the arguments themselves, for results whose digits a constant's value decides (extract's field).
+ValueRule = Callable[[Sequence["Expr"]], SqlType]
+CastContext = Literal["implicit", "assignment", "explicit"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Function:
+    """One signature.
+
+    name: proname, or the operator's symbol (`+`; a prefix operator has one argument), or `cast`.
+    args: declared argument types; may be polymorphic (ANYELEMENT, ANYARRAY, ANYNONARRAY; ANYCOMPATIBLE and its kin, whose
+        arguments are brought to one common type; ANY).
+    variadic: the last argument repeats (one or more times), as VARIADIC "any" or VARIADIC anyarray.
+    returns: declared result type.
+    rule: refines the result's SqlType; None: `returns`, resolved for polymorphism, digits unknown.
+    by_value: like `rule`, from the coerced arguments; wins over `rule`.
+    strict: null in, null out.
+    returns_set: a set-returning function: its template gives an array of the set's rows, in order (null: no row), of
+        structs f0, f1 ... when a row is a record; whoever compiles it unnests that array.
+    column: what a set-returning function calls its column (its one OUT parameter's name), if not as itself.
+    context: for casts, how far it may be applied by itself.
+    optional: how many trailing arguments have defaults (the template sees those given).
+    names: the arguments' names, where calls may use named notation; `defaults` are then the canonical values of the
+        optional ones.
+    """
+
+    name: str
+    kind: FunctionKind
+    args: tuple[t.PgType, ...]
+    returns: t.PgType
+    local: Template | None = None
+    spark: Template | None = None
+    rule: TypeRule | None = None
+    by_value: ValueRule | None = None
+    variadic: bool = False
+    strict: bool = True
+    volatility: Volatility = "immutable"
+    returns_set: bool = False
+    column: str = ""
+    context: CastContext = "explicit"
+    optional: int = 0
+    names: tuple[str, ...] = ()
+    defaults: tuple[Any, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"{self.name}({', '.join(a.name for a in self.args)})"
 
 
 @dataclass(frozen=True, slots=True)

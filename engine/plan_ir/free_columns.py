@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from engine.plan_ir.expr import Column, ColumnRef, Expr, Subquery
-from engine.plan_ir.logical import Aggregator, DistinctOn, Limit, Node, Root, Sort
+from engine.plan_ir.expr import Column, ColumnRef, Expr, Node, Subquery
+from engine.plan_ir.logical import Aggregator, DistinctOn, Limit, Root, Sort
 from engine.plan_ir.rewrite import expressions, walk_all
 
 

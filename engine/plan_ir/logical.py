@@ -14,11 +14,9 @@ query (a correlated subquery, a lateral join): those are its free columns (`engi
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Literal
 
-from engine.common.interrupts import check_for_interrupts
-from engine.plan_ir.expr import AggregateCall, Call, Column, Expr, WindowCall
+from engine.plan_ir.expr import AggregateCall, Call, Column, Expr, Node, WindowCall
 from engine.plan_ir.shown_columns import EVERYTHING, ShownColumns
 from wire.dataclass import dataclass
 
@@ -42,25 +40,6 @@ class OrderKey:
 
 
 Ordering = tuple[OrderKey, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Node:
-    """An aggregator. `columns`: the output schema, in order."""
-
-    columns: tuple[Column, ...]
-
-    def inputs(self) -> tuple[Node, ...]:
-        return ()
-
-    def walk(self) -> Iterator[Node]:
-        """This node and all below it, parents first."""
-        left: list[Node] = [self]
-        while left:
-            check_for_interrupts()
-            node = left.pop()
-            yield node
-            left += reversed(node.inputs())
 
 
 @dataclass(frozen=True, slots=True)

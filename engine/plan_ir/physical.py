@@ -21,8 +21,8 @@ from typing import NamedTuple
 
 from engine.catalog.model.objects import Sequence
 from engine.contracts.query_id import EngineName
-from engine.plan_ir.expr import Column
-from engine.plan_ir.logical import Mutate, Node, Ordering
+from engine.plan_ir.expr import Column, Node
+from engine.plan_ir.logical import Mutate, Ordering
 from wire.dataclass import dataclass
 from wire.types.text_settings import OutputSettings
 

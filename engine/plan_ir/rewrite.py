@@ -12,8 +12,8 @@ from functools import cache
 from typing import Any, Final, TypeVar
 
 from engine.common.interrupts import check_for_interrupts
-from engine.plan_ir.expr import Constants, Expr, Frame, FrameBound, OrderItem, Subquery
-from engine.plan_ir.logical import Aggregator, Cte, Node
+from engine.plan_ir.expr import Constants, Expr, Frame, FrameBound, Node, OrderItem, Subquery
+from engine.plan_ir.logical import Aggregator, Cte
 
 NodeT = TypeVar("NodeT", bound=Node)
 #: Fields that hold neither nodes nor expressions, whatever has them.

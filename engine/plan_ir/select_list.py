@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from engine.plan_ir.expr import Column
-from engine.plan_ir.logical import Evaluator, Limit, Node, Ordering, Root, Sort, Values, With
+from engine.plan_ir.expr import Column, Node
+from engine.plan_ir.logical import Evaluator, Limit, Ordering, Root, Sort, Values, With
 
 _PASSING = Root | Limit | Sort | With
 

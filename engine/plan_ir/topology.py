@@ -1,6 +1,6 @@
 """A topology: which members there are, between which of them data may flow, how much each takes, which files it alone holds.
 
-The channel seed's file as immutable values (`server.cluster.topology` reads it). Every **logical source** is a table in SQL; its
+The channel seed's file as immutable values (`server.config.topology` reads it). Every **logical source** is a table in SQL; its
 **physical sources** are files at members ("pinned": nobody else can read them). **Links** say where data may flow: `up`
 from the node that names the link to the other (as in the seed's pictures, where sources are at the bottom and the sink is
 on top), `down` from the other to it, `both` both ways. A file without any link forbids nothing: every member may send to

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from engine.plan_ir.expr import AggregateCall, Call, Column, Expr, Subquery
-from engine.plan_ir.logical import Node
+from engine.plan_ir.expr import AggregateCall, Call, Column, Expr, Node, Subquery
 from engine.plan_ir.rewrite import expressions, walk_all
 
 

@@ -18,7 +18,8 @@ from engine.catalog.model.objects import SystemTable
 from engine.common.depth import bounded_depth
 from engine.contracts.query_id import EngineName
 from engine.plan_ir import logical
-from engine.plan_ir.logical import Node, TableReader
+from engine.plan_ir.expr import Node
+from engine.plan_ir.logical import TableReader
 from engine.plan_ir.rewrite import walk_all
 from engine.planner.codegen import Bindings, Unsupported, compile_plan
 from engine.planner.codegen.compiled_fragment import CompiledFragment

@@ -9,7 +9,7 @@ nothing. When a member is lost, what was asked of it fails. Nothing here has a d
 lost, and whoever waits may be cancelled.
 
 Everything here runs on the loop's thread. Considered and rejected: to send in here as well. The two who ask (the runtime for
-channels, `server.cursors.cursor_routing` for cursors) differ in what they say of a member that cannot be told, and in what they
+channels, `server.cluster.cursor_routing` for cursors) differ in what they say of a member that cannot be told, and in what they
 do when they are cancelled.
 """
 

@@ -31,7 +31,7 @@ _TRUE: Final = ("on", "true", "yes", "1", "t", "y", "tr", "tru", "ye")
 _FALSE: Final = ("off", "false", "no", "0", "f", "n", "fa", "fal", "fals", "of")
 
 #: Names that a session may define (guc.c: valid_custom_variable_name).
-#: Its letters are said as what they are not, as in `engine.sql.parser.lexer`.
+#: Its letters are said as what they are not, as in `engine.sql.parser.lexical.lexer`.
 _CUSTOM: Final = re.compile(r"[^\0-@[-^`{-\x7f][\w$]*(\.[^\0-@[-^`{-\x7f][\w$]*)+")
 
 _INTEGER_MAX: Final = 2_147_483_647

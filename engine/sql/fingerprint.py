@@ -23,7 +23,7 @@ import hashlib
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from engine.sql.parser.lexer import Kind, Token, tokenize
+from engine.sql.parser.lexical.lexer import Kind, Token, tokenize
 from engine.sql.parser.masking import mask_passwords
 from wire.dataclass import dataclass
 from wire.errors import SqlError

@@ -9,10 +9,10 @@ from typing import Final
 import pyarrow as pa
 
 from engine.catalog.model.objects import Constraint, Table, TableColumn
+from engine.common.identifiers import quote_ident
 from engine.common.sql_type import SqlType
 from engine.plan_ir.logical import MutateKind
 from engine.plan_ir.shown_columns import ShownColumns
-from engine.sql.deparse.stored_text import quote_ident
 from wire.errors import (
     About,
     CardinalityViolation,

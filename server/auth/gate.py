@@ -26,10 +26,10 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final, NoReturn, TypeVar
 
 from engine.catalog.model.roles import FOREVER, Role, Roles
+from server.auth.beginning import Beginning
+from server.auth.client_tls import ClientTls
 from server.auth.hba import Connection, Rule, default_rules, find
 from server.auth.login_attempts import FailureLimits, LoginAttempts
-from server.pgwire.client_tls import ClientTls
-from server.pgwire.startup import Beginning
 from wire import verifiers
 from wire.dataclass import dataclass
 from wire.errors import InvalidAuthorizationSpecification, InvalidPassword, TooManyConnections

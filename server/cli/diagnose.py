@@ -34,8 +34,8 @@ from psycopg.rows import dict_row
 
 from engine.sql.parser.nodes.statements import Query
 from engine.sql.parser.parse import parse
+from server.common.version import VERSION
 from server.config.shown import Redactor, secrets_of, show
-from server.version import VERSION
 from wire.dataclass import dataclass
 from wire.errors import SqlError
 

@@ -42,7 +42,7 @@ SparkMaster = Annotated[str | None, typer.Option(help="The Spark to drive [local
 
 def _version(wanted: bool) -> None:
     if wanted:
-        from server.version import VERSION
+        from server.common.version import VERSION
 
         typer.echo(f"sluice {VERSION}")
         raise typer.Exit

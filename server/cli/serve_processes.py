@@ -5,11 +5,11 @@ from __future__ import annotations
 import logging
 import sys
 
+from server.common.descriptors import raise_limit
+from server.common.ended_line import ENDED_LINE
 from server.config.address import Address
 from server.config.config import Config
 from server.config.errors import ConfigurationError
-from server.descriptors import raise_limit
-from server.ended_line import ENDED_LINE
 from server.member import configure_log, run
 from server.processes.configurations import process_configurations
 from server.processes.dispatcher import CannotListen, Dispatcher

@@ -22,7 +22,7 @@ import msgspec
 import psutil
 import yaml
 
-from server.cluster import secret as cluster_secret
+from server.config import cluster_secret
 
 _STATE: Final = "cluster.json"
 #: Of `cluster.name` (`server.config.config.ClusterSection`).
@@ -87,7 +87,7 @@ def started_at(pid: int) -> float:
 
 
 def secret(folder: Path) -> Path:
-    """The file of the cluster's secret, made at the first start. Raises `server.cluster.secret.UnusableSecret`."""
+    """The file of the cluster's secret, made at the first start. Raises `server.config.cluster_secret.UnusableSecret`."""
     path = folder / "secret"
     cluster_secret.read_or_make(path)
     return path

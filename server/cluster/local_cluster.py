@@ -32,11 +32,11 @@ from rich.table import Table
 from engine.common.wildcards import WILDCARDS
 from server.cluster import files
 from server.cluster.files import Cluster, MemberProcess
-from server.cluster.secret import UnusableSecret
-from server.cluster.topology import load_topology
+from server.common.ended_line import ENDED_LINE
 from server.config.address import Address
+from server.config.cluster_secret import UnusableSecret
 from server.config.errors import ConfigurationError
-from server.ended_line import ENDED_LINE
+from server.config.topology import load_topology
 from wire.dataclass import dataclass
 
 _READY_SECONDS: Final = 120.0

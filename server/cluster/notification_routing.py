@@ -15,8 +15,8 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from server.cluster.routing import ServerMesh
-from server.pgwire.cancel import SessionRegistry
-from server.pgwire.notifications import Said
+from server.session.cancel import SessionRegistry
+from server.session.notifications import Said
 from wire.mesh.control_messages import ControlMessage, Notified
 
 #: Of one message, whose header has at most 64 kB: bytes of text, beside which names' lengths are little.
@@ -24,7 +24,7 @@ _MESSAGE_BYTES: Final = 48 << 10
 
 
 class NotificationRouter:
-    """`server.pgwire.cancel.Elsewhere`'s neighbour for notifications. Made and used on the loop's thread."""
+    """`server.session.cancel.Elsewhere`'s neighbour for notifications. Made and used on the loop's thread."""
 
     def __init__(self, mesh: ServerMesh, registry: SessionRegistry) -> None:
         self._mesh = mesh

@@ -1,11 +1,11 @@
 """Routing of messages between the members' servers, and of cancel requests that reached a member without the session.
 
 `ServerMesh` is the mesh that the engine is given: it takes out the server's own messages (numbers 80 and up) and passes on the
-rest. `CancelRouter` sends and receives cancel requests (`server.cursors.cursor_routing`: movements of cursors). They have no
+rest. `CancelRouter` sends and receives cancel requests (`server.cluster.cursor_routing`: movements of cursors). They have no
 answer: the protocol does not tell the client whether its cancel request reached a session, and `pg_cancel_backend` returns only
 whether the request could be sent.
 
-Rejected: asking all members. The process id names the member (`server.pgwire.cancel`), so that a cancel request is one message, or
+Rejected: asking all members. The process id names the member (`server.session.cancel`), so that a cancel request is one message, or
 none if no member has that id.
 """
 
@@ -21,7 +21,7 @@ from engine.contracts.mesh import Handler, MemberInfo, Mesh
 from engine.contracts.query_id import QueryId
 from server.monitor.records import EndedStatements
 from server.monitor.statement_cancel import cancel_statement
-from server.pgwire.cancel import SessionRegistry, canceled_by_user, names_member, shut_down
+from server.session.cancel import SessionRegistry, canceled_by_user, names_member, shut_down
 from wire.mesh.control_messages import CancelBackend, CancelRequest, CancelStatement, ControlMessage
 
 #: How long another thread waits for the loop to send its message.
@@ -80,7 +80,7 @@ class ServerMesh:
 
 
 class CancelRouter:
-    """`server.pgwire.cancel.Elsewhere` over the mesh. Made on the loop's thread."""
+    """`server.session.cancel.Elsewhere` over the mesh. Made on the loop's thread."""
 
     def __init__(self, mesh: ServerMesh, registry: SessionRegistry, ended: EndedStatements) -> None:
         self._mesh = mesh

@@ -37,13 +37,13 @@ from engine.lakes.stores import Store
 from engine.plan_ir.topology import Topology
 from engine.settings.session_settings import SETTINGS
 from server.auth import hba
+from server.auth.client_tls import ClientTls, ClientTlsError, ClientTlsFiles, MinimumVersion
 from server.auth.gate import Access
 from server.auth.login_attempts import FailureLimits
-from server.cluster import secret as cluster_secret
+from server.config import cluster_secret
 from server.config.address import Address, is_loopback
 from server.config.errors import AccessError, ConfigurationError
 from server.config.key_types import HostPort, Master, Memory, Processes, bytes_of
-from server.pgwire.client_tls import ClientTls, ClientTlsError, ClientTlsFiles, MinimumVersion
 from wire.dataclass import dataclass
 from wire.errors import SqlError
 
@@ -418,7 +418,7 @@ class Config(_Section):
     def topology(self) -> Topology | None:
         """Read the topology file, if there is one. Blocks on the file system; raises ConfigurationError."""
         # Few members have one, and what reads it is slow to import.
-        from server.cluster.topology import load_topology
+        from server.config.topology import load_topology
 
         return load_topology(self.cluster.topology) if self.cluster.topology else None
 

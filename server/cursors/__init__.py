@@ -1,1 +1,1 @@
-"""Portals and cursors, of this member's sessions and of other members'."""
+"""Prepared statements, portals and cursors, of this member's sessions and of other members'."""

@@ -16,7 +16,7 @@ from engine.contracts.query_id import QueryId
 from engine.contracts.sessions import CursorState, Execution, ResultColumn
 from engine.monitor.record import StatementRecord
 from server.cursors.cursor import Cursor
-from server.pgwire.prepared import Command
+from server.cursors.prepared import Command
 from wire.errors import DuplicateCursor, InvalidCursorName, ObjectNotInPrerequisiteState
 from wire.pg.datarow import RowEncoder
 

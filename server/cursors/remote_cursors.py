@@ -1,7 +1,7 @@
 """Cursors of other sessions, by their query's id, as the session that fetches from them sees them.
 
 A load balancer brings `FETCH 100 FROM "m1:1763..."` to any member, and to a session that did not declare the cursor. The id
-names the initiator; `Asking` (`server.cursors.cursor_routing`) carries the statement there and brings the answer.
+names the initiator; `Asking` (`server.cluster.cursor_routing`) carries the statement there and brings the answer.
 
 A FETCH is one movement and as many pages as its bytes need; the initiator keeps nothing of it between two. So a page is asked
 for with the place where the cursor has to stand, and one that somebody else has moved meanwhile refuses. What a page has

@@ -19,8 +19,8 @@ from server.auth.gate import Visitor
 from server.http.login import admit
 from server.http.result import Result
 from server.http.session import Bounds, Session
-from server.pgwire.cancel import canceled_by_user, shut_down
 from server.pgwire.session import Host
+from server.session.cancel import canceled_by_user, shut_down
 from wire.errors import CannotConnectNow, NoActiveSqlTransaction, QueryCanceled
 
 _ID_BYTES = 8

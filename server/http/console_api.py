@@ -26,15 +26,15 @@ from starlette.routing import BaseRoute, Route, WebSocketRoute
 
 from engine.catalog.authority import CANCEL, signal_denied
 from engine.contracts.mesh import Mesh
+from server.cluster.activity_routing import ClusterActivity
 from server.cluster.routing import CancelRouter
+from server.common.version import VERSION
 from server.http import addressed
 from server.http.console_explain import explain_graph
 from server.http.console_login import LIFE_SECONDS, ConsoleLogins, Viewer, cookie_name
 from server.http.console_views import ConsoleViews
 from server.http.live import Live
-from server.monitor.activity_routing import ClusterActivity
 from server.pgwire.session import Host
-from server.version import VERSION
 from wire.errors import FatalError, InsufficientPrivilege, InvalidPassword, SqlError
 
 #: Of a POST.

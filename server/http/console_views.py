@@ -19,9 +19,9 @@ from engine.contracts.query_id import QueryId
 from engine.monitor.graph import with_counters
 from engine.pg_catalog.declared import HIDDEN
 from engine.pg_catalog.merged_edges import merge_edges
+from server.cluster.activity_routing import ClusterActivity
 from server.http.console_login import Viewer
 from server.monitor.activity import RECENT_MAX
-from server.monitor.activity_routing import ClusterActivity
 from wire.dataclass import dataclass
 from wire.errors import InsufficientPrivilege
 

@@ -12,10 +12,10 @@ import base64
 import binascii
 from collections.abc import Mapping
 
+from server.auth.beginning import Beginning
+from server.auth.client_tls import ClientTls
 from server.auth.gate import Visitor
-from server.pgwire.client_tls import ClientTls
 from server.pgwire.session import Host
-from server.pgwire.startup import Beginning
 from wire.dataclass import dataclass
 from wire.errors import InvalidAuthorizationSpecification, InvalidPassword
 

@@ -19,8 +19,8 @@ from prometheus_client.core import (
 )
 from prometheus_client.registry import Collector
 
+from server.common.version import VERSION
 from server.pgwire.statement_counts import BOUNDS
-from server.version import VERSION
 from wire.dataclass import dataclass
 
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"

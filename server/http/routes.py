@@ -27,13 +27,13 @@ from pydantic import ConfigDict
 
 from engine.catalog.model.objects import DATABASE
 from server.auth.gate import Gate
+from server.common.version import VERSION
 from server.http.connection import Connection, Query
 from server.http.failure import Failure, failure
 from server.http.login import Credentials, credentials, visitor
 from server.http.query_stats import stats_of
 from server.http.requests import require_catalog
 from server.http.result import Ending
-from server.version import VERSION
 from wire.errors import (
     FatalError,
     FeatureNotSupported,

@@ -35,13 +35,13 @@ from server.http.result import Ending, Result
 from server.logs.lines import Origin
 from server.monitor.records import SessionRecords
 from server.pgwire.client import ConnectionClient
-from server.pgwire.commands import Commands
 from server.pgwire.interrupts import ClientGone, Interrupts
-from server.pgwire.notifications import Said
 from server.pgwire.running import Running
 from server.pgwire.session import STATES, Host
-from server.pgwire.session_settings import SettingsView
 from server.pgwire.startup import as_fatal
+from server.session.commands import Commands
+from server.session.notifications import Said
+from server.session.session_settings import SettingsView
 from wire.dataclass import dataclass
 from wire.errors import (
     FatalError,

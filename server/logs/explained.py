@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from engine.sql.parser.nodes.statements import Explain
-from server.pgwire.commands import Commands
-from server.pgwire.prepared import Command
+from server.cursors.prepared import Command
+from server.session.commands import Commands
 
 
 async def explain_plan(commands: Commands, command: Command, arguments: Sequence[Any], *, verbose: bool) -> str:

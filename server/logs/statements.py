@@ -17,9 +17,9 @@ from engine.sql.log_class import log_class
 from engine.sql.parser.masking import cut, mask_passwords, may_quote_password
 from engine.sql.parser.nodes import statements as s
 from server.cursors.portal import Portal
+from server.cursors.prepared import NamedStatement, PreparedStatements
 from server.logs.lines import Entry, Origin, report
-from server.pgwire.prepared import NamedStatement, PreparedStatements
-from server.pgwire.session_settings import LogView, SettingsView, log_rank
+from server.session.session_settings import LogView, SettingsView, log_rank
 from wire.errors import Notice, SqlError
 
 log: Final = logging.getLogger(__name__)

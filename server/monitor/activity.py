@@ -25,7 +25,7 @@ from engine.contracts.activity import (
 from engine.engine import Engine
 from engine.monitor.record import SHORT_TEXT, STATEMENTS_MAX, TEXT_MAX, StatementRecord
 from server.monitor.records import EndedStatements
-from server.pgwire.cancel import SessionRegistry
+from server.session.cancel import SessionRegistry
 
 #: Statements, fragments and streams of one answer.
 ENTRIES_MAX: Final = 2_000

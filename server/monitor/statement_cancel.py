@@ -14,7 +14,7 @@ from typing import Final
 from engine.monitor.record import StatementRecord
 from server.cursors.portal import Portal
 from server.monitor.records import EndedStatements
-from server.pgwire.cancel import Interruptible, SessionRegistry, canceled_by_user
+from server.session.cancel import Interruptible, SessionRegistry, canceled_by_user
 from wire.errors import ObjectInUse
 
 log: Final = logging.getLogger(__name__)

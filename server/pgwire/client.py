@@ -13,8 +13,8 @@ from contextlib import suppress
 from engine.contracts.activity import Answer, ClusterReport, Part
 from engine.contracts.sessions import Activity, CursorState, PreparedState, StatementsKept
 from engine.monitor.record import StatementRecord
-from server.pgwire.cancel import SessionRegistry
-from server.pgwire.commands import Commands
+from server.session.cancel import SessionRegistry
+from server.session.commands import Commands
 from wire.errors import Notice
 
 

@@ -22,7 +22,7 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, cast
 
-from server.pgwire.client_tls import ClientTls
+from server.auth.client_tls import ClientTls
 from server.pgwire.interrupts import ClientGone
 from server.pgwire.output_budget import OutputBudget
 from wire.pg import messages as m

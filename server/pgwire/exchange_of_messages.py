@@ -13,15 +13,15 @@ from server.cursors.cursor import Run
 from server.cursors.portal import Portal
 from server.logs.lines import Origin
 from server.monitor.records import SessionRecords
-from server.monitor.statement_statistics import StatementStatistics
 from server.pgwire.client_stream import ClientStream
-from server.pgwire.commands import Commands
 from server.pgwire.progress import ProgressReports, progress_line
 from server.pgwire.results import row_encoder, send_rows
 from server.pgwire.running import Running
-from server.pgwire.session_settings import SettingsView
 from server.pgwire.statement_counts import StatementCounts
 from server.pgwire.waiting_rows import PipelinedRows
+from server.session.commands import Commands
+from server.session.session_settings import SettingsView
+from server.session.statement_statistics import StatementStatistics
 from wire.errors import Notice, SqlError
 from wire.pg import messages as m
 

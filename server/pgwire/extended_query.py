@@ -10,13 +10,14 @@ from collections.abc import Sequence
 from typing import Final
 
 from engine.sql.parser.nodes import statements as s
+from server.cursors.formats import TEXT
 from server.cursors.portal import Portal
+from server.cursors.prepared import Command, NamedStatement
 from server.pgwire import pipelined_rows
-from server.pgwire.commands import EXITS
 from server.pgwire.copy import copy
 from server.pgwire.exchange_of_messages import Exchange
-from server.pgwire.prepared import Command, NamedStatement
-from server.pgwire.results import TEXT, require_known, row_description, spread_formats
+from server.pgwire.results import require_known, row_description, spread_formats
+from server.session.commands import EXITS
 from wire.errors import SqlError, SqlSyntaxError
 from wire.pg import messages as m
 from wire.pg.values import decode_parameter

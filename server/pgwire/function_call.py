@@ -17,10 +17,10 @@ from sqlglot import exp
 from engine.contracts.sessions import Execution
 from engine.sql.parser.nodes.statements import Query
 from server.cursors.portal import Portal
-from server.pgwire.arguments import canonical
+from server.cursors.prepared import Command
 from server.pgwire.exchange_of_messages import Exchange
-from server.pgwire.prepared import Command
 from server.pgwire.results import require_known, row_encoder, spread_formats
+from server.session.arguments import canonical
 from wire.dataclass import dataclass
 from wire.errors import FeatureNotSupported, SqlError, UndefinedFunction
 from wire.pg import messages as m

@@ -22,17 +22,17 @@ from dataclasses import field
 from typing import Final
 
 from engine.session.engine_session import SessionFactory
-from server import descriptors
 from server.auth.gate import Access, Gate
 from server.auth.hba import parse
-from server.cluster.lite import LiteDoor
+from server.common import descriptors
 from server.monitor.records import EndedStatements
-from server.monitor.statement_statistics import StatementStatistics
-from server.pgwire.cancel import SessionRegistry, shut_down
 from server.pgwire.client_stream import ClientStream
+from server.pgwire.lite import LiteDoor
 from server.pgwire.output_budget import OutputBudget
 from server.pgwire.session import UNADMITTED_MAX, Host, Session
 from server.processes.place import Place
+from server.session.cancel import SessionRegistry, shut_down
+from server.session.statement_statistics import StatementStatistics
 from wire.dataclass import dataclass
 from wire.pg.connection import Connection, Limits
 from wire.pg.input_budget import InputBudget

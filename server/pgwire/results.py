@@ -12,13 +12,12 @@ import pyarrow as pa
 from engine.common.sql_type import SqlType
 from engine.contracts.sessions import ResultColumn
 from server.cursors.cursor import Run, rows_within
+from server.cursors.formats import BINARY, TEXT
 from server.pgwire.client_stream import ClientStream
 from wire.errors import InvalidParameterValue, SqlError
 from wire.pg import messages as m
 from wire.pg.datarow import EncodedColumn, RowEncoder
 from wire.types.text_settings import OutputSettings
-
-TEXT, BINARY = 0, 1
 
 
 def row_description(columns: Sequence[ResultColumn], formats: Sequence[int]) -> m.RowDescription:

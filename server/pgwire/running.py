@@ -19,10 +19,10 @@ from server.logs.explained import explain_plan
 from server.logs.lines import Origin
 from server.logs.statements import StatementLog
 from server.monitor.records import SessionRecords
-from server.monitor.statement_statistics import StatementStatistics, counted_statement
-from server.pgwire.commands import EXITS, Commands, Fetching
-from server.pgwire.session_settings import SettingsView
 from server.pgwire.statement_counts import StatementCounts
+from server.session.commands import EXITS, Commands, Fetching
+from server.session.session_settings import SettingsView
+from server.session.statement_statistics import StatementStatistics, counted_statement
 from wire.errors import ConfigurationLimitExceeded, QueryCanceled, SqlError
 
 

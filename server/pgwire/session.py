@@ -24,27 +24,28 @@ from engine.common.shielded import shielded
 from engine.contracts.sessions import Activity
 from engine.monitor.record import StatementRecord
 from engine.session.engine_session import SessionFactory
+from server.auth.beginning import Beginning
+from server.auth.client_tls import common_name
 from server.auth.gate import Gate, Visitor
 from server.auth.login_attempts import TooManyFailedLogins
-from server.cluster.lite import LiteDoor, Relay
 from server.cursors.cursor_lease import CursorLeases
 from server.cursors.remote_cursors import Asker
 from server.logs.lines import Entry, Origin, report
 from server.monitor.records import EndedStatements, SessionRecords
 from server.pgwire import extended_query, pipelined_rows
-from server.pgwire.cancel import SessionRegistry
 from server.pgwire.client import ConnectionClient
 from server.pgwire.client_stream import ClientStream
-from server.pgwire.client_tls import common_name
-from server.pgwire.commands import Commands
 from server.pgwire.exchange_of_messages import Exchange
 from server.pgwire.function_call import function_call
 from server.pgwire.interrupts import ClientGone, Interrupts
-from server.pgwire.notifications import Said
-from server.pgwire.session_settings import SettingsView
+from server.pgwire.lite import LiteDoor, Relay
 from server.pgwire.simple_query import simple_query
-from server.pgwire.startup import Beginning, as_fatal, authenticate, check_database, check_startup, read_startup
+from server.pgwire.startup import as_fatal, authenticate, check_database, check_startup, read_startup
 from server.pgwire.statement_counts import StatementCounts
+from server.session.cancel import SessionRegistry
+from server.session.commands import Commands
+from server.session.notifications import Said
+from server.session.session_settings import SettingsView
 from wire.dataclass import dataclass
 from wire.errors import (
     CannotConnectNow,

@@ -9,14 +9,13 @@ pg_split_opts), postgres.c (process_postgres_switches).
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import field
+from collections.abc import Awaitable, Callable
 from typing import Final
 
 from engine.catalog.model.objects import DATABASE
+from server.auth.beginning import Beginning
+from server.auth.client_tls import ClientTls
 from server.pgwire.client_stream import ClientStream
-from server.pgwire.client_tls import ClientTls
-from wire.dataclass import dataclass
 from wire.errors import (
     FatalError,
     InvalidAuthorizationSpecification,
@@ -33,16 +32,6 @@ _MAINTENANCE: Final = "postgres"
 #: Startup parameters that are not settings.
 _NOT_SETTINGS: Final = ("user", "database", "options", "replication")
 _REPLICATION_OFF: Final = ("false", "off", "no", "0", "f", "n", "fals", "fal", "fa", "of")
-
-
-@dataclass(frozen=True, slots=True)
-class Beginning:
-    """A client's startup parameters. settings: from `options` first, then from the parameters themselves, as sent."""
-
-    protocol: tuple[int, int]
-    user: str
-    database: str
-    settings: Mapping[str, str] = field(default_factory=dict)
 
 
 async def read_startup(stream: ClientStream, tls: ClientTls | None) -> m.Startup | m.CancelRequest:

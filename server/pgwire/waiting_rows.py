@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from server.cursors.portal import Portal
-from server.pgwire.prepared import Command
+from server.cursors.prepared import Command
 from wire.pg import messages as m
 
 #: Rows that are run at once. While they are taken no other client is answered, for some milliseconds.

@@ -13,8 +13,8 @@ from typing import Final
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 
-from engine.sql.deparse.stored_text import quote_ident
-from engine.sql.parser.keywords import RESERVED, TYPE_FUNCTION_NAME
+from engine.common.identifiers import quote_ident
+from engine.common.keywords import RESERVED, TYPE_FUNCTION_NAME
 from wire.dataclass import dataclass
 
 #: The name that is being typed, perhaps with those before its dots. Its last quote may still be open.

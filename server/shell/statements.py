@@ -5,7 +5,7 @@ It is read with the server's own lexer, so that a semicolon in a string, a comme
 
 from __future__ import annotations
 
-from engine.sql.parser.lexer import Kind, tokenize
+from engine.sql.parser.lexical.lexer import Kind, tokenize
 from wire.dataclass import dataclass
 from wire.errors import SqlSyntaxError
 

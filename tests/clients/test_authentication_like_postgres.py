@@ -21,9 +21,9 @@ from support.local_member import local_member
 from support.postgres_server import PostgresServer
 
 from engine.exchange.mesh_tls import TlsFiles
+from server.auth.client_tls import ClientTls, ClientTlsFiles
 from server.auth.gate import Access
 from server.auth.hba import parse
-from server.pgwire.client_tls import ClientTls, ClientTlsFiles
 
 pytestmark = pytest.mark.postgres
 

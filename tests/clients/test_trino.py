@@ -21,10 +21,10 @@ from trino.dbapi import Connection, connect
 from trino.exceptions import HttpError, TrinoUserError
 from trino.transaction import IsolationLevel
 
+from server.auth.client_tls import ClientTls, ClientTlsFiles
 from server.auth.gate import Access
 from server.auth.hba import parse
 from server.http.session import Bounds
-from server.pgwire.client_tls import ClientTls, ClientTlsFiles
 
 _UTC = dt.UTC
 

@@ -13,7 +13,7 @@ from support.local_cluster import LocalCluster
 from support.member_process import wait_until
 from support.session_server import RawClient, raw_to
 
-from server.pgwire.cancel import member_bits, names_member
+from server.session.cancel import member_bits, names_member
 
 SLEEP = "select pg_sleep(120)"
 

@@ -15,11 +15,11 @@ from support.session_server import Server, eventually, raw_to, serve
 
 from engine.catalog.model.roles import Role, Roles
 from engine.contracts.mesh import AloneMesh, MemberInfo
+from server.auth.client_tls import ClientTls, ClientTlsFiles
 from server.auth.gate import Access, Gate
 from server.auth.hba import parse
-from server.cluster.lite import LiteDoor
-from server.pgwire.client_tls import ClientTls, ClientTlsFiles
 from server.pgwire.listener import Listener, ListenerOptions, trust
+from server.pgwire.lite import LiteDoor
 from wire.verifiers import ScramVerifier
 
 

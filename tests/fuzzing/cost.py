@@ -35,7 +35,7 @@ from engine.sql.binder.literals import depends_on_now
 from engine.sql.binder.patterns import like_escape, similar_to_escape
 from engine.sql.functions.number_formats import read_layout
 from engine.sql.functions.quoting import parse_format
-from engine.sql.parser.lexer import tokenize
+from engine.sql.parser.lexical.lexer import tokenize
 from engine.sql.parser.masking import names_password
 from engine.sql.regex.agreement import same_groups, same_span
 from engine.sql.regex.render import render_test

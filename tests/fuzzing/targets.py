@@ -26,8 +26,7 @@ from engine.plan_ir.spec import MemberSpec, SharedSpec
 from engine.sql.parser.parse import parse
 from engine.statements.copy import casts
 from server.auth import hba
-from server.cluster import topology
-from server.config import config
+from server.config import config, topology
 from server.config.errors import ConfigurationError
 from server.cursors.cursor_pages import page_rows
 from wire.copy.binary import SIGNATURE, BinaryReader

@@ -14,7 +14,7 @@ import pytest
 from support.campaigns import PARTS
 from support.local_member import local_member
 
-from engine.sql.parser.lexer import Kind, tokenize
+from engine.sql.parser.lexical.lexer import Kind, tokenize
 from wire.errors import ProgramLimitExceeded, SqlSyntaxError, StatementTooComplex
 from wire.regex.grammar import Options, read
 from wire.types.arrays_input import read_array

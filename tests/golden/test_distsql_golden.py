@@ -21,7 +21,8 @@ from support.binding_ground import TestCatalog, bind
 
 from engine.catalog.model.objects import Storage, Table
 from engine.plan_ir import logical
-from engine.plan_ir.logical import Node, OrderKey, TableReader
+from engine.plan_ir.expr import Node
+from engine.plan_ir.logical import OrderKey, TableReader
 from engine.plan_ir.rewrite import rewrite_plan
 from engine.plan_ir.topology import Link, Topology, TopologyNode
 from engine.planner.distribute import Setting, distribute, should_distribute

@@ -7,8 +7,8 @@ from itertools import pairwise
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.sql.parser.keywords import AS_LABEL, COLUMN_NAME, RESERVED, TYPE_FUNCTION_NAME
-from engine.sql.parser.lexer import tokenize
+from engine.common.keywords import AS_LABEL, COLUMN_NAME, RESERVED, TYPE_FUNCTION_NAME
+from engine.sql.parser.lexical.lexer import tokenize
 from engine.sql.parser.parse import parse
 from wire.errors import SqlError
 

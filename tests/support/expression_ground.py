@@ -13,9 +13,9 @@ from sqlglot import exp
 from engine.common import sql_type as st
 from engine.common.sql_type import SqlType
 from engine.pg_catalog.fixed_catalog import FixedCatalog
-from engine.plan_ir.expr import ColumnRef, Expr
-from engine.plan_ir.logical import Evaluator, Node, Values
-from engine.sql.binder.expressions import ExpressionBinder
+from engine.plan_ir.expr import ColumnRef, Expr, Node
+from engine.plan_ir.logical import Evaluator, Values
+from engine.sql.binder.handlers import expression_binder
 from engine.sql.binder.scope import BindContext, ParameterTypes, Scope, Source, SourceColumn
 from engine.sql.parser.nodes.statements import Query
 from engine.sql.parser.parse import parse
@@ -68,7 +68,7 @@ class Ground:
         self.parameters = ParameterTypes(parameters)
         self.context = BindContext(FixedCatalog({}), ("public",), settings or InputSettings(), self.parameters)
         self.scope = Scope(self.context, self)
-        self.binder = ExpressionBinder(self.context)
+        self.binder = expression_binder(self.context)
         source = Source("x", tuple(self._column(name, typ) for name, typ in COLUMNS.items()))
         self.scope.sources.append(source)
         self.scope.add(source)

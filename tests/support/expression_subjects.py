@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from engine.sql.functions import Function
+from engine.plan_ir.expr import Function
 from engine.sql.functions.registry import registry
 
 Kind = Literal["scalar", "aggregate", "window", "equality"]

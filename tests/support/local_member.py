@@ -20,10 +20,10 @@ from engine.engine import Engine
 from engine.exchange.listener import DataListener
 from engine.executors.engine_config import EngineConfig, SparkConfig
 from server.auth.gate import Access, Gate
+from server.cluster.activity_routing import ClusterActivity
 from server.cluster.routing import ServerMesh
 from server.config.address import Address
 from server.monitor.activity import MemberActivity
-from server.monitor.activity_routing import ClusterActivity
 from server.monitor.records import EndedStatements
 from server.pgwire.listener import Listener, ListenerOptions, trust
 

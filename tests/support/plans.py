@@ -8,9 +8,20 @@ from typing import Any
 
 from engine.catalog.model.objects import SystemTable, Table, TableColumn
 from engine.common.sql_type import SqlType, numeric, of
-from engine.plan_ir.expr import AggregateCall, Call, Column, ColumnRef, Const, Expr, OrderItem
-from engine.plan_ir.logical import Evaluator, Node, OrderKey, TableReader, Values
-from engine.sql.functions import Function, Kind, Template
+from engine.plan_ir.expr import (
+    AggregateCall,
+    Call,
+    Column,
+    ColumnRef,
+    Const,
+    Expr,
+    Function,
+    FunctionKind,
+    Node,
+    OrderItem,
+    Template,
+)
+from engine.plan_ir.logical import Evaluator, OrderKey, TableReader, Values
 from wire.types import pg_types as t
 
 BOOL, INT4, INT8, FLOAT8, TEXT, DATE = (of(x) for x in (t.BOOL, t.INT4, t.INT8, t.FLOAT8, t.TEXT, t.DATE))
@@ -23,7 +34,7 @@ def row(
     local: Template | None,
     spark: Template | None = None,
     *,
-    kind: Kind = "operator",
+    kind: FunctionKind = "operator",
     **more: Any,
 ) -> Function:
     return Function(name, kind, tuple(args), returns, local, local if spark is None else spark, **more)

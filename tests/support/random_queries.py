@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from engine.sql.functions import Function
+from engine.plan_ir.expr import Function
 from engine.sql.functions.registry import CALLABLE, registry
 from wire.types import pg_types as t
 

@@ -7,8 +7,8 @@ A message that changes incompatibly gets a new number. A query is named by its t
 initiator is read (3.1).
 
 A `Start` carries the plan as its frame's body, in an encoding that only the engine knows (`engine.plan_ir.spec`). Messages of the
-members' servers (from 80) are in `server.cluster.routing`, `server.cursors.cursor_routing`, `server.cluster.notification_routing`
-and `server.monitor.activity_routing`; an answer carries rows, columns or a member's activity as its body.
+members' servers (from 80) are in `server.cluster.routing`, `server.cluster.cursor_routing`, `server.cluster.notification_routing`
+and `server.cluster.activity_routing`; an answer carries rows, columns or a member's activity as its body.
 """
 
 from __future__ import annotations

@@ -13,9 +13,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final, Literal
 
+from wire.common.digits import is_digits, parse_digits
 from wire.dataclass import dataclass
 from wire.errors import FeatureNotSupported, InvalidParameterValue, InvalidRegularExpression, StatementTooComplex
-from wire.types.numbers_input import is_digits, whole
 
 CLASS_NAMES: Final = frozenset(
     "alnum alpha blank cntrl digit graph lower print punct space upper xdigit word".split()  # noqa: SIM905
@@ -266,8 +266,8 @@ class _Reader:
         low, comma, high = self.text[self.at + 1 : end].partition(",")
         if not is_digits(low) or (high and not is_digits(high)):
             raise _error("invalid repetition count(s)")
-        least = whole(low)
-        most = least if not comma else whole(high) if high else None
+        least = parse_digits(low)
+        most = least if not comma else parse_digits(high) if high else None
         if least > REPEATS_MOST or (most is not None and (most > REPEATS_MOST or most < least)):
             raise _error("invalid repetition count(s)")
         self.at = end + 1
@@ -365,7 +365,7 @@ class _Reader:
         end = self.at
         while is_digits(self.text[end : end + 1]):
             end += 1
-        number = whole(first + self.text[self.at : end])
+        number = parse_digits(first + self.text[self.at : end])
         if end == self.at or number <= self.groups:
             self.at = end
             if number > self.groups or number in self.open:

@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any, Final, NamedTuple
 
+from wire.common.digits import parse_digits
 from wire.errors import (
     ArraySubscriptError,
     FeatureNotSupported,
@@ -19,7 +20,6 @@ from wire.errors import (
     ProgramLimitExceeded,
     SqlError,
 )
-from wire.types.numbers_input import whole
 
 _DIMENSIONS_MAX: Final = 6
 _SPACE: Final = " \t\n\r\v\f"
@@ -84,7 +84,7 @@ def _dimensions(text: str) -> tuple[str, list[tuple[int, int]]]:
     while match := _BOUNDS.match(body):
         if len(bounds) == _DIMENSIONS_MAX:
             raise _too_many_dimensions(len(bounds) + 1)
-        lower, upper = whole(match[1] or "1"), whole(match[2])
+        lower, upper = parse_digits(match[1] or "1"), parse_digits(match[2])
         if upper < lower:
             raise ArraySubscriptError("upper bound cannot be less than lower bound")
         bounds.append((lower, upper))

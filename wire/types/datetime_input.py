@@ -14,6 +14,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Final
 
+from wire.common.digits import parse_digits
 from wire.errors import (
     DatetimeFieldOverflow,
     FeatureNotSupported,
@@ -24,7 +25,6 @@ from wire.errors import (
 from wire.types import pg_types as t
 from wire.types.carriers import PG_EPOCH_MICROS
 from wire.types.datetime_tokens import BadFormat, Kind, Token, split, word_meaning
-from wire.types.numbers_input import whole
 from wire.types.text_settings import InputSettings
 from wire.types.time_zone_abbreviations import OFFSETS, SUMMER, ZONES
 from wire.types.time_zones import Zone, find_zone, zone
@@ -486,7 +486,7 @@ def _month_days(year: int, month: int) -> int:
 
 
 def _read_bounded(digits: str) -> int:
-    value = whole(digits)
+    value = parse_digits(digits)
     if value > _INT_MAX:
         raise ClockOverflow
     return value
@@ -517,7 +517,7 @@ def read_clock(text: str, *, minute_to_second: bool = False) -> tuple[int, int]:
 
 
 def _bounded_hour(digits: str) -> int:
-    value = whole(digits)
+    value = parse_digits(digits)
     if value >= 1 << 63:
         raise ClockOverflow
     return value
@@ -534,7 +534,7 @@ def read_offset(text: str) -> int:
     if not match:
         raise BadFormat
     at_end = match.end() == len(text)
-    hour, minute, second = whole(match[2]), whole(match[3] or "0"), whole(match[4] or "0")
+    hour, minute, second = parse_digits(match[2]), parse_digits(match[3] or "0"), parse_digits(match[4] or "0")
     if match[3] is None and at_end and len(text) > 3:
         hour, minute = divmod(hour, 100)
     if hour > 15 or minute > 59 or second > 59:

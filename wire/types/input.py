@@ -14,6 +14,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Final
 
+from wire.common.digits import is_digits
 from wire.errors import FeatureNotSupported
 from wire.types import pg_types as t
 from wire.types.array_numbers import read_numbers
@@ -23,7 +24,7 @@ from wire.types.enums import read_enum
 from wire.types.interval_input import read_interval
 from wire.types.json_input import read_json, read_jsonb
 from wire.types.multiranges import RANGES, read_multirange
-from wire.types.numbers_input import is_digits, read_bool, read_float, read_integer, read_numeric, read_oid
+from wire.types.numbers_input import read_bool, read_float, read_integer, read_numeric, read_oid
 from wire.types.range_bounds import bound_text
 from wire.types.ranges import read_range
 from wire.types.records_input import read_record

@@ -16,11 +16,11 @@ from typing import Final
 
 import pyarrow as pa
 
+from wire.common.digits import parse_digits
 from wire.errors import DatetimeFieldOverflow, FeatureNotSupported, IntervalFieldOverflow, InvalidDatetimeFormat
 from wire.types.datetime_input import DAY_MICROS, HOUR_MICROS, ClockOverflow, read_clock, round_micros
 from wire.types.datetime_tokens import BadFormat, Kind, Token, split
 from wire.types.interval_modifiers import FIELD_BITS, FULL_PRECISION, FULL_RANGE
-from wire.types.numbers_input import whole
 from wire.types.text_settings import InputSettings
 
 _INT32: Final = 1 << 31
@@ -223,7 +223,7 @@ def _add_number(total: _Sum, text: str, unit: str) -> str:
     """Adds a number of `unit`; gives the unit that a number before it has when no word says."""
     if match := _YEAR_MONTH.fullmatch(text):
         total.claim("month")
-        years, months = whole(match[2]), whole(match[3] or "0")
+        years, months = parse_digits(match[2]), parse_digits(match[3] or "0")
         if not 0 <= months < 12:
             raise ClockOverflow
         sign = -1 if match[1] == "-" else 1
@@ -234,7 +234,7 @@ def _add_number(total: _Sum, text: str, unit: str) -> str:
     if unit == "ago" or not match or not (match[2] or match[3]):
         raise BadFormat
     sign = -1 if match[1] == "-" else 1
-    number = whole(match[2])
+    number = parse_digits(match[2])
     fraction = float(match[3]) if match[3] and match[3] != "." else 0.0
     if number >= _INT64:
         raise ClockOverflow

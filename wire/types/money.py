@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from wire.common.digits import parse_digits
 from wire.errors import NumericValueOutOfRange
-from wire.types.numbers_input import invalid, whole
+from wire.types.numbers_input import invalid
 
 _LIMIT: Final = 1 << 63
 _MONEY: Final = re.compile(
@@ -22,7 +23,7 @@ def read_money(text: str) -> int:
         raise invalid("money", text)
     negative = bool({found["sign"], found["again"]} & {"-", "("}) or text.rstrip().endswith(("-", ")"))
     mills = int(((found["part"] or "")[1:] + "000")[:3])
-    cents = whole(found["whole"].replace(",", "")) * 100 + (mills + 5) // 10
+    cents = parse_digits(found["whole"].replace(",", "")) * 100 + (mills + 5) // 10
     value = -cents if negative else cents
     if not -_LIMIT <= value < _LIMIT:
         raise NumericValueOutOfRange(f'value "{text}" is out of range for type money')

@@ -13,9 +13,10 @@ import re
 import socket
 from typing import Final, NamedTuple
 
+from wire.common.digits import is_digits, parse_digits
 from wire.errors import InvalidBinaryRepresentation, InvalidTextRepresentation
 from wire.types import pg_types as t
-from wire.types.numbers_input import invalid, is_digits, whole
+from wire.types.numbers_input import invalid
 
 _V4, _V6 = 2, 3
 _SIZE: Final = {_V4: 4, _V6: 16}
@@ -59,7 +60,7 @@ def read_address(typ: t.PgType, text: str) -> bytes:
 
 
 def _v6(address: str, mask: str) -> Address | None:
-    bits = whole(mask) if mask else 128
+    bits = parse_digits(mask) if mask else 128
     try:
         return Address(_V6, bits, socket.inet_pton(socket.AF_INET6, address)) if bits <= 128 else None
     except OSError:
@@ -70,12 +71,12 @@ def _v4(address: str, mask: str, cidr: bool) -> Address | None:
     if not _OCTETS.fullmatch(address) or address.endswith("."):
         return None
     octets = [int(part) for part in address.split(".")]
-    if max(octets) > 255 or (mask and whole(mask) > 32):
+    if max(octets) > 255 or (mask and parse_digits(mask) > 32):
         return None
-    if mask and not cidr and whole(mask) // 8 > len(octets):
+    if mask and not cidr and parse_digits(mask) // 8 > len(octets):
         return None
     if mask:
-        bits = whole(mask)
+        bits = parse_digits(mask)
     elif cidr:
         bits = _class_bits(octets)
     elif len(octets) == 4:

@@ -15,11 +15,9 @@ from typing import Final, NoReturn
 
 import numpy as np
 
+from wire.common.digits import SPACE, parse_digits
 from wire.errors import FeatureNotSupported, InvalidTextRepresentation, NumericValueOutOfRange
 from wire.types import pg_types as t
-
-#: What C's isspace() takes as white space.
-SPACE: Final = " \t\n\r\v\f"
 
 _INTEGER: Final = re.compile(r"[+-]?[0-9]+")
 _OID: Final = re.compile(r"[+-]?[0-9]+")
@@ -36,8 +34,6 @@ _NUMERIC_SCALE_MAX: Final = 16_383
 #: No precision limit while we shift and round decimals.
 _EXACT: Final = Context(prec=_NUMERIC_WEIGHT_MAX + _NUMERIC_SCALE_MAX + 10)
 
-_LONG: Final = 20
-_BEYOND: Final = 10**30
 _INTEGER_BITS: Final = {t.INT2: 16, t.INT4: 32, t.INT8: 64}
 _TRUE: Final = ("true", "yes")
 _FALSE: Final = ("false", "no")
@@ -46,20 +42,6 @@ _FALSE: Final = ("false", "no")
 def invalid(name: str, text: str) -> InvalidTextRepresentation:
     """22P02 for a text that is not of the type called `name`."""
     return InvalidTextRepresentation(f'invalid input syntax for type {name}: "{text}"')
-
-
-def is_digits(text: str) -> bool:
-    """Whether it is digits of ASCII, one at least: other scripts' are none to PostgreSQL."""
-    return text.isdecimal() and text.isascii()
-
-
-def whole(digits: str) -> int:
-    """The integer that ASCII digits say, a sign before them and blanks around: of an absurdly long run, which is not worth
-    converting, one that is out of any range."""
-    word = digits.strip(SPACE)
-    bare = word.lstrip("+-").lstrip("0")
-    value = int(bare or "0") if len(bare) <= _LONG else _BEYOND
-    return -value if word.startswith("-") else value
 
 
 def read_bool(text: str) -> bool:
@@ -79,7 +61,7 @@ def read_integer(typ: t.PgType, text: str) -> int:
     if not _INTEGER.fullmatch(word):
         raise invalid(typ.sql_name, text)
     bound = 1 << (_INTEGER_BITS[typ] - 1)
-    value = whole(word)
+    value = parse_digits(word)
     if not -bound <= value < bound:
         raise NumericValueOutOfRange(f'value "{text}" is out of range for type {typ.sql_name}')
     return value
@@ -90,7 +72,7 @@ def read_oid(text: str) -> int:
     word = text.strip(SPACE)
     if not _OID.fullmatch(word):
         raise invalid("oid", text)
-    value = whole(word)
+    value = parse_digits(word)
     if not -(1 << 31) <= value < 1 << 32:
         raise NumericValueOutOfRange(f'value "{text}" is out of range for type oid')
     return value & 0xFFFF_FFFF
@@ -180,7 +162,7 @@ def read_numeric(text: str, typmod: int = -1) -> Decimal:
 def _exponent(digits: str | None) -> int:
     if digits is None:
         return 0
-    value = whole(digits)
+    value = parse_digits(digits)
     if abs(value) >= (1 << 31) // 2:
         raise NumericValueOutOfRange("value overflows numeric format")
     return value

@@ -12,6 +12,7 @@ import struct
 from collections.abc import Iterator
 from typing import Final
 
+from wire.common.digits import parse_digits
 from wire.dataclass import dataclass
 from wire.errors import (
     FeatureNotSupported,
@@ -20,7 +21,6 @@ from wire.errors import (
     ProgramLimitExceeded,
     SqlSyntaxError,
 )
-from wire.types.numbers_input import whole
 from wire.types.text_search import BLANKS, DIGITS, TEXTS_BYTES, WORD_BYTES, Received, Words, quote_word
 
 NOT, AND, OR, PHRASE = 1, 2, 3, 4
@@ -179,7 +179,7 @@ class _Reader:
                 at += 1
             if begin == at:
                 return None
-            distance = whole(words.text[begin:at])
+            distance = parse_digits(words.text[begin:at])
             if distance > _DISTANCE_MAX:
                 raise InvalidParameterValue(
                     f"distance in phrase operator must be an integer value between zero and {_DISTANCE_MAX} inclusive"

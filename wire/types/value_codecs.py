@@ -23,6 +23,7 @@ from xml.parsers import expat
 
 import pyarrow as pa
 
+from wire.common.digits import is_digits, parse_digits
 from wire.dataclass import dataclass
 from wire.errors import (
     FeatureNotSupported,
@@ -33,7 +34,7 @@ from wire.types import bits, geometry, jsonpath, money, network, text_search, te
 from wire.types import pg_types as t
 from wire.types.byte_columns import ByteColumn, of_array
 from wire.types.client_encodings import from_client
-from wire.types.numbers_input import invalid, is_digits, whole
+from wire.types.numbers_input import invalid
 
 _LSN: Final = re.compile(r"([0-9a-fA-F]{1,8})/([0-9a-fA-F]{1,8})")
 _TID: Final = re.compile(r"\s*\(\s*([0-9]+)\s*,\s*([0-9]+)\s*\)\s*")
@@ -83,12 +84,12 @@ def _read_xid8(text: str, _typmod: int) -> int:
     digits = text.strip()
     if not is_digits(digits):
         raise invalid("xid8", text)
-    return _held("xid8", whole(digits))
+    return _held("xid8", parse_digits(digits))
 
 
 def _read_tid(text: str, _typmod: int) -> str:
     found = _TID.fullmatch(text)
-    block, offset = (whole(found[1]), whole(found[2])) if found else (-1, -1)
+    block, offset = (parse_digits(found[1]), parse_digits(found[2])) if found else (-1, -1)
     if not 0 <= block < 1 << 32 or not 0 <= offset < 1 << 16:
         raise invalid("tid", text)
     return f"({block},{offset})"

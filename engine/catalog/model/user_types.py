@@ -15,7 +15,7 @@ from typing import Final, Literal, TypeVar
 import msgspec
 
 from engine.catalog.model.objects import StoredRelation, Table, TableColumn, View
-from engine.sql.deparse.stored_text import quote_ident
+from engine.common.identifiers import quote_ident
 from wire.dataclass import dataclass
 from wire.types import pg_types as t
 from wire.types import user_types

@@ -15,9 +15,9 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
+from wire.common.digits import parse_digits
 from wire.errors import ArraySubscriptError, InvalidParameterValue, InvalidTextRepresentation, NullValueNotAllowed
 from wire.types.json_input import read_jsonb, require_text, unescape
-from wire.types.numbers_input import whole
 
 _BLANK: Final = re.compile(r"[ \t\n\r]*")
 _INTEGER: Final = re.compile(r"\s*[+-]?[0-9]+\s*")
@@ -112,7 +112,7 @@ def at_path(text: str, path: Sequence[str | None]) -> str | None:
         if current is None or step is None:
             return None
         if kind(current) == "array":
-            current = element(current, whole(step)) if _INTEGER.fullmatch(step) else None
+            current = element(current, parse_digits(step)) if _INTEGER.fullmatch(step) else None
         else:
             current = member(current, step)
     return current
@@ -313,7 +313,7 @@ def place(step: str, length: int, position: int) -> int:
     """The index that a step of a path means in an array, below 0 where that is before its beginning."""
     if not _INTEGER.fullmatch(step):
         raise InvalidTextRepresentation(f'path element at position {position} is not an integer: "{step}"')
-    index = whole(step)
+    index = parse_digits(step)
     return index + length if index < 0 else index
 
 

@@ -10,8 +10,8 @@ from typing import Any, Final
 
 from engine.executors.local.distinct_calls import register
 from engine.executors.local.json_documents import place, read, write
+from wire.common.digits import is_digits, parse_digits
 from wire.errors import FeatureNotSupported, InvalidParameterValue, NullValueNotAllowed
-from wire.types.numbers_input import is_digits, whole
 
 #: What a document of one value may come to. PostgreSQL fails for want of memory, at some tens of millions.
 _MOST_ELEMENTS: Final = 1 << 24
@@ -45,7 +45,9 @@ def _with(value: Any, steps: Sequence[str], level: int, new: Any) -> Any:
 def _with_element(value: list[Any], steps: Sequence[str], level: int, new: Any) -> list[Any]:
     index = place(steps[level], len(value), level + 1)
     if index < 0:
-        raise InvalidParameterValue(f"path element at position {level + 1} is out of range: {whole(steps[level])}")
+        raise InvalidParameterValue(
+            f"path element at position {level + 1} is out of range: {parse_digits(steps[level])}"
+        )
     if index < len(value):
         return [*value[:index], _with(value[index], steps, level + 1, new), *value[index + 1 :]]
     return [*value, *_nulls(index - len(value)), _build_missing(steps[level + 1 :], new)]
@@ -64,7 +66,7 @@ def _integer(step: str) -> int | None:
     digits = step.lstrip(" \t\n\v\f\r")
     if not is_digits(digits.removeprefix("-" if digits.startswith("-") else "+")):
         return None
-    index = whole(digits)
+    index = parse_digits(digits)
     return index if -_INT4 <= index < _INT4 else None
 
 

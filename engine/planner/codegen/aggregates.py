@@ -22,8 +22,8 @@ from engine.planner.codegen.aggregate_names import AGGREGATES
 from engine.planner.codegen.calls import apply, is_argument, settle
 from engine.planner.codegen.expressions import filter_condition, render
 from engine.planner.codegen.scope import Scope
+from engine.sql.functions.comparison_keys import equality_key, needs_key, order_keys, sorts_as_stored
 from engine.sql.trees.build import call, case, cast, conjunction, equals, integer, is_null, label, negate, ordered_term
-from engine.sql.trees.keys import equality_key, needs_key, order_keys, sorts_as_stored
 from engine.sql.trees.literals import struct
 from engine.sql.trees.storage_types import storage_type
 from wire.types import pg_types as t

@@ -9,9 +9,8 @@ from sqlglot import exp
 
 from engine.common.sql_type import SqlType
 from engine.contracts.query_id import EngineName
-from engine.plan_ir.expr import AggregateCall, Call
+from engine.plan_ir.expr import AggregateCall, Builder, Call, Function
 from engine.planner.codegen.infinities import finite_only
-from engine.sql.functions import Builder, Function
 from engine.sql.functions.building import copy_if_placed
 from engine.sql.trees.build import ENCLOSING, cast, operand
 from engine.sql.trees.dialects import placeholder_index, snippet

@@ -39,6 +39,7 @@ from engine.planner.codegen import subqueries, value_lists
 from engine.planner.codegen.calls import apply, settle
 from engine.planner.codegen.scope import Scope
 from engine.planner.codegen.short_circuit import junction
+from engine.sql.functions.comparison_keys import equality_key
 from engine.sql.functions.dimensions import rectangular
 from engine.sql.trees.build import (
     call,
@@ -53,7 +54,6 @@ from engine.sql.trees.build import (
     operand,
     string,
 )
-from engine.sql.trees.keys import equality_key
 from engine.sql.trees.literals import fits, literal, struct
 from engine.sql.trees.storage_types import storage_type
 from wire.types.numbers_input import apply_numeric_typmod
@@ -100,7 +100,7 @@ def render(expr: Expr, scope: Scope) -> exp.Expression:
         case FieldRef():
             return _field(expr, scope)
         case Subquery():
-            return subqueries.render(expr, scope)
+            return subqueries.render(expr, scope, render)
         case _:
             raise AssertionError(f"{type(expr).__name__} does not stand here")
 
@@ -133,7 +133,7 @@ def condition(expr: Expr, scope: Scope) -> exp.Expression:
         case Or():
             return disjunction([condition(arg, scope) for arg in expr.args])
         case Subquery():
-            return subqueries.condition(expr, scope)
+            return subqueries.condition(expr, scope, render)
         case _:
             return render(expr, scope)
 
@@ -148,7 +148,7 @@ def conjunct(expr: Expr, scope: Scope) -> exp.Expression:
     if isinstance(expr, And):
         return conjunction([conjunct(arg, scope) for arg in expr.args])
     if isinstance(expr, Not) and subqueries.is_membership(expr.arg):
-        return negate(subqueries.membership(expr.arg, scope))
+        return negate(subqueries.membership(expr.arg, scope, render))
     within = expr.arg if isinstance(expr, Not) else expr
     if isinstance(within, InList) and (values := value_lists.rows(within, scope)) is not None:
         test = exp.In(this=operand(render(within.arg, scope)), query=values)

@@ -11,8 +11,8 @@ from engine.catalog.model.objects import SystemTable, Table
 from engine.common.sql_type import SqlType
 from engine.contracts.executor import OutputColumn
 from engine.contracts.query_id import EngineName
-from engine.plan_ir.expr import Const, Expr, ParamRef
-from engine.plan_ir.logical import Aggregator, Evaluator, Limit, Node, Root, Sort, TableReader, Values, With
+from engine.plan_ir.expr import Const, Expr, Node, ParamRef
+from engine.plan_ir.logical import Aggregator, Evaluator, Limit, Root, Sort, TableReader, Values, With
 from engine.plan_ir.rewrite import walk_all
 from engine.planner.codegen.compiled_fragment import CompiledFragment
 from engine.planner.codegen.grand_totals import with_grand_totals

@@ -15,8 +15,8 @@ from itertools import count
 
 from engine.common import sql_type as st
 from engine.plan_ir.conjuncts import conjunction
-from engine.plan_ir.expr import AggregateCall, Column, ColumnRef, Const, Expr, IsNull, Or
-from engine.plan_ir.logical import Aggregator, Evaluator, Node, SetOperation, Values
+from engine.plan_ir.expr import AggregateCall, Column, ColumnRef, Const, Expr, IsNull, Node, Or
+from engine.plan_ir.logical import Aggregator, Evaluator, SetOperation, Values
 from engine.plan_ir.rewrite import rewrite_plan, walk_all
 from wire.types import pg_types as t
 

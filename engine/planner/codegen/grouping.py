@@ -18,8 +18,8 @@ from engine.planner.codegen.block import Block, Stage
 from engine.planner.codegen.computed_below import computed_below
 from engine.planner.codegen.expressions import render
 from engine.planner.codegen.scope import Scope
+from engine.sql.functions.comparison_keys import equality_key, needs_key
 from engine.sql.trees.build import call, case, cast, equals, integer
-from engine.sql.trees.keys import equality_key, needs_key
 from engine.sql.trees.storage_types import storage_type
 from wire.types import pg_types as t
 

@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, Final
 from sqlglot import exp
 
 from engine.contracts.query_id import EngineName
-from engine.plan_ir.expr import Call, Const, ContextRef, Expr, ParamRef
-from engine.sql.functions import Builder, Function
+from engine.plan_ir.expr import Builder, Call, Const, ContextRef, Expr, Function, ParamRef
 from engine.sql.functions.moments import FINITE_ON_SPARK
 from engine.sql.functions.trees import on, raises, sql
 from engine.sql.trees.build import conjunction

@@ -18,9 +18,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from sqlglot import exp
 
 from engine.plan_ir.conjuncts import conjuncts
-from engine.plan_ir.expr import Call, Expr, IsDistinct, Or, Subquery, SubqueryKind
+from engine.plan_ir.expr import Call, Expr, IsDistinct, Node, Or, Subquery, SubqueryKind
 from engine.plan_ir.free_columns import free_columns, references
-from engine.plan_ir.logical import Aggregator, Evaluator, Join, Node, TableReader
+from engine.plan_ir.logical import Aggregator, Evaluator, Join, TableReader
 from engine.plan_ir.rewrite import expressions, subplans, walk_all
 from engine.planner.codegen.block import Block, Stage
 from engine.sql.trees.build import call, cast, integer, string

@@ -11,9 +11,9 @@ from collections.abc import Callable
 
 from sqlglot import exp
 
-from engine.plan_ir.expr import Const, Expr, Subquery
+from engine.plan_ir.expr import Const, Expr, Node, Subquery
 from engine.plan_ir.free_columns import free_columns, references
-from engine.plan_ir.logical import Join, Node
+from engine.plan_ir.logical import Join
 from engine.planner.codegen.block import Block, Stage, is_plain
 from engine.planner.codegen.expressions import condition, conjunct
 from engine.planner.codegen.filters import add_filter

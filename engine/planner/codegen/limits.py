@@ -15,9 +15,9 @@ from engine.planner.codegen.expressions import render
 from engine.planner.codegen.ordering import in_order, order_by
 from engine.planner.codegen.scope import Scope
 from engine.planner.codegen.window_keys import may_raise
+from engine.sql.functions.comparison_keys import equality_key
 from engine.sql.functions.trees import raises
 from engine.sql.trees.build import call, case, cast, equals, integer, operand, ordered_term
-from engine.sql.trees.keys import equality_key
 from engine.sql.trees.storage_types import storage_type
 from wire.errors import InvalidRowCountInLimit, InvalidRowCountInOffset, SqlError
 from wire.types import pg_types as t

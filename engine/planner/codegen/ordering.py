@@ -7,8 +7,8 @@ from sqlglot import exp
 from engine.plan_ir.logical import Limit, Ordering, Root
 from engine.planner.codegen.block import Block, Stage, is_cheap
 from engine.planner.optimizer.ordering import is_read_in_order, ordering_of, satisfies
+from engine.sql.functions.comparison_keys import order_keys
 from engine.sql.trees.build import ordered_term
-from engine.sql.trees.keys import order_keys
 
 
 def sorted_block(block: Block, keys: Ordering) -> Block:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from engine.common.interrupts import check_for_interrupts
-from engine.plan_ir.expr import Column, ColumnRef, Const, ParamRef
+from engine.plan_ir.expr import Column, ColumnRef, Const, Node, ParamRef
 from engine.plan_ir.free_columns import references
 from engine.plan_ir.logical import (
     Aggregator,
@@ -19,7 +19,6 @@ from engine.plan_ir.logical import (
     FunctionScan,
     Join,
     Limit,
-    Node,
     ProjectSet,
     Root,
     SetOperation,

@@ -15,8 +15,7 @@ from sqlglot import exp
 
 from engine.common.sql_type import SqlType
 from engine.contracts.query_id import EngineName
-from engine.plan_ir.expr import Column
-from engine.plan_ir.logical import Node
+from engine.plan_ir.expr import Column, Node
 from engine.sql.trees.build import QueryTree
 from engine.sql.trees.literals import literal
 from engine.sql.trees.parameters import NO_VALUES, placeholder

@@ -11,15 +11,15 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from engine.plan_ir.expr import Column
+from engine.plan_ir.expr import Column, Node
 from engine.plan_ir.free_columns import free_columns
-from engine.plan_ir.logical import Aggregator, Cte, CteReader, Node, SetOperation, With
+from engine.plan_ir.logical import Aggregator, Cte, CteReader, SetOperation, With
 from engine.plan_ir.rewrite import walk_all
 from engine.planner.codegen.block import Block
 from engine.planner.codegen.expressions import with_digits
 from engine.planner.codegen.scope import Scope
+from engine.sql.functions.comparison_keys import needs_key
 from engine.sql.trees.build import QueryTree, column, label, table_alias
-from engine.sql.trees.keys import needs_key
 
 Relation = Callable[[Node, Scope], Block]
 _CLASSES: dict[str, type[exp.Union] | type[exp.Intersect] | type[exp.Except]] = {

@@ -20,9 +20,9 @@ from engine.planner.codegen.aggregates import guard_arguments, on_aggregates, or
 from engine.planner.codegen.calls import apply, settle
 from engine.planner.codegen.expressions import filter_condition, render
 from engine.planner.codegen.scope import Scope
+from engine.sql.functions.comparison_keys import equality_key
 from engine.sql.functions.trees import raises
 from engine.sql.trees.build import call, case, cast, integer, is_null, operand, ordered_term
-from engine.sql.trees.keys import equality_key
 from engine.sql.trees.storage_types import storage_type
 from wire.errors import SqlError
 from wire.types import pg_types as t

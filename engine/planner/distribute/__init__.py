@@ -16,7 +16,8 @@ from typing import Final, Literal
 
 from engine.catalog.model.objects import SystemTable, Table
 from engine.plan_ir import logical
-from engine.plan_ir.logical import Node, TableReader
+from engine.plan_ir.expr import Node
+from engine.plan_ir.logical import TableReader
 from engine.plan_ir.physical import Fragment, Instance, PhysicalPlan, StagedChange
 from engine.plan_ir.rewrite import walk_all
 from engine.planner.codegen.scans import is_scanned

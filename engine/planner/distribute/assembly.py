@@ -16,8 +16,8 @@ from engine.catalog.model.objects import SystemTable
 from engine.common import sql_type as st
 from engine.common.sql_type import SqlType
 from engine.contracts.query_id import EngineName
-from engine.plan_ir.expr import Column, ColumnRef, Const
-from engine.plan_ir.logical import Evaluator, Node, Sort, TableReader
+from engine.plan_ir.expr import Column, ColumnRef, Const, Node
+from engine.plan_ir.logical import Evaluator, Sort, TableReader
 from engine.plan_ir.physical import (
     Edge,
     Fragment,

@@ -18,8 +18,8 @@ from dataclasses import replace
 from typing import Final
 
 from engine.catalog.model.objects import Table
-from engine.plan_ir.expr import Column, ColumnRef
-from engine.plan_ir.logical import Aggregator, Evaluator, Join, Node, TableReader
+from engine.plan_ir.expr import Column, ColumnRef, Node
+from engine.plan_ir.logical import Aggregator, Evaluator, Join, TableReader
 from engine.plan_ir.physical import Instance, KeyRange, Split
 from engine.plan_ir.rewrite import expressions, rewrite_plan, walk_all
 from engine.plan_ir.volatility import is_volatile

@@ -32,8 +32,8 @@ from engine.common import sql_type as st
 from engine.common.sql_type import SqlType
 from engine.contracts.memory_share import MemoryShare
 from engine.contracts.output_cast import carrier_of
-from engine.plan_ir.expr import AggregateCall, Call, Column, ColumnRef, Expr, ParamRef
-from engine.plan_ir.logical import Evaluator, Limit, Node, Ordering, Root, Sort, TableReader
+from engine.plan_ir.expr import AggregateCall, Builder, Call, Column, ColumnRef, Expr, Function, Node, ParamRef
+from engine.plan_ir.logical import Evaluator, Limit, Ordering, Root, Sort, TableReader
 from engine.plan_ir.mutation_spec import mutation_spec
 from engine.plan_ir.physical import (
     Edge,
@@ -65,11 +65,10 @@ from engine.planner.codegen.files import literal_path
 from engine.planner.codegen.fragment import is_small
 from engine.planner.distribute.hashing import hash_class
 from engine.planner.optimizer.ordering import asks_for_order
-from engine.sql.functions import Builder, Function
 from engine.sql.functions.building import parse, place
+from engine.sql.functions.comparison_keys import equality_key, order_keys
 from engine.sql.functions.moments import fields
 from engine.sql.trees.build import call, cast, integer, string, with_alias
-from engine.sql.trees.keys import equality_key, order_keys
 from engine.sql.trees.literals import literal
 from wire.dataclass import dataclass
 from wire.types import pg_types as t

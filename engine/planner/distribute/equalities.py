@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from engine.plan_ir.conjuncts import conjuncts
-from engine.plan_ir.expr import Call, Column, ColumnRef, Expr, IsDistinct, Subquery
+from engine.plan_ir.expr import Call, Column, ColumnRef, Expr, IsDistinct, Node, Subquery
 from engine.plan_ir.free_columns import references
-from engine.plan_ir.logical import Evaluator, Join, Node
+from engine.plan_ir.logical import Evaluator, Join
 from engine.plan_ir.volatility import is_volatile
 from engine.planner.distribute.assembly import Assembly, references_to
 from engine.planner.distribute.flow import Flow

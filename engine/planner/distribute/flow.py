@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from engine.plan_ir.expr import Column
-from engine.plan_ir.logical import Limit, Node, Ordering
+from engine.plan_ir.expr import Column, Node
+from engine.plan_ir.logical import Limit, Ordering
 from engine.plan_ir.physical import Instance
 from wire.dataclass import dataclass
 

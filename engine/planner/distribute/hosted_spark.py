@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from engine.plan_ir.expr import Column
-from engine.plan_ir.logical import Limit, Node, Ordering, Root, Sort
+from engine.plan_ir.expr import Column, Node
+from engine.plan_ir.logical import Limit, Ordering, Root, Sort
 from engine.plan_ir.physical import Instance, PhysicalPlan, SingleRouter, StagedChange
 from engine.planner.distribute.assembly import Assembly, NotDistributable, Setting
 from engine.planner.distribute.flow import Flow

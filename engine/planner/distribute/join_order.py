@@ -27,9 +27,9 @@ from dataclasses import replace
 
 from engine.common import sql_type as st
 from engine.plan_ir.conjuncts import conjunction, conjuncts
-from engine.plan_ir.expr import Call, Column, ColumnRef, Expr, Or, Subquery
+from engine.plan_ir.expr import Call, Column, ColumnRef, Expr, Node, Or, Subquery
 from engine.plan_ir.free_columns import free_columns, references
-from engine.plan_ir.logical import Evaluator, Join, JoinKind, Node, TableReader
+from engine.plan_ir.logical import Evaluator, Join, JoinKind, TableReader
 from engine.plan_ir.rewrite import map_inputs
 from engine.plan_ir.volatility import is_volatile
 from engine.planner.distribute.assembly import Assembly, references_to

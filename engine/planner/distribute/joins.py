@@ -21,8 +21,8 @@ from dataclasses import replace
 from typing import Final
 
 from engine.catalog.model.objects import Table
-from engine.plan_ir.expr import ColumnRef, Expr
-from engine.plan_ir.logical import Join, Node, TableReader
+from engine.plan_ir.expr import ColumnRef, Expr, Node
+from engine.plan_ir.logical import Join, TableReader
 from engine.plan_ir.rewrite import walk_all
 from engine.planner.distribute.assembly import Assembly
 from engine.planner.distribute.colocated_join import joined_side_by_side

@@ -28,8 +28,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from engine.common.sql_type import SqlType
-from engine.plan_ir.expr import ColumnRef, Expr
-from engine.plan_ir.logical import Join, JoinKind, Node, OrderKey
+from engine.plan_ir.expr import ColumnRef, Expr, Node
+from engine.plan_ir.logical import Join, JoinKind, OrderKey
 from engine.plan_ir.physical import Instance, RangeRouter
 from engine.plan_ir.rewrite import subplans
 from engine.planner.distribute.assembly import Assembly

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from engine.plan_ir.expr import Node
 from engine.plan_ir.logical import (
     Aggregator,
     DistinctOn,
     Evaluator,
     Join,
     Limit,
-    Node,
     ProjectSet,
     SetOperation,
     Sort,

@@ -20,8 +20,7 @@ from sqlglot import exp
 from engine.common import sql_type as st
 from engine.common.sql_type import SqlType, numeric
 from engine.contracts.query_id import EngineName
-from engine.plan_ir.expr import AggregateCall, Call, Column, ColumnRef, Expr
-from engine.sql.functions import Builder, Function, Template
+from engine.plan_ir.expr import AggregateCall, Builder, Call, Column, ColumnRef, Expr, Function, Template
 from engine.sql.functions.aggregates import (
     COUNT_TYPE,
     VARIANCES,

@@ -12,8 +12,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from engine.catalog.model.objects import SystemTable, Table
-from engine.plan_ir.expr import Column, ColumnRef
-from engine.plan_ir.logical import Aggregator, Evaluator, Node, OrderKey, TableReader
+from engine.plan_ir.expr import Column, ColumnRef, Node
+from engine.plan_ir.logical import Aggregator, Evaluator, OrderKey, TableReader
 from engine.plan_ir.physical import Instance
 from engine.plan_ir.rewrite import map_inputs
 from engine.planner.distribute.assembly import Assembly, is_carriable

@@ -26,8 +26,8 @@ from itertools import count
 from random import Random
 
 from engine.common import sql_type as st
-from engine.plan_ir.expr import Column, Const
-from engine.plan_ir.logical import Evaluator, Node, SetOperation, Sort, TableReader
+from engine.plan_ir.expr import Column, Const, Node
+from engine.plan_ir.logical import Evaluator, SetOperation, Sort, TableReader
 from engine.plan_ir.physical import (
     Edge,
     Fragment,

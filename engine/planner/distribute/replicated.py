@@ -5,7 +5,8 @@ All that such a plan reads can be read everywhere, and its rows do not depend on
 
 from __future__ import annotations
 
-from engine.plan_ir.logical import Aggregator, CteReader, DistinctOn, Limit, Node, Window, With
+from engine.plan_ir.expr import Node
+from engine.plan_ir.logical import Aggregator, CteReader, DistinctOn, Limit, Window, With
 from engine.plan_ir.rewrite import expressions, walk_all
 from engine.plan_ir.volatility import is_volatile
 from engine.planner.distribute.assembly import Assembly

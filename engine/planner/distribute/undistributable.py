@@ -16,9 +16,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from engine.plan_ir.expr import Expr, Subquery
+from engine.plan_ir.expr import Expr, Node, Subquery
 from engine.plan_ir.free_columns import free_columns
-from engine.plan_ir.logical import Aggregator, CteReader, Join, Node, TableReader, With
+from engine.plan_ir.logical import Aggregator, CteReader, Join, TableReader, With
 from engine.plan_ir.rewrite import expressions, map_expressions, map_inputs, rewrite_expr, subplans, walk_all
 from engine.plan_ir.volatility import is_volatile
 from engine.planner.distribute.assembly import Assembly, is_carriable

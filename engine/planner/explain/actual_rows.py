@@ -21,7 +21,8 @@ from typing import Final, Generic, TypeVar
 
 from engine.contracts.profile import GIVEN, UNKNOWN, Operator, table_source
 from engine.plan_ir import logical
-from engine.plan_ir.logical import Aggregator, Evaluator, Join, Limit, Node, SetOperation, Sort, TableReader, Window
+from engine.plan_ir.expr import Node
+from engine.plan_ir.logical import Aggregator, Evaluator, Join, Limit, SetOperation, Sort, TableReader, Window
 from engine.plan_ir.physical import Receive
 from engine.plan_ir.rewrite import subplans
 from wire.dataclass import dataclass

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from engine.catalog.model.objects import SystemTable, Table
-from engine.plan_ir.expr import Column, ColumnRef, Expr
+from engine.plan_ir.expr import Column, ColumnRef, Expr, Node
 from engine.plan_ir.logical import (
     FILE,
     ROW,
@@ -25,7 +25,6 @@ from engine.plan_ir.logical import (
     Join,
     Limit,
     Mutate,
-    Node,
     ProjectSet,
     Root,
     SetOperation,

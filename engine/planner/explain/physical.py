@@ -21,7 +21,8 @@ import msgspec
 
 from engine.catalog.model.remote_file_ref import remote_file_ref
 from engine.contracts.profile import Operator
-from engine.plan_ir.logical import Aggregator, Join, Node, Root, TableReader
+from engine.plan_ir.expr import Node
+from engine.plan_ir.logical import Aggregator, Join, Root, TableReader
 from engine.plan_ir.physical import (
     Edge,
     Fragment,

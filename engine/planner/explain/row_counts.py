@@ -12,7 +12,8 @@ from dataclasses import replace
 from typing import Any
 
 from engine.contracts.profile import Operator, reader_source, table_source, with_sources
-from engine.plan_ir.logical import Mutate, Node, Root, TableReader
+from engine.plan_ir.expr import Node
+from engine.plan_ir.logical import Mutate, Root, TableReader
 from engine.plan_ir.physical import Fragment, PhysicalPlan, Receive
 from engine.plan_ir.rewrite import walk_all
 from engine.planner.explain.actual_rows import actual_rows

@@ -13,8 +13,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from engine.plan_ir.expr import Column, ColumnRef
-from engine.plan_ir.logical import Aggregator, Evaluator, Node, SetOperation, Sort
+from engine.plan_ir.expr import Column, ColumnRef, Node
+from engine.plan_ir.logical import Aggregator, Evaluator, SetOperation, Sort
 from engine.plan_ir.physical import PhysicalPlan, Receive
 from wire.dataclass import dataclass
 

@@ -27,7 +27,7 @@ from typing import Any, Final
 from engine.catalog.model.objects import SystemTable, Table
 from engine.catalog.model.statistics import TableStatistics
 from engine.plan_ir.conjuncts import conjunction, conjuncts
-from engine.plan_ir.expr import Call, Column, ColumnRef, Expr
+from engine.plan_ir.expr import Call, Column, ColumnRef, Expr, Node
 from engine.plan_ir.logical import (
     Aggregator,
     CteReader,
@@ -35,7 +35,6 @@ from engine.plan_ir.logical import (
     Evaluator,
     Join,
     Limit,
-    Node,
     ProjectSet,
     Root,
     SetOperation,

@@ -16,8 +16,8 @@ import operator
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
-from engine.plan_ir.expr import And, Call, Case, Coalesce, Const, Expr, Or, Subquery, SubqueryKind
-from engine.plan_ir.logical import Evaluator, Node
+from engine.plan_ir.expr import And, Call, Case, Coalesce, Const, Expr, Node, Or, Subquery, SubqueryKind
+from engine.plan_ir.logical import Evaluator
 from engine.plan_ir.rewrite import expressions
 
 _DIVISIONS: Final = frozenset(("/", "%", "div", "mod"))

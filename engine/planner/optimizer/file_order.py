@@ -27,7 +27,8 @@ from typing import Any, Final
 from engine.catalog.model.objects import Table
 from engine.common.sql_type import SqlType
 from engine.plan_ir import logical
-from engine.plan_ir.logical import Evaluator, Limit, Node, Ordering, OrderKey, Sort, TableReader
+from engine.plan_ir.expr import Node
+from engine.plan_ir.logical import Evaluator, Limit, Ordering, OrderKey, Sort, TableReader
 from engine.plan_ir.physical import Fragment, Instance, PhysicalPlan, Split
 from engine.plan_ir.rewrite import map_inputs
 from engine.planner.optimizer.column_bounds import ColumnBounds, are_of

@@ -25,7 +25,8 @@ from engine.common.sql_type import SqlType
 from engine.common.weighted_lru_cache import CacheFigures, WeightedLruCache
 from engine.lakes import stores
 from engine.lakes.file_columns import is_flat, top_level
-from engine.plan_ir.logical import Node, TableReader
+from engine.plan_ir.expr import Node
+from engine.plan_ir.logical import TableReader
 from engine.plan_ir.rewrite import walk_all
 from engine.planner.optimizer.column_bounds import ColumnBounds, Range, Test, Told, native, reader_test
 from wire.dataclass import dataclass

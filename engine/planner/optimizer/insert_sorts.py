@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from engine.plan_ir.logical import Limit, Node, Root, Sort
+from engine.plan_ir.expr import Node
+from engine.plan_ir.logical import Limit, Root, Sort
 from engine.plan_ir.rewrite import rewrite_plan
 from engine.planner.optimizer.ordering import ordering_of, satisfies
 

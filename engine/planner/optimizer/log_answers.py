@@ -21,8 +21,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from engine.catalog.model.objects import DataFile, Table
-from engine.plan_ir.expr import AggregateCall, ColumnRef, Const
-from engine.plan_ir.logical import Aggregator, Evaluator, Node, TableReader, Values
+from engine.plan_ir.expr import AggregateCall, ColumnRef, Const, Node
+from engine.plan_ir.logical import Aggregator, Evaluator, TableReader, Values
 from engine.storage import delta
 from engine.storage.delta import Version
 from wire.dataclass import dataclass

@@ -6,19 +6,8 @@ engine keeps it, so nodes that both engines run by hashing (aggregation, joins, 
 
 from __future__ import annotations
 
-from engine.plan_ir.expr import Column, ColumnRef, Expr
-from engine.plan_ir.logical import (
-    Evaluator,
-    Limit,
-    Node,
-    Ordering,
-    OrderKey,
-    ProjectSet,
-    Root,
-    Sort,
-    TableReader,
-    With,
-)
+from engine.plan_ir.expr import Column, ColumnRef, Expr, Node
+from engine.plan_ir.logical import Evaluator, Limit, Ordering, OrderKey, ProjectSet, Root, Sort, TableReader, With
 
 
 def ordering_of(node: Node) -> Ordering:

@@ -14,14 +14,13 @@ from dataclasses import replace
 
 from engine.common.sql_type import of
 from engine.plan_ir.conjuncts import conjunction, conjuncts
-from engine.plan_ir.expr import Call, Column, ColumnRef, Expr, IsNull
+from engine.plan_ir.expr import Call, Column, ColumnRef, Expr, IsNull, Node
 from engine.plan_ir.logical import (
     Aggregator,
     DistinctOn,
     Evaluator,
     Join,
     Limit,
-    Node,
     Ordering,
     ProjectSet,
     Root,

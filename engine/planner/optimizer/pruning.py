@@ -19,7 +19,8 @@ from typing import Any, Final
 
 from engine.catalog.model.objects import Table
 from engine.plan_ir import logical
-from engine.plan_ir.logical import Aggregator, Node, TableReader
+from engine.plan_ir.expr import Node
+from engine.plan_ir.logical import Aggregator, TableReader
 from engine.plan_ir.rewrite import rewrite_plan
 from engine.planner.optimizer.column_bounds import ColumnBounds, Range, Test, Told, reader_test
 from engine.planner.optimizer.input_size import groups_to_read, may_pass

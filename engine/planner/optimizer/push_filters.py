@@ -14,8 +14,8 @@ from dataclasses import replace
 
 from engine.common import sql_type as st
 from engine.plan_ir.conjuncts import conjunction, conjuncts
-from engine.plan_ir.expr import AggregateCall, Call, ColumnRef, Const, Expr, Subquery, WindowCall
-from engine.plan_ir.logical import Evaluator, Join, Node, TableReader
+from engine.plan_ir.expr import AggregateCall, Call, ColumnRef, Const, Expr, Node, Subquery, WindowCall
+from engine.plan_ir.logical import Evaluator, Join, TableReader
 from engine.plan_ir.rewrite import rewrite_expr, rewrite_plan
 from engine.planner.optimizer.leakproof import is_leakproof
 from wire.types import pg_types as t

@@ -11,13 +11,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from engine.plan_ir.expr import AggregateCall, Column, ColumnRef, Expr, Subquery, SubqueryKind
+from engine.plan_ir.expr import AggregateCall, Column, ColumnRef, Expr, Node, Subquery, SubqueryKind
 from engine.plan_ir.logical import (
     Aggregator,
     Evaluator,
     FunctionScan,
     Limit,
-    Node,
     ProjectSet,
     Root,
     Sort,

@@ -21,7 +21,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from engine.catalog.model.objects import Table
-from engine.plan_ir.logical import Evaluator, Join, Node, SetOperation, TableReader
+from engine.plan_ir.expr import Node
+from engine.plan_ir.logical import Evaluator, Join, SetOperation, TableReader
 from engine.plan_ir.rewrite import walk_all
 from engine.planner.optimizer.cardinality import Estimator
 from engine.planner.optimizer.input_size import input_bytes, reader_bytes

@@ -19,17 +19,16 @@ from engine.catalog.model.objects import Sequence, Table
 from engine.catalog.model.rights import DATABASE_OID
 from engine.catalog.snapshot import TEMPORARY
 from engine.common import sql_type as st
+from engine.common.identifiers import quote_ident
 from engine.common.text_hash import hash_text
 from engine.pg_catalog import PG_CATALOG
-from engine.plan_ir.expr import Call, Const, ContextRef, Expr, ParamRef
-from engine.plan_ir.logical import Node
+from engine.plan_ir.expr import Call, Const, ContextRef, Expr, Node, ParamRef
 from engine.plan_ir.rewrite import expressions, map_expressions, rewrite_expr, rewrite_plan, walk_all
 from engine.plan_ir.select_list import has_one_row
 from engine.session.context import advisory_functions, privilege_functions
 from engine.sql.binder.regnames import is_name, parse_qualified_name, read_name
-from engine.sql.deparse.stored_text import quote_ident
 from engine.sql.functions.registry import registry
-from engine.sql.parser.lexer import Kind, tokenize
+from engine.sql.parser.lexical.lexer import Kind, tokenize
 from wire.errors import (
     AmbiguousFunction,
     FeatureNotSupported,

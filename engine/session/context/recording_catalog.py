@@ -12,12 +12,12 @@ from engine.catalog.model.objects import Sequence as NumberSequence
 from engine.catalog.model.remote_file_ref import remote_file_ref
 from engine.catalog.model.user_types import by_oid
 from engine.catalog.store.store import CatalogStore
+from engine.common.identifiers import quote_ident
 from engine.lakes.foreign_files import DataRoots, refresh
 from engine.pg_catalog import PG_CATALOG, SYSTEM, SystemCatalog, SystemContext
 from engine.pg_catalog.declared import INFORMATION_SCHEMA
 from engine.pg_catalog.namespaces import schema_oid
 from engine.pg_catalog.row_types import is_row_type, relation_of, row_type, row_type_oid
-from engine.sql.deparse.stored_text import quote_ident
 from engine.statements.shared.foreign_table import table_of_path
 from engine.statements.shared.names import oid_named, pg_type_named
 from wire.types import pg_types as t

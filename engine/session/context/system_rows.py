@@ -11,7 +11,8 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from engine.catalog.model.objects import Relation, SystemTable
-from engine.plan_ir.logical import Node, Root, TableReader
+from engine.plan_ir.expr import Node
+from engine.plan_ir.logical import Root, TableReader
 from engine.plan_ir.rewrite import rewrite_plan
 
 

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from engine.plan_ir.expr import Column, ColumnRef, Expr
-from engine.plan_ir.logical import Evaluator, Limit, Node, Ordering
-from engine.sql.binder.scope import NOBODYS, BindContext, Rows
+from engine.plan_ir.expr import Column, ColumnRef, Expr, Node
+from engine.plan_ir.logical import Evaluator, Limit, Ordering
+from engine.sql.binder.scope import NOBODYS, BindContext, Rows, Source
 from wire.dataclass import dataclass
+
+#: A FROM item bound: its plan, and what it makes visible.
+FromItem = tuple[Node, list[Source]]
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,6 +28,7 @@ from engine.plan_ir.expr import (
     Frame,
     FrameBound,
     FrameUnit,
+    Function,
     GroupingCall,
     OrderItem,
     ParamRef,
@@ -41,9 +42,8 @@ from engine.sql.binder.resolution import Choice
 from engine.sql.binder.same_exprs import is_same
 from engine.sql.binder.scope import Scope
 from engine.sql.binder.values import bind_coalesce, bind_greatest, bind_nullif
-from engine.sql.functions import Function
 from engine.sql.functions.signatures import PG_FUNCTIONS
-from engine.sql.parser.positions import cursor, position
+from engine.sql.parser.lexical.positions import cursor, position
 from wire.dataclass import dataclass
 from wire.errors import (
     AmbiguousFunction,

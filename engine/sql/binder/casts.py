@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from functools import cache
 from typing import Final
 
-from engine.sql.functions import CastContext, Function
+from engine.plan_ir.expr import CastContext, Function
 from wire.types import pg_types as t
 
 _RANK: Final[dict[CastContext, int]] = {"implicit": 0, "assignment": 1, "explicit": 2}

@@ -16,16 +16,15 @@ from typing import Any, Final
 from engine.common import sql_type as st
 from engine.common.interrupts import check_for_interrupts
 from engine.common.sql_type import SqlType, element_type
-from engine.plan_ir.expr import ArrayOf, Call, Const, Expr, ParamRef, Row, with_type
+from engine.plan_ir.expr import ArrayOf, Call, CastContext, Const, Expr, Function, ParamRef, Row, with_type
 from engine.sql.binder import literals, regnames
 from engine.sql.binder.casts import POLYMORPHIC, TEXTUAL, Means, can_coerce, find_pathway, is_string
 from engine.sql.binder.levels import is_set_returning
 from engine.sql.binder.scope import BindContext
-from engine.sql.functions import CastContext, Function
 from engine.sql.functions.lengths import WITHIN_BITS, WITHIN_LENGTH
 from engine.sql.functions.registry import Registry
 from engine.sql.functions.vectors import VECTORS
-from engine.sql.parser.positions import cursor
+from engine.sql.parser.lexical.positions import cursor
 from wire.errors import CannotCoerce, DatatypeMismatch, FeatureNotSupported, StringDataRightTruncation
 from wire.types import pg_types as t
 from wire.types.bits import check_length

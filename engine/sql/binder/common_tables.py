@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Final
 from sqlglot import exp
 
 from engine.common.sql_type import MAX_PRECISION, SqlType
-from engine.plan_ir.expr import AggregateCall, Expr
-from engine.plan_ir.logical import Cte, CteReader, Evaluator, Node, With
-from engine.plan_ir.rewrite import rewrite_plan, walk_all
+from engine.plan_ir.expr import AggregateCall, Expr, Node
+from engine.plan_ir.logical import Cte, CteReader
+from engine.plan_ir.rewrite import walk_all
 from engine.sql.binder import search_cycle, set_operations
 from engine.sql.binder.blocks import Bound, pass_through, project
 from engine.sql.binder.scope import CommonTable, Scope
-from engine.sql.parser.positions import branch_position, cursor, leftmost, position
-from wire.dataclass import dataclass
+from engine.sql.binder.with_items import WithItem
+from engine.sql.parser.lexical.positions import branch_position, cursor, leftmost, position
 from wire.errors import (
     DatatypeMismatch,
     DuplicateAlias,
@@ -36,15 +36,7 @@ if TYPE_CHECKING:
 _ROUNDS: Final = 4
 
 
-@dataclass(frozen=True, slots=True)
-class Item:
-    """A bound WITH item. materialized: as written, None for neither."""
-
-    cte: Cte
-    materialized: bool | None
-
-
-def bind_with(binder: QueryBinder, with_: exp.With, scope: Scope) -> list[Item]:
+def bind_with(binder: QueryBinder, with_: exp.With, scope: Scope) -> list[WithItem]:
     """Bind a WITH clause's items and make them known in `scope`."""
     written = list(with_.expressions)
     seen: set[str] = set()
@@ -63,13 +55,13 @@ def bind_with(binder: QueryBinder, with_: exp.With, scope: Scope) -> list[Item]:
     return [bound for item in written for bound in _bind_item(binder, item, scope, recursive)]
 
 
-def _bind_item(binder: QueryBinder, item: exp.CTE, scope: Scope, recursive: bool) -> list[Item]:
+def _bind_item(binder: QueryBinder, item: exp.CTE, scope: Scope, recursive: bool) -> list[WithItem]:
     """The item, after those of a recursive query's own WITH, which both of its terms may read."""
     table = scope.ctes[item.args["alias"].this.name]
     if "changes" in item.this.meta:
         message = "WITH clause containing a data-modifying statement must be at the top level"
         raise FeatureNotSupported(message, position=cursor(position(item)))
-    inner: list[Item] = []
+    inner: list[WithItem] = []
     if recursive and reads(item.this, table.name):
         _check_form(item, item.this, table.name)
         around = Scope(binder.context, binder, scope)
@@ -83,7 +75,7 @@ def _bind_item(binder: QueryBinder, item: exp.CTE, scope: Scope, recursive: bool
         table.columns, table.names = plan.columns, _names(item, bound.names)
         cte = Cte(table.id, table.name, plan)
     table.available = True
-    return [*inner, Item(cte, item.args.get("materialized"))]
+    return [*inner, WithItem(cte, item.args.get("materialized"))]
 
 
 def _names(item: exp.CTE, names: Sequence[str]) -> tuple[str, ...]:
@@ -273,40 +265,3 @@ def _check_step(step: Node, table: CommonTable) -> None:
         if aggregates and any(isinstance(n, CteReader) and n.cte == table.id for n in walk_all(node)):
             message = "aggregate functions are not allowed in a recursive query's recursive term"
             raise InvalidRecursion(message, position=cursor(aggregates[0].position))
-
-
-# -- plans --------------------------------------------------------------------------------------------------------
-
-
-def with_ctes(items: Sequence[Item], body: Node) -> Node:
-    """The body with its WITH items: those read more than once in a With, those read once in their reader's place."""
-    kept: list[Cte] = []
-    for item in reversed(items):
-        plans = [body, *(c.plan for c in kept), *(c.step for c in kept if c.step is not None)]
-        count = sum(_readers(plan, item.cte.id) for plan in plans)
-        if count == 0:
-            continue
-        if count == 1 and item.materialized is not True and item.cte.step is None:
-            body = _inline(body, item.cte)
-            kept = [_inlined_cte(c, item.cte) for c in kept]
-        else:
-            kept.insert(0, item.cte)
-    return With(body.columns, tuple(kept), body) if kept else body
-
-
-def _readers(plan: Node, cte: int) -> int:
-    return sum(isinstance(node, CteReader) and node.cte == cte for node in walk_all(plan))
-
-
-def _inline(plan: Node, cte: Cte) -> Node:
-    def put(node: Node) -> Node:
-        if isinstance(node, CteReader) and node.cte == cte.id:
-            return Evaluator(node.columns, cte.plan, pass_through(cte.plan.columns))
-        return node
-
-    return rewrite_plan(plan, put)
-
-
-def _inlined_cte(kept: Cte, cte: Cte) -> Cte:
-    step = None if kept.step is None else _inline(kept.step, cte)
-    return replace(kept, plan=_inline(kept.plan, cte), step=step)

@@ -19,10 +19,10 @@ from engine.common.depth import bounded_depth
 from engine.common.sql_type import SqlType
 from engine.plan_ir.expr import Call, Column, ColumnRef, ContextRef, Expr
 from engine.sql.binder.casts import can_coerce
+from engine.sql.binder.handlers import query_binder
 from engine.sql.binder.levels import check_plain
-from engine.sql.binder.queries import QueryBinder
 from engine.sql.binder.scope import BindContext, Scope, Source, SourceColumn
-from engine.sql.parser.positions import cursor, position
+from engine.sql.parser.lexical.positions import cursor, position
 from wire.dataclass import dataclass
 from wire.errors import DatatypeMismatch, FeatureNotSupported, InvalidObjectDefinition, SqlError, UndefinedParameter
 from wire.types import pg_types as t
@@ -63,7 +63,7 @@ def bind_default(tree: exp.Expression, column: str, typ: SqlType, context: BindC
             f'column "{column}" is of type {typ.pg.sql_name} but default expression is of type {expr.type.pg.sql_name}',
             hint="You will need to rewrite or cast the expression.",
         )
-    value = QueryBinder(context).expressions.coercer.coerce_type(expr, typ.pg, "assignment")
+    value = query_binder(context).expressions.coercer.coerce_type(expr, typ.pg, "assignment")
     return value if expr.type.pg is t.UNKNOWN else expr
 
 
@@ -71,7 +71,7 @@ def bind_check(tree: exp.Expression, row: RowOfTable, context: BindContext) -> E
     """A check's condition over the columns of `row`."""
     _refuse_subqueries(tree, "check constraint")
     expr = _bind_definition(tree, row, context, _CHECKS)
-    return QueryBinder(context).expressions.as_boolean(expr, "CHECK")
+    return query_binder(context).expressions.as_boolean(expr, "CHECK")
 
 
 def bind_domain_check(tree: exp.Expression, typ: SqlType, context: BindContext) -> Expr:
@@ -100,7 +100,7 @@ def bind_generated(
             f"{expr.type.pg.sql_name}",
             hint="You will need to rewrite or cast the expression.",
         )
-    value = QueryBinder(context).expressions.coercer.coerce_type(expr, column.type.pg, "assignment")
+    value = query_binder(context).expressions.coercer.coerce_type(expr, column.type.pg, "assignment")
     if any(_may_change(part) for part in value.walk()):
         raise InvalidObjectDefinition("generation expression is not immutable")
 
@@ -108,7 +108,7 @@ def bind_generated(
 def bind_index_expression(tree: exp.Expression, row: RowOfTable, context: BindContext) -> Expr:
     """A part of an index's key over a row of its table. Raises InvalidObjectDefinition for one that the same row may change."""
     _refuse_subqueries(tree, "index expression")
-    expr = QueryBinder(context).expressions.settle(_bind_definition(tree, row, context, _INDEXED))
+    expr = query_binder(context).expressions.settle(_bind_definition(tree, row, context, _INDEXED))
     if any(_may_change(part) for part in expr.walk()):
         raise InvalidObjectDefinition("functions in index expression must be marked IMMUTABLE")
     return expr
@@ -117,7 +117,7 @@ def bind_index_expression(tree: exp.Expression, row: RowOfTable, context: BindCo
 def bind_index_predicate(tree: exp.Expression, row: RowOfTable, context: BindContext) -> Expr:
     """Bind an index's predicate. Raises as `bind_index_expression`."""
     _refuse_subqueries(tree, "index predicate")
-    expr = QueryBinder(context).expressions.as_boolean(_bind_definition(tree, row, context, _PREDICATES), "WHERE")
+    expr = query_binder(context).expressions.as_boolean(_bind_definition(tree, row, context, _PREDICATES), "WHERE")
     if any(_may_change(part) for part in expr.walk()):
         raise InvalidObjectDefinition("functions in index predicate must be marked IMMUTABLE")
     return expr
@@ -132,7 +132,7 @@ def _bind_definition(tree: exp.Expression, row: RowOfTable | None, context: Bind
     for parameter in tree.find_all(exp.Parameter):
         raise UndefinedParameter(f"there is no parameter ${parameter.name}", position=cursor(position(parameter)))
     with bounded_depth():
-        binder = QueryBinder(context)
+        binder = query_binder(context)
         scope = Scope(context, binder)
         if row is not None:
             offered = [SourceColumn(n, ColumnRef(c.type, c)) for n, c in zip(row.names, row.columns, strict=True)]

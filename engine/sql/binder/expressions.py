@@ -1,6 +1,6 @@
 """Expressions bound by PostgreSQL's rules: from the dialect's trees to typed `Expr`s with every function chosen.
 
-    binder = ExpressionBinder(context)
+    binder = ExpressionBinder(context, EXPRESSION_HANDLERS)
     expr = binder.bind(tree, scope)                 # literals may still be of type unknown
     expr = binder.as_boolean(expr, "WHERE")         # or coerce, unify, settle: what the place wants
 
@@ -10,7 +10,7 @@ query binder takes them out and judges whether they may stand there.
 
 The work is done by siblings, each giving the handlers of some node classes: `values` (literals, columns, arrays, rows,
 casts, CASE), `operators_syntax` (operators, comparisons, predicates), `calls` (functions, aggregates, windows),
-`subqueries`. This module holds what they share: choosing a row and coercing its arguments.
+`subqueries`. `handlers` puts them together. This module holds what they share: choosing a row and coercing its arguments.
 
 Source: PostgreSQL 15, parse_expr.c (transformExprRecurse), parse_oper.c (make_op), parse_func.c (ParseFuncOrColumn).
 """
@@ -26,17 +26,17 @@ from sqlglot import exp
 from engine.common import sql_type as st
 from engine.common.interrupts import check_for_interrupts
 from engine.common.sql_type import SqlType
-from engine.plan_ir.expr import Call, Expr, ParamRef
-from engine.sql.binder import calls, literals, operators_syntax, resolution, subqueries, values
+from engine.plan_ir.expr import Call, CastContext, Expr, ParamRef
+from engine.sql.binder import literals, resolution
 from engine.sql.binder.casts import POLYMORPHIC
 from engine.sql.binder.coercion import Coercer, common
 from engine.sql.binder.resolution import Choice
 from engine.sql.binder.scope import BindContext, Scope
-from engine.sql.functions import CastContext
 from engine.sql.functions.dimensions import result_dimensions
 from engine.sql.functions.registry import Registry, registry
 from engine.sql.functions.vectors import VECTORS, ZERO_BASED
-from engine.sql.parser.positions import cursor, position
+from engine.sql.parser.lexical.positions import cursor, position
+from wire.dataclass import dataclass
 from wire.errors import AmbiguousFunction, FeatureNotSupported, UndefinedFunction
 from wire.types import pg_types as t
 
@@ -49,11 +49,28 @@ _WITHOUT_EQUALITY: Final = frozenset(
 _UNORDERED: Final = _WITHOUT_EQUALITY | {t.XID, t.CID, t.ACLITEM}
 
 
+@dataclass(frozen=True, slots=True)
+class ExpressionHandlers:
+    """How each class of node is bound, and what one sibling needs of another.
+
+    They are given to the binder, since each of them is written in terms of it.
+
+    apply_function: `calls.apply_function`. bind_array_query, bind_row_query, bind_quantified_query: those of `subqueries`.
+    """
+
+    by_class: Mapping[type[exp.Expression], Handler]
+    apply_function: Callable[[ExpressionBinder, str, Sequence[Expr], int], Expr]
+    bind_array_query: Callable[[exp.Expression, Scope, int], Expr]
+    bind_row_query: Callable[[ExpressionBinder, str, exp.Tuple, exp.Expression, Scope, int], Expr]
+    bind_quantified_query: Callable[[ExpressionBinder, str, exp.Expression, exp.Expression, bool, Scope, int], Expr]
+
+
 class ExpressionBinder:
     """See the module's docstring. context: the statement's; functions: the function table, by default the process's."""
 
-    def __init__(self, context: BindContext, functions: Registry | None = None) -> None:
+    def __init__(self, context: BindContext, handlers: ExpressionHandlers, functions: Registry | None = None) -> None:
         self.context = context
+        self._handlers = handlers
         self.functions = functions or registry()
         self.coercer = Coercer(context, self.functions)
 
@@ -62,7 +79,7 @@ class ExpressionBinder:
     def bind(self, node: exp.Expression, scope: Scope) -> Expr:
         """An expression typed; an untyped literal, NULL or parameter keeps type unknown until its place says more."""
         check_for_interrupts()
-        handler = _HANDLERS.get(type(node))
+        handler = self._handlers.by_class.get(type(node))
         if handler is None:
             raise FeatureNotSupported(
                 f"not supported: {type(node).__name__} expression", position=cursor(position(node))
@@ -143,18 +160,18 @@ class ExpressionBinder:
 
     def function(self, name: str, args: Sequence[Expr], at: int) -> Expr:
         """A plain function of pg_catalog chosen and applied."""
-        return calls.apply_function(self, name, args, at)
+        return self._handlers.apply_function(self, name, args, at)
 
     def bind_array_query(self, query: exp.Expression, scope: Scope, at: int) -> Expr:
-        return subqueries.bind_array_query(query, scope, at)
+        return self._handlers.bind_array_query(query, scope, at)
 
     def bind_row_query(self, symbol: str, left: exp.Tuple, query: exp.Expression, scope: Scope, at: int) -> Expr:
-        return subqueries.bind_row_query(self, symbol, left, query, scope, at)
+        return self._handlers.bind_row_query(self, symbol, left, query, scope, at)
 
     def bind_quantified_query(
         self, symbol: str, left: exp.Expression, query: exp.Expression, every: bool, scope: Scope, at: int
     ) -> Expr:
-        return subqueries.bind_quantified_query(self, symbol, left, query, every, scope, at)
+        return self._handlers.bind_quantified_query(self, symbol, left, query, every, scope, at)
 
     def apply(self, choice: Choice, args: Sequence[Expr], at: int) -> Call:
         """The call of a chosen row: its arguments coerced, its result typed."""
@@ -220,11 +237,3 @@ def leftmost(at: int, *exprs: Expr) -> int:
 
 def _base(pg: t.PgType) -> t.PgType:
     return t.element_of(pg) if pg.is_array else pg
-
-
-_HANDLERS: Final[Mapping[type[exp.Expression], Handler]] = {
-    **values.HANDLERS,
-    **operators_syntax.HANDLERS,
-    **calls.HANDLERS,
-    **subqueries.HANDLERS,
-}

@@ -17,22 +17,20 @@ from sqlglot import exp
 from engine.catalog.authority import SchemaDenied
 from engine.catalog.model.objects import SystemTable, Table, View
 from engine.pg_catalog.row_types import row_type
-from engine.plan_ir.expr import Column
-from engine.plan_ir.free_columns import free_columns
-from engine.plan_ir.logical import CteReader, Join, JoinKind, Node, TableReader, Values
+from engine.plan_ir.expr import Column, Node
+from engine.plan_ir.logical import CteReader, TableReader, Values
 from engine.sql.binder import joins, sampling, system_columns, table_functions, versions
-from engine.sql.binder.blocks import pass_through, project
+from engine.sql.binder.blocks import FromItem, pass_through, project
+from engine.sql.binder.from_items import add_source, aliased_names, beside, check_names, lateral, make_join, source_of
 from engine.sql.binder.levels import check_lateral
 from engine.sql.binder.scope import CommonTable, PrimaryKey, Rows, Scope, Source, SourceColumn
 from engine.sql.binder.seen import SeenCatalog
+from engine.sql.parser.lexical.positions import cursor, position
 from engine.sql.parser.nodes.statements import Query
 from engine.sql.parser.parse import parse
-from engine.sql.parser.positions import cursor, position
 from wire.errors import (
-    DuplicateAlias,
     FeatureNotSupported,
     InternalError,
-    InvalidColumnReference,
     ObjectNotInPrerequisiteState,
     SqlError,
     UndefinedTable,
@@ -40,9 +38,6 @@ from wire.errors import (
 
 if TYPE_CHECKING:
     from engine.sql.binder.queries import QueryBinder
-
-#: A FROM item bound: its plan, and what it makes visible.
-Item = tuple[Node, list[Source]]
 
 
 def bind(binder: QueryBinder, from_: exp.Expression | None, scope: Scope) -> Node:
@@ -62,38 +57,7 @@ def bind(binder: QueryBinder, from_: exp.Expression | None, scope: Scope) -> Nod
     return node
 
 
-@contextmanager
-def beside(scope: Scope, left: Sequence[Source], *, allowed: bool = True) -> Iterator[None]:
-    """While an item is bound: what stands to its left is there for LATERAL only. allowed: and may be used there."""
-    kept = scope.sources
-    scope.sources = [*kept, *(replace(s, lateral_only=True, lateral_ok=allowed) for s in left)]
-    try:
-        yield
-    finally:
-        scope.sources = kept
-
-
-@contextmanager
-def lateral(scope: Scope, active: bool = True) -> Iterator[None]:
-    """While an item that may look to its left is bound."""
-    kept, scope.lateral_active = scope.lateral_active, active
-    try:
-        yield
-    finally:
-        scope.lateral_active = kept
-
-
-def make_join(left: Node, right: Node, kind: JoinKind) -> Join:
-    """A join without condition, lateral where the right side refers to the left one."""
-    return Join((*left.columns, *right.columns), kind, left, right, lateral=refers(right, left))
-
-
-def refers(right: Node, left: Node) -> bool:
-    free = free_columns(right)
-    return bool(free) and not free.isdisjoint(left.columns)
-
-
-def bind_item(binder: QueryBinder, item: exp.Expression, scope: Scope) -> Item:
+def bind_item(binder: QueryBinder, item: exp.Expression, scope: Scope) -> FromItem:
     """One FROM item, with the sources that it offers; they are known to the scope from here on."""
     match item:
         case exp.Join():
@@ -113,7 +77,7 @@ def bind_item(binder: QueryBinder, item: exp.Expression, scope: Scope) -> Item:
             raise AssertionError(f"{type(item).__name__} is no FROM item")
 
 
-def _bind_parenthesized(binder: QueryBinder, item: exp.Paren, scope: Scope) -> Item:
+def _bind_parenthesized(binder: QueryBinder, item: exp.Paren, scope: Scope) -> FromItem:
     """A join in parentheses; an alias hides what is inside."""
     node, sources = bind_item(binder, item.this, scope)
     alias = item.args.get("alias")
@@ -125,41 +89,7 @@ def _bind_parenthesized(binder: QueryBinder, item: exp.Paren, scope: Scope) -> I
     return node, [add_source(scope, Source(alias.this.name, columns, rows=Rows(kind="a join")))]
 
 
-def add_source(scope: Scope, source: Source) -> Source:
-    scope.add(source)
-    return source
-
-
-def source_of(node: Node, name: str, names: Sequence[str], first: int | None = None) -> Source:
-    """A source of a node's columns, or of its first ones."""
-    columns = pass_through(node.columns[:first])
-    return Source(name, tuple(SourceColumn(n, e) for n, e in zip(names, columns, strict=True)))
-
-
-def aliased_names(alias: exp.Expression | None, names: Sequence[str], relation: str, what: str = "table") -> list[str]:
-    """Column names with an alias's column list put over the first ones. Raises InvalidColumnReference."""
-    given = [c.name for c in alias.args.get("columns") or ()] if alias is not None else []
-    if len(given) > len(names):
-        message = f'{what} "{relation}" has {len(names)} columns available but {len(given)} columns specified'
-        raise InvalidColumnReference(message)
-    return [*given, *names[len(given) :]]
-
-
-def check_names(left: Sequence[Source], right: Sequence[Source]) -> None:
-    """checkNameSpaceConflicts."""
-    for a in left:
-        for b in right:
-            if not (a.relation_visible and b.relation_visible) or a.name != b.name or a.join or b.join:
-                continue
-            if a.schema is not None and b.schema is not None and a.schema != b.schema:
-                continue
-            raise DuplicateAlias(f'table name "{a.name}" specified more than once')
-
-
-# -- derived tables ----------------------------------------------------------------------------------------------
-
-
-def _bind_subquery(binder: QueryBinder, item: exp.Subquery, scope: Scope) -> Item:
+def _bind_subquery(binder: QueryBinder, item: exp.Subquery, scope: Scope) -> FromItem:
     """A subquery in FROM; it sees its left neighbours only if it is LATERAL."""
     with lateral(scope, bool(item.meta.get("lateral"))):
         bound = binder.bind(item.this, scope)
@@ -176,7 +106,7 @@ def _bind_subquery(binder: QueryBinder, item: exp.Subquery, scope: Scope) -> Ite
 # -- relations ---------------------------------------------------------------------------------------------------
 
 
-def _relation(binder: QueryBinder, item: exp.Table, scope: Scope) -> Item:
+def _relation(binder: QueryBinder, item: exp.Table, scope: Scope) -> FromItem:
     name = item.name
     alias = item.args.get("alias")
     if item.args.get("db") is None:
@@ -230,7 +160,7 @@ def _relation(binder: QueryBinder, item: exp.Table, scope: Scope) -> Item:
     return node, [add_source(scope, source)]
 
 
-def _file(binder: QueryBinder, item: exp.Table, scope: Scope) -> Item:
+def _file(binder: QueryBinder, item: exp.Table, scope: Scope) -> FromItem:
     """A file, a folder or a table of another format that a path names, as `engine.statements.shared.foreign_table` reads it.
 
     Its columns are those that it has now, so that the statement is bound anew each time. Nobody else's statement may read it: a
@@ -310,7 +240,7 @@ def _raise_missing(item: exp.Table, scope: Scope) -> NoReturn:
     raise UndefinedTable(message, position=cursor(position(item)))
 
 
-def _common_table(binder: QueryBinder, cte: CommonTable, alias: exp.Expression | None, scope: Scope) -> Item:
+def _common_table(binder: QueryBinder, cte: CommonTable, alias: exp.Expression | None, scope: Scope) -> FromItem:
     context = binder.context
     names = (*cte.names, *cte.added)
     columns = tuple(context.new_column(n, c.type) for n, c in zip(names, cte.columns, strict=True))

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Final
 
 from sqlglot import exp
 
-from engine.plan_ir.expr import AggregateCall, Call, Column, ColumnRef, Const, Expr, GroupingCall, WindowCall
-from engine.plan_ir.logical import Aggregator, Node
+from engine.plan_ir.expr import AggregateCall, Call, Column, ColumnRef, Const, Expr, GroupingCall, Node, WindowCall
+from engine.plan_ir.logical import Aggregator
 from engine.plan_ir.rewrite import map_operands
 from engine.sql.binder import set_returning
 from engine.sql.binder.blocks import emit_column, extend_columns, refer
@@ -31,7 +31,7 @@ from engine.sql.binder.levels import (
 from engine.sql.binder.same_exprs import is_same
 from engine.sql.binder.scope import PrimaryKey, Scope
 from engine.sql.binder.sorting import Target, find_target
-from engine.sql.parser.positions import cursor, leftmost
+from engine.sql.parser.lexical.positions import cursor, leftmost
 from wire.errors import FeatureNotSupported, GroupingError, ProgramLimitExceeded
 from wire.types import pg_types as t
 

@@ -15,7 +15,7 @@ from engine.catalog.snapshot import TEMPORARY
 from engine.pg_catalog.system_function_sql import CALLS, INFORMATION_SCHEMA, TABLES, scalars
 from engine.sql.binder.privilege_calls import query_text
 from engine.sql.binder.scope import Scope
-from engine.sql.parser.lexer import tokenize
+from engine.sql.parser.lexical.lexer import tokenize
 from engine.sql.parser.utility.reader import StatementReader
 
 #: Of constants the session says it, errors included (`engine.session.context.functions`).

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Final, cast
 from sqlglot import exp
 
 from engine.common import sql_type as st
-from engine.plan_ir.expr import And, Coalesce, Const, Expr
-from engine.plan_ir.logical import Evaluator, Join, JoinKind, Node
-from engine.sql.binder import from_clause
+from engine.plan_ir.expr import And, Coalesce, Const, Expr, Node
+from engine.plan_ir.logical import Evaluator, Join, JoinKind
+from engine.sql.binder import from_items
 from engine.sql.binder.blocks import pass_through, refer
 from engine.sql.binder.levels import check_plain
 from engine.sql.binder.scope import Rows, Scope, Source, SourceColumn
@@ -20,20 +20,20 @@ from wire.errors import AmbiguousColumn, DuplicateColumn, UndefinedColumn
 from wire.types import pg_types as t
 
 if TYPE_CHECKING:
-    from engine.sql.binder.from_clause import Item
+    from engine.sql.binder.blocks import FromItem
     from engine.sql.binder.queries import QueryBinder
 
 #: The joins whose right side may refer to the left one.
 _LATERAL: Final = frozenset(("inner", "left", "cross"))
 
 
-def bind(binder: QueryBinder, item: exp.Join, scope: Scope) -> Item:
+def bind(binder: QueryBinder, item: exp.Join, scope: Scope) -> FromItem:
     """A join, and its sources: both sides' by name, and its own columns, merged ones first."""
     kind = cast("JoinKind", item.args["kind"].lower())
-    left, left_sources = from_clause.bind_item(binder, item.args["left"], scope)
-    with from_clause.beside(scope, left_sources, allowed=kind in _LATERAL):
-        right, right_sources = from_clause.bind_item(binder, item.this, scope)
-    from_clause.check_names(left_sources, right_sources)
+    left, left_sources = binder.bind_from_item(item.args["left"], scope)
+    with from_items.beside(scope, left_sources, allowed=kind in _LATERAL):
+        right, right_sources = binder.bind_from_item(item.this, scope)
+    from_items.check_names(left_sources, right_sources)
     joining = _Joining(binder, scope, kind, left_sources, right_sources)
     names = _merged_names(item, joining)
     condition: Expr | None = None
@@ -48,11 +48,11 @@ def bind(binder: QueryBinder, item: exp.Join, scope: Scope) -> Item:
     if kind in ("left", "full"):
         right, right_sources = _with_presence_mark(scope, item, right, right_sources)
     joining.sources = (left_sources, right_sources)
-    node = Join((*left.columns, *right.columns), kind, left, right, condition, from_clause.refers(right, left))
+    node = Join((*left.columns, *right.columns), kind, left, right, condition, from_items.refers(right, left))
     return node, _sources(scope, joining, item.args.get("alias"))
 
 
-def _with_presence_mark(scope: Scope, item: exp.Join, node: Node, sources: list[Source]) -> Item:
+def _with_presence_mark(scope: Scope, item: exp.Join, node: Node, sources: list[Source]) -> FromItem:
     """The side of an outer join that may have no row; where a statement names the whole row of a source, with a mark of those that
     there are: a row of nulls is a row."""
     names = names_in(scope.context, item.root())
@@ -92,7 +92,7 @@ class _Joining:
         kept = self._scope.sources
         self._scope.sources = [*self.sources[0], *self.sources[1]]
         try:
-            with from_clause.lateral(self._scope, active=False):
+            with from_items.lateral(self._scope, active=False):
                 bound = self._expressions.bind(tree, self._scope)
         finally:
             self._scope.sources = kept
@@ -147,7 +147,7 @@ def _sources(scope: Scope, joining: _Joining, alias: exp.Expression | None) -> l
     found = [own, *sides]
     if alias is not None:
         named = Source(alias.this.name, tuple(joining.merged), columns_visible=False, rows=Rows(kind="a join"))
-        from_clause.check_names(sides, [named])
+        from_items.check_names(sides, [named])
         found.append(named)
         scope.add(named)
     scope.add(own)

@@ -20,20 +20,19 @@ from sqlglot import exp
 
 from engine.common import sql_type as st
 from engine.common.sql_type import SqlType
-from engine.plan_ir.expr import Call, Case, Coalesce, ColumnRef, Const, Expr, IsNull
-from engine.plan_ir.logical import Evaluator, FunctionScan, Node
-from engine.sql.binder import from_clause, literals
+from engine.plan_ir.expr import Call, Case, Coalesce, ColumnRef, Const, Expr, Function, IsNull, Node
+from engine.plan_ir.logical import Evaluator, FunctionScan
+from engine.sql.binder import from_items, literals
 from engine.sql.binder.labels import label
 from engine.sql.binder.scope import Rows, Scope, Source
 from engine.sql.binder.type_names import resolve_type
-from engine.sql.functions import Function
 from engine.sql.functions.building import fn
-from engine.sql.parser.positions import cursor, position
+from engine.sql.parser.lexical.positions import cursor, position
 from wire.errors import FeatureNotSupported
 from wire.types import pg_types as t
 
 if TYPE_CHECKING:
-    from engine.sql.binder.from_clause import Item
+    from engine.sql.binder.blocks import FromItem
     from engine.sql.binder.queries import QueryBinder
 
 _JSON: Final = (t.JSON, t.JSONB)
@@ -48,7 +47,7 @@ _DOCUMENTS: Final = {
 }  # fmt: skip
 
 
-def bind(binder: QueryBinder, item: exp.Table, scope: Scope) -> Item:
+def bind(binder: QueryBinder, item: exp.Table, scope: Scope) -> FromItem:
     """A function item with a column definition list."""
     written = item.args["rows_from"]
     name = label(written[0])
@@ -64,10 +63,10 @@ def bind(binder: QueryBinder, item: exp.Table, scope: Scope) -> Item:
     source, node = _rows(binder, documents, given, fields)
     alias = item.args.get("alias")
     source.name = alias.this.name if alias is not None else name
-    return node, [from_clause.add_source(scope, source)]
+    return node, [from_items.add_source(scope, source)]
 
 
-def bind_populate(binder: QueryBinder, item: exp.Table, scope: Scope) -> Item | None:
+def bind_populate(binder: QueryBinder, item: exp.Table, scope: Scope) -> FromItem | None:
     """A function item that fills a null record's fields; None for any other item."""
     (call, *more) = item.args["rows_from"]
     name = label(call)
@@ -86,10 +85,10 @@ def bind_populate(binder: QueryBinder, item: exp.Table, scope: Scope) -> Item | 
     source, node = _rows(binder, documents, given, [(field, typ, at) for field, typ in base.type.fields])
     alias = item.args.get("alias")
     source.name = alias.this.name if alias is not None else name
-    names = from_clause.aliased_names(alias, [column.name for column in source.columns], source.name)
+    names = from_items.aliased_names(alias, [column.name for column in source.columns], source.name)
     source.columns = tuple(replace(column, name=n) for column, n in zip(source.columns, names, strict=True))
     source.row_type = lambda: base.type.pg
-    return node, [from_clause.add_source(scope, source)]
+    return node, [from_items.add_source(scope, source)]
 
 
 def _rows(
@@ -103,7 +102,7 @@ def _rows(
     emit = [_field(binder, ColumnRef(typ, document), *field) for field in fields]
     columns = tuple(binder.context.new_column(field[0], e.type) for field, e in zip(fields, emit, strict=True))
     node = Evaluator(columns, scan, tuple(emit))
-    source = from_clause.source_of(node, "", [name for name, _, _ in fields])
+    source = from_items.source_of(node, "", [name for name, _, _ in fields])
     source.rows = Rows(kind="a function")
     return source, node
 

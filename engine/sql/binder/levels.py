@@ -10,12 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from engine.common.interrupts import check_for_interrupts
-from engine.plan_ir.expr import AggregateCall, Call, ColumnRef, Expr, GroupingCall, Subquery, WindowCall
+from engine.plan_ir.expr import AggregateCall, Call, ColumnRef, Expr, GroupingCall, Node, Subquery, WindowCall
 from engine.plan_ir.free_columns import references
-from engine.plan_ir.logical import Node
 from engine.plan_ir.rewrite import expressions, map_expressions, map_inputs, map_operands
 from engine.sql.binder.scope import Scope
-from engine.sql.parser.positions import cursor
+from engine.sql.parser.lexical.positions import cursor
 from wire.errors import FeatureNotSupported, GroupingError, WindowingError
 
 #: Gives what stands in an expression's place, or None to look into its operands. `depth`: nested plans entered so far.

@@ -23,13 +23,14 @@ from typing import Any, Final
 from engine.common import sql_type as st
 from engine.common.sql_type import SqlType
 from engine.plan_ir.expr import Const, Expr
-from engine.sql.parser.positions import cursor
+from engine.sql.parser.lexical.positions import cursor
+from wire.common.digits import parse_digits
 from wire.errors import FeatureNotSupported, NumericValueOutOfRange, SqlError
 from wire.types import pg_types as t
 from wire.types.bits import fit_length
 from wire.types.carriers import NumericScale
 from wire.types.input import parse_text
-from wire.types.numbers_input import apply_numeric_typmod, whole
+from wire.types.numbers_input import apply_numeric_typmod
 from wire.types.output import format_value
 from wire.types.text_settings import InputSettings
 from wire.types.value_codecs import CODECS
@@ -76,7 +77,7 @@ def text(value: str, at: int = -1) -> Const:
 def number(digits: str, at: int = -1) -> Const:
     """A number literal, with its minus sign if it has one: int4, int8 or numeric by its size (make_const)."""
     if digits.lstrip("-").isdecimal():
-        value = whole(digits)
+        value = parse_digits(digits)
         for pg in (t.INT4, t.INT8):
             if -_INT_RANGE[pg] <= value < _INT_RANGE[pg]:
                 return Const(st.of(pg), value, position=at)

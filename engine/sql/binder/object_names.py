@@ -18,7 +18,7 @@ from engine.common import sql_type as st
 from engine.plan_ir.expr import AggregateCall, Const, Expr, Row, WindowCall
 from engine.sql.binder import inlined, regnames
 from engine.sql.binder.scope import Scope, Source, SourceColumn
-from engine.sql.parser.positions import cursor
+from engine.sql.parser.lexical.positions import cursor
 from wire.errors import FeatureNotSupported
 from wire.types import pg_types as t
 

@@ -29,6 +29,7 @@ from engine.plan_ir.expr import (
     ColumnRef,
     Const,
     Expr,
+    Function,
     InList,
     IsDistinct,
     IsNull,
@@ -41,9 +42,8 @@ from engine.sql.binder.levels import is_set_returning
 from engine.sql.binder.row_values import RowValues
 from engine.sql.binder.scope import Scope
 from engine.sql.binder.values import bind_row_items, row_items
-from engine.sql.functions import Function
 from engine.sql.functions.arrays import quantified_operator
-from engine.sql.parser.positions import cursor, position
+from engine.sql.parser.lexical.positions import cursor, position
 from wire.errors import (
     DatatypeMismatch,
     FeatureNotSupported,

@@ -1,8 +1,8 @@
-"""The entrance of the query binder, and what kind of query a tree is (analyze.c: transformStmt)."""
+"""The binder of queries: a query of any kind in a scope of its own, with the items of its WITH."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 
@@ -10,49 +10,31 @@ from sqlglot import exp
 
 from engine.catalog.model.objects import View
 from engine.common import sql_type as st
-from engine.common.depth import bounded_depth
-from engine.contracts.sessions import ResultColumn
-from engine.plan_ir.expr import Column, Const, Expr
-from engine.plan_ir.logical import Evaluator, Node, Root
-from engine.sql.binder import object_names, select, set_operations, values_lists
-from engine.sql.binder.blocks import Bound, refer
-from engine.sql.binder.common_tables import bind_with, with_ctes
+from engine.plan_ir.expr import Column, Const, Expr, Node
+from engine.plan_ir.logical import Evaluator, Root
+from engine.sql.binder import object_names
+from engine.sql.binder.blocks import Bound, FromItem, refer
 from engine.sql.binder.expressions import ExpressionBinder
-from engine.sql.binder.scope import BindContext, RowLock, Scope
+from engine.sql.binder.scope import BindContext, Scope
 from engine.sql.binder.seen import SeenCatalog
-from engine.sql.parser.nodes.statements import Query
+from engine.sql.binder.with_items import WithItem, with_ctes
 from wire.dataclass import dataclass
 from wire.errors import FeatureNotSupported
 from wire.types import pg_types as t
 
 
 @dataclass(frozen=True, slots=True)
-class BoundQuery:
-    """A query bound: its plan, and what Describe tells of it. locks: what its FOR UPDATE asks for. primary_keys: OIDs of those
-    without which it would be an error."""
+class QueryHandlers:
+    """How each kind of query is bound. They are given to the binder, since each of them is written in terms of it.
 
-    plan: Root
-    columns: tuple[ResultColumn, ...]
-    parameters: tuple[t.PgType, ...]
-    locks: tuple[RowLock, ...] = ()
-    primary_keys: tuple[int, ...] = ()
-
-
-def bind_query(query: Query, context: BindContext) -> BoundQuery:
-    """Bind a whole query. Positions in errors count from the beginning of `query.text`.
-
-    Raises SqlError of every kind that PostgreSQL's analysis does; FeatureNotSupported for what is not here.
+    bind_body: a SELECT, VALUES or set operation without its WITH; whether output columns of type unknown become text.
+    bind_with: the items of a WITH clause, which are known in the scope afterwards.
+    bind_from_item: one item of FROM, or one side of a JOIN.
     """
-    with bounded_depth():
-        binder = QueryBinder(context)
-        bound = binder.bind(query.tree, None)
-        plan = binder.with_names_of_objects(Root(bound.columns, bound.plan, bound.requirement))
-        columns = tuple(
-            ResultColumn(name, column.type, *context.origins.get(column.id, (0, 0)))
-            for name, column in zip(bound.names, bound.columns, strict=True)
-        )
-        locks, keys = tuple(context.row_locks), tuple(sorted(context.primary_keys))
-        return BoundQuery(plan, columns, context.parameters.finish(), locks, keys)
+
+    bind_body: Callable[[QueryBinder, exp.Expression, Scope, bool], Bound]
+    bind_with: Callable[[QueryBinder, exp.With, Scope], list[WithItem]]
+    bind_from_item: Callable[[QueryBinder, exp.Expression, Scope], FromItem]
 
 
 class QueryBinder:
@@ -61,9 +43,10 @@ class QueryBinder:
     context: the statement's. expressions: its expression binder.
     """
 
-    def __init__(self, context: BindContext) -> None:
+    def __init__(self, context: BindContext, expressions: ExpressionBinder, handlers: QueryHandlers) -> None:
         self.context = context
-        self.expressions = ExpressionBinder(context)
+        self.expressions = expressions
+        self._handlers = handlers
 
     def with_names_of_objects(self, plan: Root) -> Root:
         """regtype, regclass and their kin leave the statement as names; the client is told their own type."""
@@ -106,20 +89,13 @@ class QueryBinder:
         """
         scope = Scope(self.context, self, parent)
         with_ = tree.args.get("with_")
-        ctes = bind_with(self, with_, scope) if with_ is not None else []
-        bound = self._body(tree, scope, settle)
+        ctes = self._handlers.bind_with(self, with_, scope) if with_ is not None else []
+        bound = self._handlers.bind_body(self, tree, scope, settle)
         return replace(bound, plan=with_ctes(ctes, bound.plan)) if ctes else bound
 
-    def _body(self, tree: exp.Expression, scope: Scope, settle: bool) -> Bound:
-        match tree:
-            case exp.SetOperation():
-                return set_operations.bind(self, tree, scope)
-            case exp.Values():
-                return values_lists.bind(self, tree, scope)
-            case exp.Select():
-                return select.bind(self, tree, scope, settle)
-            case _:
-                raise AssertionError(f"{type(tree).__name__} is no query")
+    def bind_from_item(self, item: exp.Expression, scope: Scope) -> FromItem:
+        """One side of a JOIN."""
+        return self._handlers.bind_from_item(self, item, scope)
 
     @contextmanager
     def as_seen_by(self, view: View) -> Iterator[None]:

@@ -21,8 +21,8 @@ from engine.pg_catalog.builtin import functions_named
 from engine.pg_catalog.builtin import rows as builtin_rows
 from engine.sql.binder.scope import BindContext
 from engine.sql.binder.type_names import UserTypes, domain_named, resolve_type
-from engine.sql.parser.lexer import Kind, tokenize
-from engine.sql.parser.positions import cursor
+from engine.sql.parser.lexical.lexer import Kind, tokenize
+from engine.sql.parser.lexical.positions import cursor
 from engine.sql.parser.utility.reader import StatementReader
 from wire.errors import (
     AmbiguousFunction,

@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
+from engine.plan_ir.expr import Function
 from engine.sql.binder.casts import POLYMORPHIC, can_coerce
-from engine.sql.functions import Function
 from wire.dataclass import dataclass
 from wire.errors import AmbiguousFunction, DatatypeMismatch, UndefinedFunction, UndefinedObject
 from wire.types import pg_types as t

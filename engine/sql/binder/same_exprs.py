@@ -10,8 +10,8 @@ from dataclasses import fields, replace
 from functools import cache
 from typing import Any, Final
 
-from engine.plan_ir.expr import Column, Expr, Frame, FrameBound, OrderItem, Subquery
-from engine.plan_ir.logical import Cte, CteReader, Node, OrderKey
+from engine.plan_ir.expr import Column, Expr, Frame, FrameBound, Node, OrderItem, Subquery
+from engine.plan_ir.logical import Cte, CteReader, OrderKey
 from engine.plan_ir.rewrite import walk_all
 
 _PARTS: Final = (Node, Expr, OrderItem, OrderKey, Cte, Frame, FrameBound)

@@ -14,12 +14,12 @@ from sqlglot import exp
 
 from engine.catalog.model.objects import SystemTable, Table
 from engine.common import sql_type as st
-from engine.plan_ir.expr import Call, ColumnRef, Const
-from engine.plan_ir.logical import Evaluator, Node
+from engine.plan_ir.expr import Call, ColumnRef, Const, Node
+from engine.plan_ir.logical import Evaluator
 from engine.sql.binder.blocks import pass_through
 from engine.sql.binder.scope import Scope
 from engine.sql.functions.building import fn
-from engine.sql.parser.positions import cursor, position
+from engine.sql.parser.lexical.positions import cursor, position
 from wire.errors import (
     FeatureNotSupported,
     InvalidTablesampleArgument,

@@ -26,7 +26,7 @@ from engine.common.sql_type import SqlType
 from engine.plan_ir.expr import Case, Column, ColumnRef, Expr, Row
 from engine.plan_ir.requirements import Accesses
 from engine.sql.binder.suggestions import column_hint
-from engine.sql.parser.positions import cursor, position
+from engine.sql.parser.lexical.positions import cursor, position
 from wire.dataclass import dataclass
 from wire.errors import (
     AmbiguousAlias,
@@ -46,7 +46,7 @@ from wire.types import pg_types as t
 
 if TYPE_CHECKING:
     from engine.catalog.model.objects import Relation, Table
-    from engine.plan_ir.logical import Node
+    from engine.plan_ir.expr import Node
     from wire.types.input import InputSettings
 
 

@@ -17,14 +17,14 @@ from sqlglot import exp
 
 from engine.common import sql_type as st
 from engine.common.sql_type import SqlType
-from engine.plan_ir.expr import ArrayOf, Case, Column, Expr, FieldRef, IsNull, Row, with_type
-from engine.plan_ir.logical import CteReader, Evaluator, Node, ProjectSet
+from engine.plan_ir.expr import ArrayOf, Case, Column, Expr, FieldRef, IsNull, Node, Row, with_type
+from engine.plan_ir.logical import CteReader, Evaluator, ProjectSet
 from engine.plan_ir.rewrite import walk_all
 from engine.sql.binder import literals
 from engine.sql.binder.blocks import Bound, pass_through, project, refer
 from engine.sql.binder.scope import Scope
 from engine.sql.parser.grammar.recursion import CycleClause, SearchClause
-from engine.sql.parser.positions import cursor, position
+from engine.sql.parser.lexical.positions import cursor, position
 from wire.dataclass import dataclass
 from wire.errors import DuplicateColumn, FeatureNotSupported, SqlSyntaxError
 from wire.types import pg_types as t

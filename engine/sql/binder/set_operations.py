@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Final, Literal
 from sqlglot import exp
 
 from engine.common.sql_type import SqlType
-from engine.plan_ir.expr import Column, Expr
-from engine.plan_ir.logical import Evaluator, Limit, Node, Ordering, OrderKey, SetOperation, Values
+from engine.plan_ir.expr import Column, Expr, Node
+from engine.plan_ir.logical import Evaluator, Limit, Ordering, OrderKey, SetOperation, Values
 from engine.sql.binder import row_locks, sorting
 from engine.sql.binder.blocks import Bound, pass_through, project
 from engine.sql.binder.scope import Rows, Scope, Source, SourceColumn
-from engine.sql.parser.positions import branch_position, cursor
+from engine.sql.parser.lexical.positions import branch_position, cursor
 from wire.errors import SqlSyntaxError
 from wire.types import pg_types as t
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from engine.plan_ir.expr import Call, Case, Coalesce, Column, Expr
-from engine.plan_ir.logical import Node, ProjectSet
+from engine.plan_ir.expr import Call, Case, Coalesce, Column, Expr, Node
+from engine.plan_ir.logical import ProjectSet
 from engine.sql.binder.blocks import emit_column, pass_through, refer
 from engine.sql.binder.levels import is_set_returning, replace_parts
-from engine.sql.parser.positions import cursor
+from engine.sql.parser.lexical.positions import cursor
 from wire.errors import FeatureNotSupported
 
 if TYPE_CHECKING:

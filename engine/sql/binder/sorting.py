@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING, NoReturn
 
 from sqlglot import exp
 
-from engine.plan_ir.expr import Expr
-from engine.plan_ir.logical import Limit, Node, Ordering, OrderKey
+from engine.plan_ir.expr import Expr, Node
+from engine.plan_ir.logical import Limit, Ordering, OrderKey
 from engine.sql.binder.blocks import Bound, extend_columns, refer
 from engine.sql.binder.levels import check_plain, own_columns
 from engine.sql.binder.same_exprs import is_same
 from engine.sql.binder.scope import Scope, Source
-from engine.sql.parser.positions import cursor, leftmost, position
+from engine.sql.parser.lexical.positions import cursor, leftmost, position
+from wire.common.digits import parse_digits
 from wire.dataclass import dataclass
 from wire.errors import (
     AmbiguousColumn,
@@ -29,7 +30,6 @@ from wire.errors import (
     UndefinedColumn,
 )
 from wire.types import pg_types as t
-from wire.types.numbers_input import whole
 
 if TYPE_CHECKING:
     from engine.sql.binder.queries import QueryBinder
@@ -97,10 +97,10 @@ def by_number(node: exp.Expression, targets: Sequence[object], clause: str) -> i
         not isinstance(literal, exp.Literal)
         or literal.is_string
         or not literal.name.isdecimal()
-        or whole(literal.name) > 2**31 - 1
+        or parse_digits(literal.name) > 2**31 - 1
     ):
         raise SqlSyntaxError(f"non-integer constant in {clause}", position=at)
-    number = -whole(literal.name) if negative else whole(literal.name)
+    number = -parse_digits(literal.name) if negative else parse_digits(literal.name)
     if not 1 <= number <= len(targets):
         raise InvalidColumnReference(f"{clause} position {number} is not in select list", position=at)
     return number - 1

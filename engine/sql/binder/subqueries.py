@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING, Final
 from sqlglot import exp
 
 from engine.common import sql_type as st
-from engine.plan_ir.expr import AggregateCall, ColumnRef, Expr, GroupingCall, Subquery, SubqueryKind, WindowCall
-from engine.plan_ir.logical import Evaluator, Node
+from engine.plan_ir.expr import AggregateCall, ColumnRef, Expr, GroupingCall, Node, Subquery, SubqueryKind, WindowCall
+from engine.plan_ir.logical import Evaluator
 from engine.sql.binder import literals
 from engine.sql.binder.operators_syntax import comparable, forbid_sets, negate, row_comparison
 from engine.sql.binder.resolution import Choice
 from engine.sql.binder.scope import Scope
 from engine.sql.binder.values import bind_row_items
-from engine.sql.parser.positions import cursor, position
+from engine.sql.parser.lexical.positions import cursor, position
 from wire.errors import FeatureNotSupported, SqlSyntaxError
 from wire.types import pg_types as t
 

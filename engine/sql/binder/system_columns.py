@@ -18,8 +18,8 @@ from sqlglot import exp
 
 from engine.catalog.model.objects import SystemTable, Table
 from engine.common import sql_type as st
-from engine.plan_ir.expr import Const
-from engine.plan_ir.logical import Evaluator, Node
+from engine.plan_ir.expr import Const, Node
+from engine.plan_ir.logical import Evaluator
 from engine.sql.binder.blocks import pass_through
 from engine.sql.binder.scope import BindContext, SourceColumn
 from wire.types import pg_types as t

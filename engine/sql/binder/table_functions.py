@@ -13,22 +13,22 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from engine.common import sql_type as st
-from engine.plan_ir.expr import Call, Column, Const, Expr, WindowCall
-from engine.plan_ir.logical import Evaluator, FunctionScan, Node, Values
-from engine.sql.binder import from_clause, inlined, json_records
+from engine.plan_ir.expr import Call, Column, Const, Expr, Node, WindowCall
+from engine.plan_ir.logical import Evaluator, FunctionScan, Values
+from engine.sql.binder import from_items, inlined, json_records
 from engine.sql.binder.labels import label
 from engine.sql.binder.levels import is_set_returning, own_aggregates
 from engine.sql.binder.scope import BindContext, Rows, Scope
-from engine.sql.parser.positions import cursor
+from engine.sql.parser.lexical.positions import cursor
 from wire.errors import FeatureNotSupported, GroupingError, WindowingError
 from wire.types import pg_types as t
 
 if TYPE_CHECKING:
-    from engine.sql.binder.from_clause import Item
+    from engine.sql.binder.blocks import FromItem
     from engine.sql.binder.queries import QueryBinder
 
 
-def bind(binder: QueryBinder, item: exp.Table, scope: Scope) -> Item:
+def bind(binder: QueryBinder, item: exp.Table, scope: Scope) -> FromItem:
     """A function item; it may refer to what stands to its left."""
     if item.args.get("definitions"):
         return json_records.bind(binder, item, scope)
@@ -47,12 +47,12 @@ def bind(binder: QueryBinder, item: exp.Table, scope: Scope) -> Item:
     node = _plan(binder.context, exprs, [c for group in columns for c in group], ordinality)
     if ordinality:
         names.append("ordinality")
-    source = from_clause.source_of(node, shown, from_clause.aliased_names(alias, names, shown))
+    source = from_items.source_of(node, shown, from_items.aliased_names(alias, names, shown))
     source.rows = Rows(kind="a function")
     if len(exprs) == 1 and not ordinality and exprs[0].type.pg.category == "C":
         source.row_type = partial(_row_type, exprs[0])
     source.scalar = len(exprs) == 1 and not ordinality and not exprs[0].type.pg.is_row
-    return node, [from_clause.add_source(scope, source)]
+    return node, [from_items.add_source(scope, source)]
 
 
 def _row_type(expr: Expr) -> t.PgType:
@@ -61,15 +61,15 @@ def _row_type(expr: Expr) -> t.PgType:
 
 def _bind_query_function(
     binder: QueryBinder, query: exp.Expression, alias: exp.Expression | None, name: str, scope: Scope
-) -> Item:
+) -> FromItem:
     """A function that is a query over the system catalog."""
     bound = binder.bind(query, scope)
     shown = alias.this.name if alias is not None else name
     node = bound.subquery_plan()
     names = bound.names if len(bound.names) > 1 or alias is None else (shown,)
-    source = from_clause.source_of(node, shown, from_clause.aliased_names(alias, names, shown))
+    source = from_items.source_of(node, shown, from_items.aliased_names(alias, names, shown))
     source.rows = Rows(kind="a function")
-    return node, [from_clause.add_source(scope, source)]
+    return node, [from_items.add_source(scope, source)]
 
 
 def _split_unnest(call: exp.Expression) -> Sequence[exp.Expression]:

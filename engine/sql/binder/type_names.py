@@ -14,7 +14,7 @@ from sqlglot import exp
 
 from engine.common import sql_type as st
 from engine.common.sql_type import MAX_DIMENSIONS, SqlType
-from engine.sql.parser.positions import cursor, position
+from engine.sql.parser.lexical.positions import cursor, position
 from wire.errors import FeatureNotSupported, InvalidParameterValue, SqlSyntaxError, UndefinedObject
 from wire.types import pg_types as t
 from wire.types.interval_modifiers import interval_typmod

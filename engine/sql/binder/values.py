@@ -21,7 +21,8 @@ from engine.sql.binder.coercion import common
 from engine.sql.binder.scope import Scope, Source
 from engine.sql.binder.type_names import domain_named, resolve_type
 from engine.sql.functions.vectors import VECTORS
-from engine.sql.parser.positions import cursor, position
+from engine.sql.parser.lexical.positions import cursor, position
+from wire.common.digits import parse_digits
 from wire.errors import (
     DatatypeMismatch,
     FeatureNotSupported,
@@ -33,7 +34,6 @@ from wire.errors import (
     WrongObjectType,
 )
 from wire.types import pg_types as t
-from wire.types.numbers_input import whole
 
 if TYPE_CHECKING:
     from engine.sql.binder.expressions import ExpressionBinder, Handler
@@ -60,7 +60,7 @@ def bind_null(_binder: ExpressionBinder, node: exp.Expression, _scope: Scope) ->
 
 
 def bind_parameter(binder: ExpressionBinder, node: exp.Expression, scope: Scope) -> Expr:
-    index, at = whole(node.this.name), position(node)
+    index, at = parse_digits(node.this.name), position(node)
     known = scope.parameters.type_of(index, at)
     param = ParamRef(known or st.of(t.UNKNOWN), index, position=at)
     domain = scope.parameters.domain_of(index)

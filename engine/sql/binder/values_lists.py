@@ -12,7 +12,7 @@ from engine.sql.binder import row_locks, sorting
 from engine.sql.binder.blocks import Bound, refer
 from engine.sql.binder.levels import check_plain
 from engine.sql.binder.scope import Scope, Source, SourceColumn
-from engine.sql.parser.positions import cursor, position
+from engine.sql.parser.lexical.positions import cursor, position
 from wire.errors import SqlSyntaxError
 
 if TYPE_CHECKING:

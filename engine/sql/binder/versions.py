@@ -14,7 +14,7 @@ from engine.catalog.model.objects import SystemTable, Table
 from engine.lakes import tables as lakes
 from engine.plan_ir.expr import Const
 from engine.sql.binder.scope import Scope
-from engine.sql.parser.positions import cursor, position
+from engine.sql.parser.lexical.positions import cursor, position
 from engine.storage import history
 from wire.errors import FeatureNotSupported, SqlError, WrongObjectType
 from wire.types import pg_types as t

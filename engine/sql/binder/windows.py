@@ -5,13 +5,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from engine.plan_ir.expr import Call, Column, Expr, WindowCall
-from engine.plan_ir.logical import Node, Window
+from engine.plan_ir.expr import Call, Column, Expr, Node, WindowCall
+from engine.plan_ir.logical import Window
 from engine.sql.binder.blocks import refer
 from engine.sql.binder.known_exprs import KnownExprs
 from engine.sql.binder.levels import check_no_sets, check_no_windows, replace_parts
 from engine.sql.binder.scope import BindContext, Scope
-from engine.sql.parser.positions import cursor
+from engine.sql.parser.lexical.positions import cursor
 from wire.errors import FeatureNotSupported
 
 

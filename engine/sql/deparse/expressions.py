@@ -16,10 +16,10 @@ from typing import Final
 
 import pyarrow as pa
 
+from engine.common.identifiers import quote_ident
 from engine.common.sql_type import SqlType
 from engine.contracts.output_cast import carrier_of
 from engine.plan_ir import expr as e
-from engine.sql.deparse.stored_text import quote_ident
 from wire.types import pg_types as t
 from wire.types.output import EncodedColumn, OutputSettings, text_column
 

@@ -16,8 +16,9 @@ from typing import Final
 
 from sqlglot import exp
 
-from engine.sql.deparse.stored_text import quote_ident, sequence_literals
-from engine.sql.parser.lexer import Token, tokenize
+from engine.common.identifiers import quote_ident
+from engine.sql.deparse.stored_text import sequence_literals
+from engine.sql.parser.lexical.lexer import Token, tokenize
 from engine.sql.parser.utility.reader import StatementReader
 from wire.dataclass import dataclass
 

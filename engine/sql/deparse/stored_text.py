@@ -10,19 +10,18 @@ binder's classes; binding a short text costs a tenth of a millisecond and is don
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 from sqlglot import exp
 
-from engine.sql.parser.lexer import Kind, tokenize
+from engine.common.identifiers import quote_ident
+from engine.sql.parser.lexical.lexer import Kind, tokenize
 from engine.sql.parser.utility.reader import StatementReader
 
 #: A replaced stretch of a text: start, end, what stands there now.
 _Edit = tuple[int, int, str]
 _FUNCTIONS: Final = ("nextval", "currval", "setval")
-_PLAIN: Final = re.compile(r"[a-z_][a-z0-9_]*")
 
 
 def read_formula(text: str) -> exp.Expression:
@@ -59,15 +58,6 @@ def with_table_renamed(text: str, old: str, new: str) -> str:
     tables = [node.args["table"] for node in read_formula(text).find_all(exp.Column) if node.args.get("table")]
     starts = {identifier.meta["start"] for identifier in tables if identifier.name == old}
     return _apply_edits(text, [(t.start, t.end, quote_ident(new)) for t in tokenize(text) if t.start in starts])
-
-
-def quote_ident(name: str) -> str:
-    """A name as SQL must write it (quote_ident): bare only if it is plain and no keyword that means something else."""
-    if _PLAIN.fullmatch(name):
-        reader = StatementReader(name, tokenize(name))
-        if reader.column_id_at() and reader.type_function_name_at():
-            return name
-    return '"' + name.replace('"', '""') + '"'
 
 
 # -- sequences -----------------------------------------------------------------------------------------------------

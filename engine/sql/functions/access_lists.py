@@ -13,7 +13,7 @@ from typing import Final
 
 from engine.catalog.model.acl import LETTERS, WORDS
 from engine.common.sql_type import SqlType, of
-from engine.sql.functions import Function
+from engine.plan_ir.expr import Function
 from engine.sql.functions.building import fn, op
 from wire.types import pg_types as t
 

@@ -17,17 +17,17 @@ from sqlglot import exp
 
 from engine.common.sql_type import SqlType, numeric
 from engine.contracts.query_id import EngineName
-from engine.plan_ir.expr import AggregateCall, Const, ParamRef
-from engine.sql.functions import Builder, Function, digits, intervals
+from engine.plan_ir.expr import AggregateCall, Builder, Const, Function, ParamRef
+from engine.sql.functions import digits, intervals
 from engine.sql.functions.building import Templates, agg, ordered_set, parse, place
 from engine.sql.functions.byte_strings import byte_text
+from engine.sql.functions.comparison_keys import sorts_as_stored
 from engine.sql.functions.decimals import WIDE, from_unscaled, to_unscaled
 from engine.sql.functions.dimensions import accumulate_arrays
 from engine.sql.functions.division import divide
 from engine.sql.functions.moments import fields, in_carrier, interval
 from engine.sql.functions.roots import square_root
 from engine.sql.functions.trees import EngineBuilder, bound, pack, sql
-from engine.sql.trees.keys import sorts_as_stored
 from engine.sql.trees.literals import literal
 from wire.errors import FeatureNotSupported, NumericValueOutOfRange
 from wire.types import pg_types as t

@@ -17,8 +17,7 @@ from sqlglot import exp
 
 from engine.common.sql_type import SqlType, element_type, of
 from engine.contracts.query_id import EngineName
-from engine.plan_ir.expr import Call, Column, ColumnRef, Expr
-from engine.sql.functions import Function
+from engine.plan_ir.expr import Call, Column, ColumnRef, Expr, Function
 from engine.sql.functions.building import fn, op
 from engine.sql.functions.dimensions import each, flat, lengths, rectangular
 from engine.sql.functions.textual import apply, typed_as_text

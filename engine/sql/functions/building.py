@@ -23,7 +23,7 @@ from typing import cast as typed
 from sqlglot import exp
 
 from engine.contracts.query_id import EngineName
-from engine.sql.functions import Builder, CastContext, Function, Kind, Template, TypeRule, ValueRule, Volatility
+from engine.plan_ir.expr import Builder, CastContext, Function, FunctionKind, Template, TypeRule, ValueRule, Volatility
 from engine.sql.trees.engine_dialects import DIALECTS
 from wire.types import pg_types as t
 
@@ -168,7 +168,9 @@ class Said(Options, Templates, total=False):
     """Every keyword of a row maker."""
 
 
-def _row(kind: Kind, name: str, signature: tuple[Sequence[t.PgType], t.PgType], both: Template, said: Said) -> Function:
+def _row(
+    kind: FunctionKind, name: str, signature: tuple[Sequence[t.PgType], t.PgType], both: Template, said: Said
+) -> Function:
     local: Template | None = said.pop("local", both)
     spark: Template | None = said.pop("spark", both)
     if kind in ("function", "operator", "cast"):

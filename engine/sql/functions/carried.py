@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from engine.common.sql_type import numeric
-from engine.sql.functions import Function
+from engine.plan_ir.expr import Function
 from engine.sql.functions.building import NOTHING, agg, cast, op
 from wire.types import pg_types as t
 

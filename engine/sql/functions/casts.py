@@ -19,8 +19,8 @@ from sqlglot import exp
 from engine.common.error_codec import as_text
 from engine.common.sql_type import UNKNOWN_DIGITS, SqlType, element_type, numeric, of
 from engine.contracts.query_id import EngineName
-from engine.plan_ir.expr import Call, Column, ColumnRef
-from engine.sql.functions import Builder, Function, Volatility, digits
+from engine.plan_ir.expr import Builder, Call, Column, ColumnRef, Function, Volatility
+from engine.sql.functions import digits
 from engine.sql.functions.building import cast, parse, place
 from engine.sql.functions.decimals import power
 from engine.sql.functions.dimensions import each

@@ -19,7 +19,7 @@ from sqlglot import exp
 
 from engine.common.sql_type import UNKNOWN_DIGITS, SqlType, numeric
 from engine.contracts.query_id import EngineName
-from engine.sql.functions import Builder, Function
+from engine.plan_ir.expr import Builder, Function
 from engine.sql.functions.building import cast, let, parse, place
 from engine.sql.functions.moments import DAY, HOUR, MINUTE, SECOND, interval, to_instant
 from engine.sql.functions.trees import both, bound, raises, sql

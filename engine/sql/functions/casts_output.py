@@ -19,7 +19,7 @@ from sqlglot import exp
 
 from engine.common.sql_type import SqlType, element_type
 from engine.contracts.query_id import EngineName
-from engine.sql.functions import Builder, Function
+from engine.plan_ir.expr import Builder, Function
 from engine.sql.functions.building import cast, let, parse, place
 from engine.sql.functions.dimensions import array_out
 from engine.sql.functions.moments import FINITE_ON_SPARK, HOUR, MINUTE, SECOND, Fields, fields, micros_of, quotient

@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Final
 from sqlglot import exp
 
 from engine.contracts.query_id import EngineName
-from engine.sql.functions import Function
+from engine.plan_ir.expr import Function
 from engine.sql.functions.arrays import refuse_nested
 from engine.sql.functions.building import op
+from engine.sql.functions.comparison_keys import EQUAL_BY_BYTES, SORTED_BY_BYTES
 from engine.sql.functions.dimensions import compare_arrays
 from engine.sql.functions.trees import EngineBuilder, both, sql
-from engine.sql.trees.keys import EQUAL_BY_BYTES, SORTED_BY_BYTES
 from wire.errors import FeatureNotSupported
 from wire.types import pg_types as t
 

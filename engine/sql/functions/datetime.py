@@ -16,8 +16,7 @@ from sqlglot import exp
 
 from engine.common.sql_type import of
 from engine.contracts.query_id import EngineName
-from engine.plan_ir.expr import Call, Column, ColumnRef, Const
-from engine.sql.functions import Function, Volatility
+from engine.plan_ir.expr import Call, Column, ColumnRef, Const, Function, Volatility
 from engine.sql.functions.building import Templates, fn, op
 from engine.sql.functions.moments import (
     DAY,

@@ -15,7 +15,7 @@ from sqlglot import exp
 
 from engine.common.sql_type import SqlType
 from engine.contracts.query_id import EngineName
-from engine.sql.functions import Function
+from engine.plan_ir.expr import Function
 from engine.sql.functions.building import agg, cast, fn, op
 from engine.sql.functions.trees import both, concat, integer, raises, sql, text
 from wire.errors import ObjectNotInPrerequisiteState

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from engine.contracts.query_id import EngineName
-from engine.sql.functions import Function
+from engine.plan_ir.expr import Function
 from engine.sql.functions.building import fn, op
 from engine.sql.functions.moments import (
     DAY,

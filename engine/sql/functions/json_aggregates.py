@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 from sqlglot import exp
 
 from engine.contracts.query_id import EngineName
-from engine.sql.functions import Builder, Function
+from engine.plan_ir.expr import Builder, Function
 from engine.sql.functions.aggregates import array_agg
 from engine.sql.functions.building import agg
 from engine.sql.functions.jsons import as_json, check_key, normal, quote_json

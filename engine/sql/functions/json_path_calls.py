@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from sqlglot import exp
 
-from engine.sql.functions import Builder, Function
+from engine.plan_ir.expr import Builder, Function
 from engine.sql.functions.building import fn, op
 from engine.sql.functions.formatting import SESSION_ZONE
 from engine.sql.functions.trees import sql

@@ -16,8 +16,8 @@ from sqlglot import exp
 
 from engine.common.sql_type import SqlType, element_type
 from engine.contracts.query_id import EngineName
-from engine.plan_ir.expr import Expr
-from engine.sql.functions import Builder, Function, TypeRule, casts_input
+from engine.plan_ir.expr import Builder, Expr, Function, TypeRule
+from engine.sql.functions import casts_input
 from engine.sql.functions.arrays import refuse_nested
 from engine.sql.functions.building import cast, fn, op
 from engine.sql.functions.textual import TEXTUAL, as_text, typed_as_text

@@ -11,7 +11,7 @@ from sqlglot import exp
 
 from engine.common.sql_type import SqlType
 from engine.contracts.query_id import EngineName
-from engine.sql.functions import Builder, Function
+from engine.plan_ir.expr import Builder, Function
 from engine.sql.functions.building import cast, snippet
 from engine.sql.functions.dimensions import each
 from engine.sql.functions.trees import both, raises, sql

@@ -19,8 +19,8 @@ from sqlglot import exp
 
 from engine.common.sql_type import SqlType, numeric
 from engine.contracts.query_id import EngineName
-from engine.plan_ir.expr import Const, Expr
-from engine.sql.functions import Builder, Function, TypeRule, digits
+from engine.plan_ir.expr import Builder, Const, Expr, Function, TypeRule
+from engine.sql.functions import digits
 from engine.sql.functions.building import fn, op, parse, place
 from engine.sql.functions.decimals import STRING, times, to_unscaled
 from engine.sql.functions.roots import root_type, square_root

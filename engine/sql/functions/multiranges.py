@@ -16,7 +16,7 @@ from sqlglot import exp
 
 from engine.common import sql_type as st
 from engine.contracts.query_id import EngineName
-from engine.sql.functions import Builder, Function
+from engine.plan_ir.expr import Builder, Function
 from engine.sql.functions.building import agg, cast, fn, op
 from engine.sql.functions.ranges import bound_text, comparison_builder
 from engine.sql.functions.trees import EngineBuilder, both, sql, text

@@ -19,8 +19,7 @@ from sqlglot import exp
 from engine.common import sql_type as st
 from engine.common.sql_type import SqlType, numeric
 from engine.contracts.query_id import EngineName
-from engine.plan_ir.expr import Const
-from engine.sql.functions import Function
+from engine.plan_ir.expr import Const, Function
 from engine.sql.functions.building import NOTHING, fn
 from engine.sql.functions.casts_input import read_numeric
 from engine.sql.functions.trees import (

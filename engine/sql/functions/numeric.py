@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Final
 from sqlglot import exp
 
 from engine.contracts.query_id import EngineName
-from engine.sql.functions import Builder, Function, digits
+from engine.plan_ir.expr import Builder, Function
+from engine.sql.functions import digits
 from engine.sql.functions.building import fn, op, parse, place
 from engine.sql.functions.division import divide
 from wire.types import pg_types as t

@@ -12,15 +12,14 @@ from typing import TYPE_CHECKING, Final
 from sqlglot import exp
 
 from engine.contracts.query_id import EngineName
-from engine.plan_ir.expr import Const, Expr
-from engine.sql.functions import Function
+from engine.plan_ir.expr import Const, Expr, Function
 from engine.sql.functions.building import fn
 from engine.sql.functions.textual import as_text
 from engine.sql.functions.trees import concat, integer, on, required_text, sql, text
+from wire.common.digits import parse_digits
 from wire.dataclass import dataclass
 from wire.errors import FeatureNotSupported, InvalidParameterValue, NullValueNotAllowed, NumericValueOutOfRange
 from wire.types import pg_types as t
-from wire.types.numbers_input import whole
 
 if TYPE_CHECKING:
     from engine.plan_ir.expr import AggregateCall, Call
@@ -125,9 +124,9 @@ def _directive(found: re.Match[str]) -> Directive:
         raise InvalidParameterValue(f'unrecognized format() type specifier "{kind}"', hint='For a single "%" use "%%".')
     place = width.strip("*$") if width.startswith("*") else None
     argument, wide, asked = (
-        whole(position or "0"),
-        whole(width if place is None and width else "0"),
-        whole(place or "0"),
+        parse_digits(position or "0"),
+        parse_digits(width if place is None and width else "0"),
+        parse_digits(place or "0"),
     )
     if max(argument, wide, asked) >= 1 << 31:
         raise NumericValueOutOfRange("number is out of range")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from sqlglot import exp
 
 from engine.contracts.query_id import EngineName
-from engine.sql.functions import Function
+from engine.plan_ir.expr import Function
 from engine.sql.functions.building import cast
 from engine.sql.functions.trees import both, fail_with
 from wire.types import pg_types as t

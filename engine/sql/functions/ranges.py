@@ -18,7 +18,7 @@ from sqlglot import exp
 
 from engine.common import sql_type as st
 from engine.contracts.query_id import EngineName
-from engine.sql.functions import Builder, Function
+from engine.plan_ir.expr import Builder, Function
 from engine.sql.functions.building import agg, fn, op
 from engine.sql.functions.textual import as_text
 from engine.sql.functions.trees import EngineBuilder, both, on, raises, sql, text

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final
 
 from sqlglot import exp
 
-from engine.sql.functions import Function
+from engine.plan_ir.expr import Function
 from engine.sql.functions.building import fn, op
 from engine.sql.functions.trees import (
     EngineBuilder,

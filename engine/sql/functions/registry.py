@@ -18,7 +18,8 @@ from functools import cache
 from typing import Final
 
 import engine.sql.functions as package
-from engine.sql.functions import Function, signatures
+from engine.plan_ir.expr import Function
+from engine.sql.functions import signatures
 from wire.types import pg_types as t
 
 #: Kinds that share the namespace of function calls (pg_proc): `count` is found beside `abs`.

@@ -13,7 +13,7 @@ from sqlglot import exp
 
 from engine.common.sql_type import SqlType, numeric
 from engine.contracts.query_id import EngineName
-from engine.sql.functions import Function
+from engine.plan_ir.expr import Function
 from engine.sql.functions.building import fn
 from engine.sql.functions.moments import DAY, FINITE_ON_SPARK, Fields, fields, micros_of, moment, shift_moment
 from engine.sql.functions.trees import EngineBuilder, both, bound, integer, raises, sql

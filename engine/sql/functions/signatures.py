@@ -18,7 +18,7 @@ import re
 from collections.abc import Collection, Iterator
 from typing import Final, cast
 
-from engine.sql.functions import Function, Kind
+from engine.plan_ir.expr import Function, FunctionKind
 from wire.types import pg_types as t
 
 _OTHER_TYPES: Final = """
@@ -793,7 +793,7 @@ txid_visible_in_snapshot xml_is_well_formed xml_is_well_formed_content xml_is_we
 xmlexists xmlvalidate
 """
 
-_KINDS: Final[dict[str, Kind]] = {"": "function", "!": "aggregate", "@": "ordered_set", "~": "window"}
+_KINDS: Final[dict[str, FunctionKind]] = {"": "function", "!": "aggregate", "@": "ordered_set", "~": "window"}
 _SIGNATURE: Final = re.compile(r"([!@~]?)\(([^)*?]*)(\*?)(?:\?(\d+))?\)=(setof:)?(.+)")
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from sqlglot import exp
 
 from engine.contracts.query_id import EngineName
-from engine.sql.functions import Function
+from engine.plan_ir.expr import Function
 from engine.sql.functions.building import NOTHING, fn, op
 from engine.sql.functions.textual import as_text
 from engine.sql.functions.trees import (

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Final
 from sqlglot import exp
 
 from engine.contracts.query_id import EngineName
+from engine.plan_ir.expr import Function
 from engine.settings.session_settings import SETTINGS
-from engine.sql.functions import Function
 from engine.sql.functions.building import fn
 from engine.sql.functions.decimals import STRING
 from engine.sql.functions.textual import typed_as_text

@@ -13,8 +13,7 @@ from sqlglot import exp
 
 from engine.common.sql_type import SqlType, of
 from engine.contracts.query_id import EngineName
-from engine.plan_ir.expr import Call, Column, ColumnRef, Expr
-from engine.sql.functions import Function
+from engine.plan_ir.expr import Call, Column, ColumnRef, Expr, Function
 from engine.sql.functions.trees import sql
 from wire.errors import FeatureNotSupported
 from wire.types import pg_types as t

@@ -16,8 +16,7 @@ from sqlglot import exp
 
 from engine.common.sql_type import SqlType, numeric
 from engine.contracts.query_id import EngineName
-from engine.plan_ir.expr import Const, Expr
-from engine.sql.functions import Function
+from engine.plan_ir.expr import Const, Expr, Function
 from engine.sql.functions.building import fn
 from engine.sql.functions.moments import (
     DAY,

@@ -20,8 +20,7 @@ from engine.sql.trees.parameters import ValueNeeded
 from wire.errors import FeatureNotSupported
 
 if TYPE_CHECKING:
-    from engine.plan_ir.expr import AggregateCall, Call
-    from engine.sql.functions import Builder
+    from engine.plan_ir.expr import AggregateCall, Builder, Call
 
 _LET: Final[dict[EngineName, str]] = {
     "local": "list_transform([$1], lambda {name}: {body})[1]",

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Final
 from sqlglot import exp
 
 from engine.contracts.query_id import EngineName
-from engine.plan_ir.expr import Const
-from engine.sql.functions import Builder, Function, digits
+from engine.plan_ir.expr import Builder, Const, Function
+from engine.sql.functions import digits
 from engine.sql.functions.building import parse, place, window
 from engine.sql.functions.trees import constant_int
 from wire.errors import FeatureNotSupported, SqlError

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 from sqlglot import exp
 
 from engine.contracts.query_id import EngineName
-from engine.sql.functions import Function
+from engine.plan_ir.expr import Function
 from engine.sql.functions.building import fn
 from engine.sql.functions.moments import DAY, SECOND, fields, micros_of, modulo, moment
 from engine.sql.functions.trees import EngineBuilder, bound, concat, constant_text, integer, on, pack, raises, sql, text

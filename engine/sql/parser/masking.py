@@ -11,7 +11,7 @@ import re
 from itertools import pairwise
 from typing import Final
 
-from engine.sql.parser.lexer import Kind, tokenize
+from engine.sql.parser.lexical.lexer import Kind, tokenize
 from wire.errors import SqlError, SqlSyntaxError
 
 _PASSWORD: Final = re.compile("password", re.IGNORECASE)

@@ -15,7 +15,7 @@ from dataclasses import replace
 from typing import Final
 
 from engine.common.depth import bounded_depth
-from engine.sql.parser.lexer import Kind, tokenize
+from engine.sql.parser.lexical.lexer import Kind, tokenize
 from engine.sql.parser.nodes.statements import MutationStatement, Query, Statement, WithChanges
 from engine.sql.parser.utility import (
     alterations,

@@ -21,9 +21,9 @@ from decimal import ROUND_HALF_UP, Context, Decimal
 from functools import lru_cache
 from typing import Final
 
+from wire.common.digits import is_digits
 from wire.dataclass import dataclass
 from wire.errors import FeatureNotSupported, InvalidTextRepresentation, NumericValueOutOfRange, SqlSyntaxError
-from wire.types.numbers_input import is_digits
 
 _KEYWORDS: Final = (
     ",", ".", "0", "9", "B", "C", "D", "EEEE", "FM", "G", "L", "MI", "PL", "PR", "RN", "SG", "SP", "S", "TH", "V",

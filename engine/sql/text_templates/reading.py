@@ -31,6 +31,7 @@ from engine.sql.text_templates.moments import (
     moment_template,
     offset_of_local,
 )
+from wire.common.digits import parse_digits
 from wire.dataclass import dataclass
 from wire.errors import (
     DatetimeFieldOverflow,
@@ -50,7 +51,6 @@ from wire.types.datetime_input import (
     days_from_civil,
     round_micros,
 )
-from wire.types.numbers_input import whole
 
 _INTEGER: Final = re.compile(r"[ \t\n\r\v\f]*([+-]?[0-9]+)")
 _YEARS: Final = re.compile(r"[ \t\n\r\v\f]*([+-]?[0-9]+),[ \t\n\r\v\f]*([+-]?[0-9]{1,3})")
@@ -233,7 +233,7 @@ class _Reader:
             raise InvalidDatetimeFormat(
                 f'invalid value "{given}" for "{item.written}"', detail="Value must be an integer."
             )
-        value = whole(found[1]) if found is not None else 0
+        value = parse_digits(found[1]) if found is not None else 0
         if not _INT_LEAST <= value <= _INT_MOST:
             raise DatetimeFieldOverflow(
                 f'value for "{item.written}" in source string is out of range',
@@ -284,7 +284,7 @@ class _Reader:
         found = _YEARS.match(self.text, self.at)
         if found is None:
             raise InvalidDatetimeFormat('invalid input string for "Y,YYY"')
-        years = whole(found[1]) * 1000 + int(found[2])
+        years = parse_digits(found[1]) * 1000 + int(found[2])
         if abs(years) > _INT_MOST:
             raise DatetimeFieldOverflow('value for "Y,YYY" in source string is out of range')
         self._set("year", years, item)

@@ -24,8 +24,8 @@ import pyarrow as pa
 from engine.common.shielded import shielded, stop_task
 from engine.contracts.batch_stream import BatchStream
 from engine.contracts.copy_progress import CopyProgress
-from engine.plan_ir.expr import Column, ColumnRef, Const, Expr
-from engine.plan_ir.logical import Evaluator, Node
+from engine.plan_ir.expr import Column, ColumnRef, Const, Expr, Node
+from engine.plan_ir.logical import Evaluator
 from engine.plan_ir.physical import Receive
 from engine.sql.binder.mutations.copying import BoundCopy
 from engine.statements.copy import casts

@@ -21,10 +21,10 @@ from engine.contracts.sessions import Execution, Prepared, ResultColumn
 from engine.session.context.statement_cache import PlannedQuery
 from engine.sql.binder.mutations.copying import require_copied
 from engine.sql.binder.scope import BindContext
+from engine.sql.parser.lexical.positions import cursor, position
 from engine.sql.parser.nodes import statements as s
 from engine.sql.parser.nodes.copy import CopyTo
 from engine.sql.parser.parse import parse
-from engine.sql.parser.positions import cursor, position
 from engine.statements.copy.file_target import FileTarget, lake_form
 from engine.statements.copy.folder_target import CopiedFolder, require_folder_form
 from engine.statements.copy.options import CopyFormat, copy_format, written_form

@@ -9,8 +9,8 @@ from dataclasses import replace
 from engine.catalog.model.objects import Constraint, Table, TableColumn
 from engine.sql.binder.definitions import RowOfTable, bind_check
 from engine.sql.deparse.stored_text import columns_of
+from engine.sql.parser.lexical.positions import cursor
 from engine.sql.parser.nodes.statements import ConstraintDefinition
-from engine.sql.parser.positions import cursor
 from engine.statements.ddl.foreign_keys import with_foreign_key
 from engine.statements.shared.definer import Definer
 from engine.statements.shared.names import Names

@@ -22,7 +22,7 @@ from engine.sql.binder.labels import UNNAMED, label
 from engine.sql.binder.scope import BindContext
 from engine.sql.deparse.expressions import Unprintable, is_call, print_expression
 from engine.sql.deparse.stored_text import columns_of, read_formula, with_column_renamed, with_table_renamed
-from engine.sql.parser.lexer import NAME_BYTES_MAX
+from engine.sql.parser.lexical.lexer import NAME_BYTES_MAX
 from engine.sql.parser.nodes.statements import CreateIndex, Formula, QualifiedName
 from wire.errors import DatatypeMismatch, FeatureNotSupported, UndefinedColumn, UndefinedObject
 from wire.types import pg_types as t

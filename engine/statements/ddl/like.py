@@ -11,8 +11,8 @@ from sqlglot import exp
 from engine.catalog.model import acl
 from engine.catalog.model.objects import Constraint, Sequence, Table, TableColumn, View
 from engine.sql.deparse.stored_text import sequences_of, with_table_renamed
+from engine.sql.parser.lexical.positions import cursor
 from engine.sql.parser.nodes.statements import ColumnDefinition, ConstraintDefinition, LikeTable, SequenceOptions
-from engine.sql.parser.positions import cursor
 from engine.statements.ddl.columns import ColumnMaker
 from engine.statements.ddl.index_parts import with_renamed_table
 from engine.statements.shared.definer import Definer

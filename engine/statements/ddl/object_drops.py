@@ -15,11 +15,11 @@ from typing import Any, Final
 import pyarrow.compute as pc
 from sqlglot import exp
 
+from engine.common.identifiers import quote_ident
 from engine.pg_catalog import PG_CATALOG
 from engine.pg_catalog.builtin import functions_named
 from engine.pg_catalog.builtin import rows as builtin_rows
 from engine.sql.binder.type_names import domain_named, resolve_type
-from engine.sql.deparse.stored_text import quote_ident
 from engine.sql.parser.nodes.object_drops import DropFunctions, DropObjects, DropPart, NamedFunction
 from engine.sql.parser.nodes.statements import QualifiedName
 from engine.statements.shared.definer import Definer

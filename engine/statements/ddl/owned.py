@@ -13,7 +13,7 @@ from engine.catalog.model.objects import DATABASE, Table
 from engine.catalog.model.rights import DATABASE_OID, DefaultKey, ObjectRights
 from engine.catalog.model.roles import FIRST_ROLE, Role
 from engine.catalog.snapshot import Snapshot
-from engine.sql.deparse.stored_text import quote_ident
+from engine.common.identifiers import quote_ident
 from engine.sql.parser.nodes.privileges import DropOwned, ReassignOwned
 from engine.statements.ddl.owner import owned_by
 from engine.statements.ddl.rights_draft import RightsDraft

@@ -17,6 +17,7 @@ from engine.catalog.model.objects import Table, TableColumn
 from engine.catalog.snapshot import TEMPORARY
 from engine.common import sql_type as st
 from engine.contracts.sessions import ResultColumn
+from engine.sql.parser.lexical.positions import cursor
 from engine.sql.parser.nodes.statements import (
     ColumnDefinition,
     ConstraintDefinition,
@@ -26,7 +27,6 @@ from engine.sql.parser.nodes.statements import (
     QualifiedName,
     TableLayout,
 )
-from engine.sql.parser.positions import cursor
 from engine.statements.ddl.columns import ColumnMaker, check_names
 from engine.statements.ddl.constraints import with_constraints
 from engine.statements.ddl.like import checks_like, columns_like, indexes_like, keys_like

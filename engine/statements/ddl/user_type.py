@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from engine.catalog.model.user_types import EnumType, Label, UserType
-from engine.sql.parser.lexer import NAME_BYTES_MAX
+from engine.sql.parser.lexical.lexer import NAME_BYTES_MAX
 from engine.sql.parser.nodes.statements import (
     AddLabel,
     AlterType,

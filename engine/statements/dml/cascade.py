@@ -33,7 +33,7 @@ from engine.storage.staging import TableWriter
 from engine.storage.staging_area import StagingArea, new_name
 
 if TYPE_CHECKING:
-    from engine.statements.dml.statement import SessionMutationContext
+    from engine.statements.dml.key_context import KeyContext
 
 MOVED = "moved"
 _OLD, _NEW = "old ", "new "
@@ -49,9 +49,7 @@ def is_told(plan: Mutate, constraint: Constraint) -> bool:
     return told and set(constraint.references.columns) <= numbers
 
 
-async def follow(
-    plan: Mutate, child: Table, pairs: Pairs, moved: Sequence[pa.RecordBatch], ground: SessionMutationContext
-) -> None:
+async def follow(plan: Mutate, child: Table, pairs: Pairs, moved: Sequence[pa.RecordBatch], ground: KeyContext) -> None:
     """CASCADE. moved: of rows that changed the values of `plan.before`, and those after."""
     async with as_table(plan, moved, ground) as table:
         await ground.carry_out(_statement(child, pairs), {MOVED: table})
@@ -90,9 +88,7 @@ def _column(name: str, table: str) -> exp.Column:
 
 
 @asynccontextmanager
-async def as_table(
-    plan: Mutate, moved: Sequence[pa.RecordBatch], ground: SessionMutationContext
-) -> AsyncIterator[Table]:
+async def as_table(plan: Mutate, moved: Sequence[pa.RecordBatch], ground: KeyContext) -> AsyncIterator[Table]:
     """The batches in a file beside the table's, as long as they are wanted."""
     area = StagingArea(Path(plan.table.path), new_name())
     await ground.in_writer_pool(area.make)

@@ -14,7 +14,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from engine.catalog.model.objects import Table
-from engine.plan_ir.logical import FILE, Mutate, Node, Root, TableReader
+from engine.plan_ir.expr import Node
+from engine.plan_ir.logical import FILE, Mutate, Root, TableReader
 from engine.plan_ir.physical import Mutation
 from engine.plan_ir.rewrite import walk_all
 from engine.planner.codegen import Bindings

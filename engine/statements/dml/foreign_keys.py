@@ -41,16 +41,14 @@ from wire.errors import FeatureNotSupported, ForeignKeyViolation
 from wire.types.text_settings import InputSettings
 
 if TYPE_CHECKING:
-    from engine.statements.dml.statement import SessionMutationContext
+    from engine.statements.dml.key_context import KeyContext
 
 _NEW, _OLD, _OTHER = "new", "old", "other"
 #: No column of a user's has such a name.
 _COUNT = "\0count"
 
 
-async def judge(
-    plan: Mutate, intents: Intents, moved: Sequence[pa.RecordBatch], ground: SessionMutationContext
-) -> None:
+async def judge(plan: Mutate, intents: Intents, moved: Sequence[pa.RecordBatch], ground: KeyContext) -> None:
     """Check foreign keys after a statement whose changes are recorded. moved: the keys that changed, where rows follow them.
     What CASCADE and SET NULL do is done. Raises ForeignKeyViolation."""
     for constraint in plan.foreign_keys if intents.added else ():
@@ -83,7 +81,7 @@ def pairs_of(constraint: Constraint, there: Table) -> Pairs:
 # -- new rows ---------------------------------------------------------------------------------------------------------
 
 
-async def _judge_new(table: Table, constraint: Constraint, intents: Intents, ground: SessionMutationContext) -> None:
+async def _judge_new(table: Table, constraint: Constraint, intents: Intents, ground: KeyContext) -> None:
     assert constraint.references is not None
     oid = constraint.references.table
     there = await ground.refresh(next(other for other in ground.tables() if other.oid == oid))
@@ -107,7 +105,7 @@ async def _judge_new(table: Table, constraint: Constraint, intents: Intents, gro
         await ground.guard(there, whole=False)
 
 
-async def judge_whole(table: Table, constraint: Constraint, ground: SessionMutationContext, *, gone: bool) -> None:
+async def judge_whole(table: Table, constraint: Constraint, ground: KeyContext, *, gone: bool) -> None:
     """Whether all rows of a table name keys that are there. gone: it is asked because of keys that went. Raises
     ForeignKeyViolation."""
     assert constraint.references is not None
@@ -197,7 +195,7 @@ async def _judge_gone(
     constraint: Constraint,
     intents: Intents,
     moved: Sequence[pa.RecordBatch],
-    ground: SessionMutationContext,
+    ground: KeyContext,
 ) -> None:
     pairs, child = pairs_of(constraint, plan.table), await ground.refresh(child)
     if child.oid != plan.table.oid:
@@ -234,7 +232,7 @@ async def _taken(
     constraint: Constraint,
     intents: Intents,
     moved: Sequence[pa.RecordBatch],
-    ground: SessionMutationContext,
+    ground: KeyContext,
 ) -> AsyncIterator[tuple[exp.Select, Mapping[str, Table]]]:
     """The keys that are gone, as a query and the tables that it reads: those that rows have no more, or that no row has."""
     pairs = pairs_of(constraint, plan.table)
@@ -325,9 +323,7 @@ def _build_action(
 # -- asking -------------------------------------------------------------------------------------------------------------
 
 
-async def _fetch_first(
-    tables: Mapping[str, Table], tree: exp.Select, ground: SessionMutationContext
-) -> pa.RecordBatch | None:
+async def _fetch_first(tables: Mapping[str, Table], tree: exp.Select, ground: KeyContext) -> pa.RecordBatch | None:
     """The first row of a query over these tables."""
     tree = tree.copy()
     tree.set("limit", exp.Limit(expression=exp.Literal.number(1)))

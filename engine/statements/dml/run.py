@@ -25,7 +25,8 @@ from engine.catalog.model.objects import Constraint, DataFile, Table
 from engine.common.shielded import shielded, stop_task
 from engine.contracts.batch_stream import BatchStream
 from engine.contracts.memory_share import MemoryShare
-from engine.plan_ir.logical import Mutate, Node, Root
+from engine.plan_ir.expr import Node
+from engine.plan_ir.logical import Mutate, Root
 from engine.statements.dml.intents import Intents
 from engine.statements.dml.unique import doubles, first_double, key_types
 from engine.statements.shared import plan_files as names

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from engine.catalog.model import acl
 from engine.catalog.model.objects import Table
 from engine.session.context.session_context import SessionContext
+from engine.sql.binder.handlers import query_binder
 from engine.sql.binder.mutations.target import find_table
-from engine.sql.binder.queries import QueryBinder
 from engine.sql.binder.scope import BindContext
 from engine.sql.parser.nodes.statements import Truncate
 from engine.statements.dml import foreign_keys
@@ -23,7 +23,7 @@ async def truncate(session: SessionContext, engine: EngineServices, statement: T
     """TRUNCATE: every file goes; other commits to the tables conflict. The command tag."""
 
     def all_files() -> list[Table]:
-        binder = QueryBinder(context)
+        binder = query_binder(context)
         found = [find_table(binder, tree, "truncate").table for tree in statement.tables]
         return list({table.oid: table for table in found}.values())
 

@@ -22,13 +22,14 @@ from sqlglot import exp
 from engine.catalog.model.objects import Constraint, Table, TableColumn
 from engine.catalog.snapshot import PUBLIC
 from engine.common import sql_type as st
+from engine.common.identifiers import quote_ident
 from engine.plan_ir.logical import FILE, ROW, Root
 from engine.planner.optimizer.column_bounds import Test, may_overlap
 from engine.planner.optimizer.input_size import groups_to_read
 from engine.planner.optimizer.pruning import with_files
 from engine.sql.binder import bind_query
 from engine.sql.binder.scope import BindContext
-from engine.sql.deparse.stored_text import quote_ident, read_formula
+from engine.sql.deparse.stored_text import read_formula
 from engine.sql.parser.nodes.statements import Query
 from engine.statements.shared.named_tables import NamedTables, table_reference
 from wire.types import pg_types as t

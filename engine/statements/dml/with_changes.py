@@ -21,12 +21,12 @@ from engine.catalog.model.objects import SystemTable, TableColumn
 from engine.plan_ir.requirements import Requirement
 from engine.plan_ir.rewrite import expressions, walk_all
 from engine.plan_ir.volatility import is_volatile
+from engine.sql.binder.bind import BoundQuery, bind_query
 from engine.sql.binder.common_tables import references
 from engine.sql.binder.mutations import BoundMutation, bind_mutation
-from engine.sql.binder.queries import BoundQuery, bind_query
 from engine.sql.binder.scope import BindContext
+from engine.sql.parser.lexical.positions import cursor, position
 from engine.sql.parser.nodes.statements import MutationStatement, Query, WithChanges
-from engine.sql.parser.positions import cursor, position
 from engine.statements.shared.named_tables import NamedTables, table_reference
 from wire.dataclass import dataclass
 from wire.errors import FeatureNotSupported

@@ -19,13 +19,14 @@ import pyarrow as pa
 
 from engine.catalog.model.objects import SystemTable, Table
 from engine.contracts.sessions import Execution, Prepared
-from engine.plan_ir.logical import Mutate, Node, TableReader
+from engine.plan_ir.expr import Node
+from engine.plan_ir.logical import Mutate, TableReader
 from engine.plan_ir.rewrite import rewrite_plan, walk_all
 from engine.planner.planner import optimise
 from engine.runtime.planning_pool import SHORT_CHARACTERS
 from engine.session.context.statement_cache import PlannedQuery
+from engine.sql.binder.bind import BoundQuery
 from engine.sql.binder.mutations import BoundMutation
-from engine.sql.binder.queries import BoundQuery
 from engine.sql.parser.nodes.statements import WithChanges
 from engine.statements.dml import deferred
 from engine.statements.dml.autocommit_retry import needs_turn

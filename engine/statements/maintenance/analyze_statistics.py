@@ -31,9 +31,8 @@ from engine.catalog.snapshot import Snapshot
 from engine.common import sql_type as st
 from engine.common.sql_type import SqlType
 from engine.pg_catalog import SystemCatalog
-from engine.plan_ir.expr import AggregateCall, Call, Column, ColumnRef, Const, Expr, with_type
-from engine.plan_ir.logical import Aggregator, Evaluator, Node, Root, TableReader
-from engine.sql.functions import Function
+from engine.plan_ir.expr import AggregateCall, Call, Column, ColumnRef, Const, Expr, Function, Node, with_type
+from engine.plan_ir.logical import Aggregator, Evaluator, Root, TableReader
 from engine.sql.functions.building import agg
 from engine.sql.functions.registry import registry
 from engine.sql.parser.nodes.statements import Analyze, QualifiedName

@@ -21,8 +21,8 @@ from engine.contracts.sessions import Execution, Prepared, ResultColumn
 from engine.executors.local.executor import LocalStream
 from engine.executors.spark.executor import SparkStream
 from engine.plan_ir import logical
-from engine.plan_ir.expr import Const, Expr, ParamRef
-from engine.plan_ir.logical import Node, TableReader
+from engine.plan_ir.expr import Const, Expr, Node, ParamRef
+from engine.plan_ir.logical import TableReader
 from engine.plan_ir.rewrite import map_expressions, rewrite_expr, rewrite_plan, walk_all
 from engine.planner.codegen import Bindings
 from engine.planner.codegen.compiled_fragment import CompiledFragment

@@ -12,8 +12,8 @@ from engine.catalog.store.transaction import SessionCatalog
 from engine.pg_catalog import PG_CATALOG
 from engine.sql.binder.scope import BindContext
 from engine.sql.deparse.stored_names import with_types_qualified
+from engine.sql.parser.lexical.positions import cursor
 from engine.sql.parser.nodes.statements import QualifiedName
-from engine.sql.parser.positions import cursor
 from engine.statements.shared.names import key_named, pg_type_named
 from engine.statements.shared.sequences import SessionSequences
 from wire.dataclass import dataclass

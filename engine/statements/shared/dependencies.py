@@ -19,8 +19,9 @@ from engine.catalog.model.objects import Sequence as NumberSequence
 from engine.catalog.model.user_types import Attribute, CompositeType, DomainType, UserType
 from engine.catalog.snapshot import Snapshot
 from engine.catalog.store.transaction import SessionCatalog
+from engine.common.identifiers import quote_ident
 from engine.sql.deparse.stored_names import names_type
-from engine.sql.deparse.stored_text import columns_of, quote_ident, sequences_of
+from engine.sql.deparse.stored_text import columns_of, sequences_of
 from wire.dataclass import dataclass
 from wire.errors import DependentObjectsStillExist, FeatureNotSupported, InvalidTableDefinition
 

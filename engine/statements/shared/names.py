@@ -12,7 +12,7 @@ from engine.catalog.model.user_types import CompositeType, pg_of
 from engine.catalog.snapshot import TEMPORARY, Snapshot
 from engine.pg_catalog import PG_CATALOG
 from engine.pg_catalog.row_types import row_type
-from engine.sql.parser.lexer import NAME_BYTES_MAX
+from engine.sql.parser.lexical.lexer import NAME_BYTES_MAX
 from wire.errors import DependentObjectsStillExist, InvalidSchemaName
 from wire.types import pg_types as t
 

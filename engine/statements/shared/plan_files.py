@@ -10,8 +10,8 @@ from dataclasses import replace
 from urllib.parse import unquote, urlsplit
 
 from engine.catalog.model.objects import Table
-from engine.plan_ir.expr import Column
-from engine.plan_ir.logical import Node, TableReader
+from engine.plan_ir.expr import Column, Node
+from engine.plan_ir.logical import TableReader
 from engine.plan_ir.rewrite import rewrite_plan
 from engine.planner.optimizer.pruning import with_files
 from wire.errors import InternalError

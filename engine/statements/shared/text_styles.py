@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from engine.plan_ir.expr import Call
-from engine.plan_ir.logical import Node
+from engine.plan_ir.expr import Call, Node
 from engine.plan_ir.rewrite import expressions, walk_all
 from engine.settings.session_settings import SessionSettings
 from wire.errors import FeatureNotSupported

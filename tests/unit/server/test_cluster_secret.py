@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from server.cluster.secret import UnusableSecret, read_or_make
+from server.config.cluster_secret import UnusableSecret, read_or_make
 
 
 def test_it_is_made_once_and_read_again(tmp_path: Path) -> None:

@@ -21,15 +21,15 @@ from support.session_server import Server, connect, eventually, raw, serve
 from engine.common.sql_type import SqlType, numeric
 from engine.contracts.batch_stream import BatchStream
 from engine.contracts.sessions import ResultColumn
+from server.cluster.cursor_routing import CursorRouter
+from server.cluster.initiator_cursors import Unsettled
 from server.cluster.routing import ServerMesh
 from server.cursors.cursor import Cursor
 from server.cursors.cursor_lease import CursorLeases
 from server.cursors.cursor_pages import describe_columns, page_rows, result_columns, take_page
-from server.cursors.cursor_routing import CursorRouter
-from server.cursors.initiator_cursors import Unsettled
 from server.cursors.portal import Portal, PortalState
+from server.cursors.prepared import Command
 from server.pgwire.listener import ListenerOptions
-from server.pgwire.prepared import Command
 from wire.errors import InvalidCursorName, ObjectInUse, ProgramLimitExceeded, QueryCanceled
 from wire.mesh.control_messages import CursorMoved, CursorSettled, MoveCursor, decode, encode
 from wire.mesh.cursor_columns import decode_columns, encode_columns

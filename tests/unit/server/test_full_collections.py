@@ -1,4 +1,4 @@
-"""Full garbage collections begin when few objects of long statements are alive (`server.full_collections`)."""
+"""Full garbage collections begin when few objects of long statements are alive (`server.common.full_collections`)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 from support.member_process import wait_until
 
-from server.full_collections import FullCollections
+from server.common.full_collections import FullCollections
 
 _LIMIT = 1000
 

@@ -15,9 +15,9 @@ from support.session_server import Server, connect, eventually, raw, serve
 
 from server.cluster.notification_routing import NotificationRouter
 from server.cluster.routing import ServerMesh
-from server.pgwire import notifications as heard_bounds
 from server.pgwire.listener import ListenerOptions
-from server.pgwire.notifications import Notification, Notifications
+from server.session import notifications as heard_bounds
+from server.session.notifications import Notification, Notifications
 from wire.errors import InvalidParameterValue
 
 Connection = psycopg.AsyncConnection[tuple[Any, ...]]

@@ -15,14 +15,14 @@ from engine.contracts.sessions import Activity, ResultColumn
 from engine.monitor.record import StatementRecord
 from server.cursors.cursor_lease import CursorLeases
 from server.cursors.row_buffer import RowBuffer
-from server.pgwire.arguments import canonical
-from server.pgwire.cancel import SessionRegistry
-from server.pgwire.commands import Commands
 from server.pgwire.interrupts import ClientGone, Interrupts
-from server.pgwire.notifications import Said
 from server.pgwire.results import row_encoder
 from server.pgwire.startup import read_options
-from server.pgwire.transaction import Block, TransactionBlock
+from server.session.arguments import canonical
+from server.session.cancel import SessionRegistry
+from server.session.commands import Commands
+from server.session.notifications import Said
+from server.session.transaction import Block, TransactionBlock
 from wire.errors import AdminShutdown, FatalError, InFailedSqlTransaction, QueryCanceled, SqlError
 from wire.types import pg_types as t
 from wire.types.text_settings import OutputSettings

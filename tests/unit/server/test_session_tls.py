@@ -14,9 +14,9 @@ import psycopg
 import pytest
 from support.session_server import Server, eventually, raw, serve
 
+from server.auth.client_tls import ClientTls, ClientTlsFiles
 from server.auth.gate import Access, Gate
 from server.auth.hba import parse
-from server.pgwire.client_tls import ClientTls, ClientTlsFiles
 from server.pgwire.listener import ListenerOptions
 from wire.pg.messages import SSL_REQUEST_CODE
 

@@ -9,8 +9,8 @@ import psutil
 import pytest
 from support.member_process import wait_until
 
-from server import unused_memory
-from server.unused_memory import UnusedMemory
+from server.common import unused_memory
+from server.common.unused_memory import UnusedMemory
 
 pytestmark = pytest.mark.skipif(
     not hasattr(ctypes.CDLL(None), "malloc_trim"), reason="the C library has nothing that gives memory back"

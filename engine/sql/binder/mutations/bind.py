@@ -10,10 +10,12 @@ from engine.contracts.sessions import ResultColumn
 from engine.plan_ir.logical import Mutate
 from engine.plan_ir.rewrite import expressions, walk_all
 from engine.plan_ir.volatility import is_volatile
-from engine.sql.binder.common_tables import Item, bind_with, with_ctes
+from engine.sql.binder.common_tables import bind_with
+from engine.sql.binder.handlers import query_binder
 from engine.sql.binder.mutations import insert, merge, rewrite
 from engine.sql.binder.queries import QueryBinder
 from engine.sql.binder.scope import BindContext, RowLock, Scope
+from engine.sql.binder.with_items import WithItem, with_ctes
 from engine.sql.parser.nodes.statements import Delete, Insert, Merge, MutationStatement, Update
 from wire.dataclass import dataclass
 from wire.errors import FeatureNotSupported
@@ -37,7 +39,7 @@ def bind_mutation(statement: MutationStatement, context: BindContext) -> BoundMu
     Raises SqlError of every kind that PostgreSQL's analysis does; FeatureNotSupported for what is not here.
     """
     with bounded_depth():
-        binder = QueryBinder(context)
+        binder = query_binder(context)
         scope = Scope(context, binder)
         ctes = bind_with(binder, statement.with_, scope) if statement.with_ is not None else []
         plan, names = _bind(binder, statement, scope)
@@ -52,7 +54,7 @@ def bind_mutation(statement: MutationStatement, context: BindContext) -> BoundMu
         return BoundMutation(plan, columns, context.parameters.finish(), tuple(context.row_locks))
 
 
-def _with(ctes: Sequence[Item], plan: Mutate) -> Mutate:
+def _with(ctes: Sequence[WithItem], plan: Mutate) -> Mutate:
     """The statement's WITH around each of its queries; what may come out otherwise when it is asked again is asked once."""
     volatile = any(
         is_volatile(expr)

@@ -22,9 +22,9 @@ from sqlglot import exp
 
 from engine.catalog.model.objects import Constraint, Table
 from engine.common import sql_type as st
-from engine.plan_ir.expr import And, Case, Coalesce, Column, Const, Expr, IsDistinct, IsNull, Not, Or, OrderItem
+from engine.plan_ir.expr import And, Case, Coalesce, Column, Const, Expr, IsDistinct, IsNull, Node, Not, Or, OrderItem
 from engine.plan_ir.free_columns import references
-from engine.plan_ir.logical import Aggregator, Evaluator, Forbidden, Join, Node, OrderKey, Window
+from engine.plan_ir.logical import Aggregator, Evaluator, Forbidden, Join, OrderKey, Window
 from engine.plan_ir.rewrite import expressions, walk_all
 from engine.plan_ir.volatility import is_volatile
 from engine.sql.binder.blocks import filter_rows, pass_through, refer
@@ -35,8 +35,8 @@ from engine.sql.binder.mutations.rewrite import assignments
 from engine.sql.binder.mutations.target import Rows, Target, checks, keys, read, row_columns, row_source
 from engine.sql.binder.numbers import row_number
 from engine.sql.binder.scope import Scope, Source
+from engine.sql.parser.lexical.positions import cursor, position
 from engine.sql.parser.nodes.statements import Insert, OnConflict
-from engine.sql.parser.positions import cursor, position
 from wire.dataclass import dataclass
 from wire.errors import (
     About,

@@ -15,11 +15,12 @@ from sqlglot import exp
 from engine.catalog.model.objects import Table, TableColumn
 from engine.common import sql_type as st
 from engine.common.depth import bounded_depth
-from engine.plan_ir.expr import Column, Expr
+from engine.plan_ir.expr import Column, Expr, Node
 from engine.plan_ir.free_columns import references
-from engine.plan_ir.logical import Evaluator, Mutate, Node, OrderKey, TableReader
+from engine.plan_ir.logical import Evaluator, Mutate, OrderKey, TableReader
 from engine.plan_ir.physical import Receive
 from engine.sql.binder.blocks import pass_through, refer
+from engine.sql.binder.handlers import query_binder
 from engine.sql.binder.levels import check_plain
 from engine.sql.binder.mutations.generated import compute_generated
 from engine.sql.binder.mutations.insert import filled_columns, unfilled_columns, whole_row
@@ -35,7 +36,7 @@ from engine.sql.binder.mutations.target import (
 )
 from engine.sql.binder.queries import QueryBinder
 from engine.sql.binder.scope import BindContext, Scope, Source
-from engine.sql.parser.positions import cursor, position
+from engine.sql.parser.lexical.positions import cursor, position
 from wire.dataclass import dataclass
 from wire.errors import FeatureNotSupported, InvalidColumnReference, SqlError, UndefinedColumn
 from wire.types import pg_types as t
@@ -73,7 +74,7 @@ def bind_copy(
 ) -> BoundCopy:
     """Raises SqlError as INSERT does."""
     with bounded_depth():
-        binder = QueryBinder(context)
+        binder = query_binder(context)
         found, targets = _target(binder, table, names)
         texts = tuple(context.new_column(column.name, st.of(t.TEXT)) for column in targets)
         casts = tuple(_read(binder, text, column) for text, column in zip(texts, targets, strict=True))
@@ -95,7 +96,7 @@ def bind_file_copy(
 ) -> Mutate:
     """COPY FROM files that say themselves what their columns are: by their names. Raises SqlError as INSERT does."""
     with bounded_depth():
-        binder = QueryBinder(context)
+        binder = query_binder(context)
         found, targets = _target(binder, table, names)
         there = {column.name: column for column in source.columns}
         if names is None:

@@ -15,8 +15,8 @@ from sqlglot import exp
 
 from engine.catalog.model.objects import Table, TableColumn
 from engine.common.sql_type import of
-from engine.plan_ir.expr import Call, Column, Const, Expr, ParamRef, sized_parameter
-from engine.plan_ir.logical import Evaluator, Mutate, Node, Ordering, Values
+from engine.plan_ir.expr import Call, Column, Const, Expr, Node, ParamRef, sized_parameter
+from engine.plan_ir.logical import Evaluator, Mutate, Ordering, Values
 from engine.plan_ir.select_list import has_one_row, in_renewed, requirements, select_list, with_select_list
 from engine.sql.binder import set_returning
 from engine.sql.binder.blocks import Bound, pass_through, refer
@@ -40,8 +40,8 @@ from engine.sql.binder.mutations.target import (
 from engine.sql.binder.mutations.updatable_views import find_target
 from engine.sql.binder.scope import Scope
 from engine.sql.deparse.stored_text import sequence_of
+from engine.sql.parser.lexical.positions import cursor, position
 from engine.sql.parser.nodes.statements import Insert, MergeWhen
-from engine.sql.parser.positions import cursor, position
 from wire.dataclass import dataclass
 from wire.errors import SqlSyntaxError
 from wire.types import pg_types as t

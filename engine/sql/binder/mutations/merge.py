@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 from engine.catalog.model import acl
 from engine.catalog.model.objects import Table
 from engine.common import sql_type as st
-from engine.plan_ir.expr import Case, Coalesce, Column, Const, Expr, InList, IsNull
-from engine.plan_ir.logical import Aggregator, Evaluator, Join, Mutate, Node, SetOperation, Window
+from engine.plan_ir.expr import Case, Coalesce, Column, Const, Expr, InList, IsNull, Node
+from engine.plan_ir.logical import Aggregator, Evaluator, Join, Mutate, SetOperation, Window
 from engine.plan_ir.rewrite import expressions, walk_all
 from engine.plan_ir.volatility import is_volatile
 from engine.sql.binder import from_clause

@@ -14,9 +14,9 @@ from sqlglot import exp
 
 from engine.catalog.model.objects import Constraint, Table
 from engine.common import sql_type as st
-from engine.plan_ir.expr import Case, Coalesce, Column, ColumnRef, Const, Expr
+from engine.plan_ir.expr import Case, Coalesce, Column, ColumnRef, Const, Expr, Node
 from engine.plan_ir.free_columns import references
-from engine.plan_ir.logical import Evaluator, Forbidden, Mutate, MutateKind, Node, Ordering
+from engine.plan_ir.logical import Evaluator, Forbidden, Mutate, MutateKind, Ordering
 from engine.sql.binder import select
 from engine.sql.binder.blocks import emit_column, pass_through, refer
 from engine.sql.binder.levels import check_plain

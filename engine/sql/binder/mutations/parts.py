@@ -21,7 +21,7 @@ from engine.sql.binder.casts import can_coerce
 from engine.sql.binder.mutations.target import is_default, within_domain
 from engine.sql.binder.scope import Scope
 from engine.sql.binder.values import bind_index, make_array, row_items
-from engine.sql.parser.positions import cursor, position
+from engine.sql.parser.lexical.positions import cursor, position
 from wire.errors import DatatypeMismatch, FeatureNotSupported, UndefinedColumn
 from wire.types import pg_types as t
 

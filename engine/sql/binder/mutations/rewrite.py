@@ -21,11 +21,11 @@ from sqlglot import exp
 
 from engine.catalog.model.objects import Constraint, Table, TableColumn
 from engine.common import sql_type as st
-from engine.plan_ir.expr import And, Case, Coalesce, Column, Const, Expr, IsNull, Subquery, SubqueryKind
-from engine.plan_ir.logical import Aggregator, DistinctOn, Evaluator, Join, Mutate, Node, OrderKey
+from engine.plan_ir.expr import And, Case, Coalesce, Column, Const, Expr, IsNull, Node, Subquery, SubqueryKind
+from engine.plan_ir.logical import Aggregator, DistinctOn, Evaluator, Join, Mutate, OrderKey
 from engine.plan_ir.rewrite import expressions, walk_all
 from engine.plan_ir.volatility import is_volatile
-from engine.sql.binder import from_clause
+from engine.sql.binder import from_clause, from_items
 from engine.sql.binder.blocks import filter_rows, pass_through, refer
 from engine.sql.binder.levels import check_plain
 from engine.sql.binder.mutations.generated import compute_generated, forbid_value, with_generated
@@ -46,8 +46,8 @@ from engine.sql.binder.mutations.target import (
 from engine.sql.binder.mutations.updatable_views import find_target
 from engine.sql.binder.scope import Scope, Source
 from engine.sql.binder.values import bind_row_items, row_items
+from engine.sql.parser.lexical.positions import cursor, position
 from engine.sql.parser.nodes.statements import Assignment, Delete, MutationStatement, Update
-from engine.sql.parser.positions import cursor, position
 from wire.errors import FeatureNotSupported, GeneratedAlways, SqlSyntaxError
 from wire.types import pg_types as t
 
@@ -122,8 +122,8 @@ def _bind_matching(
     visible, own = target.visible(rows.reader, rows.columns)
     matching = _Matching(target, shown, rows, visible, scope, own=own)
     if from_ is not None:
-        matching.joined = from_clause.make_join(visible, from_clause.bind(binder, from_, scope), "cross")
-        from_clause.check_names([source], scope.sources)
+        matching.joined = from_items.make_join(visible, from_clause.bind(binder, from_, scope), "cross")
+        from_items.check_names([source], scope.sources)
         matching.others = list(scope.sources)
     scope.sources = [source, *matching.others]
     return matching

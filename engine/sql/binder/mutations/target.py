@@ -16,8 +16,8 @@ from sqlglot import exp
 from engine.catalog.model import acl
 from engine.catalog.model.objects import Constraint, Relation, Table, TableColumn, View
 from engine.common import sql_type as st
-from engine.plan_ir.expr import Call, Column, Const, Expr
-from engine.plan_ir.logical import FILE, ROW, Node, TableReader
+from engine.plan_ir.expr import Call, Column, Const, Expr, Node
+from engine.plan_ir.logical import FILE, ROW, TableReader
 from engine.plan_ir.requirements import Access
 from engine.sql.binder import domains
 from engine.sql.binder.blocks import pass_through
@@ -25,7 +25,7 @@ from engine.sql.binder.casts import can_coerce
 from engine.sql.binder.from_clause import locate_errors
 from engine.sql.binder.scope import Scope, Source, SourceColumn
 from engine.sql.deparse.stored_text import read_formula
-from engine.sql.parser.positions import cursor, position
+from engine.sql.parser.lexical.positions import cursor, position
 from wire.dataclass import dataclass
 from wire.errors import (
     AssignedTypeMismatch,

@@ -20,11 +20,11 @@ from typing import TYPE_CHECKING, Final, NoReturn
 from sqlglot import exp
 
 from engine.catalog.model.objects import Constraint, Table, TableColumn, View
-from engine.plan_ir.expr import And, Column, Expr
-from engine.plan_ir.logical import Evaluator, Node
+from engine.plan_ir.expr import And, Column, Expr, Node
+from engine.plan_ir.logical import Evaluator
 from engine.sql.binder import select
 from engine.sql.binder.blocks import filter_rows, pass_through
-from engine.sql.binder.from_clause import aliased_names
+from engine.sql.binder.from_items import aliased_names
 from engine.sql.binder.mutations.target import (
     RIGHTS,
     Target,

@@ -11,7 +11,7 @@ at the same character and bind by the same precedence. So the grammar here is Po
 are sqlglot's node classes.
 
 **Every node has `meta["start"]`**, the 0-based offset of its token in the statement's text
-(`engine.sql.parser.positions.position`); identifiers are folded to lower case already unless they were quoted. The shapes,
+(`engine.sql.parser.lexical.positions.position`); identifiers are folded to lower case already unless they were quoted. The shapes,
 where `e` is an expression:
 
 `a`, `t.a`, `s.t.a`

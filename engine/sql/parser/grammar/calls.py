@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from sqlglot import exp
 
+from engine.common.keywords import COLUMN_NAME
 from engine.sql.parser.grammar.forms import FormGrammar
-from engine.sql.parser.keywords import COLUMN_NAME
-from engine.sql.parser.lexer import Kind, Token
+from engine.sql.parser.lexical.lexer import Kind, Token
 from wire.errors import SqlSyntaxError
 
 

@@ -12,10 +12,10 @@ from typing import Final
 
 from sqlglot import exp
 
+from engine.common.keywords import COLUMN_NAME, RESERVED, TYPE_FUNCTION_NAME
 from engine.sql.parser.grammar.calls import CallGrammar
 from engine.sql.parser.grammar.forms import VALUE_FUNCTIONS
-from engine.sql.parser.keywords import COLUMN_NAME, RESERVED, TYPE_FUNCTION_NAME
-from engine.sql.parser.lexer import Kind, Token
+from engine.sql.parser.lexical.lexer import Kind, Token
 from wire.errors import SqlSyntaxError
 
 # The levels of gram.y, loosest first.

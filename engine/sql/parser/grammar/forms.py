@@ -12,7 +12,7 @@ from typing import Final
 from sqlglot import exp
 
 from engine.sql.parser.grammar.windows import WindowGrammar
-from engine.sql.parser.lexer import Kind, Token
+from engine.sql.parser.lexical.lexer import Kind, Token
 from wire.errors import SqlSyntaxError
 
 #: SQL's functions without parentheses.

@@ -14,7 +14,7 @@ from typing import Final, Literal
 from sqlglot import exp
 
 from engine.sql.parser.grammar.queries import QueryGrammar
-from engine.sql.parser.lexer import Kind, Token
+from engine.sql.parser.lexical.lexer import Kind, Token
 from engine.sql.parser.nodes.statements import (
     Assignment,
     Delete,

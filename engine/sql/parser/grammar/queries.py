@@ -9,8 +9,8 @@ from sqlglot import exp
 
 from engine.sql.parser.grammar.forms import VALUE_FUNCTIONS
 from engine.sql.parser.grammar.recursion import RecursionGrammar
-from engine.sql.parser.lexer import Kind, Token
-from engine.sql.parser.positions import leftmost
+from engine.sql.parser.lexical.lexer import Kind, Token
+from engine.sql.parser.lexical.positions import leftmost
 from wire.errors import SqlSyntaxError
 
 _WRITES: Final = frozenset(("insert", "update", "delete", "merge"))

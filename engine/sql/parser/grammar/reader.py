@@ -8,8 +8,8 @@ from typing import Any, NoReturn, TypeVar
 from sqlglot import exp
 
 from engine.common.interrupts import check_for_interrupts
-from engine.sql.parser.keywords import AS_LABEL, COLUMN_NAME, RESERVED, TYPE_FUNCTION_NAME
-from engine.sql.parser.lexer import Kind, Token
+from engine.common.keywords import AS_LABEL, COLUMN_NAME, RESERVED, TYPE_FUNCTION_NAME
+from engine.sql.parser.lexical.lexer import Kind, Token
 from wire.errors import FeatureNotSupported, SqlSyntaxError
 
 NodeT = TypeVar("NodeT", bound=exp.Expression)

@@ -14,7 +14,7 @@ from typing import Final
 from sqlglot import exp
 
 from engine.sql.parser.grammar.reader import Reader
-from engine.sql.parser.lexer import Kind, Token
+from engine.sql.parser.lexical.lexer import Kind, Token
 
 #: One-word types of the grammar and their names in pg_type.
 _PLAIN: Final = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlglot import exp
 
 from engine.sql.parser.grammar.types import TypeGrammar
-from engine.sql.parser.lexer import Token
+from engine.sql.parser.lexical.lexer import Token
 from wire.errors import WindowingError
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import fields, replace
 from typing import Final, Literal
 
-from engine.sql.parser.lexer import Kind
+from engine.sql.parser.lexical.lexer import Kind
 from engine.sql.parser.nodes.privileges import AlterOwner
 from engine.sql.parser.nodes.statements import (
     AddColumn,

@@ -11,7 +11,7 @@ from itertools import accumulate
 from typing import Final, Literal
 
 from engine.catalog.model.objects import Deferrable, KeyAction
-from engine.sql.parser.lexer import Kind, Token
+from engine.sql.parser.lexical.lexer import Kind, Token
 from engine.sql.parser.nodes.statements import (
     ColumnDefinition,
     ConstraintDefinition,

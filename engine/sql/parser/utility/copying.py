@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from engine.sql.parser.lexer import Kind
+from engine.sql.parser.lexical.lexer import Kind
 from engine.sql.parser.nodes.copy import CopyFrom, CopyOption, CopyTo
 from engine.sql.parser.nodes.statements import Query, Statement
 from engine.sql.parser.utility.options import generic_options

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Final, Literal
 
 from engine.sql.parser.grammar.queries import strength_of
-from engine.sql.parser.lexer import Kind
+from engine.sql.parser.lexical.lexer import Kind
 from engine.sql.parser.nodes.statements import CloseCursor, DeclareCursor, Fetch, Statement
 from engine.sql.parser.utility.reader import StatementReader
 from wire.errors import FeatureNotSupported, InvalidCursorDefinition

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from engine.catalog.model.objects import Deferrable
-from engine.sql.parser.lexer import Token
+from engine.sql.parser.lexical.lexer import Token
 from engine.sql.parser.nodes.statements import SetConstraints
 from engine.sql.parser.utility.reader import StatementReader
 from wire.errors import FeatureNotSupported, SqlSyntaxError

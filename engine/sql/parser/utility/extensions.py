@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from engine.sql.parser.lexer import Kind
+from engine.sql.parser.lexical.lexer import Kind
 from engine.sql.parser.nodes.extensions import CreateExtension, DropExtension
 from engine.sql.parser.nodes.statements import Statement
 from engine.sql.parser.utility.reader import StatementReader

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from engine.sql.parser.lexer import Kind
+from engine.sql.parser.lexical.lexer import Kind
 from engine.sql.parser.nodes.statements import Listen, Notify, Statement, Unlisten
 from engine.sql.parser.utility.reader import StatementReader
 

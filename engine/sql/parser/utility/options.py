@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Final, TypeVar
 
-from engine.sql.parser.lexer import Kind, Token
+from engine.sql.parser.lexical.lexer import Kind, Token
 from engine.sql.parser.utility.reader import StatementReader
 from wire.errors import SqlSyntaxError
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from engine.sql.parser.lexer import Kind
+from engine.sql.parser.lexical.lexer import Kind
 from engine.sql.parser.nodes.privileges import (
     AlterDefaultPrivileges,
     DropOwned,

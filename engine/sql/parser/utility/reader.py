@@ -7,10 +7,10 @@ from dataclasses import replace
 
 from engine.catalog.model.objects import DATABASE
 from engine.sql.parser.grammar.mutations import MutationGrammar
-from engine.sql.parser.lexer import Kind, Token
+from engine.sql.parser.lexical.lexer import Kind, Token
 from engine.sql.parser.nodes.statements import MutationStatement, QualifiedName, Query
+from wire.common.digits import parse_digits
 from wire.errors import FeatureNotSupported, SqlSyntaxError
-from wire.types.numbers_input import whole
 
 
 class StatementReader(MutationGrammar):
@@ -104,7 +104,7 @@ class StatementReader(MutationGrammar):
         if not negative:
             self.take_symbol("+")
         digits = self.expect_kind(Kind.INTEGER)
-        value = whole(digits.text)
+        value = parse_digits(digits.text)
         if value > 2**31 - 1:
             self.fail(token if not negative else digits)
         return -value if negative else value

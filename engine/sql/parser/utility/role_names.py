@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from engine.sql.parser.keywords import RESERVED
-from engine.sql.parser.lexer import Kind
+from engine.common.keywords import RESERVED
+from engine.sql.parser.lexical.lexer import Kind
 from engine.sql.parser.nodes.statements import RoleName
 from engine.sql.parser.utility.reader import StatementReader
 from wire.errors import ReservedName

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from engine.sql.parser.keywords import RESERVED
-from engine.sql.parser.lexer import Kind, Token
+from engine.common.keywords import RESERVED
+from engine.sql.parser.lexical.lexer import Kind, Token
 from engine.sql.parser.nodes.roles import (
     AlterRole,
     AlterRoleSetting,

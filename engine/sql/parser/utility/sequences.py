@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from engine.sql.parser.lexer import Kind, Token
+from engine.sql.parser.lexical.lexer import Kind, Token
 from engine.sql.parser.nodes.statements import CreateSequence, QualifiedName, SequenceOptions
 from engine.sql.parser.utility.reader import StatementReader
 from wire.errors import SqlSyntaxError

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from engine.sql.parser.keywords import COLUMN_NAME, RESERVED, TYPE_FUNCTION_NAME
-from engine.sql.parser.lexer import Kind, fold
+from engine.common.keywords import COLUMN_NAME, RESERVED, TYPE_FUNCTION_NAME
+from engine.sql.parser.lexical.lexer import Kind, fold
 from engine.sql.parser.nodes.statements import ResetVariable, SetVariable, ShowVariable, Statement
 from engine.sql.parser.utility.deferrable import set_constraints
 from engine.sql.parser.utility.reader import StatementReader

@@ -9,7 +9,7 @@ from typing import Final
 
 from sqlglot import exp
 
-from engine.sql.parser.lexer import Kind
+from engine.sql.parser.lexical.lexer import Kind
 from engine.sql.parser.nodes.statements import (
     ColumnDefinition,
     ConstraintDefinition,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TypeVar
 
-from engine.sql.parser.lexer import Kind
+from engine.sql.parser.lexical.lexer import Kind
 from engine.sql.parser.nodes.statements import (
     AddAttribute,
     AddLabel,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from engine.sql.parser.lexer import Token
+from engine.sql.parser.lexical.lexer import Token
 from engine.sql.parser.nodes.statements import Analyze, QualifiedName, Statement, Vacuum
 from engine.sql.parser.utility.options import boolean, options
 from engine.sql.parser.utility.reader import StatementReader

@@ -84,7 +84,7 @@ def test_nothing_is_recorded_without_a_parent(exported: Any) -> None:
 
 def test_while_it_is_off_nothing_is_imported() -> None:
     code = (
-        "import sys; from engine.common import tracing; import server.tracing_setup, server.monitor.spans\n"
+        "import sys; from engine.common import tracing; import server.monitor.tracing_setup, server.monitor.spans\n"
         f"assert tracing.begin('statement', {CLIENT!r}) is None and tracing.record('x', {CLIENT!r}, 1.0, {{}}) == ''\n"
         "assert not [name for name in sys.modules if name.startswith('opentelemetry')]"
     )

@@ -8,8 +8,8 @@ from random import Random
 import pytest
 
 from engine.plan_ir.topology import Link, PhysicalSource, Topology, TopologyNode, tables
-from server.cluster.topology import load_topology
 from server.config.errors import ConfigurationError
+from server.config.topology import load_topology
 
 WHOLE = """\
 logical:

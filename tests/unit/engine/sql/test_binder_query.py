@@ -8,7 +8,7 @@ from typing import TypeVar
 import pytest
 from support.binding_ground import TestCatalog, bind
 
-from engine.plan_ir.expr import AggregateCall, And, Call, Coalesce, ColumnRef, Subquery, WindowCall
+from engine.plan_ir.expr import AggregateCall, And, Call, Coalesce, ColumnRef, Node, Subquery, WindowCall
 from engine.plan_ir.free_columns import free_columns
 from engine.plan_ir.logical import (
     Aggregator,
@@ -18,7 +18,6 @@ from engine.plan_ir.logical import (
     FunctionScan,
     Join,
     Limit,
-    Node,
     ProjectSet,
     Root,
     SetOperation,

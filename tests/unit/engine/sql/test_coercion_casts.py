@@ -9,11 +9,10 @@ from support.postgres_server import PostgresServer
 
 from engine.common import sql_type as st
 from engine.common.sql_type import SqlType
-from engine.plan_ir.expr import Call, Const
+from engine.plan_ir.expr import Call, CastContext, Const
 from engine.sql.binder import casts, literals
 from engine.sql.binder.casts import Means, can_coerce, find_pathway
 from engine.sql.binder.resolution import common_of
-from engine.sql.functions import CastContext
 from wire.errors import CannotCoerce, StringDataRightTruncation
 from wire.types import pg_types as t
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from support.syntax_names import SYNTAX
 
-from engine.sql.functions import Function, signatures
+from engine.plan_ir.expr import Function
+from engine.sql.functions import signatures
 from engine.sql.functions.registry import Registry, registry
 from wire.types import pg_types as t
 

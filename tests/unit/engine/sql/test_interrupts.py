@@ -16,7 +16,7 @@ from engine.planner.optimizer.pruning import prune_files
 from engine.planner.planner import optimise
 from engine.sql.binder import bind_query
 from engine.sql.binder.scope import BindContext, ParameterTypes
-from engine.sql.parser.lexer import tokenize
+from engine.sql.parser.lexical.lexer import tokenize
 from engine.sql.parser.nodes.statements import Query
 from engine.sql.parser.parse import parse
 from wire.errors import OutOfMemory, QueryCanceled

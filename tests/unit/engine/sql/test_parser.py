@@ -6,9 +6,9 @@ from __future__ import annotations
 import pytest
 from sqlglot import exp
 
+from engine.sql.parser.lexical.positions import position
 from engine.sql.parser.nodes.statements import Query
 from engine.sql.parser.parse import parse
-from engine.sql.parser.positions import position
 from wire.errors import CharacterNotInRepertoire, FeatureNotSupported, SqlSyntaxError, StatementTooComplex
 
 

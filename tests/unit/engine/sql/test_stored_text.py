@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from engine.common.identifiers import quote_ident
 from engine.sql.deparse.stored_names import MARK, mark_names
 from engine.sql.deparse.stored_text import (
     columns_of,
     nextval,
-    quote_ident,
     sequence_of,
     sequences_of,
     with_column_renamed,

@@ -15,8 +15,8 @@ from engine.catalog.model.objects import Table
 from engine.catalog.model.statistics import ColumnStatistics, TableStatistics
 from engine.executors.engine_config import EngineConfig
 from engine.executors.local.database import LocalDatabase
-from engine.plan_ir.expr import Subquery
-from engine.plan_ir.logical import Join, Node, TableReader
+from engine.plan_ir.expr import Node, Subquery
+from engine.plan_ir.logical import Join, TableReader
 from engine.plan_ir.physical import HashRouter, PhysicalPlan
 from engine.planner.optimizer.cardinality import estimate
 

@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.binding_ground import TestCatalog, bind
 
-from engine.plan_ir.logical import Aggregator, Evaluator, Join, Node, Root, SetOperation, Sort, TableReader
+from engine.plan_ir.expr import Node
+from engine.plan_ir.logical import Aggregator, Evaluator, Join, Root, SetOperation, Sort, TableReader
 from engine.plan_ir.physical import (
     Edge,
     Fragment,

@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 from support.binding_ground import TestCatalog, bind
 
-from engine.plan_ir.expr import Column, ColumnRef
-from engine.plan_ir.logical import Aggregator, Evaluator, Node, OrderKey, Root, TableReader
+from engine.plan_ir.expr import Column, ColumnRef, Node
+from engine.plan_ir.logical import Aggregator, Evaluator, OrderKey, Root, TableReader
 from engine.plan_ir.physical import (
     Edge,
     Fragment,

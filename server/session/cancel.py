@@ -24,14 +24,14 @@ from engine.contracts.sessions import Activity
 from engine.monitor.record import StatementRecord
 from server.cursors.cursor_lease import CursorLeases
 from server.cursors.remote_cursors import Asking, Nobody
-from server.monitor.statement_statistics import StatementStatistics
-from server.pgwire.notifications import Said
+from server.session.notifications import Said
+from server.session.statement_statistics import StatementStatistics
 from wire.errors import AdminShutdown, QueryCanceled, SqlError
 
 if TYPE_CHECKING:
     from engine.contracts.activity import ClusterReport, Part
-    from server.pgwire.commands import Commands
     from server.processes.place import Place
+    from server.session.commands import Commands
 
 #: Cancel keys of protocol 3.0 have always four bytes; PostgreSQL 18 chose 32 for 3.2.
 KEY_BYTES: Final = {(3, 0): 4, (3, 2): 32}
@@ -94,7 +94,7 @@ class Elsewhere(Protocol):
 
 
 class ActivityQuestions(Protocol):
-    """Asks all members what they do (`server.monitor.activity_routing`)."""
+    """Asks all members what they do (`server.cluster.activity_routing`)."""
 
     def ask_from_thread(self, parts: Collection[Part], query: str = "") -> ClusterReport:
         """Ask from a thread that may block. Raises ConnectionFailure."""

@@ -13,9 +13,9 @@ from collections.abc import Callable
 from typing import Final
 
 from engine.common.interrupts import check_for_interrupts
+from wire.common.digits import is_digits
 from wire.dataclass import dataclass
 from wire.errors import CharacterNotInRepertoire, InvalidEscapeSequence, SqlSyntaxError
-from wire.types.numbers_input import is_digits
 
 #: Names are cut to this many bytes, with a notice (NAMEDATALEN - 1).
 NAME_BYTES_MAX: Final = 63

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from engine.common import tracing
+from server.common.version import VERSION
 from server.config.errors import ConfigurationError
-from server.version import VERSION
 
 if TYPE_CHECKING:
     from server.config.config import TracingSection

@@ -21,7 +21,7 @@ from engine.common.weighted_lru_cache import WeightedLruCache
 from engine.contracts.sessions import StatementFigures
 from engine.sql.fingerprint import LONGEST, Fingerprint, fingerprint
 from engine.sql.parser.nodes import statements as s
-from server.pgwire.prepared import PreparedStatements
+from server.cursors.prepared import PreparedStatements
 
 _QUERIES: Final = (s.Query, s.MutationStatement, s.WithChanges)
 #: They are not counted: EXECUTE counts for what it executes.

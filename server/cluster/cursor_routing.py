@@ -1,7 +1,7 @@
 """Movements of cursors carried between members: questions with their answers, each found again by its request's number.
 
 One object a member, for both ends. As the one that asks it is `server.cursors.remote_cursors.Asking`; as the initiator it has a
-task for each question, which visits the session that has the cursor (`server.cursors.initiator_cursors`). A question to this
+task for each question, which visits the session that has the cursor (`server.cluster.initiator_cursors`). A question to this
 member itself goes the same way, without a connection.
 
 Deadlines are the asking session's: its statement_timeout, cancel requests and its client's leaving interrupt the wait, here
@@ -20,10 +20,10 @@ from collections.abc import Mapping
 from typing import Final
 
 from engine.runtime.requests import Requests
+from server.cluster.initiator_cursors import Asked, InitiatorCursors, Question, Unsettled
 from server.cluster.routing import ServerMesh
-from server.cursors.initiator_cursors import Asked, InitiatorCursors, Question, Unsettled
 from server.cursors.remote_cursors import Numbered
-from server.pgwire.cancel import SessionRegistry
+from server.session.cancel import SessionRegistry
 from wire.errors import InternalError, SerializationFailure, SqlError
 from wire.mesh.control_messages import (
     CloseCursor,

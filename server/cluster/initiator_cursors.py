@@ -11,9 +11,9 @@ import asyncio
 
 from server.cursors.cursor_pages import Page, describe_columns, take_page
 from server.cursors.portal import Portal
-from server.pgwire.cancel import Interruptible, SessionRegistry
-from server.pgwire.commands import Commands
-from server.pgwire.transaction import Block
+from server.session.cancel import Interruptible, SessionRegistry
+from server.session.commands import Commands
+from server.session.transaction import Block
 from wire.errors import InvalidCursorName, ObjectInUse, ObjectNotInPrerequisiteState
 from wire.mesh.control_messages import CloseCursor, CursorDescribed, CursorMoved, DescribeCursor, MoveCursor
 from wire.mesh.cursor_columns import encode_columns

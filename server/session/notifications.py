@@ -45,7 +45,7 @@ class _Mark(NamedTuple):
 
 
 class Notifications:
-    """See the module's docstring. The owner tells it of savepoints and ends; depths are `server.pgwire.transaction`'s."""
+    """See the module's docstring. The owner tells it of savepoints and ends; depths are `server.session.transaction`'s."""
 
     def __init__(self) -> None:
         self._channels: dict[str, None] = {}

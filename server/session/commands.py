@@ -2,7 +2,7 @@
 
 `prepare` analyses a statement, `columns` describes its result, `execute` runs it with arguments and returns an execution of
 the engine, of a cursor (FETCH) or of another prepared statement (EXECUTE), or `Done` if the statement is complete when `execute`
-returns. The rules of transactions are in `server.pgwire.transaction`; this module acts on them.
+returns. The rules of transactions are in `server.session.transaction`; this module acts on them.
 
 Statements of the session are those that `engine.sql.parser.nodes.statements` marks *session*.
 """
@@ -22,16 +22,16 @@ from engine.contracts.memory_share import page_bytes
 from engine.contracts.sessions import Execution, Prepared, ResultColumn
 from engine.session.engine_session import EngineSession
 from engine.sql.binder.type_names import resolve_type
+from engine.sql.parser.lexical.positions import cursor, position
 from engine.sql.parser.nodes import statements as s
-from engine.sql.parser.positions import cursor, position
 from server.cursors.cursor import Run
+from server.cursors.formats import BINARY, TEXT
 from server.cursors.portal import Portal, Portals
+from server.cursors.prepared import Command, NamedStatement, PreparedStatements
 from server.cursors.remote_cursors import Asker, Described, FarCursor, FarFetching
-from server.pgwire.arguments import evaluate
-from server.pgwire.notifications import Notifications, Said
-from server.pgwire.prepared import Command, NamedStatement, PreparedStatements
-from server.pgwire.results import BINARY, TEXT
-from server.pgwire.transaction import Block, Ending, TransactionBlock
+from server.session.arguments import evaluate
+from server.session.notifications import Notifications, Said
+from server.session.transaction import Block, Ending, TransactionBlock
 from wire.errors import (
     FeatureNotSupported,
     InvalidCursorName,

@@ -1,0 +1,81 @@
+"""FROM items once they are bound: the names that they offer, what LATERAL sees of them, and how they are joined."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+
+from sqlglot import exp
+
+from engine.plan_ir.expr import Node
+from engine.plan_ir.free_columns import free_columns
+from engine.plan_ir.logical import Join, JoinKind
+from engine.sql.binder.blocks import pass_through
+from engine.sql.binder.scope import Scope, Source, SourceColumn
+from wire.errors import DuplicateAlias, InvalidColumnReference
+
+
+@contextmanager
+def beside(scope: Scope, left: Sequence[Source], *, allowed: bool = True) -> Iterator[None]:
+    """While an item is bound: what stands to its left is there for LATERAL only. allowed: and may be used there."""
+    kept = scope.sources
+    scope.sources = [*kept, *(replace(s, lateral_only=True, lateral_ok=allowed) for s in left)]
+    try:
+        yield
+    finally:
+        scope.sources = kept
+
+
+@contextmanager
+def lateral(scope: Scope, active: bool = True) -> Iterator[None]:
+    """While an item that may look to its left is bound."""
+    kept, scope.lateral_active = scope.lateral_active, active
+    try:
+        yield
+    finally:
+        scope.lateral_active = kept
+
+
+def make_join(left: Node, right: Node, kind: JoinKind) -> Join:
+    """A join without condition, lateral where the right side refers to the left one."""
+    return Join((*left.columns, *right.columns), kind, left, right, lateral=refers(right, left))
+
+
+def refers(right: Node, left: Node) -> bool:
+    free = free_columns(right)
+    return bool(free) and not free.isdisjoint(left.columns)
+
+
+def add_source(scope: Scope, source: Source) -> Source:
+    scope.add(source)
+    return source
+
+
+def source_of(node: Node, name: str, names: Sequence[str], first: int | None = None) -> Source:
+    """A source of a node's columns, or of its first ones."""
+    columns = pass_through(node.columns[:first])
+    return Source(name, tuple(SourceColumn(n, e) for n, e in zip(names, columns, strict=True)))
+
+
+def aliased_names(alias: exp.Expression | None, names: Sequence[str], relation: str, what: str = "table") -> list[str]:
+    """Column names with an alias's column list put over the first ones. Raises InvalidColumnReference."""
+    given = [c.name for c in alias.args.get("columns") or ()] if alias is not None else []
+    if len(given) > len(names):
+        message = f'{what} "{relation}" has {len(names)} columns available but {len(given)} columns specified'
+        raise InvalidColumnReference(message)
+    return [*given, *names[len(given) :]]
+
+
+def check_names(left: Sequence[Source], right: Sequence[Source]) -> None:
+    """checkNameSpaceConflicts."""
+    for a in left:
+        for b in right:
+            if not (a.relation_visible and b.relation_visible) or a.name != b.name or a.join or b.join:
+                continue
+            if a.schema is not None and b.schema is not None and a.schema != b.schema:
+                continue
+            raise DuplicateAlias(f'table name "{a.name}" specified more than once')
+
+
+# -- derived tables ----------------------------------------------------------------------------------------------

@@ -1,0 +1,1 @@
+"""Tokens of a query string, and positions in it."""

@@ -1,0 +1,18 @@
+"""How a client begins: what its startup packet says, or a login through another door."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import field
+
+from wire.dataclass import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Beginning:
+    """A client's startup parameters. settings: from `options` first, then from the parameters themselves, as sent."""
+
+    protocol: tuple[int, int]
+    user: str
+    database: str
+    settings: Mapping[str, str] = field(default_factory=dict)

@@ -1,0 +1,1 @@
+"""Facts and services of a process: its version, its limit of descriptors, garbage collection, unused memory."""

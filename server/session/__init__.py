@@ -1,0 +1,1 @@
+"""A session's state, whichever door its client came through: settings, transaction, commands, notifications; the registry."""

@@ -1,0 +1,1 @@
+"""Readers that several parts of the wire share."""
