@@ -31,7 +31,7 @@ from sqlglot import exp
 
 from engine.catalog.model.objects import SystemTable, Table
 from engine.executors.engine_config import EngineConfig
-from engine.executors.local import udf
+from engine.executors.local import own_functions
 from engine.executors.local.sandbox import CONFINED
 from engine.executors.local.zone_names import zone_name
 from engine.sql.trees.storage_types import relation_name
@@ -245,7 +245,7 @@ class LocalDatabase:
         # DuckDB makes the folder itself when it spills, but not those above it.
         self._spill.parent.mkdir(parents=True, exist_ok=True)
         self._root = duckdb.connect(":memory:", config=_settings(config, self._spill))
-        udf.install(self._root)
+        own_functions.install(self._root)
         if config.stores:
             from engine.lakes.store_files import StoreFiles
 

@@ -55,21 +55,6 @@ from engine.contracts.output_cast import carry_to, match_dimensions
 from engine.contracts.profile import Operator
 from engine.contracts.query_id import EngineName
 from engine.executors.engine_config import EngineConfig
-from engine.executors.local import byte_texts as _byte_texts  # noqa: F401  (registers its functions)
-from engine.executors.local import characters as _characters  # noqa: F401
-from engine.executors.local import division as _division  # noqa: F401
-from engine.executors.local import json_functions as _json_functions  # noqa: F401
-from engine.executors.local import json_path_functions as _json_path_functions  # noqa: F401
-from engine.executors.local import json_subscripts as _json_subscripts  # noqa: F401
-from engine.executors.local import multiranges as _multiranges  # noqa: F401
-from engine.executors.local import networks as _networks  # noqa: F401
-from engine.executors.local import powers as _powers  # noqa: F401
-from engine.executors.local import ranges as _ranges  # noqa: F401
-from engine.executors.local import roots as _roots  # noqa: F401
-from engine.executors.local import sort_keys as _sort_keys  # noqa: F401
-from engine.executors.local import spreads as _spreads  # noqa: F401
-from engine.executors.local import templates as _templates  # noqa: F401
-from engine.executors.local import whole_values as _whole_values  # noqa: F401
 from engine.executors.local.database import LocalCursor, LocalDatabase
 from engine.executors.local.errors import translate
 from engine.executors.local.inputs import HELD_BYTES, Inflow, take_all

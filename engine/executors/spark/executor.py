@@ -51,14 +51,13 @@ from engine.executors.spark.production import SparkProduction, send_frame
 from engine.executors.spark.profile import operators
 from engine.executors.spark.progress import report_jobs
 from engine.executors.spark.rows import SparkRows
-from engine.executors.spark.views import Views
+from engine.executors.spark.views import Named, Views
 from engine.executors.spark.worker import SendPartition
 from engine.executors.spark.write_task import WritePartition, rules
 from engine.executors.spark.writing import write_frame, write_parquet
 from engine.plan_ir.logical import Mutate
 from engine.planner.codegen import to_sql
 from engine.planner.codegen.compiled_fragment import CompiledFragment
-from engine.planner.codegen.scan import Scan
 from engine.sql.trees.storage_types import relation_name
 from engine.storage.infinities import with_infinities
 from engine.writers.write_result import Written
@@ -172,7 +171,7 @@ class SparkExecutor:
         self,
         context: ExecutionContext,
         statement: str,
-        tables: Mapping[str, Table | Scan],
+        tables: Mapping[str, Named],
         edges: tuple[Edge | None, ...],
         *,
         parting: str | None = None,
@@ -543,11 +542,11 @@ class SparkStream:
             self._receiver.fail(partly_consumed())
 
 
-def views_of(fragment: CompiledFragment) -> Mapping[str, Table | Scan]:
-    """Return the tables and scans that a fragment reads, by their names in its statement."""
+def views_of(fragment: CompiledFragment) -> Mapping[str, Named]:
+    """Return the tables and scans that a fragment reads and the functions that it calls, by their names in its statement."""
     named = {relation.name for relation in fragment.statement.find_all(exp.Table)}
     tables = {relation_name(table): table for table in fragment.tables if isinstance(table, Table)}
-    return {**{name: table for name, table in tables.items() if name in named}, **fragment.scans}
+    return {**{name: table for name, table in tables.items() if name in named}, **fragment.scans, **fragment.functions}
 
 
 def rows_of(fragment: CompiledFragment) -> SparkRows:

@@ -12,15 +12,13 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from engine.catalog.model.objects import Table
 from engine.contracts.executor import ExecutionContext
 from engine.exchange.partition_streams import Sent
 from engine.executors.spark.connection import own_connection
 from engine.executors.spark.jobs import SparkJob
 from engine.executors.spark.profile import operators
-from engine.executors.spark.views import Views
+from engine.executors.spark.views import Named, Views
 from engine.executors.spark.worker import SUMMARY_SCHEMA, SendPartition, sent_by
-from engine.planner.codegen.scan import Scan
 from wire.errors import SqlError
 
 if TYPE_CHECKING:
@@ -40,7 +38,7 @@ class SparkProduction(Generic[R]):
         runtime: SparkRuntime,
         context: ExecutionContext,
         statement: str,
-        tables: Mapping[str, Table | Scan],
+        tables: Mapping[str, Named],
         act: Callable[[DataFrame], R],
         views: Views,
         call: Callable[[Callable[[], Any]], Awaitable[Any]],

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 
 import pyarrow as pa
 
-from engine.catalog.model.objects import Table
-from engine.planner.codegen.scan import Scan
+from engine.executors.spark.views import Named
 from wire.dataclass import dataclass
 
 
@@ -16,5 +15,5 @@ class SparkRows:
     """statement: in Spark's SQL. tables: by the names that it has for them. schema: of the rows, in carriers."""
 
     statement: str
-    tables: Mapping[str, Table | Scan]
+    tables: Mapping[str, Named]
     schema: pa.Schema

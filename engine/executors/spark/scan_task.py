@@ -55,10 +55,9 @@ class ScanUnits:
 
                 connection.register_filesystem(StoreFiles())
             if _OURS in self.statement.lower():
-                from engine.executors.local import json_functions, udf
+                from engine.executors.local import own_functions
 
-                assert json_functions, "whose import registers them"
-                udf.install(connection)
+                own_functions.install(connection)
             connection.execute("SET TimeZone = $1", [self.time_zone])
             try:
                 for number in numbers:

@@ -15,6 +15,7 @@ from engine.contracts.executor import OutputColumn
 from engine.contracts.output_cast import carrier_schema
 from engine.contracts.query_id import EngineName
 from engine.planner.codegen.scan import Scan
+from engine.planner.codegen.task_function import TaskFunction
 from engine.sql.trees.printed import PrintedStatement
 
 
@@ -30,6 +31,7 @@ class CompiledFragment:
     small: the output is small by construction (global aggregate, LIMIT n <= a few thousand rows): Spark collects it
         through the driver instead of streaming from its tasks.
     scans: on Spark: what its tasks read through DuckDB, by the names that the statement has for it.
+    functions: on Spark: what its tasks compute with DuckDB, by name.
     printed: the statement as its engine is given it, where that has been made already.
     parameters: the number and type of each parameter that is one of the statement's too, by the name that it has there.
     """
@@ -41,6 +43,7 @@ class CompiledFragment:
     ordered: bool = False
     small: bool = False
     scans: Mapping[str, Scan] = field(default_factory=dict)
+    functions: Mapping[str, TaskFunction] = field(default_factory=dict)
     printed: PrintedStatement | None = None
     parameters: Mapping[str, tuple[int, SqlType]] = field(default_factory=dict)
 

@@ -39,6 +39,7 @@ from engine.planner.codegen import subqueries, value_lists
 from engine.planner.codegen.calls import apply, settle
 from engine.planner.codegen.scope import Scope
 from engine.planner.codegen.short_circuit import junction
+from engine.planner.codegen.task_functions import call_with_arguments, is_for_tasks, may_run_in_task, render_task_call
 from engine.sql.functions.comparison_keys import equality_key
 from engine.sql.functions.dimensions import rectangular
 from engine.sql.trees.build import (
@@ -56,6 +57,7 @@ from engine.sql.trees.build import (
 )
 from engine.sql.trees.literals import fits, literal, struct
 from engine.sql.trees.storage_types import storage_type
+from engine.sql.trees.unsupported import Unsupported
 from wire.types.numbers_input import apply_numeric_typmod
 
 
@@ -75,6 +77,8 @@ def render(expr: Expr, scope: Scope) -> exp.Expression:
             stored = _stored_numeric(expr, scope)
             if stored is not None:
                 return literal(stored, expr.type, scope.engine)
+            if scope.engine == "spark":
+                return _spark_call(expr, scope)
             args = [render(arg, scope) for arg in expr.args]
             return settle(apply(expr, args, scope.engine), expr.type, scope.engine)
         case Relabel():
@@ -103,6 +107,19 @@ def render(expr: Expr, scope: Scope) -> exp.Expression:
             return subqueries.render(expr, scope, render)
         case _:
             raise AssertionError(f"{type(expr).__name__} does not stand here")
+
+
+def _spark_call(expr: Call, scope: Scope) -> exp.Expression:
+    """A call by Spark's template, or by the local engine's in Spark's tasks."""
+    if is_for_tasks(expr):
+        return render_task_call(expr, scope, render)
+    args = [render(arg, scope) for arg in expr.args]
+    try:
+        return settle(apply(expr, args, scope.engine), expr.type, scope.engine)
+    except Unsupported:
+        if not may_run_in_task(expr):
+            raise
+        return call_with_arguments(expr, args, scope)
 
 
 def _junction(expr: And | Or, scope: Scope) -> exp.Expression:

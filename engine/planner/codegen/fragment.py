@@ -19,6 +19,7 @@ from engine.planner.codegen.grand_totals import with_grand_totals
 from engine.planner.codegen.interruptible import watched_inputs
 from engine.planner.codegen.relations import query
 from engine.planner.codegen.scope import Bindings, Compilation, Scope
+from engine.planner.codegen.task_functions import check_places
 from engine.planner.optimizer.ordering import asks_for_order
 from engine.sql.trees.build import QueryTree
 
@@ -40,6 +41,8 @@ def compile_plan(plan: Node, engine: EngineName, bindings: Bindings) -> Compiled
     if compilation.hoisted:
         statement = _with_ctes(statement, compilation)
     assert isinstance(statement, exp.Expression)
+    if compilation.functions:
+        check_places(statement)
     return CompiledFragment(
         engine=engine,
         statement=statement,
@@ -48,6 +51,7 @@ def compile_plan(plan: Node, engine: EngineName, bindings: Bindings) -> Compiled
         ordered=asks_for_order(plan),
         small=is_small(plan, bindings),
         scans=compilation.scans,
+        functions=compilation.functions,
         parameters=_parameters(statement, compilation),
     )
 

@@ -24,6 +24,7 @@ from wire.dataclass import dataclass
 
 if TYPE_CHECKING:
     from engine.planner.codegen.scan import Scan
+    from engine.planner.codegen.task_function import TaskFunction
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +50,7 @@ class Compilation:
         recursive term is being compiled.
     watched: ids (Python's) of the nodes that `engine.planner.codegen.interruptible` is about.
     scans: what Spark's tasks read through DuckDB, by the names that the statement has for it (`engine.planner.codegen.scans`).
+    functions: what Spark's tasks compute with DuckDB, by name (`engine.planner.codegen.task_functions`).
     placeholders: the names of the parameters that remain parameters, by number and type.
     """
 
@@ -62,6 +64,7 @@ class Compilation:
     recursing: set[int] = field(default_factory=set)
     watched: frozenset[int] = frozenset()
     scans: dict[str, Scan] = field(default_factory=dict)
+    functions: dict[str, TaskFunction] = field(default_factory=dict)
     placeholders: dict[tuple[int, SqlType], str] = field(default_factory=dict)
     _aliases: count[int] = field(default_factory=lambda: count(1))
 

@@ -19,6 +19,7 @@ from engine.planner.codegen.expressions import render, render_as
 from engine.planner.codegen.files import Splits, file_reader, in_keys, in_range
 from engine.planner.codegen.scans import is_scanned, scan
 from engine.planner.codegen.scope import Scope
+from engine.planner.codegen.task_functions import is_for_tasks, render_task_call
 from engine.sql.functions.trees import sql
 from engine.sql.trees.build import (
     QueryTree,
@@ -193,6 +194,8 @@ def _rows_of(call_: Call, scope: Scope) -> exp.Expression:
     """The array of a function's rows: a set-returning template yields it, a scalar is its only element."""
     if not call_.function.returns_set:
         return exp.Array(expressions=[render(call_, scope)])
+    if scope.engine == "spark" and is_for_tasks(call_):
+        return render_task_call(call_, scope, render)
     return apply(call_, [render(arg, scope) for arg in call_.args], scope.engine)
 
 

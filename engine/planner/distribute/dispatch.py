@@ -213,8 +213,8 @@ class _Compiled:
         if text is None:
             engine = self._fragment.engine
             compiled = compile_plan(node, engine, self._bindings)
-            if compiled.scans:
-                raise Unsupported(engine, "files that Spark reads through DuckDB beside tables that other members hold")
+            if compiled.scans or compiled.functions:
+                raise Unsupported(engine, "what Spark's tasks do through DuckDB beside tables that other members hold")
             text = self._statements[kind] = to_sql(compiled.statement, engine)
         return text
 

@@ -169,7 +169,7 @@ def _compile_for_host(
     """The query as it runs on another member's Spark; here, where Spark lacks something of it, or its rows cannot travel."""
     assert terms.spark_member is not None
     fragment, choice = compile_choice(plan, choice, terms.wish, bindings)
-    if choice.engine == "local" or fragment.scans:
+    if choice.engine == "local" or fragment.scans or fragment.functions:
         return CompiledQuery(choice, fragment)
     setting = Setting((terms.spark_member,), mesh.member, {}, bindings.parameters, engine="spark")
     reason = f'it runs on the Spark of member "{terms.spark_member}"'

@@ -12,7 +12,7 @@ select * from generate_series(5, 1, -2);
 select * from generate_series(1, 0);
 select g, g * 2 from generate_series(1, 3) as g;
 select array_agg(n_name order by n_name) from nation where n_regionkey = 1;
-select array[1,2] = array[1,2], array[1,2] < array[1,3], array[1] = array[1,2]; -- refused: spark
+select array[1,2] = array[1,2], array[1,2] < array[1,3], array[1] = array[1,2];
 select array_to_string(array[1,2,3], '-'), string_to_array('1-2-3', '-')::int[];
 select array_agg(distinct n_regionkey order by n_regionkey desc) from nation;
 select (array[[1,2],[3,4]])::text;
@@ -22,7 +22,7 @@ select array[row(1, 'a b'), null, row(2, null)];
 select array_agg(row(n_nationkey, n_name) order by n_nationkey) from nation where n_regionkey = 0;
 select array(select row(r_regionkey, r_name) from region order by 1); -- refused: spark
 select array_length(array[row(1, 2), row(3, 4)], 1), (array[row(1, 2.5), row(3, 4.5)])[2];
-select array[row(1, 2)] = array[row(1, 2)], array[row(1, 2)] < array[row(1, 3)]; -- refused: spark
+select array[row(1, 2)] = array[row(1, 2)], array[row(1, 2)] < array[row(1, 3)];
 select x from (values (array[row(2, 5)]), (array[row(1, 9), row(0, 1)]), (array[row(1, 9)])) v(x) order by x; -- ordered, refused: spark
 select coalesce(null, row(1, 2)), coalesce(null, array[row(1, 2)]), case when true then array[row(1, 2)] end;
 select array[row(1, 2), row(1, 'a')]; -- refused: local spark

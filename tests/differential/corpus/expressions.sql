@@ -9,7 +9,7 @@ select 1::float8 / 0;
 select 5 % 0;
 select 10.0 / 3, 2::numeric / 3, 100 / 7.0, 1e10::numeric / 3, 0.001 / 7;
 select 1.10 + 2.2, 1.10 * 2.20, 1.5 - 3, -1.50, abs(-2.5), round(2.567, 2), round(-2.5), trunc(2.9), ceil(-0.5), floor(-0.5);
-select round(1234.567, -2), mod(7.5, 2), power(2.5, 2.5), sqrt(2), exp(1), ln(10), log(100); -- refused: spark
+select round(1234.567, -2), mod(7.5, 2), power(2.5, 2.5), sqrt(2), exp(1), ln(10), log(100);
 select cast('12' as int), '3.14'::numeric, '1e3'::float8, 'true'::bool, '2020-02-29'::date;
 select 'abc'::int;
 select '99999999999'::int;

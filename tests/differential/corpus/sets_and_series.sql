@@ -17,15 +17,15 @@ select * from regexp_matches('a=1,b=22', '(\w)=(\d+)', 'g');
 select * from regexp_matches('abc', 'x');
 select (regexp_matches(n_name, '^([A-Z])([A-Z]*)'))[2] from nation where n_nationkey < 5;
 select x, s from (values ('a,b'), ('c')) v(x), string_to_table(x, ',') s;
-select * from json_array_elements('[1, {"a" : 2}, null]'); -- refused: spark
-select * from jsonb_array_elements_text('["a", 1, null]'); -- refused: spark
-select * from jsonb_each('{"b": [1], "a": null}'); -- refused: spark
-select key, value from json_each_text('{"b": [1, 2], "a": null}'); -- refused: spark
-select * from jsonb_object_keys('{"bb": 1, "a": 2}'); -- refused: spark
-select jsonb_array_elements('{}'); -- refused: spark
-select n_name, e from nation, jsonb_array_elements_text('["x", "y"]') e where n_nationkey = 0; -- refused: spark
-select value from json_array_elements('[1]') e; -- refused: spark
-select e, e.value from jsonb_array_elements('[1, 2]') e; -- refused: spark
-select x from jsonb_array_elements('[1, 2]') as e(x); -- refused: spark
+select * from json_array_elements('[1, {"a" : 2}, null]');
+select * from jsonb_array_elements_text('["a", 1, null]');
+select * from jsonb_each('{"b": [1], "a": null}');
+select key, value from json_each_text('{"b": [1, 2], "a": null}');
+select * from jsonb_object_keys('{"bb": 1, "a": 2}');
+select jsonb_array_elements('{}');
+select n_name, e from nation, jsonb_array_elements_text('["x", "y"]') e where n_nationkey = 0;
+select value from json_array_elements('[1]') e;
+select e, e.value from jsonb_array_elements('[1, 2]') e;
+select x from jsonb_array_elements('[1, 2]') as e(x);
 select * from generate_series(null::timestamp, null, null::interval);
 select * from generate_series(timestamptz '2020-01-01', null, null::interval);

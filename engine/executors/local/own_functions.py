@@ -1,0 +1,24 @@
+"""The local engine's own functions, all of them: each module below registers its own when it is imported."""
+
+from __future__ import annotations
+
+from engine.executors.local import (  # noqa: F401
+    byte_texts,
+    characters,
+    division,
+    json_functions,
+    json_path_functions,
+    json_subscripts,
+    multiranges,
+    networks,
+    powers,
+    ranges,
+    roots,
+    sort_keys,
+    spreads,
+    templates,
+    whole_values,
+)
+from engine.executors.local.udf import install
+
+__all__ = ["install"]
