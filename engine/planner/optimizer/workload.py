@@ -22,6 +22,7 @@ from typing import Any, Final
 
 from engine.catalog.model.objects import Table
 from engine.plan_ir.expr import Node
+from engine.plan_ir.join_groups import is_inner_join, joins_within
 from engine.plan_ir.logical import Evaluator, Join, SetOperation, TableReader
 from engine.plan_ir.rewrite import walk_all
 from engine.planner.optimizer.cardinality import Estimator
@@ -77,11 +78,12 @@ def _by_statistics(plan: Node, nodes: list[Node], parameters: Mapping[int, Any],
 
 
 def _joins(nodes: list[Node]) -> Iterator[Node]:
-    """Yield the joins of the plan, each with the condition that makes it one: FROM a, b WHERE ... has it above the product."""
-    conditioned = [node for node in nodes if isinstance(node, Evaluator) and isinstance(node.input, Join)]
-    products = {id(node.input) for node in conditioned}
-    yield from conditioned
-    yield from (node for node in nodes if isinstance(node, Join) and id(node) not in products)
+    """Yield the joins of the plan, each with the condition that makes it one: FROM a, b WHERE ... has it above the product. Of a
+    group, whose joins may be made in any order, only what it gives counts."""
+    groups = [node for node in nodes if isinstance(node, Evaluator) and is_inner_join(node.input)]
+    inner = {id(join) for node in groups for join in joins_within(node.input)}
+    yield from groups
+    yield from (node for node in nodes if isinstance(node, Join) and id(node) not in inner)
 
 
 class _Measure:

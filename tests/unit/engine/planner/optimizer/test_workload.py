@@ -72,6 +72,13 @@ def test_a_join_of_small_tables_that_gives_many_rows_is_for_spark(connection: Co
     assert _engine(connection, product, "10MB")[0] == "local"
 
 
+def test_a_chain_of_joins_is_what_it_gives_in_the_end(connection: Connection) -> None:
+    """Written as FROM a, b, c, its first product has 400 million rows, and nobody makes it."""
+    query = "select count(*) from known a, known b, known c where a.id = c.id and b.id = c.id and a.code = b.code"
+    engine, why = _engine(connection, query, "2MB")
+    assert engine == "local", why
+
+
 def test_one_table_without_statistics_leaves_it_to_sizes(connection: Connection) -> None:
     query = "select count(*) from known a join unknown b on a.code = b.code"
     assert _engine(connection, query, "10MB")[1].startswith("it reads")
