@@ -18,6 +18,7 @@ operators, which counts rows that an engine passes on without ever holding them.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 from engine.catalog.model.objects import Table
@@ -38,21 +39,22 @@ _LEAST_WIDTH: Final = 4.0
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """size: bytes. text: what they are, as a sentence without its end."""
+    """size: bytes. text: what they are, as a sentence without its end. read: bytes that the plan reads, whatever counts."""
 
     size: int
     text: str
+    read: int = 0
 
 
 def workload(plan: Node, parameters: Mapping[int, Any], enough: int) -> Workload:
     """Estimate the work of a plan. parameters: canonical values by number. enough: bytes below which nobody asks further: where
     nothing joins, what is read is the most that it can be."""
     read = input_bytes(plan, parameters)
-    by_size = Workload(read, f"it reads {size_text(read)} of column data")
+    by_size = Workload(read, f"it reads {size_text(read)} of column data", read)
     nodes = list(walk_all(plan))
     if not _is_analysed(nodes) or (read <= enough and not any(isinstance(node, Join) for node in nodes)):
         return by_size
-    return max(_by_statistics(plan, nodes, parameters, read), key=lambda found: found.size)
+    return replace(max(_by_statistics(plan, nodes, parameters, read), key=lambda found: found.size), read=read)
 
 
 def _is_analysed(nodes: list[Node]) -> bool:
