@@ -79,7 +79,7 @@ def running(ground: Ground, name: str, configuration: str = "", **environment: s
         member.wait_spark()
         with member.connect("auto") as connection:
             for table in TABLES:
-                _register(connection, table, ground.table(table))
+                register(connection, table, ground.table(table))
         yield member
 
 
@@ -113,7 +113,8 @@ def _ready(process: subprocess.Popen[str], log: Path) -> Member:
     return Member(process, words)
 
 
-def _register(connection: psycopg.Connection[Any], table: str, path: Path) -> None:
+def register(connection: psycopg.Connection[Any], table: str, path: Path) -> None:
+    """Make a foreign table of a Parquet file."""
     connection.execute(
         sql.SQL("create foreign table {} options (path {}, format 'parquet')").format(
             sql.Identifier(table), sql.Literal(str(path))

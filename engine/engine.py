@@ -12,8 +12,6 @@ from __future__ import annotations
 import asyncio
 import functools
 import gc
-import itertools
-import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -35,7 +33,7 @@ from engine.contracts.executor import ExecutionContext
 from engine.contracts.maintenance_progress import Maintenance
 from engine.contracts.mesh import AloneMesh, MemberInfo, Mesh
 from engine.contracts.progress import Progress, RunningQuery
-from engine.contracts.query_id import EngineName, QueryId
+from engine.contracts.query_id import EngineName, QueryId, query_ids
 from engine.contracts.sessions import Client
 from engine.exchange.edge_totals import edge_figures
 from engine.exchange.listener import DataListener
@@ -47,6 +45,7 @@ from engine.executors.spark.executor import SparkExecutor
 from engine.lakes import iceberg, stores
 from engine.lakes.foreign_files import DataRoots
 from engine.lakes.topology_tables import topology_tables
+from engine.monitor.engine_speeds import EngineSpeeds
 from engine.monitor.figures import cache_figures, memory_figures
 from engine.monitor.graph import graph_of
 from engine.monitor.record import StatementRecord
@@ -80,8 +79,6 @@ _PARSED_ROOM: Final = 1 << 19
 _NODE_CHARACTERS: Final = 5
 #: What the name of the file of advisory locks has beyond the catalog's.
 _LOCKS: Final = "-locks"
-#: A query's number fits in an int8, however many follow the first.
-_QUERY_NUMBER_BITS: Final = 62
 
 
 class Engine:
@@ -111,9 +108,7 @@ class Engine:
         self._listener = listener
         self._operations = OperationPool(config.operation_threads)
         self.planning = PlanningPool(self._operations, config.memory_bytes)
-        # Numbers are not given again after a restart, whatever the clock says by then: each start begins somewhere else. That two
-        # of them, each of a thousand million queries, overlap has a probability of less than one in a thousand million.
-        self._query_numbers = itertools.count(secrets.randbits(_QUERY_NUMBER_BITS))
+        self._query_ids = query_ids(config.member)
         self._local = LocalExecutor(config)
         self._spooler = Spooler(config.private / "spool")
         self._spark = SparkExecutor(config.spark, config.private, listener=listener, spooler=self._spooler)
@@ -125,6 +120,7 @@ class Engine:
         self.background = self.store.background
         self._compactor = Compactor(self, config.compact_after)
         self._runtime: MeshRuntime | None = None
+        self.speeds = EngineSpeeds(config, self._local, self._spark, self.in_writer_pool)
         self._stalls = StallWatch({
             "operations": functools.partial(self._operations.post, None),
             "messages": functools.partial(self._messages.post, None),
@@ -148,6 +144,7 @@ class Engine:
         self._runtime.start()
         self._compactor.start()
         self._stalls.start()
+        self.speeds.start()
 
     def session(self, *, user: str, database: str, options: Mapping[str, str], client: Client) -> Session:
         """A session for one client (`engine.session.engine_session.SessionFactory`). Raises SqlError for an option that is
@@ -177,7 +174,7 @@ class Engine:
             underway.begin(context.query, (query.runs.engine,))
             if query.values:
                 context = replace(context, values=query.values)
-            return underway.attach_stream(await self.executor(query.runs.engine).open(query.runs, context))
+            return underway.attach_stream(await self.speeds.open(query.runs, context, query.choice.expected))
         assert self._runtime is not None, "the engine has been started"
         runs = query.runs
         if query.physical is not None:
@@ -200,7 +197,7 @@ class Engine:
         return Progress(query, engines, starting, tasks, rows)
 
     def new_query_id(self) -> QueryId:
-        return QueryId(self.config.member, next(self._query_numbers))
+        return next(self._query_ids)
 
     async def parse(self, sql: str) -> Sequence[Statement]:
         """`parse(sql)`, remembered for texts of ordinary length without passwords; nobody else waits for a long one."""
@@ -342,6 +339,7 @@ class Engine:
     async def close(self) -> None:
         """End everything: running queries, Spark, threads, the catalog database."""
         await closed_in_turn(
+            self.speeds.close,
             self._stalls.close,
             self._compactor.close,
             self.planning.close,

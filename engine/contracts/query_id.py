@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Literal
+import itertools
+import secrets
+from collections.abc import Iterator
+from typing import Final, Literal
 
 from wire.dataclass import dataclass
 
 EngineName = Literal["local", "spark"]
+#: A query's number fits in an int8, however many follow the first.
+_NUMBER_BITS: Final = 62
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,3 +30,12 @@ class QueryId:
         if not separator or not initiator or not local.isdecimal():
             raise ValueError(f"not a query id: {token!r}")
         return cls(initiator, int(local))
+
+
+def query_ids(member: str) -> Iterator[QueryId]:
+    """Give new ids of a member's queries without end.
+
+    Numbers are not given again after a restart, whatever the clock says by then: each start begins somewhere else. That two of
+    them, each of a thousand million queries, overlap has a probability of less than one in a thousand million.
+    """
+    return (QueryId(member, number) for number in itertools.count(secrets.randbits(_NUMBER_BITS)))

@@ -10,10 +10,13 @@ from typing import Final, Literal
 from engine.lakes.iceberg import Catalog
 from engine.lakes.stores import Store
 from engine.plan_ir.topology import Topology
+from engine.settings.numbers import memory_bytes
 from wire.dataclass import dataclass
 
 #: What a member's own folder is called, below its data directory.
 PRIVATE: Final = ".sluice"
+#: `sluice.local_limit`, where it is not given, is so many times the local engine's memory: what is scanned passes through it.
+LOCAL_LIMIT_MEMORIES: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +71,10 @@ class EngineConfig:
     topology: Topology | None = None
     stores: tuple[Store, ...] = ()
     catalogs: tuple[Catalog, ...] = ()
+
+    @property
+    def local_memory_bytes(self) -> int:
+        return memory_bytes(self.local_memory)
 
     @property
     def private(self) -> Path:

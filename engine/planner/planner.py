@@ -23,9 +23,11 @@ from engine.plan_ir.logical import TableReader
 from engine.plan_ir.rewrite import walk_all
 from engine.planner.codegen import Bindings, Unsupported, compile_plan
 from engine.planner.codegen.compiled_fragment import CompiledFragment
+from engine.planner.engine_model import DEFAULT_MODEL, EngineModel, Expected
 from engine.planner.optimizer.constant_divisions import divides_by_zero
 from engine.planner.optimizer.file_order import in_file_order
 from engine.planner.optimizer.insert_sorts import insert_sorts
+from engine.planner.optimizer.plan_work import plan_work
 from engine.planner.optimizer.prune_columns import prune_columns
 from engine.planner.optimizer.push_filters import push_filters
 from engine.planner.optimizer.relax_orderings import relax_orderings
@@ -53,25 +55,41 @@ def optimise(plan: logical.Root) -> logical.Root:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The engine of a fragment, and the reason in words for EXPLAIN."""
+    """The engine of a fragment, and the reason in words for EXPLAIN. expected: what the fragment should take there, where that was
+    estimated."""
 
     engine: EngineName
     reason: str
+    expected: Expected | None = None
 
 
-def choose(plan: Node, wish: Wish, local_limit: int, parameters: Mapping[int, Any]) -> Choice:
-    """The engine that should run `plan`. `local_limit`: bytes of column data; see `sluice.local_limit`."""
+def choose(
+    plan: Node,
+    wish: Wish,
+    local_limit: int,
+    parameters: Mapping[int, Any],
+    model: EngineModel = DEFAULT_MODEL,
+    *,
+    writes: bool = False,
+) -> Choice:
+    """The engine that should run `plan`. `local_limit`: bytes of column data; see `sluice.local_limit`. writes: whether its rows
+    are written into files."""
     tables = [node.table for node in walk_all(plan) if isinstance(node, TableReader)]
     if tables and all(isinstance(table, SystemTable) for table in tables):
         return Choice("local", "the system catalog is the member's own")
     if wish != "auto":
-        return Choice(wish, f"sluice.engine is {wish}")
+        # Few statements are Spark's by choice, so those that are by wish tell how fast it is.
+        is_told = wish == "spark" and bool(tables)
+        expected = model.estimate_spark(plan_work(plan, parameters, writes=writes)) if is_told else None
+        return Choice(wish, f"sluice.engine is {wish}", expected)
     if not tables:
         return Choice("local", "it reads no table")
     work = workload(plan, parameters, local_limit)
-    if work.size <= local_limit:
-        return Choice("local", f"{work.text}, within sluice.local_limit {size_text(local_limit)}")
-    return Choice("spark", f"{work.text}, over sluice.local_limit {size_text(local_limit)}")
+    verdict = model.decide(plan_work(plan, parameters, writes=writes, read=work.read))
+    if work.size > local_limit:
+        limit = size_text(local_limit)
+        return Choice("spark", f"{work.text}, over sluice.local_limit {limit}", verdict.spark)
+    return Choice(verdict.engine, f"{work.text}; {verdict.reason}", verdict.estimate)
 
 
 def compile_choice(

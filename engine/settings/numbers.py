@@ -87,3 +87,9 @@ def _factor(unit: str, units: Mapping[str, float] | None, bare: float) -> float:
         *names, last = (f'"{name}"' for name in units)
         raise HintedError(f"Valid units for this parameter are {', '.join(names)}, and {last}.")
     return units[unit] if unit else bare
+
+
+def memory_bytes(text: str) -> int:
+    """The bytes of a memory size of the configuration, such as `2GB` or `512m`: units of 1024, in either case."""
+    number, unit = re.findall(r"[\d.]+|[a-z]", text.lower())[:2]
+    return int(float(number) * 1024 ** "bkmgt".index(unit))

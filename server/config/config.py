@@ -30,11 +30,12 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from engine.catalog.store.store import URL_SCHEMES
 from engine.common.wildcards import WILDCARDS
 from engine.exchange.mesh_tls import MeshTls, MeshTlsError, TlsFiles
-from engine.executors.engine_config import PRIVATE, EngineConfig
+from engine.executors.engine_config import LOCAL_LIMIT_MEMORIES, PRIVATE, EngineConfig
 from engine.executors.engine_config import SparkConfig as EngineSparkConfig
 from engine.lakes.iceberg import Catalog
 from engine.lakes.stores import Store
 from engine.plan_ir.topology import Topology
+from engine.settings.numbers import memory_bytes
 from engine.settings.session_settings import SETTINGS
 from server.auth import hba
 from server.auth.client_tls import ClientTls, ClientTlsError, ClientTlsFiles, MinimumVersion
@@ -43,7 +44,7 @@ from server.auth.login_attempts import FailureLimits
 from server.config import cluster_secret
 from server.config.address import Address, is_loopback
 from server.config.errors import AccessError, ConfigurationError
-from server.config.key_types import HostPort, Master, Memory, Processes, bytes_of
+from server.config.key_types import HostPort, Master, Memory, Processes
 from wire.dataclass import dataclass
 from wire.errors import SqlError
 
@@ -437,13 +438,17 @@ class Config(_Section):
             operation_threads=self.operation_threads,
             local_threads=self.local.threads,
             local_memory=self.local.memory,
-            memory_bytes=bytes_of(self.memory),
+            memory_bytes=memory_bytes(self.memory),
             spark=EngineSparkConfig(
                 self.spark.master, self.spark.driver_memory, self.spark.conf, self.spark.start, self.spark.member
             ),
             compact_after=self.tables.compact_after,
             small_file_bytes=self.tables.small_file_mb << 20,
-            settings={**self.settings, "max_connections": str(self.max_connections)},
+            settings={
+                "sluice.local_limit": f"{LOCAL_LIMIT_MEMORIES * memory_bytes(self.local.memory) >> 10}kB",
+                **self.settings,
+                "max_connections": str(self.max_connections),
+            },
             topology=self.topology(),
             stores=tuple(
                 Store(name, tuple(s.buckets), s.endpoint, s.region, s.key, s.known_secret())

@@ -34,12 +34,6 @@ def _is_master(text: str) -> str:
     return text
 
 
-def bytes_of(memory: str) -> int:
-    """The bytes of a size that `_is_memory` lets through."""
-    number, unit = re.findall(r"[\d.]+|[a-z]", memory.lower())[:2]
-    return int(float(number) * 1024 ** " kmgt".index(unit))
-
-
 def _check_processes(given: object) -> int | Literal["auto"]:
     if given == "auto":
         return "auto"

@@ -7,13 +7,37 @@ way of `engine.executors.spark.session`, and a member whose Spark is never start
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from engine.executors.engine_config import SparkConfig
+
+#: Of a cluster whose configuration does not say.
+_CLUSTER_CORES: Final = 16
 
 
 def is_embedded(master: str) -> bool:
     """Whether Spark's tasks run on this machine, below the driver."""
     return master.startswith("local")
+
+
+def embedded_cores(master: str) -> int:
+    """Return how many tasks an embedded Spark runs at once."""
+    inner = master.removeprefix("local").strip("[]").split(",")[0]
+    return int(inner) if inner.isdecimal() else len(os.sched_getaffinity(0)) if inner == "*" else 1
+
+
+def expected_cores(config: SparkConfig) -> int:
+    """Return how many tasks Spark should run at once, before it has started and knows."""
+    if is_embedded(config.master):
+        return embedded_cores(config.master)
+    conf = config.conf
+    if (most := conf.get("spark.cores.max", "")).isdecimal():
+        return int(most)
+    executors, cores = conf.get("spark.executor.instances", ""), conf.get("spark.executor.cores", "1")
+    return int(executors) * int(cores) if executors.isdecimal() and cores.isdecimal() else _CLUSTER_CORES
 
 
 @contextlib.contextmanager

@@ -18,6 +18,7 @@ import contextlib
 import functools
 import itertools
 import logging
+import time
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
@@ -43,7 +44,7 @@ from engine.exchange.send import Edge
 from engine.exchange.slots import SlotKeeper
 from engine.exchange.spool import Spooler
 from engine.executors.engine_config import SparkConfig
-from engine.executors.spark.connection import is_embedded, own_connection
+from engine.executors.spark.connection import expected_cores, is_embedded, own_connection
 from engine.executors.spark.errors import translate
 from engine.executors.spark.figures import SparkFigures, figures_of
 from engine.executors.spark.jobs import SparkJob, failure_of_task, status_of_task, tasks_of_groups
@@ -119,6 +120,8 @@ class SparkExecutor:
         self._starting: asyncio.Task[SparkRuntime] | None = None
         self._started = False
         self._closing = False
+        #: Seconds that Spark took to start; None as long as it has not.
+        self.start_seconds: float | None = None
         self.slots: SlotKeeper | None = None
         #: What tasks have sent to this member, of statements whose rows come from Spark alone.
         self.sent = EdgeTotals()
@@ -233,6 +236,11 @@ class SparkExecutor:
         return "ended" if self._is_over(self._starting) else "ready"
 
     @property
+    def cores(self) -> int:
+        """Return how many tasks run at once: as the started Spark says, else as it should."""
+        return expected_cores(self._config) if self.start_seconds is None else self._slot_count()
+
+    @property
     def listen_address(self) -> tuple[str, int]:
         """Host and port that Spark's tasks are to connect to."""
         return self._listener.address_from_here if self.is_embedded else self._listener.address_from_afar
@@ -313,6 +321,7 @@ class SparkExecutor:
         former = self._starting
         if former is not None and not self._is_over(former):
             return former
+        self.start_seconds = None
         starting = asyncio.get_running_loop().create_task(self._start(former))
         starting.add_done_callback(_log_failure)
         self._starting = starting
@@ -322,7 +331,10 @@ class SparkExecutor:
         if former is not None:
             await self._stop(former)
         await self._listen()
-        return await asyncio.to_thread(self._start_runtime)
+        begun = time.monotonic()
+        runtime = await asyncio.to_thread(self._start_runtime)
+        self.start_seconds = time.monotonic() - begun
+        return runtime
 
     async def _listen(self) -> None:
         """Have a port for tasks: the member's mesh port, or one for them alone where the member has none."""

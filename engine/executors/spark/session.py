@@ -37,7 +37,7 @@ from pyspark.util import PythonEvalType
 from engine.executors.engine_config import SparkConfig
 from engine.executors.local.zone_names import zone_name
 from engine.executors.spark.collect import collect_arrow
-from engine.executors.spark.connection import is_embedded
+from engine.executors.spark.connection import embedded_cores, is_embedded
 from engine.executors.spark.errors import text_of
 from engine.executors.spark.worker import SUMMARY_SCHEMA, idle
 from wire.errors import AdminShutdown, SerializationFailure, SqlError
@@ -123,7 +123,7 @@ def spark_settings(config: SparkConfig, directory: Path) -> dict[str, str]:
             "spark.driver.bindAddress": "127.0.0.1",
             "spark.driver.host": "127.0.0.1",
             "spark.local.dir": str(directory / "local"),
-            "spark.sql.shuffle.partitions": str(max(2, _cores(config.master))),
+            "spark.sql.shuffle.partitions": str(max(2, embedded_cores(config.master))),
             "spark.python.daemon.module": "engine.executors.spark.worker_daemon",
         }
     return settings | dict(config.conf) | {"spark.master": _master(config.master)}
@@ -136,11 +136,6 @@ def _master(master: str) -> str:
     if is_embedded(master) and "," not in master:
         return master.removesuffix("]") + ",2]"
     return master
-
-
-def _cores(master: str) -> int:
-    inner = master.removeprefix("local").strip("[]").split(",")[0]
-    return int(inner) if inner.isdecimal() else len(os.sched_getaffinity(0)) if inner == "*" else 1
 
 
 class SparkRuntime:

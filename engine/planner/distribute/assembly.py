@@ -33,7 +33,8 @@ from engine.plan_ir.physical import (
 )
 from engine.plan_ir.rewrite import rewrite_plan, walk_all
 from engine.planner.distribute.flow import Flow
-from engine.planner.optimizer.cardinality import Estimate, estimate
+from engine.planner.optimizer.cardinality import estimate
+from engine.planner.optimizer.join_estimates import Estimate
 from wire.dataclass import dataclass
 from wire.types import pg_types as t
 

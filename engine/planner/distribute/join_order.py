@@ -29,6 +29,7 @@ from engine.common import sql_type as st
 from engine.plan_ir.conjuncts import conjunction, conjuncts
 from engine.plan_ir.expr import Call, Column, ColumnRef, Expr, Node, Or, Subquery
 from engine.plan_ir.free_columns import free_columns, references
+from engine.plan_ir.join_groups import is_inner_join, take_apart
 from engine.plan_ir.logical import Evaluator, Join, JoinKind, TableReader
 from engine.plan_ir.rewrite import map_inputs
 from engine.plan_ir.volatility import is_volatile
@@ -37,8 +38,8 @@ from engine.planner.distribute.colocated_join import find_keyed_reader, readings
 from engine.planner.distribute.narrow import narrow
 from engine.planner.distribute.replicated import is_read_whole
 from engine.planner.distribute.splits_by_key import Keyed
-from engine.planner.optimizer.cardinality import Estimate, estimate_filter
-from engine.planner.optimizer.cardinality import estimate_join as estimated_join
+from engine.planner.optimizer.join_estimates import Estimate, estimate_filter
+from engine.planner.optimizer.join_estimates import estimate_join as estimated_join
 from wire.dataclass import dataclass
 from wire.types import pg_types as t
 
@@ -50,26 +51,14 @@ def order_joins(node: Node, assembly: Assembly) -> Node:
 
 
 def _order_joins(node: Node, assembly: Assembly) -> Node:
-    if isinstance(node, Evaluator) and _is_group(node.input):
-        relations, conditions = _taken_apart(node.input)
+    if isinstance(node, Evaluator) and is_inner_join(node.input):
+        relations, conditions = take_apart(node.input)
         joined, rest = _rebuilt(relations, [*conditions, *conjuncts(node.filter)], assembly)
         return replace(node, input=joined, filter=conjunction(rest))
-    if _is_group(node):
-        joined, rest = _rebuilt(*_taken_apart(node), assembly)
+    if is_inner_join(node):
+        joined, rest = _rebuilt(*take_apart(node), assembly)
         return Evaluator(node.columns, joined, references_to(node.columns), conjunction(rest))
     return map_inputs(node, lambda child: _order_joins(child, assembly))
-
-
-def _is_group(node: Node) -> bool:
-    return isinstance(node, Join) and node.kind in ("inner", "cross") and not node.lateral
-
-
-def _taken_apart(node: Node) -> tuple[list[Node], list[Expr]]:
-    """The relations that a group joins, and its conditions."""
-    if not (isinstance(node, Join) and _is_group(node)):
-        return [node], []
-    left, right = _taken_apart(node.left), _taken_apart(node.right)
-    return left[0] + right[0], [*left[1], *right[1], *conjuncts(node.condition)]
 
 
 def _rebuilt(nodes: list[Node], parts: list[Expr], assembly: Assembly) -> tuple[Node, tuple[Expr, ...]]:

@@ -6,28 +6,26 @@ code (few). Where ANALYZE has run (`engine.planner.optimizer.column_statistics`)
 estimated by its lists and histograms; footers still say how many rows there are by now, and at most how many are left of those
 that were not excluded.
 
-**Joins.** By an equality: the product of the rows over the larger number of distinct values (Selinger et al., "Access path
-selection in a relational database management system"). By several equalities it is over the product of these numbers, as far as one
-of the inputs has that many rows before its filters: a key of two columns has no more values than its table has rows. An outer join
-keeps at least the rows of its side. What conditions keep is `selectivity`'s to guess.
+**Joins** are `join_estimates`'s. An outer join keeps at least the rows of its side. What conditions keep is `selectivity`'s to
+guess.
 
 **Groups**: the product of their keys' distinct values, and never more than there are rows.
 
 What is not known (other formats without statistics, files that this member does not see, functions that return sets) is taken to
-have a row for each `_ROW_BYTES`, all of them distinct. A wrong guess costs time and never rows.
+have a row for each `ROW_BYTES`, all of them distinct. A wrong guess costs time and never rows.
 """
 
 from __future__ import annotations
 
 import datetime as dt
-import math
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import Any
 
 from engine.catalog.model.objects import SystemTable, Table
 from engine.catalog.model.statistics import TableStatistics
-from engine.plan_ir.conjuncts import conjunction, conjuncts
-from engine.plan_ir.expr import Call, Column, ColumnRef, Expr, Node
+from engine.plan_ir.conjuncts import conjuncts
+from engine.plan_ir.expr import Column, ColumnRef, Expr, Node
+from engine.plan_ir.join_groups import is_inner_join, take_apart
 from engine.plan_ir.logical import (
     Aggregator,
     CteReader,
@@ -49,51 +47,13 @@ from engine.plan_ir.rewrite import walk_all
 from engine.planner.optimizer.column_bounds import Range, is_known, reader_test, value_of
 from engine.planner.optimizer.column_statistics import known_statistics, statistics_by_column
 from engine.planner.optimizer.input_size import RowGroup, groups_to_read, input_bytes
+from engine.planner.optimizer.join_estimates import ROW_BYTES, Estimate, estimate_group, estimate_join, known_distinct
 from engine.planner.optimizer.selectivity import VALUES_UNKNOWN, Known, bits_as_values, selectivity
-from wire.dataclass import dataclass
-
-_ROW_BYTES: Final = 32
-
-
-@dataclass(frozen=True, slots=True)
-class Estimate:
-    """rows: about how many. distinct: of each column, by id, at most how many values. unfiltered: the rows without filters."""
-
-    rows: float
-    distinct: Mapping[int, float]
-    unfiltered: float
-
-    @property
-    def size(self) -> float:
-        """Bytes, taking all rows to be alike."""
-        return self.rows * _ROW_BYTES
 
 
 def estimate(node: Node, parameters: Mapping[int, Any]) -> Estimate:
     """The rows of a relation that is to be joined. parameters: canonical values by number."""
     return Estimator(parameters).of(node)
-
-
-def estimate_join(
-    left: Estimate, right: Estimate, condition: tuple[Expr, ...], parameters: Mapping[int, Any]
-) -> Estimate:
-    """The rows of an inner join with these conjuncts."""
-    distinct = {**left.distinct, **right.distinct}
-    keys = [sides for part in condition if (sides := _equal_columns(part)) is not None]
-    values = math.prod(max(distinct.get(column, 1) for column in sides) for sides in keys)
-    if len(keys) > 1:
-        values = min(values, left.unfiltered, right.unfiltered)
-    rows = left.rows * right.rows / max(values, 1)
-    for part in condition:
-        if _equal_columns(part) is None:
-            rows *= selectivity(part, _known_distinct(distinct), parameters)
-    return Estimate(max(rows, 1), distinct, max(left.unfiltered, right.unfiltered))
-
-
-def estimate_filter(below: Estimate, condition: tuple[Expr, ...]) -> Estimate:
-    """Estimate the rows that conditions leave, by the distinct values alone."""
-    part = selectivity(conjunction(condition), _known_distinct(below.distinct), {})
-    return Estimate(max(below.rows * part, 1), below.distinct, below.unfiltered)
 
 
 class Estimator:
@@ -161,7 +121,7 @@ class Estimator:
         return Estimate(made.rows, distinct, made.unfiltered)
 
     def _by_size(self, node: Node) -> Estimate:
-        return _without_statistics(node, input_bytes(node, self._parameters) / _ROW_BYTES)
+        return _without_statistics(node, input_bytes(node, self._parameters) / ROW_BYTES)
 
     # -- tables --------------------------------------------------------------------------------------------------
 
@@ -211,15 +171,15 @@ class Estimator:
     # -- operators -----------------------------------------------------------------------------------------------
 
     def _evaluator(self, node: Evaluator) -> Estimate:
-        join = node.input
-        if isinstance(join, Join) and join.kind in ("inner", "cross"):
+        if is_inner_join(node.input):
             # FROM a, b WHERE ...: what joins them stands above the product.
-            condition = (*conjuncts(join.condition), *conjuncts(node.filter))
-            below = estimate_join(self.of(join.left), self.of(join.right), condition, self._parameters)
+            relations, conditions = take_apart(node.input)
+            found = [(self.of(relation), frozenset(c.id for c in relation.columns)) for relation in relations]
+            below = estimate_group(found, (*conditions, *conjuncts(node.filter)), self._parameters)
             rows = below.rows
         else:
-            below = self.of(join)
-            rows = max(below.rows * selectivity(node.filter, _known_distinct(below.distinct), self._parameters), 1)
+            below = self.of(node.input)
+            rows = max(below.rows * selectivity(node.filter, known_distinct(below.distinct), self._parameters), 1)
         pairs = zip(node.columns, node.emit, strict=True)
         distinct = {c.id: below.distinct.get(e.column.id, rows) if isinstance(e, ColumnRef) else rows for c, e in pairs}
         return Estimate(rows, {column: min(values, rows) for column, values in distinct.items()}, below.unfiltered)
@@ -240,7 +200,7 @@ class Estimator:
             column.id: min(below.distinct.get(names[column.id].id, rows), rows) if column.id in names else rows
             for column in node.columns
         }
-        kept_part = selectivity(node.filter, _known_distinct(distinct), self._parameters)
+        kept_part = selectivity(node.filter, known_distinct(distinct), self._parameters)
         return Estimate(max(rows * kept_part, 1), distinct, max(rows, 1))
 
     @staticmethod
@@ -287,10 +247,6 @@ def _of_rows(node: Node, rows: float, below: Estimate | None) -> Estimate:
     return Estimate(rows, distinct, rows if below is None else below.unfiltered)
 
 
-def _known_distinct(distinct: Mapping[int, float]) -> dict[int, Known]:
-    return {column: Known(min(values, VALUES_UNKNOWN)) for column, values in distinct.items()}
-
-
 def _by_footers(groups: list[RowGroup], name: str, rows: float) -> tuple[float, Known]:
     """At most how many distinct values a column has, and what its conditions are guessed by."""
     between = _range(groups, name)
@@ -318,11 +274,3 @@ def _width(between: Range | None) -> float | None:
     if isinstance(low, dt.date) and isinstance(high, dt.date) and not isinstance(low, dt.datetime):
         return float((high - low).days + 1)
     return 1.0 if low == high else None
-
-
-def _equal_columns(part: Expr) -> tuple[int, int] | None:
-    if isinstance(part, Call) and part.function.name == "=" and len(part.args) == 2:
-        a, b = part.args
-        if isinstance(a, ColumnRef) and isinstance(b, ColumnRef):
-            return a.column.id, b.column.id
-    return None

@@ -18,10 +18,12 @@ operators, which counts rows that an engine passes on without ever holding them.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 from engine.catalog.model.objects import Table
 from engine.plan_ir.expr import Node
+from engine.plan_ir.join_groups import is_inner_join, joins_within
 from engine.plan_ir.logical import Evaluator, Join, SetOperation, TableReader
 from engine.plan_ir.rewrite import walk_all
 from engine.planner.optimizer.cardinality import Estimator
@@ -37,21 +39,22 @@ _LEAST_WIDTH: Final = 4.0
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """size: bytes. text: what they are, as a sentence without its end."""
+    """size: bytes. text: what they are, as a sentence without its end. read: bytes that the plan reads, whatever counts."""
 
     size: int
     text: str
+    read: int = 0
 
 
 def workload(plan: Node, parameters: Mapping[int, Any], enough: int) -> Workload:
     """Estimate the work of a plan. parameters: canonical values by number. enough: bytes below which nobody asks further: where
     nothing joins, what is read is the most that it can be."""
     read = input_bytes(plan, parameters)
-    by_size = Workload(read, f"it reads {size_text(read)} of column data")
+    by_size = Workload(read, f"it reads {size_text(read)} of column data", read)
     nodes = list(walk_all(plan))
     if not _is_analysed(nodes) or (read <= enough and not any(isinstance(node, Join) for node in nodes)):
         return by_size
-    return max(_by_statistics(plan, nodes, parameters, read), key=lambda found: found.size)
+    return replace(max(_by_statistics(plan, nodes, parameters, read), key=lambda found: found.size), read=read)
 
 
 def _is_analysed(nodes: list[Node]) -> bool:
@@ -77,11 +80,12 @@ def _by_statistics(plan: Node, nodes: list[Node], parameters: Mapping[int, Any],
 
 
 def _joins(nodes: list[Node]) -> Iterator[Node]:
-    """Yield the joins of the plan, each with the condition that makes it one: FROM a, b WHERE ... has it above the product."""
-    conditioned = [node for node in nodes if isinstance(node, Evaluator) and isinstance(node.input, Join)]
-    products = {id(node.input) for node in conditioned}
-    yield from conditioned
-    yield from (node for node in nodes if isinstance(node, Join) and id(node) not in products)
+    """Yield the joins of the plan, each with the condition that makes it one: FROM a, b WHERE ... has it above the product. Of a
+    group, whose joins may be made in any order, only what it gives counts."""
+    groups = [node for node in nodes if isinstance(node, Evaluator) and is_inner_join(node.input)]
+    inner = {id(join) for node in groups for join in joins_within(node.input)}
+    yield from groups
+    yield from (node for node in nodes if isinstance(node, Join) and id(node) not in inner)
 
 
 class _Measure:

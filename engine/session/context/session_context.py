@@ -200,7 +200,8 @@ class SessionContext:
 
     def terms(self) -> Terms:
         """Return the terms under which a query is compiled."""
-        return Terms.of(self.settings, self.memory, self._engine.config.spark.member)
+        engine = self._engine
+        return Terms.of(self.settings, engine.speeds.model, self.memory, engine.config.spark.member)
 
     @property
     def memory(self) -> MemoryShare | None:

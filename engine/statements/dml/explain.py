@@ -124,7 +124,7 @@ def _compile_mutation(
         planned.plan,
         engine.config.topology,
     )
-    terms, change = ground.terms(planned.input), ground.stage_change(replace(plan, input=planned.input))
+    terms, change = ground.terms(planned.input, writes=True), ground.stage_change(replace(plan, input=planned.input))
     query = compile_query(planned.input, terms, bindings, engine.mesh, topology, change=change)
     if keeps_order(plan, query):
         terms = terms.on_this_member()

@@ -301,9 +301,11 @@ class SessionMutationContext:
             values = [value for given, value in written.given if given == oid]
             self.session.sequences.note(sequence, max(values) if sequence.increment > 0 else min(values))
 
-    def terms(self, node: Root, *, here: bool = False) -> Terms:
-        """The session's, for a statement's query. here: on this member alone."""
+    def terms(self, node: Root, *, here: bool = False, writes: bool = False) -> Terms:
+        """The session's, for a statement's query. here: on this member alone. writes: whether its rows are written into files."""
         terms = self.session.terms()
+        if writes:
+            terms = replace(terms, writes=True)
         if here:
             terms = terms.on_this_member()
         if not any(isinstance(below, TableReader) for below in walk_all(node)):
@@ -317,7 +319,7 @@ class SessionMutationContext:
 
         def ready() -> tuple[Root, Terms, Bindings, int]:
             node = self._ready(plan)
-            return node, self.terms(node, here=here), self.bindings(node), size(node)
+            return node, self.terms(node, here=here, writes=change is not None), self.bindings(node), size(node)
 
         node, terms, bindings, nodes = await engine.planning.run(ready, long=self.long)
 

@@ -130,7 +130,8 @@ class Compactor:
             settings={"spool_limit": settings.size_bytes("sluice.spool_limit")},
         )
         batch = batch_of(files, _BATCH_FILES, _BATCH_BYTES)
-        return await compact_files(engine, table, batch, Terms.of(settings), context, yielding=True, has_turn=in_turn)
+        terms = Terms.of(settings, engine.speeds.model)
+        return await compact_files(engine, table, batch, terms, context, yielding=True, has_turn=in_turn)
 
 
 def _call(

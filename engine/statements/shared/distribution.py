@@ -8,7 +8,7 @@ The rule, in order (`SET sluice.distribution = auto | off | always`):
 - over shared storage a query for Spark is Spark's to spread: one fragment, here, or on the member whose Spark this one uses
   (`spark.member`); but a change whose files can be parted is made by all members' Sparks, where each has one inside of it;
 - `auto`: what is small is done here before its parts would have been handed out; what is too large for this member's local
-  engine, but not for a share of it on each, runs on the local engines of all;
+  engine, or slower there than on Spark, but not for a share of it on each, runs on the local engines of all;
 - what cannot be taken apart runs here, whole; the reason says so.
 
 Before any of it, files that cannot have a row for the query are left out of its plan (`engine.planner.optimizer.pruning`), so
@@ -41,11 +41,11 @@ from engine.planner.distribute import Distribution, Setting, distribute, should_
 from engine.planner.distribute.dispatch import specs
 from engine.planner.distribute.hosted_spark import distribute_to_host
 from engine.planner.distribute.relocate import relocate
+from engine.planner.engine_model import DEFAULT_MODEL, EngineModel
 from engine.planner.optimizer.file_order import in_split_order
 from engine.planner.optimizer.pruning import prune_files
-from engine.planner.optimizer.workload import workload
 from engine.planner.planner import Choice, Wish, choose, compile_choice
-from engine.settings.session_settings import SessionSettings, size_text
+from engine.settings.session_settings import SessionSettings
 from engine.sql.trees.unsupported import Unsupported
 from wire.dataclass import dataclass
 from wire.errors import (
@@ -89,8 +89,9 @@ class CompiledQuery:
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """The settings of a session that decide where a query runs. local_limit, page_bytes: bytes. memory: as in
-    `ExecutionContext`. lasting: as in `SharedSpec`. spark_member: the member whose Spark is used; None: this one's own."""
+    """The settings of a session that decide where a query runs. local_limit, page_bytes: bytes. memory: as in `ExecutionContext`.
+    lasting: as in `SharedSpec`. spark_member: the member whose Spark is used; None: this one's own. model: how fast the engines
+    are. writes: whether the query's rows are written into files."""
 
     wish: Wish
     distribution: Distribution
@@ -99,9 +100,18 @@ class Terms:
     memory: MemoryShare | None = None
     lasting: bool = False
     spark_member: str | None = None
+    # It is compared by identity first, and hashing it takes longer than all the others.
+    model: EngineModel = field(default=DEFAULT_MODEL, hash=False)
+    writes: bool = False
 
     @classmethod
-    def of(cls, settings: SessionSettings, memory: MemoryShare | None = None, spark_member: str | None = None) -> Terms:
+    def of(
+        cls,
+        settings: SessionSettings,
+        model: EngineModel,
+        memory: MemoryShare | None = None,
+        spark_member: str | None = None,
+    ) -> Terms:
         return cls(
             cast("Wish", settings.get("sluice.engine")),
             cast("Distribution", settings.get("sluice.distribution")),
@@ -109,6 +119,7 @@ class Terms:
             page_bytes(settings),
             memory,
             spark_member=spark_member,
+            model=model,
         )
 
     def on_this_member(self) -> Terms:
@@ -141,7 +152,7 @@ def compile_query(
     if plan.divides_by_zero:
         raise DivisionByZero("division by zero")
     plan = prune_files(plan, bindings.parameters)
-    choice = choose(plan, terms.wish, terms.local_limit, bindings.parameters)
+    choice = choose(plan, terms.wish, terms.local_limit, bindings.parameters, terms.model, writes=terms.writes)
     members = data_members(mesh)
     if topology is None and members == (mesh.member,):
         fragment, choice = compile_choice(plan, choice, terms.wish, bindings)
@@ -315,8 +326,10 @@ def _shared_out(
         return Choice("local", "how much the tables hold that other members read is not known here")
     if terms.distribution == "off" or len(members) < 2:
         return choice
-    enough = terms.local_limit * len(members)
-    work = workload(plan, bindings.parameters, enough)
-    if work.size > enough:
+    together = choose(
+        plan, "auto", terms.local_limit * len(members), bindings.parameters, terms.model.over_members(len(members)),
+        writes=terms.writes,
+    )  # fmt: skip
+    if together.engine == "spark":
         return choice
-    return Choice("local", f"{work.text}, within sluice.local_limit {size_text(terms.local_limit)} on each member")
+    return Choice("local", f"{together.reason} on {len(members)} members")

@@ -18,6 +18,7 @@ from engine.executors.engine_config import EngineConfig
 from engine.executors.executor import Executor
 from engine.executors.spark.executor import SparkExecutor
 from engine.lakes.foreign_files import DataRoots
+from engine.planner.engine_model import EngineModel
 from engine.runtime.planning_pool import PlanningPool
 from engine.sql.parser.nodes.statements import Statement
 from engine.statements.shared.copy_files import CopyRoots
@@ -26,6 +27,15 @@ from engine.statements.shared.initiation import Initiation
 from engine.statements.shared.table_queue import TableQueue
 
 T = TypeVar("T")
+
+
+class Speeds(Protocol):
+    """The engines' speeds, as far as they are known: `engine.monitor.engine_speeds`."""
+
+    @property
+    def model(self) -> EngineModel:
+        """The model of both engines now: the same object until another is known."""
+        ...
 
 
 class EngineServices(Protocol):
@@ -46,6 +56,11 @@ class EngineServices(Protocol):
 
     @property
     def spark(self) -> SparkExecutor: ...
+
+    @property
+    def speeds(self) -> Speeds:
+        """How fast the engines are."""
+        ...
 
     @property
     def tables(self) -> Path:

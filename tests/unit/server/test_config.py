@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from support.certificates import Authority
 
+from engine.settings.session_settings import SessionSettings
 from server.config.address import Address
 from server.config.config import load
 from server.config.errors import ConfigurationError
@@ -30,6 +31,15 @@ def test_yaml_is_read_too(tmp_path: Path) -> None:
     file = tmp_path / "member.yaml"
     file.write_text("listen: 127.0.0.1:7\nsettings:\n  TimeZone: Europe/Paris\n")
     assert load(file, environment={}).engine().settings["TimeZone"] == "Europe/Paris"
+
+
+def test_the_local_limit_follows_from_the_local_engines_memory(tmp_path: Path) -> None:
+    file = tmp_path / "sluice.toml"
+    file.write_text('[local]\nmemory = "3GB"\n')
+    assert SessionSettings(load(file, environment={}).engine().settings).get("sluice.local_limit") == "24GB"
+    file.write_text('[local]\nmemory = "3GB"\n[settings]\n"sluice.local_limit" = "64MB"\n')
+    assert SessionSettings(load(file, environment={}).engine().settings).get("sluice.local_limit") == "64MB"
+    assert SessionSettings({}).get("sluice.local_limit") == "16GB"
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,99 @@
+"""The 22 queries of TPC-H with the engine that the member chooses, over the faster engine of each, in one run."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import Any, Final
+
+import psycopg
+
+from benchmarks import member
+from benchmarks.figures import Figure, Measure
+from benchmarks.ground import TABLES, Ground
+from benchmarks.tpch_queries import queries
+
+_SCALES: Final = (0.1, 1.0)
+_ENGINES: Final = ("auto", "local", "spark")
+_ROUNDS: Final = 2
+_BAR: Final = 1.15
+#: Spark's run is cancelled, and not repeated, after so many times what the local engine took, and so many seconds at least.
+_LOST: Final = 4
+_LOST_SECONDS: Final = 5.0
+
+Connections = dict[str, psycopg.Connection[Any]]
+
+
+def _run(ground: Ground) -> Iterator[Figure]:
+    with (
+        member.running(ground, "engine-choice") as sluice,
+        sluice.connect("auto") as auto,
+        sluice.connect("local") as local,
+        sluice.connect("spark") as spark,
+    ):
+        connections = dict(zip(_ENGINES, (auto, local, spark), strict=True))
+        for scale in _SCALES:
+            _use_scale(ground, connections, scale)
+            yield from _at_scale(ground, connections, scale)
+
+
+def _use_scale(ground: Ground, connections: Connections, scale: float) -> None:
+    """Make the tables of a scale, and have the connections see them."""
+    schema = f"scale_{scale:g}".replace(".", "_")
+    connections["auto"].execute(f"create schema {schema}".encode())
+    for connection in connections.values():
+        connection.execute(f"set search_path = {schema}".encode())
+    for table in TABLES:
+        member.register(connections["auto"], table, ground.of_scale(scale, 1) / f"{table}.parquet")
+
+
+def _at_scale(ground: Ground, connections: Connections, scale: float) -> Iterator[Figure]:
+    times = {name: _best_times(ground, connections, name, text) for name, text in queries().items()}
+    chosen = sum(taken["auto"] for taken in times.values())
+    faster = sum(min(taken["local"], taken["spark"]) for taken in times.values())
+    yield Figure(f"scale {scale:g}: sum over the faster engine of each", chosen / faster, "", _BAR)
+    for engine in _ENGINES:
+        yield Figure(f"scale {scale:g}: {engine}, all 22", sum(taken[engine] for taken in times.values()), "s")
+    for name, taken in times.items():
+        told = f"{name}: {taken['auto']:.3f} s, local {taken['local']:.3f} s, spark {taken['spark']:.2f} s"
+        yield Figure(f"scale {scale:g}, {told}", taken["auto"] / min(taken["local"], taken["spark"]), "")
+
+
+def _best_times(ground: Ground, connections: Connections, name: str, text: str) -> dict[str, float]:
+    """Return the seconds of each engine. They take turns; the first round is to warm up."""
+    taken: dict[str, list[float]] = {engine: [] for engine in connections}
+    for _ in range(1 + _ROUNDS):
+        for engine in ("auto", "local"):
+            taken[engine].append(_seconds(connections[engine], text))
+        most = max(_LOST * min(taken["local"]), _LOST_SECONDS)
+        if not taken["spark"] or taken["spark"][-1] < most:
+            taken["spark"].append(_seconds(connections["spark"], text, most))
+    best = {engine: min(times[1:] or times) for engine, times in taken.items()}
+    # What was learnt meanwhile is in the estimates.
+    lines = connections["auto"].execute(f"explain {text}".encode()).fetchall()
+    why = next(line for (line,) in lines if line.startswith("Engine: "))
+    ground.say(f"{name}: " + ", ".join(f"{engine} {seconds:.3f} s" for engine, seconds in best.items()) + f"; {why}")
+    return best
+
+
+def _seconds(connection: psycopg.Connection[Any], text: str, most: float = 0.0) -> float:
+    """Return the seconds of a statement. most: after which it is cancelled; 0: never."""
+    connection.execute(f"set statement_timeout = {round(most * 1000)}".encode())
+    started = time.perf_counter()
+    try:
+        connection.execute(text.encode()).fetchall()
+    except psycopg.errors.QueryCanceled:
+        return max(most, time.perf_counter() - started)
+    return time.perf_counter() - started
+
+
+MEASURE: Final = Measure(
+    "engine_choice",
+    "The 22 queries of TPC-H with the engine that is chosen, over the faster one",
+    "The statements of `benchmarks/tpch` at both scales through psycopg on three connections of one member, with "
+    "`sluice.engine` `auto`, `local` and `spark`, from asking to all rows read. The three take turns, query by query: one "
+    f"round to warm up, then the best of {_ROUNDS}. A query that has taken Spark {_LOST} times as long as the local engine, and "
+    f"{_LOST_SECONDS:g} s, is cancelled there, has that time, and is not asked of Spark again. The sum of `auto` is divided by "
+    "the sum of the lesser of the other two, query by query.",
+    _run,
+)

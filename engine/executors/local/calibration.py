@@ -1,0 +1,35 @@
+"""How fast this machine's cores are for the local engine: a short aggregation in a DuckDB of its own, timed once.
+
+What is timed is processor time of the thread that asks, which with one thread of DuckDB does all the work: other work on the
+machine makes it little longer. It takes about 0.1 s of one core, on a thread that nobody waits for.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Final
+
+import duckdb
+
+#: A million rows, grouped, summed and hashed: nothing is read.
+_PROBE: Final = (
+    "select count(*), sum(a), max(b) from "
+    "(select i % 1009 as k, sum(i * 3 % 1000) as a, max(hash(i)) as b from range(1000000) t(i) group by 1)"
+)
+_RUNS: Final = 3
+#: Seconds on the machine that the constants of `engine.planner.engine_model` are of.
+_SECONDS_THERE: Final = 0.017
+#: The clock of a thread may tick as rarely as this.
+_SECONDS_MIN: Final = 1e-3
+
+
+def measure_speed() -> float:
+    """Return how fast a core is, 1 being as fast as the constants' machine. Blocks for about 0.1 s."""
+    with duckdb.connect(":memory:", config={"threads": 1, "memory_limit": "64MB", "temp_directory": ""}) as connection:
+        return _SECONDS_THERE / max(min(_time_run(connection) for _ in range(_RUNS)), _SECONDS_MIN)
+
+
+def _time_run(connection: duckdb.DuckDBPyConnection) -> float:
+    begun = time.thread_time()
+    connection.execute(_PROBE).fetchall()
+    return time.thread_time() - begun

@@ -1,0 +1,97 @@
+"""The engines of a member with what is known of their speeds: the model by which one is chosen for a statement, as of now.
+
+It measures the machine once, some seconds after the start of a member that has not done so before, watches what is run, and keeps
+what it finds in the member's folder (`engine.monitor.engine_times`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Final
+
+from engine.common.shielded import stop_task
+from engine.contracts.batch_stream import BatchStream
+from engine.contracts.executor import ExecutionContext
+from engine.executors.engine_config import EngineConfig
+from engine.executors.local.calibration import measure_speed
+from engine.executors.local.executor import LocalExecutor
+from engine.executors.spark.executor import SparkExecutor
+from engine.monitor.engine_times import EngineTimes, Known, KnownFile, Machine
+from engine.planner.codegen.compiled_fragment import CompiledFragment
+from engine.planner.engine_model import EngineModel, Expected
+
+if TYPE_CHECKING:
+    from typing import Any
+
+#: What is known, in the member's own folder.
+FILE: Final = "engine_times.json"
+#: After the start, which is to take none of the time that measuring takes.
+_MEASURED_SECONDS: Final = 5.0
+
+
+class EngineSpeeds:
+    """See the module's docstring. in_pool: runs a call that may block."""
+
+    def __init__(
+        self,
+        config: EngineConfig,
+        local: LocalExecutor,
+        spark: SparkExecutor,
+        in_pool: Callable[[Callable[[], Any]], Awaitable[Any]],
+    ) -> None:
+        self._config = config
+        self._local = local
+        self._spark = spark
+        self._in_pool = in_pool
+        self._file = KnownFile(config.private / FILE)
+        machine = Machine(config.local_threads, config.local_memory_bytes, spark.is_embedded)
+        self._times = EngineTimes(machine, self._file.load(), self._save)
+        self._start_seconds: float | None = None
+        self._measuring: asyncio.Task[None] | None = None
+        self._saving: set[asyncio.Future[Any]] = set()
+
+    def start(self) -> None:
+        """Measure the machine soon, if that has not been done."""
+        if not self._times.is_measured:
+            self._measuring = asyncio.get_running_loop().create_task(self._measure())
+
+    async def close(self) -> None:
+        """End what runs, before the pool is closed."""
+        if self._measuring is not None:
+            await stop_task(self._measuring)
+
+    @property
+    def model(self) -> EngineModel:
+        """How fast the engines are, as far as is known now: the same object until another is known."""
+        spark = self._spark
+        if spark.start_seconds is not None and spark.start_seconds != self._start_seconds:
+            self._start_seconds = spark.start_seconds
+            self._times.note_spark_start(spark.start_seconds)
+        # Another member's Spark is not seen from here: it starts with its member.
+        is_started = spark.start_seconds is not None or self._config.spark.member is not None
+        busy = 0 if spark.is_embedded else self._local.pool_statistics["running"]
+        return self._times.model(spark.cores, spark_started=is_started, busy=busy)
+
+    async def open(
+        self, fragment: CompiledFragment, context: ExecutionContext, expected: Expected | None
+    ) -> BatchStream:
+        """Begin to run a fragment on its engine, and watch how long it takes. expected: what it should take. Raises SqlError."""
+        is_local = fragment.engine == "local"
+        is_started = is_local or self._spark.start_seconds is not None
+        begun = self._times.clock()
+        stream: BatchStream = await (self._local if is_local else self._spark).open(fragment, context)
+        if context.analyze or not is_started:
+            # EXPLAIN ANALYZE counts what it runs, which takes longer; and what waited for Spark's start tells of that.
+            return stream
+        return self._times.watch(stream, fragment.engine, expected, begun)
+
+    async def _measure(self) -> None:
+        await asyncio.sleep(_MEASURED_SECONDS)
+        self._times.note_speed(await self._in_pool(measure_speed))
+
+    def _save(self, known: Known) -> None:
+        saving = asyncio.ensure_future(self._in_pool(functools.partial(self._file.save, known)))
+        self._saving.add(saving)
+        saving.add_done_callback(self._saving.discard)

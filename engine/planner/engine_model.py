@@ -1,0 +1,162 @@
+"""How long each engine takes for a plan's work: a small model of both, and the choice between them.
+
+    verdict = model.decide(work)
+
+Pure arithmetic over `PlanWork` (`engine.planner.optimizer.plan_work`). The model is a value: it belongs to what a query is planned
+by, as settings do, so that the same model chooses the same engine on every machine. `EngineModel()` has the constants below, which
+were measured on two cores of an AMD EPYC with TPC-H; a member measures its own and corrects them by what statements take
+(`engine.monitor.engine_times`).
+
+An engine takes a fixed time for a statement, one for each time that rows meet (an exchange between Spark's tasks, with a stage to
+plan and to schedule), and then what its cores take for the bytes and rows. What it gives to a client or a writer comes on top.
+
+**What is not a matter of time**: what the local engine would spill beyond `SPILL_MAX` of its memory, and what writes more than
+`WRITTEN_MAX`, is Spark's, whose tasks share it out and write for themselves.
+
+The estimates are monotone: more bytes, rows or stages never take less time, more cores never take more. So where Spark has fewer
+cores, or more to start, nothing goes to Spark that stayed here before (`tests/properties/test_engine_choice.py`).
+
+Rejected: costs as PostgreSQL has them, in units of a page that is read. Spark's plan is made by Spark, and nobody would know what
+its units are worth here. And a model of each operator: what decides between two engines that differ by a factor of ten is the
+order of magnitude, and each parameter more is one that no statement tells apart from the others.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import field, replace
+from typing import Final
+
+from engine.contracts.query_id import EngineName
+from engine.planner.optimizer.plan_work import PlanWork
+from engine.settings.session_settings import size_text
+from wire.dataclass import dataclass
+
+#: How often the memory of the local engine a plan may need: the rest is spilled to the disk.
+SPILL_MAX: Final = 8
+#: Bytes of rows, as they are in memory, that the local engine writes.
+WRITTEN_MAX: Final = 4 << 30
+#: Bytes a second that are spilled and read again.
+_SPILL_RATE: Final = 250e6
+_CORES_MIN: Final = 1e-3
+#: What is told at the least.
+_SECONDS_MIN: Final = 0.001
+#: Seconds from which on no fraction is told.
+_WHOLE_SECONDS: Final = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """Seconds that a statement should take. fixed: whatever it has to do. work: for what it has to do."""
+
+    fixed: float
+    work: float
+
+    @property
+    def total(self) -> float:
+        return self.fixed + self.work
+
+
+@dataclass(frozen=True, slots=True)
+class EngineSpeed:
+    """An engine's speed. statement, stage: seconds. read, row, write: bytes, rows, and bytes written a second and core. result:
+    bytes a second of what it gives to this member. writers: how many cores write at the most."""
+
+    statement: float
+    stage: float
+    read: float
+    row: float
+    write: float
+    result: float
+    writers: float = math.inf
+
+    def estimate(self, work: PlanWork, cores: float) -> Expected:
+        """Estimate the seconds for this work on so many cores."""
+        cores = max(cores, _CORES_MIN)
+        shared = (work.read / self.read + work.rows / self.row) / cores
+        given = (
+            work.written / self.write / min(cores, self.writers) if work.written else work.result_bytes / self.result
+        )
+        return Expected(self.statement + self.stage * work.stages, shared + given)
+
+    def scale(self, fixed: float, work: float) -> EngineSpeed:
+        """Return an engine that takes so many times as long for what is fixed, and for work."""
+        return EngineSpeed(
+            self.statement * fixed, self.stage * fixed, self.read / work, self.row / work, self.write / work, self.result / work,
+            self.writers,
+        )  # fmt: skip
+
+
+#: Rows that are written here pass through one thread.
+LOCAL_SPEED: Final = EngineSpeed(
+    statement=0.002, stage=0.0005, read=1.2e9, row=60e6, write=150e6, result=1e9, writers=1
+)
+SPARK_SPEED: Final = EngineSpeed(statement=0.2, stage=0.06, read=200e6, row=4e6, write=190e6, result=120e6)
+#: Seconds that Spark takes to start on this machine.
+SPARK_START: Final = 6.0
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The engine for some work, what both should take, and why in words."""
+
+    engine: EngineName
+    local: Expected
+    spark: Expected
+    reason: str
+
+    @property
+    def estimate(self) -> Expected:
+        return self.local if self.engine == "local" else self.spark
+
+
+@dataclass(frozen=True, slots=True)
+class EngineModel:
+    """Both engines of a member. local_cores: those that are free for a statement here. spark_cores: of Spark's cluster.
+    local_memory: bytes that the local engine has. spark_start: seconds until Spark takes statements; 0: it has started."""
+
+    local: EngineSpeed = field(default=LOCAL_SPEED)
+    spark: EngineSpeed = field(default=SPARK_SPEED)
+    local_cores: float = 2
+    spark_cores: float = 2
+    local_memory: int = 2 << 30
+    spark_start: float = 0.0
+
+    def estimate_local(self, work: PlanWork) -> Expected:
+        """Estimate the local engine's seconds, with those for what it spills."""
+        expected = self.local.estimate(work, self.local_cores)
+        spilled = max(0, work.held - self.local_memory)
+        return Expected(expected.fixed, expected.work + spilled / _SPILL_RATE) if spilled else expected
+
+    def estimate_spark(self, work: PlanWork) -> Expected:
+        """Estimate Spark's seconds once it has started."""
+        return self.spark.estimate(work, self.spark_cores)
+
+    def over_members(self, count: int) -> EngineModel:
+        """Return the model in which the local engines of so many members share the work."""
+        return replace(self, local_cores=self.local_cores * count, local_memory=self.local_memory * count)
+
+    def decide(self, work: PlanWork) -> Verdict:
+        """Choose the engine for some work."""
+        local, spark = self.estimate_local(work), self.estimate_spark(work)
+        waiting = spark.total + self.spark_start
+        told = f"local {_seconds_text(local.total)}, spark {_seconds_text(waiting)}"
+        if self.spark_start:
+            told += ", which has not started"
+        if work.held > SPILL_MAX * self.local_memory:
+            most = f"{SPILL_MAX} times local.memory {size_text(self.local_memory)}"
+            return Verdict("spark", local, spark, f"it holds {size_text(work.held)} at once, over {most}; {told}")
+        if work.written > WRITTEN_MAX:
+            written = f"it writes {size_text(work.written)}, over {size_text(WRITTEN_MAX)}"
+            return Verdict("spark", local, spark, f"{written}; {told}")
+        return Verdict("local" if local.total <= waiting else "spark", local, spark, told)
+
+
+#: The model of a member that has measured nothing.
+DEFAULT_MODEL: Final = EngineModel()
+
+
+def _seconds_text(seconds: float) -> str:
+    """Seconds for people to read: `0.13 s`."""
+    seconds = max(seconds, _SECONDS_MIN)
+    return f"{seconds:.0f} s" if seconds >= _WHOLE_SECONDS else f"{seconds:.2g} s"

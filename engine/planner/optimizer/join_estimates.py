@@ -1,0 +1,105 @@
+"""How many rows joins give: of two relations, and of a group that conditions join in any order.
+
+**Two relations.** By an equality: the product of the rows over the larger number of distinct values (Selinger et al., "Access path
+selection in a relational database management system"). By several equalities it is over the product of these numbers, as far as one
+of the inputs has that many rows before its filters: a key of two columns has no more values than its table has rows.
+
+**A group** (`engine.plan_ir.join_groups`), such as FROM a, b, c WHERE ..., is estimated as engines join it: from the largest
+relation on, always the one that leaves the fewest rows of those that a condition connects. To estimate it as it is written, a
+product of a and b first, gives numbers beyond all rows that there are: the bound on several equalities is then that of c alone.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from engine.common.interrupts import check_for_interrupts
+from engine.plan_ir.conjuncts import conjunction
+from engine.plan_ir.expr import Call, ColumnRef, Expr
+from engine.plan_ir.free_columns import references
+from engine.planner.optimizer.selectivity import VALUES_UNKNOWN, Known, selectivity
+from wire.dataclass import dataclass
+
+#: What a row is taken to have where nothing is known of it.
+ROW_BYTES: Final = 32
+#: Relations of a group among which the next one is looked for; more are joined as they are written.
+_ORDERED_MAX: Final = 16
+#: An estimate, and the ids of the relation's columns.
+Relation = tuple["Estimate", frozenset[int]]
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """rows: about how many. distinct: of each column, by id, at most how many values. unfiltered: the rows without filters."""
+
+    rows: float
+    distinct: Mapping[int, float]
+    unfiltered: float
+
+    @property
+    def size(self) -> float:
+        """Bytes, taking all rows to be alike."""
+        return self.rows * ROW_BYTES
+
+
+def estimate_join(
+    left: Estimate, right: Estimate, condition: tuple[Expr, ...], parameters: Mapping[int, Any]
+) -> Estimate:
+    """The rows of an inner join with these conjuncts."""
+    distinct = {**left.distinct, **right.distinct}
+    keys = [sides for part in condition if (sides := _equal_columns(part)) is not None]
+    values = math.prod(max(distinct.get(column, 1) for column in sides) for sides in keys)
+    if len(keys) > 1:
+        values = min(values, left.unfiltered, right.unfiltered)
+    rows = left.rows * right.rows / max(values, 1)
+    for part in condition:
+        if _equal_columns(part) is None:
+            rows *= selectivity(part, known_distinct(distinct), parameters)
+    return Estimate(max(rows, 1), distinct, max(left.unfiltered, right.unfiltered))
+
+
+def estimate_filter(below: Estimate, condition: tuple[Expr, ...]) -> Estimate:
+    """Estimate the rows that conditions leave, by the distinct values alone."""
+    part = selectivity(conjunction(condition), known_distinct(below.distinct), {})
+    return Estimate(max(below.rows * part, 1), below.distinct, below.unfiltered)
+
+
+def estimate_group(
+    relations: Sequence[Relation], conditions: Sequence[Expr], parameters: Mapping[int, Any]
+) -> Estimate:
+    """Estimate the rows of relations that are joined by all of these conjuncts."""
+    left = list(relations)
+    open_parts = [(part, frozenset(column.id for column in references(part))) for part in conditions]
+    joined, columns = max(left, key=lambda relation: relation[0].rows) if len(left) <= _ORDERED_MAX else left[0]
+    left.remove((joined, columns))
+    while left:
+        check_for_interrupts()
+        candidates = left if len(left) < _ORDERED_MAX else left[:1]
+        steps = []
+        for relation, own in candidates:
+            fitting = tuple(part for part, names in open_parts if names and names <= columns | own)
+            after = estimate_join(joined, relation, fitting, parameters)
+            apart = not any(_equal_columns(part) for part in fitting)
+            steps.append(((apart, after.rows), after, (relation, own)))
+        _, joined, (_, own) = chosen = min(steps, key=lambda step: step[0])
+        left.remove(chosen[2])
+        columns |= own
+        open_parts = [(part, names) for part, names in open_parts if not names or not names <= columns]
+    rest = conjunction(tuple(part for part, _ in open_parts))
+    rows = max(joined.rows * selectivity(rest, known_distinct(joined.distinct), parameters), 1)
+    return Estimate(rows, joined.distinct, joined.unfiltered)
+
+
+def known_distinct(distinct: Mapping[int, float]) -> dict[int, Known]:
+    """Return what conditions are guessed by where only the distinct values of columns are known."""
+    return {column: Known(min(values, VALUES_UNKNOWN)) for column, values in distinct.items()}
+
+
+def _equal_columns(part: Expr) -> tuple[int, int] | None:
+    if isinstance(part, Call) and part.function.name == "=" and len(part.args) == 2:
+        a, b = part.args
+        if isinstance(a, ColumnRef) and isinstance(b, ColumnRef):
+            return a.column.id, b.column.id
+    return None

@@ -1,0 +1,231 @@
+"""The work of a plan, in figures by which an engine's time for it is estimated (`engine.planner.engine_model`).
+
+All figures follow from the estimates that the planner has (`cardinality`, `input_size`); none depends on the machine. They are
+counted over the logical plan as it is, subqueries included, each once: both engines decorrelate subqueries, and both order joins by
+themselves. So of a group of joins, such as FROM a, b, c WHERE ..., the rows of its relations count and those that it gives.
+
+**Memory** is what an engine holds at once and cannot stream: the smaller sides of joins, groups, rows that are sorted or that a
+window function sees. All of a plan are added up, which is more than is held at any time in most plans. A row is as wide there as
+its columns are in memory, by their types and by ANALYZE's widths.
+
+**Groups.** `cardinality` bounds the values of a column from above, and a footer bounds no text: GROUP BY of a flag would give a
+group for each few rows. Here the size of a text column in its files says how many values it has, four times as many to be safe.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+from engine.catalog.model.objects import Table
+from engine.common.sql_type import SqlType
+from engine.plan_ir.expr import Column, ColumnRef, Node
+from engine.plan_ir.join_groups import is_inner_join, joins_within, take_apart
+from engine.plan_ir.logical import (
+    Aggregator,
+    DistinctOn,
+    Evaluator,
+    Join,
+    Limit,
+    Root,
+    SetOperation,
+    Sort,
+    TableReader,
+    Window,
+)
+from engine.plan_ir.rewrite import walk_all
+from engine.planner.optimizer.cardinality import Estimator
+from engine.planner.optimizer.column_statistics import statistics_by_column
+from engine.planner.optimizer.input_size import input_bytes, reader_bytes
+from engine.planner.optimizer.join_estimates import Estimate
+from engine.planner.optimizer.selectivity import bits_as_values
+from wire.dataclass import dataclass
+from wire.types import pg_types as t
+
+#: A value of a type that does not say how long its values are, with what refers to it.
+_VARIABLE_BYTES: Final = 32
+_WIDTHS: Final[Mapping[t.PgType, int]] = {
+    t.BOOL: 1, t.INT2: 2, t.INT4: 4, t.INT8: 8, t.FLOAT4: 4, t.FLOAT8: 8, t.DATE: 4, t.TIME: 8, t.TIMESTAMP: 8,
+    t.TIMESTAMPTZ: 8, t.NUMERIC: 16, t.UUID: 16, t.INTERVAL: 16,
+}  # fmt: skip
+#: What a hash table or a sort needs of a row beside its values.
+_ROW_BYTES: Final = 16
+#: A text column has at the most so many times the values that its size in the files says.
+_VALUES_SAFELY: Final = 4
+#: Of a longer plan only what it reads is known: to estimate the rest would take longer than many a query.
+_NODES_MAX: Final = 500
+#: Nor is it asked of a plan that reads so few bytes and joins nothing: its time is the fixed one.
+_READ_MIN: Final = 1 << 20
+#: Operators that bring rows together: an exchange each, where an engine runs in several tasks.
+_MEETINGS: Final = (Join, Aggregator, DistinctOn, Window, Sort)
+
+
+@dataclass(frozen=True, slots=True)
+class PlanWork:
+    """read: bytes of column data. rows: that readers, joins, aggregates, sorts and windows see and give, all together. stages: how
+    often rows have to meet. result_bytes: of the rows of the result, in memory. held: bytes that are held at once, at the most.
+    written: bytes of the result that are written into files; 0: it goes to a client."""
+
+    read: int
+    rows: int = 0
+    stages: int = 0
+    result_bytes: int = 0
+    held: int = 0
+    written: int = 0
+
+
+def plan_work(plan: Node, parameters: Mapping[int, Any], *, writes: bool = False, read: int | None = None) -> PlanWork:
+    """Count the work of a plan. parameters: canonical values by number. writes: whether its rows are written into files. read:
+    what it reads, where that is known."""
+    nodes = list(walk_all(plan))
+    if read is None:
+        read = input_bytes(plan, parameters)
+    if len(nodes) > _NODES_MAX or (read <= _READ_MIN and not any(isinstance(node, Join) for node in nodes)):
+        return PlanWork(read)
+    count = _Count(_GroupEstimator(parameters, plan, nodes), nodes)
+    top = plan.input if isinstance(plan, Root) else plan
+    result_bytes = round(count.rows(top) * count.width(top.columns))
+    return PlanWork(
+        read,
+        round(sum(count.rows_seen(node) for node in nodes)),
+        sum(isinstance(node, _MEETINGS) for node in nodes),
+        result_bytes,
+        round(sum(count.bytes_held(node) for node in nodes)),
+        result_bytes if writes else 0,
+    )
+
+
+class _GroupEstimator(Estimator):
+    """Estimates in which groups by text are as few as the text in the files says; see the module's docstring."""
+
+    def __init__(self, parameters: Mapping[int, Any], plan: Node, nodes: Sequence[Node]) -> None:
+        super().__init__(parameters, root=plan)
+        self._origins = dict(_origins(nodes))
+        self._readers = {c.id: (node, c) for node in nodes if isinstance(node, TableReader) for c in node.columns}
+
+    def _groups(self, node: Aggregator) -> Estimate:
+        made = super()._groups(node)
+        most = math.prod(self._values(key, made.rows) for key in node.group)
+        if not node.group or node.grouping_sets is not None or most >= made.rows:
+            return made
+        distinct = {column: min(values, most) for column, values in made.distinct.items()}
+        return Estimate(most, distinct, min(made.unfiltered, most))
+
+    def _values(self, key: Column, otherwise: float) -> float:
+        """Estimate how many values a column has. otherwise: where nothing says so."""
+        at = key.id
+        while at not in self._readers and at in self._origins:
+            at = self._origins[at]
+        if at not in self._readers:
+            return otherwise
+        reader, column = self._readers[at]
+        known = self.of(reader).distinct.get(at, otherwise)
+        table = reader.table
+        if not isinstance(table, Table) or table.format != "parquet" or table.statistics is not None:
+            return known
+        if _type_width(column.type) != _VARIABLE_BYTES:
+            return known
+        name = reader.names[reader.columns.index(column)]
+        size = reader_bytes(replace(reader, columns=(column,), names=(name,)), self._parameters)
+        return max(1.0, min(known, _VALUES_SAFELY * bits_as_values(size, self.of(reader).unfiltered)))
+
+
+def _origins(nodes: Iterable[Node]) -> Iterator[tuple[int, int]]:
+    """Yield the columns that are another one under a new id."""
+    for node in nodes:
+        if isinstance(node, Evaluator):
+            pairs = zip(node.columns, node.emit, strict=True)
+            yield from ((column.id, expr.column.id) for column, expr in pairs if isinstance(expr, ColumnRef))
+        elif isinstance(node, Aggregator):
+            yield from (
+                (column.id, key.id)
+                for column, key in zip(node.columns, node.group, strict=False)
+                if column.id != key.id
+            )
+
+
+class _Count:
+    """Rows and bytes of the nodes of one plan."""
+
+    def __init__(self, estimator: Estimator, nodes: Iterable[Node]) -> None:
+        self._estimator = estimator
+        self._groups = {
+            id(node.input): node for node in nodes if isinstance(node, Evaluator) and is_inner_join(node.input)
+        }
+        self._inner = {id(join) for node in self._groups.values() for join in joins_within(node.input)} - set(
+            self._groups
+        )
+        self._limits = {id(node.input): node for node in nodes if isinstance(node, Limit)}
+        self._known = dict(_known_widths(nodes))
+
+    def rows(self, node: Node) -> float:
+        return self._estimator.of(node).rows
+
+    def width(self, columns: Iterable[Column]) -> int:
+        """Bytes of a row in memory."""
+        return _ROW_BYTES + sum(self._known.get(column.id, _type_width(column.type)) for column in columns)
+
+    def rows_seen(self, node: Node) -> float:
+        """Count the rows that an operator handles."""
+        match node:
+            case TableReader():
+                return self._estimator.of(node).unfiltered
+            case Join():
+                return self._seen_by_join(node)
+            case Aggregator(input=below) | DistinctOn(input=below) | Window(input=below) | Sort(input=below):
+                return self.rows(below) + self.rows(node)
+            case SetOperation(left=left, right=right):
+                return 0.0 if node.all and node.kind == "union" else self.rows(left) + self.rows(right)
+            case _:
+                return 0.0
+
+    def _seen_by_join(self, node: Join) -> float:
+        if id(node) in self._inner:
+            return 0.0
+        return sum(map(self.rows, self._sides(node))) + self.rows(self._groups.get(id(node), node))
+
+    def _sides(self, node: Join) -> Sequence[Node]:
+        """Return the relations that are joined: of a group all."""
+        return take_apart(node)[0] if id(node) in self._groups else (node.left, node.right)
+
+    def _held_by_join(self, node: Join) -> float:
+        """Count the bytes of all sides but the largest: engines build hash tables of the smaller ones."""
+        if id(node) in self._inner:
+            return 0.0
+        sizes = [self.rows(side) * self.width(side.columns) for side in self._sides(node)]
+        return sum(sizes) - max(sizes)
+
+    def bytes_held(self, node: Node) -> float:
+        """Count the bytes that an operator holds."""
+        match node:
+            case Join():
+                return self._held_by_join(node)
+            case Aggregator() | DistinctOn():
+                return self.rows(node) * self.width(node.columns)
+            case SetOperation() if not (node.all and node.kind == "union"):
+                return self.rows(node) * self.width(node.columns)
+            case Window(input=below):
+                return self.rows(below) * self.width(below.columns)
+            case Sort(input=below):
+                # The first few of an order are kept while the others pass.
+                return self.rows(self._limits.get(id(node), below)) * self.width(below.columns)
+            case _:
+                return 0.0
+
+
+def _known_widths(nodes: Iterable[Node]) -> Iterator[tuple[int, int]]:
+    """Yield the widths of columns that ANALYZE has told, by the columns' ids."""
+    for node in nodes:
+        if isinstance(node, TableReader) and isinstance(node.table, Table):
+            found = statistics_by_column(node.table)
+            yield from (
+                (column.id, found[name].width)
+                for column, name in zip(node.columns, node.names, strict=True)
+                if name in found
+            )
+
+
+def _type_width(typ: SqlType) -> int:
+    return _WIDTHS.get(typ.pg.carried or typ.pg, _VARIABLE_BYTES)
