@@ -16,7 +16,8 @@ there DuckDB holds 0.4 MB of a suspended scan of `orders`, against 17 with two t
 
 DuckDB does not look for interrupts while it parses, binds and optimises, which takes it seconds where a statement has thousands of
 conditions. So long statements take turns, and the fragment threads that are left go on for others; and who closes the stream of
-one that is being planned does not wait for it. It is closed when its thread comes back, and counted among the streams until then.
+any that is being planned does not wait for it for long. It is closed when its thread comes back, and counted among the streams
+until then.
 
 A DuckDB that meets an internal error is of no more use, whoever asks it. So there is soon another in its place, for those who
 come later; and what ran in the general one meanwhile, and has given no row yet, is run once more in the other. That helps who met
@@ -77,7 +78,9 @@ _BATCH_ROWS_MAX: Final = 131_072
 _INTERRUPT_SECONDS: Final = 0.01
 #: Characters of a statement that DuckDB may take long to plan.
 _LONG_TEXT: Final = 1 << 16
-#: How long who closes a stream waits for DuckDB to have planned a long statement.
+#: Aggregates of DISTINCT values, each of which DuckDB makes a join of: 100 take it a tenth of a second, 1,000 many minutes.
+_DISTINCTS: Final = 100
+#: How long who closes a stream waits for DuckDB to have planned its statement.
 _PLANNING_SECONDS: Final = 0.2
 _TEXTS: Final = 512
 #: Pages that a batch has whose rows may be of any width. With one, each page would cost a trip to the pool.
@@ -292,6 +295,11 @@ class _Databases:
     small: SmallFiles | None
 
 
+def _is_long(statement: str) -> bool:
+    """Whether DuckDB may take long to plan a statement."""
+    return len(statement) > _LONG_TEXT or statement.count("(DISTINCT ") > _DISTINCTS
+
+
 class LocalStream:
     """A fragment under way (`engine.contracts.batch_stream.BatchStream`).
 
@@ -318,7 +326,7 @@ class LocalStream:
         self._work = work
         self._replace = replace
         self._over = over
-        self._turns: asyncio.Semaphore | None = turns if len(work.statement) > _LONG_TEXT else None
+        self._turns: asyncio.Semaphore | None = turns if _is_long(work.statement) else None
         self._has_turn = False
         self._planning = False
         self._schema = work.schema
@@ -376,7 +384,7 @@ class LocalStream:
                 return
             self._closed = self._loop.create_task(self._shut())
         closed = self._closed
-        if self._turns is not None:
+        if self._turns is not None or self._planning:
             await shielded(asyncio.wait([closed], timeout=_PLANNING_SECONDS))
             if not closed.done() and self._planning:
                 _log.debug("a stream is closed while DuckDB plans its statement")

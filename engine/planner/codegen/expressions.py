@@ -35,7 +35,7 @@ from engine.plan_ir.expr import (
     Subquery,
     sized_parameter,
 )
-from engine.planner.codegen import subqueries, value_lists
+from engine.planner.codegen import long_conditions, subqueries, value_lists
 from engine.planner.codegen.calls import apply, settle
 from engine.planner.codegen.scope import Scope
 from engine.planner.codegen.short_circuit import junction
@@ -148,7 +148,8 @@ def condition(expr: Expr, scope: Scope) -> exp.Expression:
         case And():
             return conjunction([condition(arg, scope) for arg in expr.args])
         case Or():
-            return disjunction([condition(arg, scope) for arg in expr.args])
+            trees = [condition(arg, scope) for arg in expr.args]
+            return long_conditions.any_of(expr.args, trees) if scope.engine == "local" else disjunction(trees)
         case Subquery():
             return subqueries.condition(expr, scope, render)
         case _:
@@ -163,7 +164,8 @@ def filter_condition(expr: Expr, scope: Scope) -> exp.Expression:
 def conjunct(expr: Expr, scope: Scope) -> exp.Expression:
     """Compile a condition of WHERE or HAVING, where both engines can run NOT IN as such."""
     if isinstance(expr, And):
-        return conjunction([conjunct(arg, scope) for arg in expr.args])
+        trees = [conjunct(arg, scope) for arg in expr.args]
+        return long_conditions.all_of(expr.args, trees) if scope.engine == "local" else conjunction(trees)
     if isinstance(expr, Not) and subqueries.is_membership(expr.arg):
         return negate(subqueries.membership(expr.arg, scope, render))
     within = expr.arg if isinstance(expr, Not) else expr

@@ -17,15 +17,16 @@ class KnownExprs:
 
     def add(self, expr: Expr, number: int) -> None:
         expr = comparable(expr)
-        self._by_hash[_hash(expr)].append((expr, number))
+        self._by_hash[hash_of(expr)].append((expr, number))
 
     def find(self, expr: Expr) -> int | None:
         """The number of the first that equals `expr`; None if there is none."""
         expr = comparable(expr)
-        return next((number for known, number in self._by_hash.get(_hash(expr), ()) if known == expr), None)
+        return next((number for known, number in self._by_hash.get(hash_of(expr), ()) if known == expr), None)
 
 
-def _hash(expr: Expr) -> int | None:
+def hash_of(expr: Expr) -> int | None:
+    """The hash of an expression; None where it has none."""
     try:
         return hash(expr)
     except TypeError:

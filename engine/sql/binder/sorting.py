@@ -16,8 +16,9 @@ from sqlglot import exp
 from engine.plan_ir.expr import Expr, Node
 from engine.plan_ir.logical import Limit, Ordering, OrderKey
 from engine.sql.binder.blocks import Bound, extend_columns, refer
+from engine.sql.binder.known_exprs import hash_of
 from engine.sql.binder.levels import check_plain, own_columns
-from engine.sql.binder.same_exprs import is_same
+from engine.sql.binder.same_exprs import comparable, is_same
 from engine.sql.binder.scope import Scope, Source
 from engine.sql.parser.lexical.positions import cursor, leftmost, position
 from wire.common.digits import parse_digits
@@ -42,6 +43,19 @@ class Target:
     name: str
     expr: Expr
     hidden: bool = False
+    #: The expression that `key` was computed for, and the key.
+    _keyed: tuple[Expr, tuple[int | None, Expr]] | None = field(default=None, init=False, repr=False, compare=False)
+
+    def key(self) -> tuple[int | None, Expr]:
+        """A hash, and what equals that of another expression exactly if both are written alike."""
+        if self._keyed is None or self._keyed[0] is not self.expr:
+            self._keyed = self.expr, _key_of(self.expr)
+        return self._keyed[1]
+
+
+def _key_of(expr: Expr) -> tuple[int | None, Expr]:
+    compared = comparable(expr)
+    return hash_of(compared), compared
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +77,10 @@ def find_target(binder: QueryBinder, node: exp.Expression, targets: list[Target]
         targets[named].expr = binder.expressions.settle(targets[named].expr)
         return named
     expr = binder.expressions.settle(binder.expressions.bind(node, scope))
+    key = _key_of(expr)
+    # Most differ in their hashes, so that a look at all of them costs little.
     for index, target in enumerate(targets):
-        if is_same(target.expr, expr):
+        if target.key() == key:
             return index
     targets.append(Target("", expr, hidden=True))
     return len(targets) - 1
@@ -109,14 +125,14 @@ def by_number(node: exp.Expression, targets: Sequence[object], clause: str) -> i
 def sort_items(binder: QueryBinder, tree: exp.Expression, targets: list[Target], scope: Scope) -> list[SortItem]:
     """The keys of a query's ORDER BY, each target once."""
     order = tree.args.get("order")
-    found: list[SortItem] = []
+    found: dict[int, SortItem] = {}
     for item in order.expressions if order is not None else ():
         index = find_target(binder, item.this, targets, scope, "ORDER BY")
         binder.expressions.require_ordering(replace(targets[index].expr, position=leftmost(item.this)))
-        if all(index != other.target for other in found):
+        if index not in found:
             at = position(item)
-            found.append(SortItem(index, bool(item.args["desc"]), bool(item.args["nulls_first"]), at))
-    return found
+            found[index] = SortItem(index, bool(item.args["desc"]), bool(item.args["nulls_first"]), at)
+    return list(found.values())
 
 
 def ordering(node: Node, items: Sequence[SortItem]) -> Ordering:

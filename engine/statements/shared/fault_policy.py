@@ -13,9 +13,9 @@ attempt might give again, or in another order, so it fails as it does under `fai
 - `retry`: on the members that are left, `REPEATS_MAX` times.
 - `local`: once, on the initiator alone, which then depends on nobody. If only other members hold some of its tables, that is
   not possible, and the error is told.
-- `wait`: on the same members, as soon as all of them are up again, as often as it takes: until the statement is cancelled or
-  `statement_timeout` ends it. Where a data connection broke and both of its members live, nothing is repeated, also when rows were
-  given: the streams of such a query outlive their connections (`Terms.lasting`, ADR 9).
+- `wait`: on the same members, as soon as all of them are up again and the query is planned for all, as often as it takes: until
+  the statement is cancelled or `statement_timeout` ends it. Where a data connection broke and both of its members live, nothing is
+  repeated, also when rows were given: the streams of such a query outlive their connections (`Terms.lasting`, ADR 9).
 - `spool`: is about a client that is slow and not about a loss; the stream does it (`DistributedStream.spool_while_away`).
 
 An error that ends a query although its policy would have repeated it says why (`Repetition.explain_refusal`).
@@ -139,12 +139,11 @@ class Repetition:
                 self._tell(error, f"it runs again on member {self._query.engine.mesh.member} alone")
                 return alone
             case "wait":
-                await self._wait(error, is_wanted)
+                query = await self._compile_for_all(error, is_wanted)
             case "retry" if self._repeats <= REPEATS_MAX:
-                pass
+                query = await self._query.compile()
             case _:
                 raise error
-        query = await self._query.compile()
         self._members = self._query.members_of(query)
         self._tell(error, f"it runs again on {', '.join(sorted(self._members))}")
         return query
@@ -166,6 +165,21 @@ class Repetition:
             hint=f"The statement may be repeated{when if self._query.policy == 'wait' else ''}.",
             sqlstate=error.sqlstate,
         )
+
+    async def _compile_for_all(self, error: SqlError, is_wanted: Callable[[], bool]) -> CompiledQuery:
+        """The query for all members of the last attempt, as soon as all are up: one may be lost while it is compiled, and the
+        plan is then without it, or refused for want of its tables."""
+        while True:
+            await self._wait(error, is_wanted)
+            try:
+                query = await self._query.compile()
+            except SqlError as refused:
+                if not (is_transient(refused) and absent_members(self._query.engine.mesh, self._members)):
+                    raise
+                error = refused
+            else:
+                if not absent_members(self._query.engine.mesh, self._members):
+                    return query
 
     async def _wait(self, error: SqlError, is_wanted: Callable[[], bool]) -> None:
         """Until all members of the last attempt are up."""

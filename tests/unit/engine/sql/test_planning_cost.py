@@ -23,6 +23,18 @@ _STATEMENTS: Final[dict[str, Callable[[int], str]]] = {
     "sum": lambda n: "select " + "+".join(["1"] * n),
     "concatenation": lambda n: "select " + "||".join(["o_comment"] * n) + " from orders",
     "or": lambda n: "select 1 from orders where " + _list(" or ", lambda i: f"o_custkey = {i}")(n),
+    "and": lambda n: "select 1 from orders where " + _list(" and ", lambda i: f"o_custkey <> {i}")(n),
+    "or of and": lambda n: "select 1 from orders where "
+    + _list(" or ", lambda i: f"(o_custkey = {i} and o_comment = 'x{i}')")(n),
+    "in of rows": lambda n: "select 1 from orders where (o_custkey, o_comment) in ("
+    + _list(",", lambda i: f"({i}, 'x{i}')")(n) + ")",
+    "in of expressions": lambda n: "select 1 from orders where o_custkey in ("
+    + _list(",", lambda i: f"o_orderkey + {i}")(n) + ")",
+    "values of expressions": lambda n: "values " + _list(",", lambda i: f"({i} + 1, upper('a{i}'))")(n),
+    "array": lambda n: "select array[" + _list(",", lambda i: f"o_custkey + {i}")(n) + "] from orders",
+    "coalesce": lambda n: "select coalesce(" + _list(",", lambda i: f"nullif(o_custkey, {i})")(n) + ") from orders",
+    "group by": lambda n: "select count(*) from orders group by " + _list(",", lambda i: f"o_custkey + {i}")(n),
+    "order by": lambda n: "select 1 from orders order by " + _list(",", lambda i: f"o_custkey + {i}")(n),
     "in": lambda n: "select 1 from orders where o_custkey in (" + _list(",", str)(n) + ")",
     "values": lambda n: "values " + _list(",", lambda i: f"({i}, 'a{i}')")(n),
     "columns": lambda n: "select " + _list(",", lambda i: f"o_custkey as c{i}")(n) + " from orders",

@@ -20,6 +20,7 @@ from engine.contracts.batch_stream import BatchStream
 from engine.contracts.executor import ExecutionContext, OutputColumn
 from engine.contracts.mesh import Mesh
 from engine.contracts.query_id import QueryId
+from engine.exchange.listener import DataConnection
 from engine.planner.codegen.compiled_fragment import CompiledFragment
 from engine.planner.planner import Choice
 from engine.statements.shared.distribution import CompiledQuery, DistributedQuery, Terms
@@ -107,9 +108,17 @@ async def _fails(running: Any) -> SqlError:
     return caught.value
 
 
+#: The end of the notice that under `wait` comes before that of the loss, where the data connection breaks first.
+_INTERRUPTED = "the query goes on when it is connected again"
+
+
+def _repeats(asked: Asked) -> list[str]:
+    return [notice for notice in asked.notices if not notice.endswith(_INTERRUPTED)]
+
+
 def _told(asked: Asked, what: str) -> None:
     """One notice: the loss, in the words of whoever noticed first, and what is done about it."""
-    [notice] = asked.notices
+    [notice] = _repeats(asked)
     loss, _, then = notice.partition("; ")
     assert "member m3" in loss
     assert then == what
@@ -179,17 +188,56 @@ async def test_local_fails_where_only_others_hold_the_tables(members: list[MeshM
     assert len(asked.attempts) == 2
 
 
-async def test_wait_goes_on_when_the_member_is_back(members: list[MeshMember], tmp_path: Path) -> None:
+@pytest.mark.parametrize("first", ["control", "data"])
+async def test_wait_goes_on_when_the_member_is_back(members: list[MeshMember], tmp_path: Path, first: str) -> None:
+    """first: the connections that the initiator loses first. Where all break at once, chance decides."""
     asked = Asked(members, "wait")
     running = asyncio.ensure_future(rows(await asked.begin()))
+    if first == "data":
+        await eventually(lambda: all(member.runtime.load for member in members))
+        await eventually(lambda: members[0].listener.connections > 0)
+        for connection in list(members[0].listener._connections):
+            if isinstance(connection, DataConnection):
+                connection.abort()
+        await eventually(lambda: bool(asked.notices))
+        assert asked.notices[0].endswith(_INTERRUPTED)
     await _lose(members, asked)
-    await eventually(lambda: bool(asked.notices))
+    await eventually(lambda: bool(_repeats(asked)))
     _told(asked, "it waits for m3")
     assert len(asked.attempts) == 1
-    back = MeshMember("m3", tmp_path / "again", [members[0].address])
+    await _start_again(members, tmp_path / "again")
+    assert await running == [(3,)]
+
+
+async def _start_again(members: list[MeshMember], folder: Path) -> None:
+    back = MeshMember("m3", folder, [members[0].address])
     await back.start()
     members.append(back)
+
+
+async def test_wait_is_for_all_members_also_while_it_plans(members: list[MeshMember], tmp_path: Path) -> None:
+    """A member that is lost again before the next attempt has its plan is waited for, and not left out of it."""
+    lost_again = asyncio.Event()
+
+    class LostWhilePlanned(Asked):
+        async def compiled(self, terms: Terms) -> CompiledQuery:
+            if len(self.attempts) == 1 and not lost_again.is_set():
+                lost = members.pop()
+                await lost.leave()
+                await lost.close()
+                await eventually(lambda: members[0].sees(2))
+                lost_again.set()
+            return await super().compiled(terms)
+
+    asked = LostWhilePlanned(members, "wait")
+    running = asyncio.ensure_future(rows(await asked.begin()))
+    await _lose(members, asked)
+    await eventually(lambda: bool(_repeats(asked)))
+    await _start_again(members, tmp_path / "again")
+    await lost_again.wait()
+    await _start_again(members, tmp_path / "once more")
     assert await running == [(3,)]
+    assert [terms.distribution for terms in asked.attempts] == ["always"] * 3
 
 
 async def test_waiting_ends_with_its_stream(members: list[MeshMember]) -> None:
@@ -197,7 +245,7 @@ async def test_waiting_ends_with_its_stream(members: list[MeshMember]) -> None:
     stream = await asked.begin()
     running = asyncio.ensure_future(stream.next_batch())
     await _lose(members, asked)
-    await eventually(lambda: bool(asked.notices))
+    await eventually(lambda: bool(_repeats(asked)))
     await stream.close()
     with pytest.raises(SqlError) as caught:
         await running

@@ -23,9 +23,9 @@ _SCHEMA = pa.schema([("c1", pa.int32())])
 class Planning:
     """A statement whose planning takes until `go`: its parameters are looked for as it begins, on the thread that plans it."""
 
-    def __init__(self, characters: int) -> None:
+    def __init__(self, characters: int, statement: str = "SELECT 1 AS c1") -> None:
         self.began, self.go = threading.Event(), threading.Event()
-        self.work = LocalWork("SELECT 1 AS c1" + " " * characters, _SCHEMA, 2048, find=self._find)
+        self.work = LocalWork(statement + " " * characters, _SCHEMA, 2048, find=self._find)
 
     def _find(self) -> Mapping[str, Any]:
         self.began.set()
@@ -42,8 +42,10 @@ async def executor(tmp_path: Path) -> AsyncIterator[LocalExecutor]:
     assert executor.statistics() == {"streams": 0}
 
 
-async def test_who_closes_a_long_statement_does_not_wait_for_its_plan(executor: LocalExecutor) -> None:
-    long = Planning(100_000)
+@pytest.mark.parametrize("characters", [100_000, 0])
+async def test_who_closes_a_statement_does_not_wait_for_its_plan(executor: LocalExecutor, characters: int) -> None:
+    """A short one may take DuckDB long, too: the client is told that it was canceled."""
+    long = Planning(characters)
     stream = executor.run(long.work)
     assert await asyncio.to_thread(long.began.wait, 60)
     async with asyncio.timeout(30):
@@ -56,9 +58,14 @@ async def test_who_closes_a_long_statement_does_not_wait_for_its_plan(executor: 
     assert executor.statistics()["cursors"] == 0
 
 
-async def test_long_statements_take_turns(executor: LocalExecutor) -> None:
+@pytest.mark.parametrize(
+    ("statement", "characters"),
+    [("SELECT 1 AS c1", 100_000), (f"SELECT 1 AS c1 /* {'COUNT(DISTINCT a), ' * 101} */", 0)],
+    ids=["a long text", "many aggregates of DISTINCT"],
+)
+async def test_long_statements_take_turns(executor: LocalExecutor, statement: str, characters: int) -> None:
     """The second and the third wait for the first, and a thread is left to a short one."""
-    works = [Planning(100_000) for _ in range(3)]
+    works = [Planning(characters, statement) for _ in range(3)]
     streams = [executor.run(each.work) for each in works]
     assert await asyncio.to_thread(works[0].began.wait, 60)
     short = executor.run(LocalWork("SELECT 2 AS c1", _SCHEMA, 2048))
