@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import pytest
 import support.unhurried_examples  # noqa: F401 - before the properties are decorated
-from support import spark_classes
+from support import lent_jvm, spark_classes
 from support.packages import postgres_programs, require
 from support.postgres_server import Database, PostgresServer
 from support.recoveries import MEASURED
@@ -64,14 +64,21 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Begin with the tests that take long, so that no process is left alone with them at the end: those that need Spark, and those
-    that have a bound of their own."""
-    items.sort(key=_urgency)
+    that have a bound of their own; the largest group first."""
+    sizes = collections.Counter(map(_group, items))
+    items.sort(key=lambda item: (_urgency(item), -sizes[_group(item)]))
+
+
+def _group(item: pytest.Item) -> str | None:
+    """Return the group of tests that go to one process together; None if the test goes by itself."""
+    mark = item.get_closest_marker("xdist_group")
+    return None if mark is None else mark.args[0]
 
 
 def _urgency(item: pytest.Item) -> int:
     if item.get_closest_marker("spark") is not None or item.get_closest_marker("timeout") is not None:
         return 0
-    return 2 if item.get_closest_marker("xdist_group") is None else 1
+    return 2 if _group(item) is None else 1
 
 
 def _shared_fixture(item: pytest.Item) -> str | None:
@@ -91,6 +98,12 @@ def _shared_fixture(item: pytest.Item) -> str | None:
     return item.nodeid.split("::")[0] if widest.scope == "module" else f"{widest.baseid}::{widest.argname}"
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    if item.get_closest_marker("spark") is not None:
+        lent_jvm.lender()
+
+
 def pytest_collection_finish() -> None:
     """Freeze what was imported and collected, half a million objects: no collection of garbage has to look through it."""
     gc.collect()
@@ -98,6 +111,7 @@ def pytest_collection_finish() -> None:
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
+    lent_jvm.close()
     # What DuckDB's binding finds frozen when the interpreter ends, it takes for leaked.
     gc.unfreeze()
     if hasattr(session.config, "workeroutput"):
