@@ -65,8 +65,8 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Begin with the tests that take long, so that no process is left alone with them at the end: those that need Spark, and those
     that have a bound of their own; the largest group first."""
-    sizes = collections.Counter(map(_group, items))
-    items.sort(key=lambda item: (_urgency(item), -sizes[_group(item)]))
+    sizes = collections.Counter(group for item in items if (group := _group(item)) is not None)
+    items.sort(key=lambda item: (_urgency(item), -sizes[_group(item) or ""]))
 
 
 def _group(item: pytest.Item) -> str | None:
