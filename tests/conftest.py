@@ -7,7 +7,7 @@ import gc
 import re
 import shlex
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
@@ -62,11 +62,23 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 
 @pytest.hookimpl(trylast=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Begin with the tests that take long, so that no process is left alone with them at the end: those that need Spark, and those
     that have a bound of their own; the largest group first."""
+    if (most := config.getoption("--cases")) is not None:
+        kept = [item for cases in _cases(items) for item in cases[:: -(-len(cases) // most)]]
+        config.hook.pytest_deselected(items=list(set(items) - set(kept)))
+        items[:] = kept
     sizes = collections.Counter(group for item in items if (group := _group(item)) is not None)
     items.sort(key=lambda item: (_urgency(item), -sizes[_group(item) or ""]))
+
+
+def _cases(items: list[pytest.Item]) -> Iterable[list[pytest.Item]]:
+    """Return the cases of each test together."""
+    found: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        found.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    return found.values()
 
 
 def _group(item: pytest.Item) -> str | None:
@@ -149,6 +161,7 @@ def _without_group(nodeid: str) -> str:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--rewrite", action="store_true", help="write the golden files anew; read the diff as code")
+    parser.addoption("--cases", type=int, help="run at most so many cases of a parametrized test, evenly chosen")
     parser.addoption(
         "--ask-postgres",
         action="store_true",
