@@ -15,7 +15,9 @@ SINCE ?= HEAD
 # Compiled modules are kept: otherwise each process of the tests compiles all of them anew.
 unexport PYTHONDONTWRITEBYTECODE
 # Processes that run tests, each with a Spark and a PostgreSQL of its own where its tests ask for one.
-WORKERS ?= auto
+# Many tests wait, for a process to start or for a lost member to be noticed: one more than there are cores keeps these busy.
+CORES = $(shell nproc 2>/dev/null || getconf _NPROCESSORS_ONLN)
+WORKERS ?= $(shell expr $(CORES) + 1)
 IN_PARALLEL := -n $(WORKERS) --dist loadgroup --no-loadscope-reorder --quiet --durations=20
 TEST_FLAGS ?=
 
@@ -45,7 +47,7 @@ demo: setup ## Generate TPC-H data, start a member, take a tour, serve until Ctr
 check: setup ## The verdict on an edit: format, lint, types, import contracts, the unit tests of what changed (SINCE=HEAD)
 	@$(BIN)/python scripts/check.py --since $(SINCE)
 
-test: spark-classes ## Run the tests but the long ones, on all cores, in random order (WORKERS=auto)
+test: spark-classes ## Run the tests but the long ones, in one process more than there are cores, in random order (WORKERS=N)
 	$(BIN)/pytest -m "not long" $(IN_PARALLEL) $(TEST_FLAGS)
 
 test-long: spark-classes ## Run the long tests alone

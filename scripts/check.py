@@ -6,7 +6,7 @@ What changed is what differs from COMMIT (HEAD if not given, and if nothing diff
 does not know yet included. The import graph gives the tests: those of `tests/unit`, `tests/properties` and `tests/golden` that
 import a changed module, themselves or through `tests/support`; where none does, those that import an importer of it, and so on.
 Half of the tree imports some modules: then the `FILES_MAX` nearest test files run, those of the folder that mirrors the module's
-first, and the rest is left to `make test`.
+first, and the rest is left to `make test`. So are most cases of parametrized tests: `CASES_MAX` of each run.
 
 Types are checked while the tests run. Exit status 1 if anything fails.
 """
@@ -29,6 +29,7 @@ ROOT: Final = Path(__file__).resolve().parent.parent
 BIN: Final = Path(sys.executable).parent
 PACKAGES: Final = ("wire", "engine", "server")
 FILES_MAX: Final = 12
+CASES_MAX: Final = 6
 _TESTED: Final = ("tests/unit", "tests/properties", "tests/golden")
 
 
@@ -122,7 +123,7 @@ def _run_tests(files: list[Path]) -> bool:
     if len(files) > FILES_MAX:
         print(f"{len(files) - FILES_MAX} more test files import what changed: make test runs them")
     # One process: what is chosen is short, and a second one would collect it again beside the type checker.
-    return _run("pytest", "-q", "-m", "not long", *map(str, files[:FILES_MAX]))
+    return _run("pytest", "-q", "-m", "not long", "--cases", str(CASES_MAX), *map(str, files[:FILES_MAX]))
 
 
 def main() -> int:

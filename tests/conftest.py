@@ -7,13 +7,13 @@ import gc
 import re
 import shlex
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
 import support.unhurried_examples  # noqa: F401 - before the properties are decorated
-from support import spark_classes
+from support import lent_jvm, spark_classes
 from support.packages import postgres_programs, require
 from support.postgres_server import Database, PostgresServer
 from support.recoveries import MEASURED
@@ -62,16 +62,35 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 
 @pytest.hookimpl(trylast=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Begin with the tests that take long, so that no process is left alone with them at the end: those that need Spark, and those
-    that have a bound of their own."""
-    items.sort(key=_urgency)
+    that have a bound of their own; the largest group first."""
+    if (most := config.getoption("--cases")) is not None:
+        kept = [item for cases in _cases(items) for item in cases[:: -(-len(cases) // most)]]
+        config.hook.pytest_deselected(items=list(set(items) - set(kept)))
+        items[:] = kept
+    sizes = collections.Counter(group for item in items if (group := _group(item)) is not None)
+    items.sort(key=lambda item: (_urgency(item), -sizes[_group(item) or ""]))
+
+
+def _cases(items: list[pytest.Item]) -> Iterable[list[pytest.Item]]:
+    """Return the cases of each test together."""
+    found: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        found.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    return found.values()
+
+
+def _group(item: pytest.Item) -> str | None:
+    """Return the group of tests that go to one process together; None if the test goes by itself."""
+    mark = item.get_closest_marker("xdist_group")
+    return None if mark is None else mark.args[0]
 
 
 def _urgency(item: pytest.Item) -> int:
     if item.get_closest_marker("spark") is not None or item.get_closest_marker("timeout") is not None:
         return 0
-    return 2 if item.get_closest_marker("xdist_group") is None else 1
+    return 2 if _group(item) is None else 1
 
 
 def _shared_fixture(item: pytest.Item) -> str | None:
@@ -91,6 +110,12 @@ def _shared_fixture(item: pytest.Item) -> str | None:
     return item.nodeid.split("::")[0] if widest.scope == "module" else f"{widest.baseid}::{widest.argname}"
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    if item.get_closest_marker("spark") is not None:
+        lent_jvm.lender()
+
+
 def pytest_collection_finish() -> None:
     """Freeze what was imported and collected, half a million objects: no collection of garbage has to look through it."""
     gc.collect()
@@ -98,6 +123,7 @@ def pytest_collection_finish() -> None:
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
+    lent_jvm.close()
     # What DuckDB's binding finds frozen when the interpreter ends, it takes for leaked.
     gc.unfreeze()
     if hasattr(session.config, "workeroutput"):
@@ -135,6 +161,7 @@ def _without_group(nodeid: str) -> str:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--rewrite", action="store_true", help="write the golden files anew; read the diff as code")
+    parser.addoption("--cases", type=int, help="run at most so many cases of a parametrized test, evenly chosen")
     parser.addoption(
         "--ask-postgres",
         action="store_true",

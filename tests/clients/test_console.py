@@ -16,6 +16,7 @@ from support.member_state import status
 
 from server.http.metrics import FIGURES
 
+LAZY = {"SLUICE_SPARK__START": "lazy"}
 PAGE = Path(__file__).parents[2] / "docs" / "metrics.md"
 
 
@@ -132,7 +133,7 @@ def test_statements_are_counted_by_engine(member: MemberProcess) -> None:
 def test_the_log_has_refused_logins_and_slow_statements(tmp_path: Path) -> None:
     """In PostgreSQL's words; a text that a client sends stays within its line."""
     log = tmp_path / "log"
-    with MemberProcess(tmp_path / "data", log=log) as logging:
+    with MemberProcess(tmp_path / "data", environment=LAZY, log=log) as logging:
         with pytest.raises(psycopg.OperationalError):
             logging.connect(dbname="no\nsuch")
         with logging.connect(options="-c log_min_duration_statement=0") as connection:
@@ -161,7 +162,7 @@ def test_health_and_readiness(member: MemberProcess) -> None:
 
 def test_a_member_that_drains_is_alive_and_not_ready(tmp_path: Path) -> None:
     with (
-        MemberProcess(tmp_path, environment={"SLUICE_CLUSTER__DRAIN_SECONDS": "60"}) as draining,
+        MemberProcess(tmp_path, environment=LAZY | {"SLUICE_CLUSTER__DRAIN_SECONDS": "60"}) as draining,
         draining.connect(autocommit=False) as connection,
     ):
         connection.execute("select 1")

@@ -50,6 +50,15 @@ _STATEMENTS = [
     f"explain alter role ann password '{MARK}'",
 ]
 
+#: The store has credentials, and nobody listens at it.
+_OF_STORES = (
+    "create foreign table t (a int4) options (path 's3://lake/t.parquet', format 'parquet')",
+    "create foreign table t options (path 's3://lake/t.csv')",
+    "create foreign table t options (path 's3://elsewhere/t.csv')",
+    "explain (analyze, verbose) select * from t",
+    "select * from t",
+)
+
 
 def _shown(watcher: Connection) -> str:
     """All rows of everything that anybody may read of a member, but what everybody is shown of types and functions."""
@@ -68,7 +77,8 @@ def _shown(watcher: Connection) -> str:
     return f"{rows} {watcher.execute('show all').fetchall()}"
 
 
-def test_passwords_of_roles(local: LocalMember, caplog: pytest.LogCaptureFixture) -> None:
+def test_passwords_of_roles_and_credentials_of_stores(local: LocalMember, caplog: pytest.LogCaptureFixture) -> None:
+    """Everything that a member shows is read once, after both: it is most of what this costs."""
     caplog.set_level(logging.DEBUG)
     with local.connect() as watcher, local.connect() as admin:
         for extended, statement in itertools.product((False, True), _STATEMENTS):
@@ -79,10 +89,13 @@ def test_passwords_of_roles(local: LocalMember, caplog: pytest.LogCaptureFixture
             assert MARK not in _activity(watcher), text
         own = admin.execute("select statement from pg_prepared_statements").fetchall()
         assert MARK not in str(own)
+        for statement in _OF_STORES:
+            assert MARK not in str(say(watcher, statement)), statement
         # Compared apart: pytest explains a failed `in` of megabytes for minutes.
         is_shown = MARK in _shown(watcher)
         assert not is_shown
     assert MARK not in _logged(caplog)
+    assert MARK not in repr(local.engine.config)
 
 
 def _error(connection: Connection, text: str, *, extended: bool) -> psycopg.Error | None:
@@ -118,21 +131,3 @@ def test_a_password_in_a_role_that_runs(local: LocalMember) -> None:
             assert "SCRAM" not in str(admin.execute(f"select * from {relation}".encode()).fetchall())
         admin.execute("set role dora")
         assert say(admin, "select * from pg_authid").error is not None
-
-
-def test_credentials_of_stores(local: LocalMember, caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.DEBUG)
-    with local.connect() as watcher:
-        for statement in (
-            "create foreign table t (a int4) options (path 's3://lake/t.parquet', format 'parquet')",
-            "create foreign table t options (path 's3://lake/t.csv')",
-            "create foreign table t options (path 's3://elsewhere/t.csv')",
-            "explain (analyze, verbose) select * from t",
-            "select * from t",
-        ):
-            assert MARK not in str(say(watcher, statement)), statement
-        # Compared apart: pytest explains a failed `in` of megabytes for minutes.
-        is_shown = MARK in _shown(watcher)
-        assert not is_shown
-    assert MARK not in _logged(caplog)
-    assert MARK not in repr(local.engine.config)

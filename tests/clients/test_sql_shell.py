@@ -6,6 +6,7 @@ import fcntl
 import os
 import pty
 import re
+import signal
 import struct
 import subprocess
 import sys
@@ -105,6 +106,13 @@ def test_describing_and_drawing(local: MemberProcess) -> None:
 # -- on a terminal -----------------------------------------------------------------------------------------------------
 
 
+def _have_terminal() -> None:
+    """In the new process: standard input becomes the terminal whose Ctrl-C it is told. Where tests run in the background of a shell
+    they ignore the signal, and what they start would inherit that."""
+    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 class Terminal:
     """The shell on a pseudoterminal of its own. said: all that it wrote, without escape sequences."""
 
@@ -119,7 +127,7 @@ class Terminal:
         }
         self._process = subprocess.Popen(
             arguments, stdin=theirs, stdout=theirs, stderr=theirs, env=environment, start_new_session=True,
-            preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),  # noqa: PLW1509 -- without it Ctrl-C is a letter
+            preexec_fn=_have_terminal,  # noqa: PLW1509 -- Ctrl-C needs it
         )  # fmt: skip
         os.close(theirs)
         os.set_blocking(self._ours, False)

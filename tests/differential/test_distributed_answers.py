@@ -8,8 +8,6 @@ members; small sides read whole, or never.
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from random import Random
@@ -19,7 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 from support.answers import differences
 from support.distributed_ground import MEMBERS, Layout, answer, on_one, table
-from support.tpch import TABLES
+from support.tpch import TABLES, generate
 from test_same_answers import CORPUS
 
 from benchmarks.tpch_queries import queries
@@ -29,14 +27,6 @@ from engine.executors.local.database import LocalDatabase
 from engine.plan_ir.logical import TableReader
 from engine.plan_ir.rewrite import walk_all
 from engine.planner.distribute import distribute
-
-
-def _generate(folder: Path, *options: str) -> Path:
-    tool = Path(sys.executable).with_name("tpchgen-cli")
-    subprocess.run(
-        [str(tool), "parquet", "-s", "0.01", "--output-dir", str(folder), *options], check=True, capture_output=True
-    )
-    return folder
 
 
 def _tables(folder: Path) -> dict[str, Table]:
@@ -51,8 +41,8 @@ def _tables(folder: Path) -> dict[str, Table]:
 @pytest.fixture(scope="module")
 def layouts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Layout]:
     folder = tmp_path_factory.mktemp("layouts")
-    parts = _tables(_generate(folder / "parts", "--parts", "4"))
-    whole = _generate(folder / "whole")
+    parts = _tables(generate(folder / "parts", 0.01, "parquet", parts=4))
+    whole = generate(folder / "whole", 0.01, "parquet")
     grouped = folder / "grouped"
     grouped.mkdir()
     for name in TABLES:

@@ -1,7 +1,7 @@
 """What each port bears of clients that have not said who they are: so many connections, so many bytes, for so long.
 
 The ports for PostgreSQL's clients and for members have more of it in `test_slow_clients`, `unit/test_session_ends` and
-`unit/test_mesh_listener`.
+`unit/engine/exchange/test_mesh_listener`.
 """
 
 from __future__ import annotations

@@ -23,6 +23,7 @@ import sqlglot
 from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 from support import tpch
+from support.lent_jvm import own_jvm
 from support.session_server import eventually
 
 from engine.catalog.model.objects import Table
@@ -135,7 +136,9 @@ async def module_ground(tmp_path_factory: pytest.TempPathFactory, data: Path) ->
     directory = tmp_path_factory.mktemp("member")
     children = set(psutil.Process().children(recursive=True))
     executor = SparkExecutor(SparkConfig("local[2]"), directory)
-    await executor.start()
+    with own_jvm():
+        await executor.start()
+        await executor.ready()
     yield Ground(executor, data)
     await executor.close()
     left = [child for child in psutil.Process().children(recursive=True) if child not in children]

@@ -6,6 +6,7 @@ Anchors are formed as code hosts form them: in lower case, without punctuation, 
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 from collections.abc import Iterator
@@ -30,6 +31,7 @@ _PATH: Final = re.compile(
     r"(?<![\w./-])((?:wire|engine|server|tests|docs|scripts|benchmarks|deploy|\.ci)/[\w./-]*[\w/]|\.devcontainer|\.pre-commit-config\.yaml)"
 )
 _CHOSEN: Final = re.compile(r"NAME|NNNN")
+_PACKAGES: Final = ("wire", "engine", "server")
 
 
 def _text(document: str) -> str:
@@ -116,3 +118,36 @@ def test_the_glossary_is_the_codes() -> None:
     assert len(named) >= 20
     assert [term for term in named if term not in words] == []
     assert [word for word in re.findall(r"`(\w+)`", banned) if word in words] == []
+
+
+def _imported(path: Path) -> set[str]:
+    found = set[str]()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+    return found
+
+
+def _modules_tested(path: Path) -> set[str] | None:
+    """The modules of ours that a test file imports, or that its helpers do; None: it asks a member and imports none itself."""
+    own = _imported(path)
+    if not any(name.split(".")[0] in _PACKAGES for name in own) or "support.local_member" in own:
+        return None
+    helpers = [ROOT / "tests" / f"{name.replace('.', '/')}.py" for name in own if name.startswith("support.")]
+    return own.union(*(_imported(helper) for helper in helpers if helper.exists()))
+
+
+@pytest.mark.parametrize("package", _PACKAGES)
+def test_unit_tests_mirror_the_packages(package: str) -> None:
+    """Each is in the folder of a package that exists, and imports a module of it, or one of a package within."""
+    misplaced = []
+    for path in sorted((ROOT / "tests" / "unit" / package).rglob("test_*.py")):
+        folder = path.parent.relative_to(ROOT / "tests" / "unit")
+        mirrored = ".".join(folder.parts)
+        tested = _modules_tested(path)
+        is_there = tested is None or any(name == mirrored or name.startswith(f"{mirrored}.") for name in tested)
+        if not is_there or not (ROOT / folder).is_dir():
+            misplaced.append(f"{path.relative_to(ROOT)} is in the folder of {mirrored}, and tests nothing there")
+    assert misplaced == []

@@ -118,18 +118,20 @@ def _asks(node: Node) -> bool:
 
 
 @pytest.mark.parametrize(
-    ("text", "is_pushed"),
+    ("value", "joined", "is_pushed"),
     [
-        ("select a.amount, b.cost from sales a left join stock b on a.product = b.product and b.cost > 300", True),
-        ("select a.amount, b.cost from stock b right join sales a on a.product = b.product and b.cost > 300", True),
-        ("select a.amount, b.cost from stock b left join sales a on a.product = b.product and b.cost > 300", False),
-        ("select a.amount, b.cost from sales a full join stock b on a.amount = b.cost and b.cost > 9", False),
-        ("select s.id, b.cost from shops s left join stock b on b.cost > 410", True),
+        ("a.amount", "sales a left join stock b on a.product = b.product and b.cost > 300", True),
+        ("a.amount", "stock b right join sales a on a.product = b.product and b.cost > 300", True),
+        ("a.amount", "stock b left join sales a on a.product = b.product and b.cost > 300", False),
+        ("a.amount", "sales a full join stock b on a.amount = b.cost and b.cost > 9", False),
+        ("s.id", "shops s left join stock b on b.cost > 410", True),
     ],
 )
 def test_a_condition_of_the_padded_side_is_done_before_it_moves(
-    layout: Layout, database: LocalDatabase, text: str, is_pushed: bool
+    layout: Layout, database: LocalDatabase, value: str, joined: str, is_pushed: bool
 ) -> None:
+    # The rows themselves, half a million of them, would be compared one by one.
+    text = f"select count(*), count({value}), sum({value}), count(b.cost), sum(b.cost) from {joined}"
     [reader] = _readers(same(layout, database, text), "stock")
     assert (reader.filter is not None) == is_pushed
 

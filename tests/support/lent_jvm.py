@@ -1,0 +1,88 @@
+"""One JVM for the Sparks of a test process that ask nothing special of theirs, lent to one `SparkRuntime` after the other.
+
+A JVM costs four seconds of processor time until it has run its first query; a context in a JVM that is there, one. PySpark has one
+context a process, so two tenants never share the JVM at a time. With its context end a tenant's sessions, jobs and Python workers;
+the JVM stays, and its classes with what was compiled of them.
+
+A tenant with other settings than the last one has a new JVM; a Spark within `own_jvm` one of its own, which ends with it.
+`OWN_JVMS=1` gives every Spark its own: a failure that goes away with it is what another tenant left.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache
+from importlib import import_module
+from typing import Any, Final
+
+#: Settings that say where a tenant's files are. Java's options are among them: they name the file that configures the log, which
+#: stays that of the first tenant.
+_OF_DIRECTORIES: Final = frozenset({"spark.local.dir", "spark.sql.warehouse.dir", "spark.driver.extraJavaOptions"})
+#: A context reads these anew.
+_OF_CONTEXTS: Final = frozenset({"spark.master", "spark.sql.shuffle.partitions"})
+
+
+class _Lender:
+    """launch, end: what a `SparkRuntime` does to have a JVM of its own."""
+
+    def __init__(self, launch: Callable[..., Any], end: Callable[[Any], None]) -> None:
+        self._launch = launch
+        self._end = end
+        self._gateway: Any = None
+        self._settings: frozenset[tuple[str, str]] = frozenset()
+        self.is_lending = not os.environ.get("OWN_JVMS")
+
+    def launch(self, conf: Any, options: dict[str, Any]) -> Any:
+        """Return the gateway of a running JVM. The lent one ends before a Spark has its own: the end of that one waits for all
+        threads of PySpark's."""
+        settings = frozenset(item for item in conf.getAll() if item[0] not in _OF_DIRECTORIES | _OF_CONTEXTS)
+        if self._gateway is not None and (not self.is_lending or settings != self._settings or self._has_ended()):
+            self.close()
+        if not self.is_lending:
+            return self._launch(conf, options)
+        if self._gateway is None:
+            self._gateway, self._settings = self._launch(conf, options), settings
+        return self._gateway
+
+    def end(self, gateway: Any) -> None:
+        """End a JVM unless it is the lent one, which goes on."""
+        if gateway is not self._gateway:
+            self._end(gateway)
+        elif self._has_ended():
+            self.close()
+
+    def close(self) -> None:
+        gateway, self._gateway = self._gateway, None
+        if gateway is not None:
+            self._end(gateway)
+
+    def _has_ended(self) -> bool:
+        return self._gateway.proc.poll() is not None
+
+
+@cache
+def lender() -> _Lender:
+    """Have the Sparks that this process starts from now on borrow their JVM."""
+    session: Any = import_module("engine.executors.spark.session")
+    made = _Lender(session.launch_gateway, session._end)
+    session.launch_gateway, session._end = made.launch, made.end
+    return made
+
+
+def close() -> None:
+    """End the lent JVM; the process ends."""
+    if lender.cache_info().currsize:
+        lender().close()
+
+
+@contextmanager
+def own_jvm() -> Iterator[None]:
+    """Within it, a Spark that starts has a JVM of its own, which ends with it."""
+    made = lender()
+    before, made.is_lending = made.is_lending, False
+    try:
+        yield
+    finally:
+        made.is_lending = before
