@@ -41,6 +41,7 @@ from engine.settings.session_settings import SETTINGS
 from server.auth.gate import Access, Gate
 from server.cluster.activity_routing import ClusterActivity
 from server.cluster.cursor_routing import CursorRouter
+from server.cluster.final_figures import FinalFigures
 from server.cluster.membership import Timing
 from server.cluster.mesh_link import LinkOptions, MeshLink, new_incarnation
 from server.cluster.notification_routing import NotificationRouter
@@ -118,6 +119,7 @@ class Member:
             mesh, MemberActivity(config.member, self.engine, self.clients.registry, self.clients.host.ended)
         )
         self.clients.registry.cluster = self.activity
+        self.final_figures = FinalFigures(self.activity, self.clients.host.ended)
         self.cancels = CancelRouter(mesh, self.clients.registry, self.clients.host.ended)
         self.cursors = CursorRouter(mesh, self.clients.registry)
         NotificationRouter(mesh, self.clients.registry)
@@ -218,6 +220,7 @@ class Member:
             self.clients.close,
             lambda: None if self.http is None else self.http.close(),
             self.cursors.close,
+            self.final_figures.close,
             self.activity.close,
             self.cancels.close,
             lambda: None if self.console is None else self.console.close(),

@@ -182,6 +182,10 @@ class EdgeCounters(Report, frozen=True):
     state: StreamState = "open"
 
 
+#: What a member has counted of queries: instances of fragments, and ends of streams.
+Observed = tuple[list[FragmentCounters], list[EdgeCounters]]
+
+
 class Answer(Report, frozen=True):
     """The answer of one member: the parts that were asked for. graph: of the statement that was asked for, at its initiator."""
 

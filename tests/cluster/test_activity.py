@@ -12,7 +12,7 @@ import pytest
 from support.console_client import ConsoleClient
 from support.local_cluster import LocalCluster
 from support.member_process import wait_until
-from support.numbers_cluster import Connection, declare, members
+from support.numbers_cluster import ROWS, Connection, declare, members
 
 
 @pytest.fixture(scope="module")
@@ -107,6 +107,53 @@ def test_the_page_of_a_suspended_statement_at_another_member(cluster: LocalClust
     finished = page.query(query)[1]["graph"]
     assert {fragment["state"] for fragment in finished["fragments"]} <= {"done", "failed"}
     assert finished["edges"]
+
+
+#: Rows go from every member to every member, then to m1.
+WINDOWS = "declare g no scroll cursor for select t, row_number() over (partition by t order by n) from numbers"
+
+
+def between_others(graph: dict[str, Any]) -> list[dict[str, Any]]:
+    """The edges of a graph of which no end is at m1."""
+    member = {fragment["id"]: fragment["member"] for fragment in graph["fragments"]}
+    return [edge for edge in graph["edges"] if "m1" not in (member[edge["from"]], member[edge["to"]])]
+
+
+def sent_by_fragment(graph: dict[str, Any]) -> dict[str, int]:
+    sent: dict[str, int] = {}
+    for edge in graph["edges"]:
+        sent[edge["from"]] = sent.get(edge["from"], 0) + edge["rows"]
+    return sent
+
+
+def test_figures_between_other_members_stay_when_their_part_is_over(cluster: LocalCluster) -> None:
+    page = console(cluster, "m1")
+    with cluster.connect("m1") as owner:
+        owner.execute("set sluice.distribution = always")
+        owner.execute("set sluice.engine = local")
+        owner.execute("begin")
+        owner.execute(WINDOWS)
+        owner.execute("fetch 59999 from g")
+        [(query,)] = rows(owner, "select query_id from sluice.queries where pid = pg_backend_pid() and cursor = 'g'")
+
+        def others() -> set[str]:
+            return {f["state"] for f in page.query(query)[1]["graph"]["fragments"] if f["member"] != "m1"}
+
+        # All rows are on their way to the client: the others have nothing to do any more, while the cursor stays open.
+        wait_until(lambda: others() == {"done"})
+        suspended = page.query(query)[1]["graph"]
+        owner.execute("fetch all from g")
+        owner.execute("commit")
+    assert len(between_others(suspended)) == 4
+    assert all(edge["rows"] > 0 and edge["bytes"] > 0 for edge in between_others(suspended))
+    wait_until(lambda: all(edge["rows"] > 0 for edge in between_others(page.query(query)[1]["graph"])))
+    ended = page.query(query)[1]
+    graph = ended["graph"]
+    assert ended["state"] == "finished"
+    assert {f["id"]: f["rows"] for f in graph["fragments"] if f["rows"]}.items() <= sent_by_fragment(graph).items()
+    for kind in ("hash", "gather"):
+        assert sum(edge["rows"] for edge in graph["edges"] if edge["kind"] == kind and edge["to"] != "client") == ROWS
+    assert {edge["state"] for edge in graph["edges"]} == {"done"}
 
 
 def test_what_others_do_is_hidden_at_every_member(cluster: LocalCluster) -> None:
