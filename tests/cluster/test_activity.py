@@ -9,6 +9,7 @@ from typing import Any
 
 import psycopg
 import pytest
+from prometheus_client.parser import text_string_to_metric_families
 from support.console_client import ConsoleClient
 from support.local_cluster import LocalCluster
 from support.member_process import wait_until
@@ -60,6 +61,30 @@ def test_credit_falls_while_a_cursor_is_suspended(cluster: LocalCluster) -> None
                 assert left < window
                 assert backlog > 0
         owner.execute("close c")
+
+
+def scraped(cluster: LocalCluster, member: str) -> dict[str, float]:
+    """The gauges of streams in a member's metrics."""
+    [status, text] = console(cluster, member).get("/metrics")
+    assert status == 200
+    families = text_string_to_metric_families(text)
+    return {each.name: each.samples[0].value for each in families if each.name.startswith("sluice_edge_")}
+
+
+def test_metrics_tell_of_senders_without_credit(cluster: LocalCluster) -> None:
+    assert scraped(cluster, "m1")["sluice_edge_streams_waiting"] == 0
+    with cluster.connect("m1") as owner:
+        declare(owner)
+        owner.execute("fetch 1 from c")
+        wait_until(lambda: scraped(cluster, "m1")["sluice_edge_streams_waiting"] > 0)
+        told = scraped(cluster, "m1")
+        # All three send to m1, whose cursor takes nothing.
+        assert 0 < told["sluice_edge_streams_waiting"] <= told["sluice_edge_streams_receiving"] == 3
+        assert told["sluice_edge_credit_bytes"] < told["sluice_edge_window_bytes"]
+        assert scraped(cluster, "m2")["sluice_edge_streams_sending"] == 1
+        owner.execute("close c")
+    wait_until(lambda: scraped(cluster, "m1")["sluice_edge_streams_receiving"] == 0)
+    assert scraped(cluster, "m1")["sluice_edge_streams_waiting"] == 0
 
 
 def test_the_sender_tells_how_long_it_has_waited(cluster: LocalCluster) -> None:
