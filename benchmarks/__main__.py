@@ -18,6 +18,7 @@ from benchmarks import (
     connect,
     console_page,
     copy_orders,
+    edge_lag,
     encode,
     engine_choice,
     exchange,
@@ -72,6 +73,7 @@ MEASURES: Final = tuple(
         copy_orders,
         statement_storm,
         console_page,
+        edge_lag,
     )
 )
 

@@ -70,13 +70,18 @@ class Member:
 
 
 @contextlib.contextmanager
-def running(ground: Ground, name: str, configuration: str = "", **environment: str) -> Iterator[Member]:
-    """A member whose Spark has started and that knows the tables; ended on the way out.
+def running(
+    ground: Ground, name: str, configuration: str = "", *, spark: bool = True, **environment: str
+) -> Iterator[Member]:
+    """A member that knows the tables; ended on the way out.
 
-    name: of its data directory. configuration: TOML below the `[spark]` section. Its log is in the scratch folder.
+    name: of its data directory. configuration: TOML below the `[spark]` section. spark: whether its Spark has started; else it is
+    never needed. Its log is in the scratch folder.
     """
-    with started(ground.folder(name), configuration, **environment) as member:
-        member.wait_spark()
+    start = "" if spark else 'start = "lazy"\n'
+    with started(ground.folder(name), start + configuration, **environment) as member:
+        if spark:
+            member.wait_spark()
         with member.connect("auto") as connection:
             for table in TABLES:
                 register(connection, table, ground.table(table))

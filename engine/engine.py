@@ -26,7 +26,7 @@ from engine.catalog.store.store import URL_SCHEMES, CatalogStore
 from engine.common.fragment_pool import FragmentPool
 from engine.common.shielded import closed_in_turn
 from engine.common.weighted_lru_cache import CacheFigures, WeightedLruCache
-from engine.contracts.activity import EdgeCounters, FragmentCounters, Graph, SparkJobReport, StatementState
+from engine.contracts.activity import EdgeCounters, FragmentCounters, Graph, Observed, SparkJobReport, StatementState
 from engine.contracts.batch_stream import BatchStream
 from engine.contracts.copy_progress import Copies
 from engine.contracts.executor import ExecutionContext
@@ -47,13 +47,13 @@ from engine.lakes.foreign_files import DataRoots
 from engine.lakes.topology_tables import topology_tables
 from engine.monitor.engine_speeds import EngineSpeeds
 from engine.monitor.figures import cache_figures, memory_figures
-from engine.monitor.graph import graph_of
+from engine.monitor.graph import ended_graph, graph_of
 from engine.monitor.record import StatementRecord
 from engine.planner.codegen.compiled_fragment import CompiledFragment
 from engine.runtime.operation_pool import OperationPool
 from engine.runtime.planning_pool import SHORT_CHARACTERS, PlanningPool
 from engine.runtime.readable_files import ReadableFiles
-from engine.runtime.runtime import MeshRuntime, Observed
+from engine.runtime.runtime import MeshRuntime
 from engine.runtime.stall_watch import StallWatch
 from engine.runtime.stream_counts import receiver_counters
 from engine.session.context.advisory_locks import AdvisoryLocks, MemberLocks
@@ -329,7 +329,7 @@ class Engine:
         graph = self.graph(
             record, *(([], []) if record.query is None else self.running_counters(str(record.query))), state=state
         )
-        return b"" if graph is None else msgspec.json.encode(graph)
+        return b"" if graph is None else msgspec.json.encode(ended_graph(graph, state))
 
     async def idle(self) -> None:
         """Wait until nothing runs here for queries over several members."""

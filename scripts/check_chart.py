@@ -54,6 +54,8 @@ def main() -> int:
         for document in _rendered(values):
             for version in VERSIONS:
                 kubernetes_validate.validate(document, version, strict=True)
+            if document["kind"] == "StatefulSet" and document["metadata"]["name"] == "lake":
+                assert document["spec"]["template"]["spec"]["enableServiceLinks"] is False
             if document["kind"] == "ConfigMap":
                 _understood(document["data"]["member.toml"], values)
             count += 1

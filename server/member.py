@@ -16,6 +16,7 @@ gc.disable()
 import asyncio
 import contextlib
 import faulthandler
+import json
 import logging
 import os
 import signal
@@ -41,6 +42,7 @@ from engine.settings.session_settings import SETTINGS
 from server.auth.gate import Access, Gate
 from server.cluster.activity_routing import ClusterActivity
 from server.cluster.cursor_routing import CursorRouter
+from server.cluster.final_figures import FinalFigures
 from server.cluster.membership import Timing
 from server.cluster.mesh_link import LinkOptions, MeshLink, new_incarnation
 from server.cluster.notification_routing import NotificationRouter
@@ -115,9 +117,11 @@ class Member:
             ),
         )
         self.activity = ClusterActivity(
-            mesh, MemberActivity(config.member, self.engine, self.clients.registry, self.clients.host.ended)
+            mesh,
+            MemberActivity(config.member, self.engine, self.clients.registry, self.clients.host.ended, self.status),
         )
         self.clients.registry.cluster = self.activity
+        self.final_figures = FinalFigures(self.activity, self.clients.host.ended)
         self.cancels = CancelRouter(mesh, self.clients.registry, self.clients.host.ended)
         self.cursors = CursorRouter(mesh, self.clients.registry)
         NotificationRouter(mesh, self.clients.registry)
@@ -171,7 +175,13 @@ class Member:
         config, host = self._config, self.clients.host
         api = ConsoleApi(host, self._mesh, self.activity, self.cancels, config.console_hosts)
         tls = self.gate.access.tls if config.console_tls else None
-        return ConsoleServer(self.status, lambda: self._unready, api=api, tls=None if tls is None else self._newest_tls)
+        return ConsoleServer(
+            self.status,
+            lambda: self._unready,
+            api=api,
+            tls=None if tls is None else self._newest_tls,
+            processes=None if self._place is None else self._process_states,
+        )
 
     def _newest_tls(self) -> ssl.SSLContext:
         tls = self.gate.access.tls
@@ -218,6 +228,7 @@ class Member:
             self.clients.close,
             lambda: None if self.http is None else self.http.close(),
             self.cursors.close,
+            self.final_figures.close,
             self.activity.close,
             self.cancels.close,
             lambda: None if self.console is None else self.console.close(),
@@ -247,6 +258,14 @@ class Member:
             f"console={self.console.url} {http}data={self._config.data}"
         )
 
+    async def _process_states(self) -> Mapping[str, Mapping[str, Any]]:
+        """The state of each process of the server, by its number. One that does not answer in time is left out."""
+        assert self._place is not None, "asked for in a server of several processes only"
+        names = self._place.names(self._config.member)
+        told = (await self.activity.ask(["status"], of=names)).told
+        numbers = {name: str(number) for number, name in enumerate(names, 1)}
+        return {numbers[name]: json.loads(answer.status) for name, answer in told.items()}
+
     async def status(self) -> Mapping[str, Any]:
         """The member's state, for the console."""
         await self.engine.observe()
@@ -256,6 +275,7 @@ class Member:
         clients = {"input_bytes": self.clients.input.held, "output_bytes": self.clients.output.held}
         return {
             "member": self._config.member,
+            "pid": os.getpid(),
             "members": [asdict(info) for info in self.link.members()],
             "engines": self.engine.status(),
             "connections": [asdict(activity) for activity in self.clients.registry.activity()],

@@ -17,8 +17,9 @@ StatementState = Literal["planning", "running", "suspended", "finished", "failed
 EngineUsed = Literal["local", "spark", "distributed"]
 #: waiting: a stream's sender is out of credit. interrupted: it has lost its connection and goes on over another.
 StreamState = Literal["open", "waiting", "interrupted", "done"]
-#: A part of an answer. recent: the newest of those that have finished.
-Part = Literal["sessions", "running", "finished", "recent", "fragments", "edges", "spark_jobs", "graph"]
+#: A part of an answer. recent: the newest of those that have finished. status: asked of processes of one server only, as members of
+#: earlier releases do not know it.
+Part = Literal["sessions", "running", "finished", "recent", "fragments", "edges", "spark_jobs", "graph", "status"]
 InstanceState = Literal["waiting", "running", "done", "failed"]
 
 
@@ -182,8 +183,13 @@ class EdgeCounters(Report, frozen=True):
     state: StreamState = "open"
 
 
+#: What a member has counted of queries: instances of fragments, and ends of streams.
+Observed = tuple[list[FragmentCounters], list[EdgeCounters]]
+
+
 class Answer(Report, frozen=True):
-    """The answer of one member: the parts that were asked for. graph: of the statement that was asked for, at its initiator."""
+    """The answer of one member: the parts that were asked for. graph: of the statement that was asked for, at its initiator.
+    status: the member's state without what sessions say, as JSON."""
 
     memory_bytes: int = 0
     spool_bytes: int = 0
@@ -194,6 +200,7 @@ class Answer(Report, frozen=True):
     edges: tuple[EdgeCounters, ...] = ()
     spark_jobs: tuple[SparkJobReport, ...] = ()
     graph: Graph | None = None
+    status: bytes = b""
 
 
 @dataclass(frozen=True, slots=True)

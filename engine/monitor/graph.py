@@ -61,7 +61,7 @@ def graph_of(
     if physical is None or len(physical.fragments) == 1:
         return _of_one(plan, query, member, state, rows, edges)
     described = operators_of(physical) if plan is not None else {}
-    streams, over = _merge_by_key(edges), state in _OVER
+    streams = _merge_by_key(edges)
     told: list[FragmentReport] = []
     for fragment in physical.fragments:
         for number, instance in enumerate(fragment.instances):
@@ -72,7 +72,7 @@ def graph_of(
                     name,
                     instance.member,
                     fragment.engine,
-                    _STATES[state] if counted is None or (over and counted.state in _GOING_ON) else counted.state,
+                    _STATES[state] if counted is None else counted.state,
                     _operators(name, described.get(fragment.id)),
                     None if counted is None else counted.rows,
                     None if counted is None else counted.seconds,
@@ -101,6 +101,17 @@ def with_counters(graph: Graph, fragments: Iterable[FragmentCounters], edges: It
             for told in graph.edges
         ),
     )
+
+
+def ended_graph(graph: Graph, state: str) -> Graph:
+    """The graph of a statement that has ended in this state: nothing of it runs or has credit left. Instances that were stopped
+    because the client had enough rows have not failed."""
+    fragments = tuple(
+        msgspec.structs.replace(told, state=_STATES[state]) if told.state in _GOING_ON or state == "finished" else told
+        for told in graph.fragments
+    )
+    edges = tuple(msgspec.structs.replace(told, state="done", credit=None, backlog_bytes=0) for told in graph.edges)
+    return Graph(fragments, edges)
 
 
 def _of_one(

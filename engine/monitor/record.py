@@ -5,7 +5,8 @@ A record costs a few attribute writes a statement and nothing a row: the number 
 
 `History` keeps the last records as values (`engine.contracts.activity`), bounded in number and bytes. A plan is not kept: it
 would hold the rows of system tables and the trees of long statements. Its graph is described once, when the statement ends, and
-only for statements that took `GRAPH_SECONDS` and longer, compared with which the description costs little.
+only for statements that took `GRAPH_SECONDS` and longer, compared with which the description costs little. What other members have
+counted is put into it when they have answered (`server.cluster.final_figures`).
 
 Considered and rejected: a table of running statements beside the sessions' own. What a session runs is found in its portals, so no
 entry can be left behind.
@@ -223,9 +224,17 @@ class History:
         """Keep a statement that has ended. graph: of its plan, as JSON."""
         self._kept.append((record, graph))
         self._bytes += record.size + len(graph)
-        while len(self._kept) > self._statements_max or self._bytes > self._bytes_max:
-            oldest, its_graph = self._kept.popleft()
-            self._bytes -= oldest.size + len(its_graph)
+        self._make_room()
+
+    def replace_graph(self, query: str, graph: bytes) -> None:
+        """Replace the graph of a statement, by its id; if the statement is not kept any more, nothing happens."""
+        for at in range(len(self._kept) - 1, -1, -1):
+            record, before = self._kept[at]
+            if str(record.id) == query:
+                self._kept[at] = record, graph
+                self._bytes += len(graph) - len(before)
+                self._make_room()
+                return
 
     def newest(self, count: int, *, text_max: int = TEXT_MAX) -> list[StatementReport]:
         """The last ones, newest first."""
@@ -235,3 +244,8 @@ class History:
         """A statement by its id, with its graph as JSON."""
         found = next((entry for entry in reversed(self._kept) if str(entry[0].id) == query), None)
         return None if found is None else (found[0].report(), found[1])
+
+    def _make_room(self) -> None:
+        while len(self._kept) > self._statements_max or self._bytes > self._bytes_max:
+            oldest, its_graph = self._kept.popleft()
+            self._bytes -= oldest.size + len(its_graph)

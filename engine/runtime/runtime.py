@@ -24,7 +24,7 @@ import functools
 import logging
 import threading
 import zlib
-from collections import OrderedDict, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Coroutine, Mapping, Set
 from dataclasses import replace
 from typing import Any, Final
@@ -33,7 +33,7 @@ import msgspec
 import pyarrow as pa
 
 from engine.common.shielded import closed_in_turn, shielded
-from engine.contracts.activity import EdgeCounters, FragmentCounters
+from engine.contracts.activity import Observed
 from engine.contracts.mesh import Mesh
 from engine.contracts.query_id import QueryId
 from engine.exchange.edge_totals import EdgeTotals
@@ -55,6 +55,7 @@ from engine.executors.local.executor import LocalExecutor
 from engine.plan_ir.spec import EdgeSpec, MemberSpec, SharedSpec
 from engine.runtime.analysis import merge_counters
 from engine.runtime.drain import Drain
+from engine.runtime.ended_figures import EndedFigures
 from engine.runtime.mailboxes import Mailbox, Mailboxes
 from engine.runtime.operation_pool import Operations
 from engine.runtime.peer_statements import PeerStatements
@@ -101,10 +102,6 @@ _COUNTED_SECONDS: Final = 5.0
 #: A body that the loop reads by itself; longer ones are left to a thread.
 _SHORT_BODY: Final = 1 << 16
 _CLOSED_EARLY: Final = Cause(SUCCESS, "the initiator wants no more rows")
-
-#: Queries whose last figures are kept, until whoever ends their statement has read them.
-_ENDED_MAX: Final = 64
-Observed = tuple[list[FragmentCounters], list[EdgeCounters]]
 _Ask = Callable[[MemberQueries, float], list[Instruction]]
 
 
@@ -150,8 +147,7 @@ class MeshRuntime:
         self._peer_statements = PeerStatements()
         self._runs: dict[str, QueryRun] = {}
         self._streams: dict[str, DistributedStream] = {}
-        #: What was counted of the last queries of this member's, as they ended.
-        self._ended: OrderedDict[str, Observed] = OrderedDict()
+        self._ended = EndedFigures()
         self._requests: Requests[ChannelOk] = Requests(_not_connected)
         self._tasks: set[asyncio.Task[None]] = set()
         self._ticking: asyncio.TimerHandle | None = None
@@ -439,6 +435,7 @@ class MeshRuntime:
     def _stop(self, query: str, cause: Cause) -> None:
         run = self._runs.get(query)
         if run is not None:
+            self.keep_figures(query)
             run.stop(cause)
         # Senders hear at once that nothing of this query is wanted here.
         self.spawn(self.mailboxes.close_query(query))
@@ -449,6 +446,7 @@ class MeshRuntime:
             stream.fail(cause.error())
 
     async def _forget(self, query: str) -> None:
+        self.keep_figures(query)
         try:
             await self.mailboxes.close_query(query)
         finally:
@@ -494,20 +492,17 @@ class MeshRuntime:
         """The fragments that run here and the streams that end or begin here. query: only this one's, whose last figures are there
         for some time after its end."""
         runs = list(self._runs.values()) if not query else [run for run in (self._runs.get(query),) if run is not None]
-        if query and not runs:
-            return self._ended.get(query, ([], []))
         member = self._mesh.member
-        return (
+        observed = (
             [fragment for run in runs for fragment in fragments_of(run, member)],
             [edge for run in runs for edge in edges_of(run, self.mailboxes, member)],
         )
+        return self._ended.find(query, observed)
 
     def keep_figures(self, query: str) -> None:
         """Before its streams are let go of."""
         if query in self._runs:
-            self._ended[query] = self.observe(query)
-            while len(self._ended) > _ENDED_MAX:
-                self._ended.popitem(last=False)
+            self._ended.keep(query, self.observe(query))
 
     async def idle(self) -> None:
         """Wait until no query needs this member, its own or another's."""

@@ -43,6 +43,12 @@ _READY_SECONDS: Final = 120.0
 _POLL_SECONDS: Final = 0.1
 _ASK_SECONDS: Final = 3
 _LOG_LINES: Final = 15
+#: Keys of the configuration that differ between members, or that the command's flags say.
+_GIVEN: Final = (
+    "member", "listen", "mesh", "console", "data", "base", "catalog", "http.listen", "spark.master", "spark.driver_memory",
+    "cluster.name", "cluster.role", "cluster.seeds", "cluster.secret", "cluster.secret_file", "cluster.topology",
+    "cluster.advertise", "cluster.advertise_client",
+)  # fmt: skip
 
 
 class ClusterError(Exception):
@@ -149,13 +155,17 @@ def _free_ports(count: int) -> Iterator[int]:
 
 
 def _start(folder: Path, member: MemberProcess, config: Path) -> subprocess.Popen[bytes]:
-    """The caller's SLUICE_* variables are not for every member alike."""
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("SLUICE_")}
+    environment = {name: value for name, value in os.environ.items() if not _is_given(name)}
     with files.log_of(folder, member).open("wb") as log:
         return subprocess.Popen(
             [sys.executable, "-m", "server.cli.main", "serve", "--config", str(config)],
             stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True, env=environment,
         )  # fmt: skip
+
+
+def _is_given(variable: str) -> bool:
+    """Whether a variable of the caller's would replace what the command gives each member; all others hold for every member."""
+    return variable.startswith("SLUICE_") and variable[len("SLUICE_") :].lower().replace("__", ".") in _GIVEN
 
 
 def _wait_ready(folder: Path, started: Sequence[tuple[MemberProcess, subprocess.Popen[bytes]]]) -> None:

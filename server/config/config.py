@@ -49,6 +49,9 @@ from wire.dataclass import dataclass
 from wire.errors import SqlError
 
 _PREFIX: Final = "SLUICE_"
+#: Variables that are no keys: the shell's (`server.shell.prompt`), and those that Kubernetes gives to all pods beside a service
+#: that is called sluice.
+_OTHERS: Final = re.compile(r"SLUICE_(HISTORY|(\w+_)?(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT(_\d+_\w+)?))")
 #: Keys below which names are the operator's own.
 _NAMES_BELOW: Final = ("settings", "conf")
 _LOOPBACK: Final[list[IPv4Network | IPv6Network]] = [IPv4Network("127.0.0.0/8"), IPv6Network("::1/128")]
@@ -571,7 +574,7 @@ def _from_flags(flags: Mapping[str, Any]) -> _Source:
 def _from_environment(environment: Mapping[str, str]) -> _Source:
     values: dict[str, Any] = {}
     for name, value in environment.items():
-        if not name.startswith(_PREFIX):
+        if not name.startswith(_PREFIX) or _OTHERS.fullmatch(name):
             continue
         *parents, key = name[len(_PREFIX) :].lower().split("__")
         level = values

@@ -55,7 +55,8 @@ _HEADERS: Final[Mapping[str, str]] = {
 
 class ConsoleServer:
     """Serves the console. `status` and `unready` are asked anew for every request. lifetime_seconds: see LIFETIME_SECONDS. api:
-    None where nobody can be known, so that nobody is shown what others do. tls: the newest context; None: http."""
+    None where nobody can be known, so that nobody is shown what others do. tls: the newest context; None: http. processes: the
+    states of all processes of a server that has several, by their numbers."""
 
     def __init__(
         self,
@@ -64,8 +65,10 @@ class ConsoleServer:
         lifetime_seconds: float = LIFETIME_SECONDS,
         api: ConsoleApi | None = None,
         tls: Callable[[], ssl.SSLContext] | None = None,
+        processes: Callable[[], Awaitable[Mapping[str, Mapping[str, Any]]]] | None = None,
     ) -> None:
         self._status = status
+        self._processes = processes
         self._unready = unready
         self._api = api
         self._scheme = "http" if tls is None else "https"
@@ -102,7 +105,11 @@ class ConsoleServer:
     async def _metrics(self, _request: Request) -> Response:
         # Not with the console: prometheus_client would add a tenth of a second of processor time to every start of a member.
         metrics = await asyncio.to_thread(importlib.import_module, "server.http.metrics")
-        return Response(metrics.exposition(await self._status()), media_type=metrics.CONTENT_TYPE)
+        if self._processes is None:
+            told = metrics.exposition(await self._status())
+        else:
+            told = metrics.exposition_of_processes(await self._processes())
+        return Response(told, media_type=metrics.CONTENT_TYPE)
 
     async def _health(self, _request: Request) -> Response:
         return PlainTextResponse("ok\n")

@@ -1,6 +1,9 @@
 """A member's figures for Prometheus, in its text format by `prometheus_client`.
 
 A scrape reads what `/status` shows, so that neither has a counter that the other has not. `docs/metrics.md` lists all metrics.
+
+A server of several processes gives those of all, whichever is asked, each with the label `process`. Rejected: sums. The longest
+wait, or a limit, has none, and which process is short of something could not be seen; PromQL adds up what there is to add.
 """
 
 from __future__ import annotations
@@ -258,3 +261,27 @@ def exposition(status: Mapping[str, Any]) -> bytes:
     registry.register(StatusCollector(status))
     ProcessCollector(registry=registry)
     return generate_latest(registry)
+
+
+def exposition_of_processes(statuses: Mapping[str, Mapping[str, Any]]) -> bytes:
+    """The metrics of several processes of this machine. statuses: by the value of the label `process`."""
+    registry = CollectorRegistry(auto_describe=False)
+    registry.register(_ProcessesCollector(statuses))
+    return generate_latest(registry)
+
+
+class _ProcessesCollector(Collector):
+    def __init__(self, statuses: Mapping[str, Mapping[str, Any]]) -> None:
+        self._statuses = statuses
+
+    def collect(self) -> Iterator[Metric]:
+        families: dict[str, Metric] = {}
+        for process, status in sorted(self._statuses.items()):
+            pid = status["pid"]
+            own = ProcessCollector(pid=lambda pid=pid: pid, registry=None)  # type: ignore[misc]
+            for metric in (*StatusCollector(status).collect(), *own.collect()):
+                family = families.setdefault(metric.name, Metric(metric.name, metric.documentation, metric.type))
+                family.samples += [
+                    sample._replace(labels={**sample.labels, "process": process}) for sample in metric.samples
+                ]
+        yield from families.values()

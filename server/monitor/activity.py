@@ -6,8 +6,8 @@ client hides what its role may not see.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from typing import Final
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from typing import Any, Final
 
 import msgspec
 
@@ -34,11 +34,23 @@ RECENT_MAX: Final = 100
 _GRAPH: Final = msgspec.json.Decoder(Graph)
 
 
-class MemberActivity:
-    """See the module's docstring. member: this one's name."""
+async def _no_status() -> Mapping[str, Any]:
+    return {}
 
-    def __init__(self, member: str, engine: Engine, registry: SessionRegistry, ended: EndedStatements) -> None:
+
+class MemberActivity:
+    """See the module's docstring. member: this one's name. status: the state of which metrics are made."""
+
+    def __init__(
+        self,
+        member: str,
+        engine: Engine,
+        registry: SessionRegistry,
+        ended: EndedStatements,
+        status: Callable[[], Awaitable[Mapping[str, Any]]] = _no_status,
+    ) -> None:
         self.member = member
+        self._status = status
         self._engine = engine
         self._registry = registry
         self._ended = ended
@@ -65,6 +77,7 @@ class MemberActivity:
             tuple(edges[:ENTRIES_MAX]),
             jobs,
             graph,
+            msgspec.json.encode(_without_sessions(await self._status())) if "status" in parts else b"",
         )
 
     @staticmethod
@@ -105,3 +118,9 @@ class MemberActivity:
             )
             for a in self._registry.activity()[:ENTRIES_MAX]
         )  # fmt: skip
+
+
+def _without_sessions(status: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The state with the states of sessions and queries alone."""
+    states = {key: [{"state": each["state"]} for each in status.get(key, ())] for key in ("connections", "queries")}
+    return {**status, **states}

@@ -24,10 +24,11 @@ def _no_graph(_record: StatementRecord, _state: StatementState) -> bytes:
 @dataclass(frozen=True, slots=True)
 class EndedStatements:
     """The statements of a member that have ended. describe: the graph of a statement's plan as JSON, made when the statement
-    ends, if it took long."""
+    ends, if it took long. watchers: called with each statement whose graph has been kept."""
 
     history: History = field(default_factory=History)
     describe: Callable[[StatementRecord, StatementState], bytes] = _no_graph
+    watchers: list[Callable[[StatementRecord], None]] = field(default_factory=list)
 
     def add(self, record: StatementRecord, state: StatementState, error: SqlError | None) -> None:
         """End a record and keep it."""
@@ -41,6 +42,9 @@ class EndedStatements:
         record.end(state, *((error.sqlstate, error.message) if error is not None else ()))
         end_statement(record)
         self.history.add(record, graph)
+        if graph:
+            for watch in self.watchers:
+                watch(record)
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,9 @@ class SharedCounts:
         self._count = count
         self._memory = memoryview(mmap.mmap(-1, 8 * _FIELDS * count)).cast("Q")
 
+    def __len__(self) -> int:
+        return self._count
+
     def note_closed(self, number: int) -> None:
         """Count a connection of a process that has ended."""
         self._memory[_FIELDS * number + _CLOSED] += 1

@@ -41,6 +41,11 @@ class Place:
     addresses: Sequence[tuple[str, int]]
     counts: SharedCounts
 
+    def names(self, member: str) -> Sequence[str]:
+        """The names of all processes of the server, as `server.processes.configurations` gives them. member: this one's."""
+        first = member.removesuffix(f".{self.number + 1}") if self.number else member
+        return [first, *(f"{first}.{number}" for number in range(2, len(self.counts) + 1))]
+
     def announce(self, ready_line: str) -> None:
         """Say that clients can be handed to this member."""
         self.channel.send(ready_line.encode())

@@ -1,5 +1,5 @@
 """Completions that Tab offers: keywords, relations after FROM and its kin, columns of the relations that the statement names,
-members after \\c.
+members after \\c and \\connect.
 
 Names are those that the system catalog had when they were last asked for; the shell asks again after a statement that defines.
 """
@@ -30,7 +30,7 @@ _NAMED: Final = re.compile(
     r'|,\s*((?:"[^"]+"|\w+)(?:\.(?:"[^"]+"|\w+))?)(?:\s+(?:as\s+)?("[^"]+"|\w+))?',
     re.IGNORECASE,
 )
-COMMANDS: Final = ("\\?", "\\c", "\\d", "\\i", "\\plan", "\\q", "\\timing", "\\x")
+COMMANDS: Final = ("\\?", "\\c", "\\connect", "\\d", "\\i", "\\plan", "\\q", "\\timing", "\\x")
 #: What statements begin with.
 _STATEMENTS: Final = (
     "alter", "begin", "call", "comment", "commit", "copy", "deallocate", "declare", "delete", "drop", "execute", "explain", "fetch",
@@ -72,7 +72,7 @@ class Names(Completer):
     def _candidates(self, before: str, word: str, whole: str) -> Iterable[str]:
         found = _BEFORE.search(before)
         keyword = (found[1] or found[2]).lower() if found is not None else ""
-        if keyword == "\\c":
+        if keyword in ("\\c", "\\connect"):
             return self.members
         wants_relation = keyword in _RELATIONS
         if "." in word:

@@ -26,7 +26,7 @@ from server.shell.printing import complain, tell
 from server.shell.statements import split
 from server.shell.waiting import Waiting
 
-HELP: Final = """\\c MEMBER | HOST:PORT  connect to another member
+HELP: Final = """\\c MEMBER | HOST:PORT  connect to another member (\\connect)
 \\d [NAME]              list relations, or describe one
 \\i FILE                run the statements of a file
 \\plan STATEMENT        draw the plan of a statement
@@ -65,8 +65,8 @@ class Shell:
         self._target = conninfo_to_dict(target)
         self.connection = self._connect()
         self._commands: dict[str, Callable[[str], None]] = {
-            "?": lambda _rest: tell(HELP), "c": self._reconnect, "d": self._describe, "i": self.run_file, "plan": self._plan,
-            "q": self._quit, "timing": self._toggle_timing, "x": self._toggle_expanded,
+            "?": lambda _rest: tell(HELP), "c": self._reconnect, "connect": self._reconnect, "d": self._describe,
+            "i": self.run_file, "plan": self._plan, "q": self._quit, "timing": self._toggle_timing, "x": self._toggle_expanded,
         }  # fmt: skip
 
     # -- connections -------------------------------------------------------------------------------------------------

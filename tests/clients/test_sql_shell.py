@@ -103,6 +103,15 @@ def test_describing_and_drawing(local: MemberProcess) -> None:
     assert "1\t10.50\tfirst\n" in told.stdout
 
 
+def test_connecting_to_another_member(local: MemberProcess) -> None:
+    for command in ("c", "connect"):
+        told = run(local, script=f"\\{command} m1\nselect 'still ' || 'there';\n")
+        assert (told.returncode, told.stderr) == (0, "")
+        assert f"You are now connected to 127.0.0.1:{local.port}" in told.stdout
+        assert "still there" in told.stdout
+    assert run(local, script="\\connect nobody\n").returncode == 1
+
+
 # -- on a terminal -----------------------------------------------------------------------------------------------------
 
 

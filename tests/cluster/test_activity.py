@@ -9,10 +9,11 @@ from typing import Any
 
 import psycopg
 import pytest
+from prometheus_client.parser import text_string_to_metric_families
 from support.console_client import ConsoleClient
 from support.local_cluster import LocalCluster
 from support.member_process import wait_until
-from support.numbers_cluster import Connection, declare, members
+from support.numbers_cluster import ROWS, Connection, declare, members
 
 
 @pytest.fixture(scope="module")
@@ -62,6 +63,30 @@ def test_credit_falls_while_a_cursor_is_suspended(cluster: LocalCluster) -> None
         owner.execute("close c")
 
 
+def scraped(cluster: LocalCluster, member: str) -> dict[str, float]:
+    """The gauges of streams in a member's metrics."""
+    [status, text] = console(cluster, member).get("/metrics")
+    assert status == 200
+    families = text_string_to_metric_families(text)
+    return {each.name: each.samples[0].value for each in families if each.name.startswith("sluice_edge_")}
+
+
+def test_metrics_tell_of_senders_without_credit(cluster: LocalCluster) -> None:
+    assert scraped(cluster, "m1")["sluice_edge_streams_waiting"] == 0
+    with cluster.connect("m1") as owner:
+        declare(owner)
+        owner.execute("fetch 1 from c")
+        wait_until(lambda: scraped(cluster, "m1")["sluice_edge_streams_waiting"] > 0)
+        told = scraped(cluster, "m1")
+        # All three send to m1, whose cursor takes nothing.
+        assert 0 < told["sluice_edge_streams_waiting"] <= told["sluice_edge_streams_receiving"] == 3
+        assert told["sluice_edge_credit_bytes"] < told["sluice_edge_window_bytes"]
+        assert scraped(cluster, "m2")["sluice_edge_streams_sending"] == 1
+        owner.execute("close c")
+    wait_until(lambda: scraped(cluster, "m1")["sluice_edge_streams_receiving"] == 0)
+    assert scraped(cluster, "m1")["sluice_edge_streams_waiting"] == 0
+
+
 def test_the_sender_tells_how_long_it_has_waited(cluster: LocalCluster) -> None:
     stalls = "select sum(stalls), sum(stalled_seconds) from sluice.edges where query_id = %s"
     with cluster.connect("m1") as owner, cluster.connect("m2") as watcher:
@@ -107,6 +132,53 @@ def test_the_page_of_a_suspended_statement_at_another_member(cluster: LocalClust
     finished = page.query(query)[1]["graph"]
     assert {fragment["state"] for fragment in finished["fragments"]} <= {"done", "failed"}
     assert finished["edges"]
+
+
+#: Rows go from every member to every member, then to m1.
+WINDOWS = "declare g no scroll cursor for select t, row_number() over (partition by t order by n) from numbers"
+
+
+def between_others(graph: dict[str, Any]) -> list[dict[str, Any]]:
+    """The edges of a graph of which no end is at m1."""
+    member = {fragment["id"]: fragment["member"] for fragment in graph["fragments"]}
+    return [edge for edge in graph["edges"] if "m1" not in (member[edge["from"]], member[edge["to"]])]
+
+
+def sent_by_fragment(graph: dict[str, Any]) -> dict[str, int]:
+    sent: dict[str, int] = {}
+    for edge in graph["edges"]:
+        sent[edge["from"]] = sent.get(edge["from"], 0) + edge["rows"]
+    return sent
+
+
+def test_figures_between_other_members_stay_when_their_part_is_over(cluster: LocalCluster) -> None:
+    page = console(cluster, "m1")
+    with cluster.connect("m1") as owner:
+        owner.execute("set sluice.distribution = always")
+        owner.execute("set sluice.engine = local")
+        owner.execute("begin")
+        owner.execute(WINDOWS)
+        owner.execute("fetch 59999 from g")
+        [(query,)] = rows(owner, "select query_id from sluice.queries where pid = pg_backend_pid() and cursor = 'g'")
+
+        def others() -> set[str]:
+            return {f["state"] for f in page.query(query)[1]["graph"]["fragments"] if f["member"] != "m1"}
+
+        # All rows are on their way to the client: the others have nothing to do any more, while the cursor stays open.
+        wait_until(lambda: others() == {"done"})
+        suspended = page.query(query)[1]["graph"]
+        owner.execute("fetch all from g")
+        owner.execute("commit")
+    assert len(between_others(suspended)) == 4
+    assert all(edge["rows"] > 0 and edge["bytes"] > 0 for edge in between_others(suspended))
+    wait_until(lambda: all(edge["rows"] > 0 for edge in between_others(page.query(query)[1]["graph"])))
+    ended = page.query(query)[1]
+    graph = ended["graph"]
+    assert ended["state"] == "finished"
+    assert {f["id"]: f["rows"] for f in graph["fragments"] if f["rows"]}.items() <= sent_by_fragment(graph).items()
+    for kind in ("hash", "gather"):
+        assert sum(edge["rows"] for edge in graph["edges"] if edge["kind"] == kind and edge["to"] != "client") == ROWS
+    assert {edge["state"] for edge in graph["edges"]} == {"done"}
 
 
 def test_what_others_do_is_hidden_at_every_member(cluster: LocalCluster) -> None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
+import urllib.request
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -15,6 +17,7 @@ from typing import Any
 import psutil
 import psycopg
 import pytest
+from prometheus_client.parser import text_string_to_metric_families
 from support.member_process import MemberProcess, wait_until
 
 Connection = psycopg.Connection[tuple[Any, ...]]
@@ -66,6 +69,38 @@ def test_a_table_that_one_makes_the_other_has(both: tuple[Connection, Connection
     second.execute("insert into shared values (1), (2)")
     assert first.execute("select sum(a) from shared").fetchone() == (3,)
     assert second.execute("select sum(a) from shared").fetchone() == (3,)
+
+
+def _series(console: str) -> dict[str, dict[str, float]]:
+    """Of a scrape: the value of each series by its process, summed over further labels."""
+    with urllib.request.urlopen(f"{console}metrics", timeout=60) as answer:
+        families = list(text_string_to_metric_families(answer.read().decode()))
+    assert len({family.name for family in families}) == len(families)
+    found: dict[str, dict[str, float]] = {}
+    for sample in (sample for family in families for sample in family.samples):
+        by_process = found.setdefault(sample.name, {})
+        by_process[sample.labels["process"]] = by_process.get(sample.labels["process"], 0) + sample.value
+    return found
+
+
+def test_a_scrape_has_the_metrics_of_all_processes(server: MemberProcess, both: tuple[Connection, Connection]) -> None:
+    assert server.log is not None
+    consoles = dict.fromkeys(re.findall(r"console=(http\S+)", server.log.read_text()))
+    assert len(consoles) == 2
+    before = _series(server.ready["console"])["sluice_statement_seconds_count"]
+    for connection, count in zip(both, (3, 5), strict=True):
+        for _ in range(count):
+            connection.execute("select 1")
+    for console in consoles:
+        # Each process has the series of the other.
+        told = _series(console)
+        for process, count in (("1", 3), ("2", 5)):
+            assert told["sluice_statement_seconds_count"][process] >= before.get(process, 0) + count
+            assert told["sluice_sessions"][process] >= 1
+            assert told["process_resident_memory_bytes"][process] > 1 << 20
+        assert told["sluice_info"] == {"1": 1.0, "2": 1.0}
+        assert told.keys() >= {"sluice_edge_streams_waiting", "sluice_member_up", "sluice_cache_hits_total"}
+        assert all(values.keys() <= {"1", "2"} for values in told.values())
 
 
 def test_max_connections_holds_for_all_processes(server: MemberProcess) -> None:

@@ -22,8 +22,8 @@ _TOKEN = re.compile(
 )
 _FUNCTIONS = {"rate", "increase", "histogram_quantile", "sum", "min", "max", "avg"}
 _PROCESS = {"process_resident_memory_bytes", "process_cpu_seconds_total", "process_open_fds"}
-#: What Prometheus itself adds.
-_EVERYWHERE = {"instance", "job"}
+#: What Prometheus itself adds, and a server of several processes.
+_EVERYWHERE = {"instance", "job", "process"}
 
 
 def _metrics() -> dict[str, set[str]]:

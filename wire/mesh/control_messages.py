@@ -292,7 +292,9 @@ class AskActivity(ControlMessage, frozen=True):
     """
 
     request: int
-    parts: tuple[Literal["sessions", "running", "finished", "recent", "fragments", "edges", "spark_jobs", "graph"], ...]
+    parts: tuple[
+        Literal["sessions", "running", "finished", "recent", "fragments", "edges", "spark_jobs", "graph", "status"], ...
+    ]
     query: str = ""
 
 

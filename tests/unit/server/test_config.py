@@ -27,6 +27,18 @@ def test_flags_win_over_environment_over_file(tmp_path: Path) -> None:
     assert (config.spark.master, config.spark.driver_memory) == ("local[2]", "2g")
 
 
+def test_variables_of_others_are_passed_over() -> None:
+    links = {
+        "SLUICE_HISTORY": "~/.history", "SLUICE_SERVICE_HOST": "10.1.2.3", "SLUICE_SERVICE_PORT": "5432",
+        "SLUICE_SERVICE_PORT_POSTGRESQL": "5432", "SLUICE_PORT": "tcp://10.1.2.3:5432",
+        "SLUICE_PORT_5432_TCP": "tcp://10.1.2.3:5432", "SLUICE_PORT_5432_TCP_ADDR": "10.1.2.3",
+        "SLUICE_CATALOG_SERVICE_HOST": "10.1.2.4", "SLUICE_CATALOG_PORT_5432_TCP_PROTO": "tcp",
+    }  # fmt: skip
+    assert load(environment={**links, "SLUICE_TRACING__SERVICE": "shop"}).tracing.service == "shop"
+    with pytest.raises(ConfigurationError, match="environment: ports: there is no such key"):
+        load(environment={"SLUICE_PORTS": "5432"})
+
+
 def test_yaml_is_read_too(tmp_path: Path) -> None:
     file = tmp_path / "member.yaml"
     file.write_text("listen: 127.0.0.1:7\nsettings:\n  TimeZone: Europe/Paris\n")

@@ -103,7 +103,7 @@ def test_masters_that_can_be(tmp_path: Path, master: str) -> None:
 
 
 def test_masters_that_cannot_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for master in ("", "local[]", "local[many]", "spark://h", "mesos://h:5050", "7077"):
+    for master in ("", "local[]", "local[many]", "local[0]", "local[0,3]", "spark://h", "mesos://h:5050", "7077"):
         [mistake] = lines_of(f'[spark]\nmaster = "{master}"\n', tmp_path)
         assert "line 2: spark.master: expected local[N]" in mistake
     for name in ("HADOOP_CONF_DIR", "YARN_CONF_DIR"):

@@ -84,6 +84,8 @@ def test_a_plan_is_drawn() -> None:
         ("\\d cust", ["customer"]),
         ("\\c m", ["m1", "m2"]),
         ("sele", ["select"]),
+        ("\\connect m", ["m1", "m2"]),
+        ("\\con", ["\\connect"]),
     ],
 )
 def test_completion(typed: str, offered: list[str]) -> None:

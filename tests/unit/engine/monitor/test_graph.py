@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from engine.contracts.activity import EdgeCounters, EdgeReport, FragmentCounters, FragmentReport, Graph
-from engine.monitor.graph import graph_of_json, with_counters
+from engine.monitor.graph import ended_graph, graph_of_json, with_counters
 from engine.pg_catalog.merged_edges import merge_edges
 
 DOCUMENT = {
@@ -69,3 +69,16 @@ def test_counters_are_put_where_they_belong() -> None:
     )
     assert [(f.state, f.rows) for f in told.fragments] == [("running", None), ("done", 5)]
     assert [(e.kind, e.rows, e.credit) for e in told.edges] == [("hash", 0, None), ("hash", 5, 10)]
+
+
+def test_nothing_of_a_statement_that_has_ended_runs_or_waits() -> None:
+    graph = Graph(
+        (FragmentReport("1.0", "m1", "local", "running"), FragmentReport("1.1", "m2", "local", "failed")),
+        (EdgeReport("1.0.0", "1.0", "2.0", rows=5, credit=0, window=64, backlog_bytes=9, stalls=3, state="waiting"),),
+    )
+    finished, cancelled = (ended_graph(graph, state) for state in ("finished", "cancelled"))
+    # Whoever was stopped because the client had enough has not failed.
+    assert [fragment.state for fragment in finished.fragments] == ["done", "done"]
+    assert [fragment.state for fragment in cancelled.fragments] == ["failed", "failed"]
+    [edge] = finished.edges
+    assert (edge.state, edge.credit, edge.backlog_bytes, edge.rows, edge.stalls) == ("done", None, 0, 5, 3)

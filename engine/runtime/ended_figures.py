@@ -1,0 +1,57 @@
+"""Final counters of queries on a member: the last ones, bounded by the number of their figures.
+
+A query's mailboxes and outputs are let go of when its part on a member is over, which may be long before its statement is: a cursor
+that is read for an hour may have its last row in its window at once. Who looks at the statement meanwhile, and the history when it
+ends, ask every member for these figures (`server.cluster.final_figures`).
+
+Rejected: a message with figures from each participant to the initiator at its end. Nobody looks at most queries, and those that
+are over in milliseconds would pay for it.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import Final
+
+from engine.contracts.activity import Observed
+
+#: Fragments' instances and ends of streams of all queries together: a few megabytes.
+_FIGURES_MAX: Final = 16_384
+
+
+class EndedFigures:
+    """See the module's docstring. Used on the loop's thread. most: figures of all queries together."""
+
+    def __init__(self, most: int = _FIGURES_MAX) -> None:
+        self._most = most
+        self._kept: OrderedDict[str, Observed] = OrderedDict()
+        self._figures = 0
+
+    def __len__(self) -> int:
+        return len(self._kept)
+
+    def find(self, query: str, now: Observed = ([], [])) -> Observed:
+        """The figures of a query; none if it is not known, or no longer. now: what is still counted of a part that is ending, which
+        does not have what it has let go of."""
+        earlier = self._kept.get(query)
+        return now if earlier is None else _merge(earlier, now)
+
+    def keep(self, query: str, observed: Observed) -> None:
+        """Keep what is counted as a query's part ends. It may end in steps: what was let go of at one is kept from that before."""
+        observed = self.find(query, observed)
+        if (earlier := self._kept.pop(query, None)) is not None:
+            self._figures -= _weight(earlier)
+        self._kept[query] = observed
+        self._figures += _weight(observed)
+        while self._figures > self._most:
+            self._figures -= _weight(self._kept.popitem(last=False)[1])
+
+
+def _merge(earlier: Observed, later: Observed) -> Observed:
+    fragments = {(each.fragment, each.instance): each for each in (*earlier[0], *later[0])}
+    edges = {(each.edge, each.sender, each.receiver, each.end): each for each in (*earlier[1], *later[1])}
+    return list(fragments.values()), list(edges.values())
+
+
+def _weight(observed: Observed) -> int:
+    return 1 + len(observed[0]) + len(observed[1])
