@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable
 from typing import Final, Generic, NamedTuple, TypeVar
 
 
@@ -28,7 +28,7 @@ class CacheFigures(NamedTuple):
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
-#: No entry takes more than this part of the room.
+#: No entry takes more than this part of the room, where nothing else is said.
 _SHARE: Final = 8
 
 
@@ -36,6 +36,7 @@ class WeightedLruCache(Generic[K, V]):
     """Thread-safe. `functools.lru_cache` for functions of more than their key, or of entries of different weights.
 
     most: how many entries at most. room: of what all weigh together, by `weigh`; None: whatever they do.
+    largest: what an entry weighs at most; None: a part of the room.
     family: of a key, whose entries are versions of one another; each: how many of a family at most; None: any number.
     """
 
@@ -45,6 +46,7 @@ class WeightedLruCache(Generic[K, V]):
         room: int | None = None,
         weigh: Callable[[K, V], int] = lambda _key, _value: 1,
         *,
+        largest: int | None = None,
         family: Callable[[K], Hashable] = lambda key: key,
         each: int | None = None,
     ) -> None:
@@ -52,6 +54,7 @@ class WeightedLruCache(Generic[K, V]):
         self._family = family
         self._each = each
         self._room = most * _SHARE if room is None else room
+        self._largest = self._room // _SHARE if largest is None else largest
         self._weigh = weigh
         self._lock = threading.Lock()
         self._known: OrderedDict[K, tuple[V, int]] = OrderedDict()
@@ -72,11 +75,28 @@ class WeightedLruCache(Generic[K, V]):
         with self._lock:
             if (known := self._known.get(key)) is not None:
                 return known[0]
-            if weight <= self._room // _SHARE:
+            if weight <= self._largest:
                 self._known[key] = made, weight
                 self._weight += weight
                 self._make_room(key)
         return made
+
+    def find(self, key: K) -> V | None:
+        """The value of a key; None where nobody has made it, or where it is forgotten."""
+        with self._lock:
+            known = self._known.get(key)
+            if known is None:
+                self._misses += 1
+                return None
+            self._known.move_to_end(key)
+            self._hits += 1
+            return known[0]
+
+    def find_missing(self, keys: Iterable[K]) -> list[K]:
+        """Return those of these keys that have no value. The others do not count as used."""
+        with self._lock:
+            known = self._known
+            return [key for key in keys if key not in known]
 
     def clear(self) -> None:
         """Forget everything."""

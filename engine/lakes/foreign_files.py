@@ -13,7 +13,7 @@ import glob
 import os
 import stat
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -23,6 +23,7 @@ from engine.catalog.model.objects import FileFormat, Table
 from engine.catalog.model.remote_file_ref import RemoteFileRef
 from engine.lakes import csv_headers, stores
 from engine.lakes import tables as lakes
+from engine.lakes.file_stamps import FileStamp, note_listing
 from engine.lakes.infer import infer_columns
 from engine.storage import tables as stored
 from wire.dataclass import dataclass
@@ -66,9 +67,18 @@ class DataRoots:
         if not self.roots:
             return
         roots = [os.path.realpath(root) for root in self.roots]
+
+        def is_inside(place: str) -> bool:
+            fixed = Path(os.path.realpath(place))
+            return any(fixed.is_relative_to(root) for root in roots)
+
+        folders: dict[str, bool] = {}
         for file in (file for file in files if not stores.is_remote(file)):
-            fixed = Path(os.path.realpath(file))
-            if not any(fixed.is_relative_to(root) for root in roots):
+            folder = os.path.dirname(file)
+            if folder not in folders:
+                folders[folder] = is_inside(folder)
+            # A file that is no link lies where its folder lies, which many share.
+            if not (folders[folder] and not os.path.islink(file)) and not is_inside(file):
                 raise _outside(file)
 
 
@@ -123,14 +133,14 @@ def list_files(path: str, file_format: FileFormat) -> tuple[tuple[str, ...], int
     if not found:
         what = "directory has no such files" if os.path.isdir(path) else "No such file or directory"
         raise UndefinedFile(f'could not read {file_format} files at "{path}": {what}')
-    digest = 0
+    stamps = {}
     for file in found:
         status = os.stat(file)
         if not stat.S_ISREG(status.st_mode):
             # Whoever opened a FIFO would wait for its other end, and no cancel would reach them there.
             raise WrongObjectType(f'could not read {file_format} files at "{path}": "{file}" is not a regular file')
-        digest = zlib.crc32(f"{file}|{status.st_size}|{status.st_mtime_ns}".encode(), digest)
-    return tuple(found), digest
+        stamps[file] = FileStamp(status.st_size, status.st_mtime_ns)
+    return _note_files(path, stamps)
 
 
 def _in_store(path: str, file_format: FileFormat) -> tuple[tuple[str, ...], int]:
@@ -139,10 +149,15 @@ def _in_store(path: str, file_format: FileFormat) -> tuple[tuple[str, ...], int]
         found = [file for file in found if _counts(file.path[len(path) :], file_format)]
     if not found:
         raise UndefinedFile(f'could not read {file_format} files at "{path}": there are no such files')
+    return _note_files(path, {file.path: FileStamp(file.size, file.changed) for file in found})
+
+
+def _note_files(path: str, stamps: Mapping[str, FileStamp]) -> tuple[tuple[str, ...], int]:
+    note_listing(path, stamps)
     digest = 0
-    for file in found:
-        digest = zlib.crc32(f"{file.path}|{file.size}|{file.changed}".encode(), digest)
-    return tuple(file.path for file in found), digest
+    for file, stamp in stamps.items():
+        digest = zlib.crc32(f"{file}|{stamp.size}|{stamp.changed}".encode(), digest)
+    return tuple(stamps), digest
 
 
 def _counts(below: str, file_format: FileFormat) -> bool:

@@ -60,28 +60,16 @@ _OPENED_OF_ONE: Final = 4
 _CONFIGURATION: Final = {"delta.checkpointInterval": "50", "delta.logRetentionDuration": "interval 7 days"}
 
 
-@dataclass(frozen=True, slots=True)
-class ColumnStatistics:
-    """The statistics of one column, a value for each file: rows, nulls, least and greatest value or something beyond them.
-
-    None: not told."""
-
-    rows: Sequence[int | None]
-    nulls: Sequence[int | None]
-    least: Sequence[Any]
-    greatest: Sequence[Any]
-
-
 @dataclass(frozen=True)
 class Version:
     """One version of a table: which never changes. actions: delta-rs' table of its files."""
 
     actions: pa.Table
 
-    @functools.cached_property
+    @property
     def paths(self) -> tuple[str, ...]:
-        """The files, as the file system spells them, in the order of their names."""
-        return tuple(sorted(self._paths))
+        """The files, as the file system spells them, in the order of their names. Not kept: a million of them take 100 MB."""
+        return tuple(sorted(_spell_paths(self.actions["path"])))
 
     @functools.cached_property
     def files(self) -> Mapping[str, DataFile]:
@@ -92,33 +80,51 @@ class Version:
 
     @functools.cached_property
     def _paths(self) -> list[str]:
-        paths: list[str] = self.actions["path"].to_pylist()
-        return [unquote(path) if "%" in path else path for path in paths]
+        return _spell_paths(self.actions["path"])
 
     @functools.cached_property
     def numbers(self) -> Mapping[str, int]:
-        """Where each path stands in the lists of `column`."""
+        """Where each path stands in `actions`."""
         return {path: number for number, path in enumerate(self._paths)}
 
-    def column(self, name: str) -> ColumnStatistics | None:
-        """Return the log's statistics of a column for each file; None where it has none."""
-        if name not in self._columns:
-            self._columns[name] = _statistics(self.actions, name)
-        return self._columns[name]
+    @functools.cached_property
+    def rows(self) -> pa.Array:
+        """The number of each file's rows, null where the log does not say it."""
+        return self.actions["num_records"].combine_chunks()
 
-    def integers(self, kind: Literal["null_count", "min", "max"], name: str) -> pa.ChunkedArray | None:
-        """Return what the log says of a column for each file, where that is integers or dates, which are days since 1970 then; None
-        where it says nothing, or something else."""
+    def statistics(self, kind: Literal["null_count", "min", "max"], name: str) -> pa.Array | None:
+        """Return what the log says of a column for each file; None where it says nothing of it."""
+        if (kind, name) not in self._statistics:
+            self._statistics[kind, name] = self._field(kind, name)
+        return self._statistics[kind, name]
+
+    def partition(self, name: str) -> pa.Array | None:
+        """Return each file's value of a column that the table is partitioned by, as text; None where it is not."""
+        found = self._field("partition", name)
+        return None if found is None else found.cast(pa.utf8())
+
+    def _field(self, kind: str, name: str) -> pa.Array | None:
         if kind not in self.actions.column_names or name not in self.actions.schema.field(kind).type.names:
             return None
-        found = pc.struct_field(self.actions[kind], [name])
+        return pc.struct_field(self.actions[kind], [name]).combine_chunks()
+
+    def integers(self, kind: Literal["null_count", "min", "max"], name: str) -> pa.Array | None:
+        """Return what the log says of a column for each file, where that is integers or dates, which are days since 1970 then; None
+        where it says nothing, or something else."""
+        found = self.statistics(kind, name)
+        if found is None:
+            return None
         if pa.types.is_date32(found.type):
             found = found.cast(pa.int32())
         return found.cast(pa.int64()) if pa.types.is_integer(found.type) else None
 
     @functools.cached_property
-    def _columns(self) -> dict[str, ColumnStatistics | None]:
+    def _statistics(self) -> dict[tuple[str, str], pa.Array | None]:
         return {}
+
+    def paths_of(self, mask: pa.Array) -> list[str]:
+        """The files for which a mask over `actions` is true, as the file system spells them."""
+        return _spell_paths(self.actions["path"].filter(mask))
 
     @functools.cached_property
     def partitioned_by(self) -> Sequence[str]:
@@ -142,16 +148,8 @@ class Version:
         return frozenset(self._paths)
 
 
-def _statistics(actions: pa.Table, name: str) -> ColumnStatistics | None:
-    kinds = ("null_count", "min", "max")
-    told = [kind for kind in kinds if kind in actions.column_names and name in actions.schema.field(kind).type.names]
-    try:
-        values = {kind: pc.struct_field(actions[kind], [name]).to_pylist() for kind in told}
-    except OverflowError:  # what Python's dates cannot say
-        return None
-    nothing: Sequence[Any] = [None] * actions.num_rows
-    nulls, least, greatest = (values.get(kind, nothing) for kind in kinds)
-    return ColumnStatistics(actions["num_records"].to_pylist(), nulls, least, greatest) if told else None
+def _spell_paths(paths: pa.ChunkedArray) -> list[str]:
+    return [unquote(path) if "%" in path else path for path in paths.to_pylist()]
 
 
 #: By folder and number.

@@ -30,9 +30,9 @@ from wire.dataclass import dataclass
 DROPPED_SECONDS: Final = 3600
 #: A version is hashed into so many bytes: engines keep it in signed 64 bits.
 _DIGEST_BYTES: Final = 7
-#: By folder and the table's version; half a million paths together.
+#: By folder and the table's version; two million paths together, at some 150 bytes each: a table of a million files is kept.
 _FILES: Final[WeightedLruCache[tuple[str, int], tuple[str, ...]]] = WeightedLruCache(
-    512, 1 << 19, lambda _, files: 1 + len(files), family=lambda key: key[0], each=8
+    512, 1 << 21, lambda _, files: 1 + len(files), largest=1 << 20, family=lambda key: key[0], each=8
 )
 
 
@@ -157,6 +157,11 @@ def files(table: Table) -> tuple[str, ...]:
     """Absolute paths of the table's files, in the order of their names; the same tuple each time. May block when the version
     was never opened before. Raises DataCorrupted."""
     return _FILES.get((table.path, table.version), lambda: _files(table.path, _storage(table)))
+
+
+def has_all_files(table: Table) -> bool:
+    """Whether `table.files` is what `files` gives for the table: all of its files, and no others."""
+    return _FILES.find((table.path, table.version)) is table.files
 
 
 def forget_files() -> None:

@@ -21,6 +21,7 @@ from engine.common.sql_type import SqlType
 from engine.lakes.file_columns import common
 from engine.plan_ir.logical import FILE, ROW
 from engine.planner.codegen.nested_values import as_jsonb, type_in_files
+from engine.planner.optimizer.footers import UnknownFooterError
 from engine.planner.optimizer.input_size import groups_to_read
 from engine.sql.trees.build import call, case, cast, conjunction, integer, label, name, string, table_alias
 from engine.sql.trees.storage_types import storage_name, storage_type
@@ -114,14 +115,14 @@ def _with_types(reader: exp.Anonymous, types: Mapping[str, exp.DataType], alias:
 
 
 def _lacks_some(table: Table, columns: Iterable[TableColumn]) -> bool:
-    """Whether one of the table's files has rows and lacks one of these columns. May block. A file that cannot be read here is
+    """Whether one of the table's files has rows and may lack one of these columns. May block. A file that cannot be read here is
     taken to have all of them: DuckDB says what is wrong with it."""
-    if len(table.files) == 1:
-        return False
     names = {column.name for column in columns}
     try:
         firsts = (groups_to_read(file, table, None)[:1] for file in table.files)
         return any(not names <= group.columns.keys() for first in firsts for group in first)
+    except UnknownFooterError:
+        return True
     except OSError:
         return False
 

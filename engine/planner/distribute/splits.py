@@ -39,7 +39,8 @@ from engine.plan_ir.logical import TableReader
 from engine.plan_ir.physical import Split
 from engine.planner.codegen.files import ROW_NUMBER
 from engine.planner.optimizer.column_bounds import reader_test
-from engine.planner.optimizer.input_size import UNSEEN_BYTES, RowGroup, groups_to_read, may_pass, stored_bytes
+from engine.planner.optimizer.footers import RowGroup, UnknownFooterError
+from engine.planner.optimizer.input_size import UNSEEN_BYTES, groups_to_read, may_pass, stored_bytes
 from wire.dataclass import dataclass
 from wire.types import pg_types as t
 
@@ -108,8 +109,17 @@ def files_to_read(reader: TableReader, table: Table, parameters: Mapping[int, An
             elif groups := groups_to_read(name, table, test):
                 sizes = tuple(group.size(reader.names) for group in groups)
                 yield ReadFile(name, sum(sizes), groups, sizes)
+        except UnknownFooterError:
+            yield ReadFile(name, _whole_size(name, table))
         except OSError:
             yield ReadFile(name, UNSEEN_BYTES)
+
+
+def _whole_size(file: str, table: Table) -> int:
+    try:
+        return stored_bytes(file, table.version)
+    except OSError:
+        return UNSEEN_BYTES
 
 
 # -- whole files -----------------------------------------------------------------------------------------------------

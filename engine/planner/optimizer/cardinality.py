@@ -46,7 +46,8 @@ from engine.plan_ir.physical import Receive
 from engine.plan_ir.rewrite import walk_all
 from engine.planner.optimizer.column_bounds import Range, is_known, reader_test, value_of
 from engine.planner.optimizer.column_statistics import known_statistics, statistics_by_column
-from engine.planner.optimizer.input_size import RowGroup, groups_to_read, input_bytes
+from engine.planner.optimizer.footers import RowGroup
+from engine.planner.optimizer.input_size import input_bytes, known_groups
 from engine.planner.optimizer.join_estimates import ROW_BYTES, Estimate, estimate_group, estimate_join, known_distinct
 from engine.planner.optimizer.selectivity import VALUES_UNKNOWN, Known, bits_as_values, selectivity
 
@@ -137,19 +138,16 @@ class Estimator:
                 return self._by_size(node)
 
     def _of_parquet(self, node: TableReader, table: Table) -> Estimate:
-        groups: list[RowGroup] = []
         test = reader_test(node, self._parameters)
-        try:
-            for file in table.files:
-                groups += groups_to_read(file, table, test)
-            rows = float(sum(group.end - group.first for group in groups))
-            whole = rows
-            if table.statistics is not None and (test is not None or node.of_files is not None):
-                # Which part of all rows a condition keeps is known, not which part of those that are left to read.
-                whole = max(rows, table.statistics.rows)
-        except OSError:
+        known = known_groups(table, test)
+        if known.unseen:
             return self._by_size(node)
-        return self._kept_of(node, rows, whole, groups, table)
+        rows = sum(group.end - group.first for group in known.groups) * known.scale
+        whole = rows
+        if table.statistics is not None and (test is not None or node.of_files is not None):
+            # Which part of all rows a condition keeps is known, not which part of those that are left to read.
+            whole = max(rows, table.statistics.rows)
+        return self._kept_of(node, rows, whole, known.groups, table)
 
     def _kept_of(
         self, node: TableReader, rows: float, whole: float, groups: list[RowGroup], table: Table | None

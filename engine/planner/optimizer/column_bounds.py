@@ -56,7 +56,8 @@ class ColumnBounds:
 
 #: ColumnBounds of a file's column by its name; None where there are none.
 Told = Callable[[str], ColumnBounds | None]
-#: Whether rows of which these facts are told may have one that matches.
+#: Whether rows of which these facts are told may have one that matches: one of the classes below, which
+#: `engine.planner.optimizer.bounds_masks` also puts to many files at a time, or another function.
 Test = Callable[[Told], bool]
 
 _FLIPPED: Final = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "=", "<>": "<>"}
@@ -78,12 +79,103 @@ _INTEGERS: Final = (t.INT2, t.INT4, t.INT8)
 _TEXTS: Final = (t.TEXT, t.VARCHAR)
 
 
+@dataclass(frozen=True, slots=True)
+class AllOf:
+    """Every one of some tests is passed."""
+
+    tests: tuple[Test, ...]
+
+    def __call__(self, told: Told) -> bool:
+        return all(test(told) for test in self.tests)
+
+
+@dataclass(frozen=True, slots=True)
+class AnyOf:
+    """One of some tests is passed. Without any: what no row passes, as a comparison with null."""
+
+    tests: tuple[Test, ...]
+
+    def __call__(self, told: Told) -> bool:
+        return any(test(told) for test in self.tests)
+
+
+#: No row matches.
+NOTHING: Final = AnyOf(())
+
+
+@dataclass(frozen=True, slots=True)
+class NullTest:
+    """Whether the column is null, or is not (`wanted`)."""
+
+    name: str
+    wanted: bool
+
+    def __call__(self, told: Told) -> bool:
+        facts = told(self.name)
+        if facts is None or facts.nulls is None:
+            return True
+        return facts.nulls > 0 if self.wanted else not facts.only_nulls
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """`column operator value`. column: its type; value: as `native` has it."""
+
+    name: str
+    column: SqlType
+    operator: str
+    value: Any
+
+    def __call__(self, told: Told) -> bool:
+        facts = told(self.name)
+        if facts is None:
+            return True
+        return not facts.only_nulls and _may_match(facts.range, self.column, self.operator, self.value)
+
+
+@dataclass(frozen=True, slots=True)
+class PrefixTest:
+    """Whether the column's text begins with a prefix, which is not empty. column: its type."""
+
+    name: str
+    column: SqlType
+    prefix: str
+
+    def __call__(self, told: Told) -> bool:
+        facts = told(self.name)
+        if facts is None:
+            return True
+        if facts.only_nulls:
+            return False
+        between = facts.range
+        if between is None or not are_of(between, self.column):
+            return True
+        size = len(self.prefix)
+        return bool(between[0][:size] <= self.prefix <= between[1][:size])
+
+
+@dataclass(frozen=True, slots=True)
+class RangeOverlap:
+    """Whether the column may have one of the values of a range, which are of the same column in other files that the same writer
+    made. column: its type; between: the range."""
+
+    name: str
+    column: SqlType
+    between: Range
+
+    def __call__(self, told: Told) -> bool:
+        facts = told(self.name)
+        if facts is None or facts.range is None:
+            return True
+        return bool(facts.range[0] <= self.between[1] and self.between[0] <= facts.range[1])
+
+
 def reader_test(reader: TableReader, parameters: Mapping[int, Any]) -> Test | None:
     """The reader's filter as a test of facts by the names that its table's files give columns; None where it has none that
     facts could answer. parameters: canonical values by number."""
     names = {column.id: name for column, name in zip(reader.columns, reader.names, strict=True)}
     tests = tuple(_tests(reader.filter, names, parameters))
-    return None if not tests else lambda told: all(test(told) for test in tests)
+    return AllOf(tests) if tests else None
 
 
 def _tests(condition: Expr | None, names: Mapping[int, str], parameters: Mapping[int, Any]) -> Iterator[Test]:
@@ -120,30 +212,17 @@ class _Judge:
         """every: all of them must be possible, or one of them."""
         tests = [self.test(arg, truth=truth) for arg in args]
         known = tuple(test for test in tests if test is not None)
-        if every:
-            return None if not known else lambda told: all(test(told) for test in known)
-        return None if len(known) < len(tests) else lambda told: any(test(told) for test in known)
+        return _all_of(known) if every else _any_of(known, tests)
 
     def _of_nulls(self, column: Column, *, wanted: bool) -> Test | None:
         name = self.names.get(column.id)
-        if name is None:
-            return None
-
-        def test(told: Told) -> bool:
-            facts = told(name)
-            if facts is None or facts.nulls is None:
-                return True
-            return facts.nulls > 0 if wanted else not facts.only_nulls
-
-        return test
+        return None if name is None else NullTest(name, wanted)
 
     def _of_list(self, arg: ColumnRef, items: Sequence[Expr], *, truth: bool) -> Test | None:
         """IN: one of the equalities; NOT IN: none of them."""
         tests = [self._of_comparison(arg, "=" if truth else "<>", item) for item in items]
         known = tuple(test for test in tests if test is not None)
-        if not truth:
-            return None if not known else lambda told: all(test(told) for test in known)
-        return None if len(known) < len(tests) else lambda told: any(test(told) for test in known)
+        return _any_of(known, tests) if truth else _all_of(known)
 
     def _of_call(self, call: Call, *, truth: bool) -> Test | None:
         if call.function.kind != "operator" or len(call.args) != 2:
@@ -166,20 +245,13 @@ class _Judge:
             return None
         constant = value_of(right, self.parameters)
         if constant is None:
-            return lambda _told: False
+            return NOTHING
         value, column = native(constant, right.type.pg), left.column.type
         if value is None:
             return None
         if not _is_of(value, column.pg) or not _is_of(value, left.type.pg):
             return None
-
-        def test(told: Told) -> bool:
-            facts = told(name)
-            if facts is None:
-                return True
-            return not facts.only_nulls and _may_match(facts.range, column, operator, value)
-
-        return test
+        return Comparison(name, column, operator, value)
 
     def _of_pattern(self, column: Column, pattern: Expr) -> Test | None:
         """LIKE with a pattern that begins with characters that stand for themselves."""
@@ -188,23 +260,19 @@ class _Judge:
             return None
         text = value_of(pattern, self.parameters)
         if text is None:
-            return lambda _told: False
+            return NOTHING
         ends = [at for at in (text.find(mark) for mark in _LIKE) if at >= 0]
         prefix = text[: min(ends)] if ends else text
-        size = len(prefix)
+        return PrefixTest(name, column.type, prefix) if prefix else None
 
-        def test(told: Told) -> bool:
-            facts = told(name)
-            if facts is None:
-                return True
-            if facts.only_nulls:
-                return False
-            between = facts.range
-            if between is None or not are_of(between, column.type):
-                return True
-            return bool(between[0][:size] <= prefix <= between[1][:size])
 
-        return test if prefix else None
+def _all_of(known: tuple[Test, ...]) -> Test | None:
+    return AllOf(known) if known else None
+
+
+def _any_of(known: tuple[Test, ...], tests: Sequence[Test | None]) -> Test | None:
+    """One of several, of which all have to be known."""
+    return None if len(known) < len(tests) else AnyOf(known)
 
 
 def _may_match(between: Range | None, column: SqlType, operator: str, value: Any) -> bool:
@@ -213,12 +281,6 @@ def _may_match(between: Range | None, column: SqlType, operator: str, value: Any
     if isinstance(between[0], float) and operator in _WITH_NAN:
         return True
     return _MAY_MATCH[operator](*between, value)
-
-
-def may_overlap(facts: ColumnBounds | None, between: Range) -> bool:
-    """Whether rows of which this is known may have one of the values of a range, of the same column in other files that the same
-    writer made."""
-    return facts is None or facts.range is None or (facts.range[0] <= between[1] and between[0] <= facts.range[1])
 
 
 def are_of(between: Range, typ: SqlType) -> bool:

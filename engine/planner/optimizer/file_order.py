@@ -32,7 +32,8 @@ from engine.plan_ir.logical import Evaluator, Limit, Ordering, OrderKey, Sort, T
 from engine.plan_ir.physical import Fragment, Instance, PhysicalPlan, Split
 from engine.plan_ir.rewrite import map_inputs
 from engine.planner.optimizer.column_bounds import ColumnBounds, are_of
-from engine.planner.optimizer.input_size import RowGroup, groups_to_read
+from engine.planner.optimizer.footers import RowGroup
+from engine.planner.optimizer.input_size import groups_to_read
 from engine.planner.optimizer.ordering import ordering_of, satisfies
 from wire.types import pg_types as t
 

@@ -8,72 +8,34 @@ also what `engine.planner.distribute.splits` hands out to the instances of a rea
 
 from __future__ import annotations
 
-import datetime as dt
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import field
-from decimal import Decimal
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, Final
-
-import pyarrow as pa
-import pyarrow.parquet as pq
 
 from engine.catalog.model import partitions
 from engine.catalog.model.objects import SystemTable, Table
 from engine.common.sql_type import SqlType
-from engine.common.weighted_lru_cache import CacheFigures, WeightedLruCache
+from engine.common.weighted_lru_cache import CacheFigures
 from engine.lakes import stores
-from engine.lakes.file_columns import is_flat, top_level
 from engine.plan_ir.expr import Node
 from engine.plan_ir.logical import TableReader
 from engine.plan_ir.rewrite import walk_all
-from engine.planner.optimizer.column_bounds import ColumnBounds, Range, Test, Told, native, reader_test
+from engine.planner.optimizer import footers
+from engine.planner.optimizer.column_bounds import ColumnBounds, Test, Told, native, reader_test
+from engine.planner.optimizer.footers import RowGroup, UnknownFooterError, row_groups
 from wire.dataclass import dataclass
 from wire.errors import SqlError
 
-#: Times that are rounded to microseconds as they are read, one way or the other.
-_NANOSECONDS: Final = "nanoseconds"
 #: What a file is taken to hold that this member does not see: whoever reads it says what is wrong with it.
 UNSEEN_BYTES: Final = 64 << 20
-#: Footers that are remembered: how many, and how many columns of row groups they have together, at some 300 bytes each.
-_FOOTERS_MOST: Final = 1 << 14
-_FOOTERS_ROOM: Final = 1 << 19
-
-
-@dataclass(frozen=True, slots=True)
-class RowGroup:
-    """Rows `first` .. `end` - 1 of a Parquet file. columns: bytes, and least and greatest value, by top-level column.
-    nulls: how many each column has, where that is known. sorted_by: the columns by which the rows ascend, nulls last, by the
-    writer's word."""
-
-    first: int
-    end: int
-    columns: Mapping[str, tuple[int, Range | None]]
-    nulls: Mapping[str, int] = field(default_factory=dict)
-    sorted_by: tuple[str, ...] = ()
-
-    def facts(self, name: str) -> ColumnBounds | None:
-        """Return the footer's bounds of a column."""
-        known = self.columns.get(name)
-        return None if known is None else ColumnBounds(self.end - self.first, self.nulls.get(name), known[1])
-
-    def size(self, names: tuple[str, ...]) -> int:
-        """Bytes of these columns."""
-        return sum(self.columns[name][0] for name in names if name in self.columns)
-
-
-#: By file and the table's version.
-_FOOTERS: Final[WeightedLruCache[tuple[str, int], tuple[RowGroup, ...]]] = WeightedLruCache(
-    _FOOTERS_MOST, _FOOTERS_ROOM, lambda _, groups: sum(1 + len(group.columns) for group in groups)
-)
 
 
 def cache_figures() -> Mapping[str, CacheFigures]:
     """How well the caches of footers and of files' sizes serve, by name."""
     sizes = stored_bytes.cache_info()
     return {
-        "footers": _FOOTERS.figures(),
+        "footers": footers.cache_figures(),
         "file_sizes": CacheFigures(sizes.hits, sizes.misses, sizes.currsize),
     }
 
@@ -89,16 +51,60 @@ def reader_bytes(reader: TableReader, parameters: Mapping[int, Any]) -> int:
     if isinstance(table, SystemTable):
         return 0
     test = reader_test(reader, parameters)
-    return sum(_file_bytes(file, reader, table, test) for file in table.files)
+    if table.format != "parquet":
+        return sum(_file_bytes(file, table, test) for file in table.files)
+    known = known_groups(table, test)
+    read = sum(group.size(reader.names) for group in known.groups)
+    return round(read * known.scale) + known.unseen * UNSEEN_BYTES
 
 
-def _file_bytes(file: str, reader: TableReader, table: Table, test: Test | None) -> int:
+def _file_bytes(file: str, table: Table, test: Test | None) -> int:
     try:
-        if table.format != "parquet":
-            return stored_bytes(file, table.version) if may_pass(file, table, test) else 0
-        return sum(group.size(reader.names) for group in groups_to_read(file, table, test))
+        return stored_bytes(file, table.version) if may_pass(file, table, test) else 0
     except OSError:
         return UNSEEN_BYTES
+
+
+@dataclass(frozen=True, slots=True)
+class KnownGroups:
+    """The row groups of a table that are to be read, as far as footers are known. known, unknown: files with such footers and
+    without, of those that are to be read. unseen: files that cannot be read here."""
+
+    groups: list[RowGroup]
+    known: int
+    unknown: int
+    unseen: int
+
+    @property
+    def scale(self) -> float:
+        """How many times as many row groups there are, as far as the files that are known tell."""
+        return (self.known + self.unknown) / max(self.known, 1)
+
+
+def known_groups(table: Table, test: Test | None) -> KnownGroups:
+    """Find the row groups of a Parquet table that may have a row that passes the test. May block on footers."""
+    found = _find_groups(table, test)
+    if found.known or not found.unknown:
+        return found
+    footers.read_footers(table)
+    found = _find_groups(table, test)
+    return found if found.known else KnownGroups([], 0, 0, found.unknown + found.unseen)
+
+
+def _find_groups(table: Table, test: Test | None) -> KnownGroups:
+    groups: list[RowGroup] = []
+    known = unknown = unseen = 0
+    for file in table.files:
+        if not may_pass(file, table, test):
+            continue
+        try:
+            groups += groups_to_read(file, table, test)
+            known += 1
+        except UnknownFooterError:
+            unknown += 1
+        except OSError:
+            unseen += 1
+    return KnownGroups(groups, known, unknown, unseen)
 
 
 @lru_cache(maxsize=1 << 17)
@@ -112,12 +118,10 @@ def stored_bytes(file: str, version: int) -> int:
 
 
 def groups_to_read(file: str, table: Table, test: Test | None) -> tuple[RowGroup, ...]:
-    """The row groups of a table's Parquet file that may have a row that passes the test. Raises OSError."""
+    """The row groups of a table's Parquet file that may have a row that passes the test. Raises OSError as `row_groups`."""
     if not may_pass(file, table, test):
         return ()
-    # A file that a log names is what it was when it was named: it need not be opened again for each version of the table.
-    version = table.version if table.storage is None and not table.lake else 0
-    groups = _row_groups(file, version)
+    groups = row_groups(file, table)
     if test is None:
         return groups
     folders = folder_facts(file, table)
@@ -154,67 +158,3 @@ def _folder_facts(raw: str | None, typ: SqlType, empty_is_null: bool) -> ColumnB
         return None if raw is None else ColumnBounds(1, 1)
     value = native(canonical, typ.pg)
     return ColumnBounds(1, 0, None if value is None else (value, value))
-
-
-def _row_groups(file: str, version: int) -> tuple[RowGroup, ...]:
-    """Sizes and ranges of a Parquet file's top-level columns, by row group. `version` keys what is remembered only."""
-    return _FOOTERS.get((file, version), lambda: _read_row_groups(file))
-
-
-def _read_row_groups(file: str) -> tuple[RowGroup, ...]:
-    where, system = stores.resolve_path(file)
-    try:
-        metadata = pq.read_metadata(where, filesystem=system)
-    except pa.ArrowInvalid as error:
-        raise OSError(str(error)) from error
-    groups = []
-    first = 0
-    for index in range(metadata.num_row_groups):
-        group = metadata.row_group(index)
-        chunks = [(metadata.schema.column(column), group.column(column)) for column in range(group.num_columns)]
-        groups.append(
-            RowGroup(first, first + group.num_rows, _columns(chunks), dict(_nulls(chunks)), _sorted_by(group, chunks))
-        )
-        first += group.num_rows
-    return tuple(groups)
-
-
-def _sorted_by(group: Any, chunks: Sequence[_Chunk]) -> tuple[str, ...]:
-    names = []
-    for key in group.sorting_columns:
-        leaf, _ = chunks[key.column_index]
-        if key.descending or key.nulls_first or not is_flat(leaf):
-            break
-        names.append(leaf.name)
-    return tuple(names)
-
-
-#: A leaf of the file's schema, and its chunk in a row group.
-_Chunk = tuple[Any, Any]
-
-
-def _columns(chunks: Iterable[_Chunk]) -> dict[str, tuple[int, Range | None]]:
-    columns: dict[str, tuple[int, Range | None]] = {}
-    for leaf, chunk in chunks:
-        name = top_level(leaf)
-        size, between = columns.get(name, (0, None))
-        columns[name] = (size + chunk.total_compressed_size, _range(leaf, chunk) if is_flat(leaf) else between)
-    return columns
-
-
-def _nulls(chunks: Iterable[_Chunk]) -> Iterator[tuple[str, int]]:
-    for leaf, chunk in chunks:
-        if is_flat(leaf) and (statistics := chunk.statistics) is not None and statistics.has_null_count:
-            yield leaf.name, statistics.null_count
-
-
-def _range(leaf: Any, chunk: Any) -> Range | None:
-    statistics = chunk.statistics
-    if statistics is None or not statistics.has_min_max or _NANOSECONDS in str(leaf.logical_type):
-        return None
-    try:
-        low, high = statistics.min, statistics.max
-    except OverflowError:  # infinity, and what else Python's dates cannot say
-        return None
-    comparable = isinstance(low, (int, float, str, Decimal, dt.date)) and not isinstance(low, bool)
-    return (low, high) if comparable else None

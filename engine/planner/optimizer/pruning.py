@@ -14,23 +14,27 @@ import datetime as dt
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from decimal import Decimal
-from typing import Any, Final
+from typing import Any
 
-from engine.catalog.model.objects import Table
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from engine.catalog.model.objects import Storage, Table
 from engine.plan_ir import logical
 from engine.plan_ir.expr import Node
 from engine.plan_ir.logical import Aggregator, TableReader
 from engine.plan_ir.rewrite import rewrite_plan
-from engine.planner.optimizer.column_bounds import ColumnBounds, Range, Test, Told, reader_test
+from engine.planner.optimizer.bounds_masks import FileBounds, FileValues, mask_of
+from engine.planner.optimizer.column_bounds import ColumnBounds, Test, reader_test
+from engine.planner.optimizer.footers import read_footers
 from engine.planner.optimizer.input_size import groups_to_read, may_pass
 from engine.planner.optimizer.log_answers import answer_by_log
 from engine.storage import delta
-from engine.storage.delta import ColumnStatistics, Version
+from engine.storage import tables as stored
+from engine.storage.delta import Version
+from wire.dataclass import dataclass
 from wire.errors import SqlError
 from wire.types import pg_types as t
-
-_CUT: Final = dt.timedelta(milliseconds=1)
 
 
 def with_files(table: Table, files: Sequence[str]) -> Table:
@@ -64,11 +68,19 @@ def prune_files(plan: logical.Root, parameters: Mapping[int, Any]) -> logical.Ro
     return rebuilt
 
 
-def files_passing(table: Table, test: Test) -> list[str]:
-    """The table's files that may have a row that passes."""
+def files_passing(table: Table, test: Test) -> Sequence[str]:
+    """The table's files that may have a row that passes. May block on footers that were never read."""
     if table.format != "parquet":
         return [file for file in table.files if may_pass(file, table, test)]
-    return [file for file in _by_log(table, test) if _by_footer(file, table, test)]
+    kept = table.files
+    if table.storage is not None:
+        kept = _by_log(table, table.storage, test)
+    elif table.partition_by:
+        kept = tuple(file for file in table.files if may_pass(file, table, test))
+    # How many footers are read is decided by what is left.
+    left = table if len(kept) == len(table.files) else replace(table, files=kept)
+    read_footers(left)
+    return [file for file in kept if _by_footer(file, left, test)]
 
 
 def _by_footer(file: str, table: Table, test: Test) -> bool:
@@ -79,44 +91,56 @@ def _by_footer(file: str, table: Table, test: Test) -> bool:
         return True
 
 
-def _by_log(table: Table, test: Test) -> Sequence[str]:
-    if table.storage is None:
-        return table.files
+def _by_log(table: Table, storage: Storage, test: Test) -> tuple[str, ...]:
     try:
-        version = delta.open_version(table.path, table.storage.version)
+        version = delta.open_version(table.path, storage.version)
     except SqlError:
         return table.files
-    start = len(table.path.rstrip("/")) + 1
-    log = _Log(version, table)
-    return [
-        file for file in table.files if (at := version.numbers.get(file[start:])) is None or test(log.bounds_of(at))
-    ]
+    mask = mask_of(test, _LoggedFiles(version, table))
+    if mask is None:
+        return table.files
+    folder = f"{table.path.rstrip('/')}/"
+    if stored.has_all_files(table):
+        # Those that pass are told by the log alone.
+        gone = frozenset(storage.removed)
+        paths = [path for path in version.paths_of(mask) if path not in gone]
+        paths += [file.path for file in storage.added]
+        return tuple(folder + path for path in sorted(paths))
+    excluded = frozenset(version.paths_of(pc.invert(mask)))
+    return tuple(file for file in table.files if file[len(folder) :] not in excluded)
 
 
-class _Log:
-    """The statistics of files in a version of a stored table."""
+@dataclass(frozen=True, slots=True)
+class _LoggedFiles:
+    """The statistics that the log has of the files in a version of a stored table (`LoggedFiles`)."""
 
-    def __init__(self, version: Version, table: Table) -> None:
-        self._version = version
-        types = {column.file_column: column.type.pg for column in table.columns}
-        self._partition_by = {name: (at, types.get(name)) for at, name in enumerate(version.partitioned_by)}
+    version: Version
+    table: Table
 
-    def bounds_of(self, file: int) -> Told:
-        """Return the column bounds of the file with this number."""
+    @property
+    def count(self) -> int:
+        return int(self.version.actions.num_rows)
 
-        def bounds(name: str) -> ColumnBounds | None:
-            if name in self._partition_by:
-                return self._of_partition(file, *self._partition_by[name])
-            column = self._version.column(name)
-            return None if column is None else _facts(column, file)
+    def bounds(self, name: str) -> FileBounds | FileValues | None:
+        if name in self.version.partitioned_by:
+            return self._of_partition(name)
+        nulls, least, greatest = (self.version.statistics(kind, name) for kind in ("null_count", "min", "max"))
+        if nulls is None and least is None and greatest is None:
+            return None
+        if nulls is None:
+            nulls = pa.nulls(self.count, pa.int64())
+        return FileBounds(self.version.rows, nulls, least, greatest)
 
-        return bounds
-
-    def _of_partition(self, file: int, at: int, pg: t.PgType | None) -> ColumnBounds | None:
+    def _of_partition(self, name: str) -> FileValues | None:
         """All rows of a file have one value of a column that the table is partitioned by."""
-        text = self._version.partitions[file][at]
-        value = None if not text else _of_text(text, pg)
-        return None if value is None else ColumnBounds(1, 0, (value, value))
+        texts = self.version.partition(name)
+        typ = next((column.type.pg for column in self.table.columns if column.file_column == name), None)
+        if texts is None:
+            return None
+        encoded = texts.dictionary_encode("encode")
+        values = (None if not text else _of_text(text, typ) for text in encoded.dictionary.to_pylist())
+        bounds = (None if value is None else ColumnBounds(1, 0, (value, value)) for value in values)
+        return FileValues(encoded.indices, tuple(bounds))
 
 
 def _of_text(text: str, pg: t.PgType | None) -> Any:
@@ -132,20 +156,4 @@ def _of_text(text: str, pg: t.PgType | None) -> Any:
             case _:
                 return None
     except ValueError:  # a date that Python has not
-        return None
-
-
-def _facts(column: ColumnStatistics, number: int) -> ColumnBounds | None:
-    rows = column.rows[number]
-    if rows is None:
-        return None
-    return ColumnBounds(rows, column.nulls[number], _range(column.least[number], column.greatest[number]))
-
-
-def _range(least: Any, greatest: Any) -> Range | None:
-    if least is None or greatest is None or isinstance(least, (float, Decimal)):
-        return None
-    try:
-        return (least, greatest + _CUT) if isinstance(greatest, dt.datetime) else (least, greatest)
-    except OverflowError:
         return None

@@ -14,7 +14,7 @@ from __future__ import annotations
 import contextlib
 import functools
 from collections import OrderedDict
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final, TypeVar
 
@@ -40,6 +40,8 @@ _ENTRY_BYTES: Final = _ROOM_BYTES // 8
 _NODE_BYTES: Final = 256
 _COMPILED_NODE_BYTES: Final = 1280
 _FILE_BYTES: Final = 256
+#: Files whose times are asked for where everybody waits: a tenth of a millisecond.
+_LISTED_HERE: Final = 16
 
 
 @dataclass
@@ -50,6 +52,12 @@ class PlanCosts:
     custom: int = 0
     custom_total: float = 0.0
     generic: float | None = None
+
+
+def lists_many(tables: Iterable[Table]) -> bool:
+    """Whether it takes long to find the files that tables have now: the files of folders are listed, logs are read."""
+    foreign = [table for table in tables if table.storage is None]
+    return any(table.lake for table in foreign) or sum(len(table.files) for table in foreign) > _LISTED_HERE
 
 
 @dataclass
@@ -117,13 +125,23 @@ class PlannedQuery:
 
     def survey(self) -> None:
         """Find what is asked of each plan, where nobody has to wait for the walk: on the thread that planned it."""
-        _ = self.size, self.tables, self.context_names, self.calls_session
+        _ = self.size, self.files, self.lists_many, self.context_names, self.calls_session
         if self.calls_session:
             _ = self.split
 
     def fresh(self) -> bool:
-        """Whether the files of its tables are still those it was planned for."""
+        """Whether the files of its tables are still those it was planned for. Blocks on listings of folders."""
         return all(refresh(table) is table for table in self.tables)
+
+    @functools.cached_property
+    def files(self) -> int:
+        """Count the files of its tables."""
+        return sum(len(table.files) for table in self.tables)
+
+    @functools.cached_property
+    def lists_many(self) -> bool:
+        """Whether `fresh` lists many files, or reads a log."""
+        return lists_many(self.tables)
 
     @functools.cached_property
     def size(self) -> int:

@@ -59,9 +59,20 @@ async def explain_change(
 ) -> list[str]:
     """The lines of the answer (JSON: one). actual: what is told beside the plan. Raises SqlError."""
     parameters = dict(enumerate(arguments, 1))
-    planned = await engine.planning.run(lambda: _plan_mutation(plan, session, parameters))
-    query = _compile_mutation(planned, session, engine, parameters)
+    # Footers are read, for pruning and for the estimates.
+    return await engine.planning.run(lambda: _lines(plan, session, engine, statement, parameters, actual))
 
+
+def _lines(
+    plan: Mutate,
+    session: SessionContext,
+    engine: EngineServices,
+    statement: s.Explain,
+    parameters: Mapping[int, Any],
+    actual: Mapping[str, float | int | str],
+) -> list[str]:
+    planned = _plan_mutation(plan, session, parameters)
+    query = _compile_mutation(planned, session, engine, parameters)
     changed = actual.get("Rows")
     rows = rows_of_plan(planned.plan, parameters, changed if isinstance(changed, int) else None, costs=statement.costs)
 

@@ -26,8 +26,7 @@ from sqlglot import exp
 
 from engine.catalog.model.objects import Constraint, KeyAction, Table
 from engine.plan_ir.logical import Mutate, Root
-from engine.planner.optimizer.input_size import groups_to_read
-from engine.planner.optimizer.pruning import with_files
+from engine.planner.optimizer.pruning import files_passing, with_files
 from engine.sql.binder import bind_query
 from engine.sql.binder.scope import BindContext
 from engine.sql.parser.nodes.statements import Assignment, Delete, MutationStatement, Query, Update
@@ -172,9 +171,10 @@ def select_unmatched(own: exp.Expression, there: exp.Table, pairs: Pairs) -> exp
 def _with_keys_of(table: Table, added: Sequence[str], there: Table, pairs: Pairs) -> Table:
     """The table that is named, without the files whose statistics say that they have none of the new rows' keys."""
     called = {column.name: column.file_column for column in there.columns}
-    files = list(there.files)
+    files: Sequence[str] = there.files
     for test in (overlap(table, own, added, called[key]) for own, key in pairs):
-        files = [file for file in files if groups_to_read(file, there, test)]
+        if test is not None:
+            files = files_passing(replace(there, files=tuple(files)), test)
     return _some(there, files)
 
 

@@ -193,8 +193,10 @@ class SessionChanges:
         ):
             return found
         digits = digits_of(prepared.parameters, arguments)
-        if planned.key is not None and planned.key == self._key(digits) and planned.fresh():
-            return planned
+        if planned.key is not None and planned.key == self._key(digits):
+            fresh = planned.fresh
+            if await self._engine.planning.run(fresh) if planned.lists_many else fresh():
+                return planned
         found = await self._plan(statement, types, digits)
         self._keep_direct(statement, types, found)
         return found

@@ -27,13 +27,14 @@ from engine.lakes.foreign_files import refresh
 from engine.plan_ir.logical import Mutate, Root, TableReader
 from engine.plan_ir.physical import StagedChange
 from engine.plan_ir.requirements import Requirement
-from engine.plan_ir.rewrite import size, walk_all
+from engine.plan_ir.rewrite import walk_all
 from engine.plan_ir.shown_columns import ShownColumns
 from engine.planner.codegen import Bindings
 from engine.planner.codegen.compiled_fragment import CompiledFragment
 from engine.planner.planner import optimise
 from engine.runtime.planning_pool import SHORT_CHARACTERS, SHORT_NODES
 from engine.session.context import functions
+from engine.session.context.statement_cache import lists_many
 from engine.sql.binder.mutations import BoundMutation, bind_mutation
 from engine.sql.binder.scope import BindContext
 from engine.sql.parser.nodes.statements import MutationStatement
@@ -47,7 +48,7 @@ from engine.statements.dml.shown_columns import shown_columns, with_shown
 from engine.statements.dml.spark_files import by_spark_alone
 from engine.statements.dml.tasks import by_members, by_tasks, write
 from engine.statements.dml.write_anew import write_anew
-from engine.statements.shared.compiling import compile_aside
+from engine.statements.shared.compiling import PlanSizes, compile_aside, sizes_of
 from engine.statements.shared.deferral import Cause, Deferral, Event
 from engine.statements.shared.distribution import CompiledQuery, DistributedQuery, Terms
 from engine.statements.shared.fault_policy import Policy, RepeatableQuery, Repetition
@@ -99,6 +100,11 @@ class PlannedMutation:
     def fresh(self) -> bool:
         """Whether the files of its tables are still those it was bound for."""
         return all(refresh(relation) is relation for relation in self.reads if isinstance(relation, Table))
+
+    @property
+    def lists_many(self) -> bool:
+        """Whether `fresh` takes long."""
+        return lists_many(relation for relation in self.reads if isinstance(relation, Table))
 
 
 async def plan(
@@ -317,17 +323,19 @@ class SessionMutationContext:
         """here: on this member alone. change: what is to be done with its rows, by its participants where they can."""
         session, engine = self.session, self.engine
 
-        def ready() -> tuple[Root, Terms, Bindings, int]:
+        def ready() -> tuple[Root, Terms, Bindings, PlanSizes]:
             node = self._ready(plan)
-            return node, self.terms(node, here=here, writes=change is not None), self.bindings(node), size(node)
+            return node, self.terms(node, here=here, writes=change is not None), self.bindings(node), sizes_of(node)
 
-        node, terms, bindings, nodes = await engine.planning.run(ready, long=self.long)
+        node, terms, bindings, sizes = await engine.planning.run(ready, long=self.long)
 
         async def compiled_as(chosen: Terms) -> CompiledQuery:
             staged, begun = None if change is None else self.stage_change(change), time.monotonic()
-            query = await compile_aside(engine, node, chosen, bindings, change=staged, nodes=nodes)
+            query = await compile_aside(engine, node, chosen, bindings, change=staged, sizes=sizes)
             if session.record is not None:
-                session.record.record_plan(node if nodes <= SHORT_NODES else None, query, time.monotonic() - begun)
+                session.record.record_plan(
+                    node if sizes.nodes <= SHORT_NODES else None, query, time.monotonic() - begun
+                )
             return query
 
         policy = cast("Policy", session.settings.get("sluice.fault_policy"))

@@ -24,9 +24,9 @@ from engine.catalog.snapshot import PUBLIC
 from engine.common import sql_type as st
 from engine.common.identifiers import quote_ident
 from engine.plan_ir.logical import FILE, ROW, Root
-from engine.planner.optimizer.column_bounds import Test, may_overlap
+from engine.planner.optimizer.column_bounds import RangeOverlap, Test
 from engine.planner.optimizer.input_size import groups_to_read
-from engine.planner.optimizer.pruning import with_files
+from engine.planner.optimizer.pruning import files_passing, with_files
 from engine.sql.binder import bind_query
 from engine.sql.binder.scope import BindContext
 from engine.sql.deparse.stored_text import read_formula
@@ -95,7 +95,8 @@ def _with_keys(table: Table, key: Constraint, added: Sequence[str], kept: Sequen
     if key.nulls_not_distinct:
         return kept
     for test in (overlap(table, part.name, added) for part in key.key_parts if not part.formula):
-        kept = [file for file in kept if groups_to_read(file, table, test)]
+        if test is not None:
+            kept = files_passing(replace(table, files=tuple(kept)), test)
     return kept
 
 
@@ -127,12 +128,14 @@ def overlap(table: Table, name: str, added: Sequence[str], other: str | None = N
     called = column.file_column if other is None else other
     if column.type.pg in (t.FLOAT4, t.FLOAT8):
         return None
-    facts = [group.facts(column.file_column) for file in added for group in groups_to_read(file, table, None)]
+    # Each is asked for as a table of its own: all of them are read, however many there are.
+    parts = [(file, replace(table, files=(file,))) for file in added]
+    facts = [group.facts(column.file_column) for file, part in parts for group in groups_to_read(file, part, None)]
     known = [found.range for found in facts if found is not None and found.range is not None]
     if not known or len(known) < len(facts):
         return None
     between = min(low for low, _ in known), max(high for _, high in known)
-    return lambda told: may_overlap(told(called), between)
+    return RangeOverlap(called, column.type, between)
 
 
 def _names(key: Constraint) -> Sequence[str]:

@@ -6,6 +6,7 @@ why the plan is distributed or is not. With ANALYZE what was counted is added, f
 
 from __future__ import annotations
 
+import functools
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -80,11 +81,15 @@ class _Run:
 
 async def explain(request: ExplainRequest, engine: EngineServices, started: float) -> list[str]:
     """The lines of the answer (JSON: one). started: when planning began, in seconds of `time.perf_counter`."""
-    statement = request.statement
-    request = replace(request, plan=prune_files(request.plan, request.bindings.parameters))
-    query = request.query
     planning_ms = (time.perf_counter() - started) * 1e3
-    run = await _run(query, engine, request.context) if statement.analyze else _Run({}, {})
+    run = await _run(request.query, engine, request.context) if request.statement.analyze else _Run({}, {})
+    # Footers are read for the estimates.
+    return await engine.planning.run(functools.partial(_lines, request, engine, run, planning_ms))
+
+
+def _lines(request: ExplainRequest, engine: EngineServices, run: _Run, planning_ms: float) -> list[str]:
+    statement, query = request.statement, request.query
+    request = replace(request, plan=prune_files(request.plan, request.bindings.parameters))
     actual = select_summary(statement, {"Planning Time": planning_ms, **run.counters})
     if statement.distsql:
         return _physical(request, query, engine, actual, run)

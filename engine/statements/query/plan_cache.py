@@ -32,7 +32,7 @@ from engine.session.context.services import SessionServices
 from engine.session.context.statement_cache import PlanCosts, PlannedQuery
 from engine.sql.trees.parameters import NO_VALUES, ValueNeeded, scalar_of
 from engine.sql.trees.unsupported import Unsupported
-from engine.statements.shared.compiling import compile_aside
+from engine.statements.shared.compiling import PlanSizes, compile_aside
 from engine.statements.shared.distribution import CompiledQuery, Terms
 from wire.errors import SqlError
 
@@ -112,7 +112,8 @@ async def _compile(
     if engine.config.topology is not None:
         return None
     try:
-        query = await compile_aside(engine, plan, terms, replace(bindings, parameters=NO_VALUES), nodes=planned.size)
+        sizes = PlanSizes(planned.size, planned.files)
+        query = await compile_aside(engine, plan, terms, replace(bindings, parameters=NO_VALUES), sizes=sizes)
     except (ValueNeeded, SqlError):
         return None
     return query if isinstance(query.runs, CompiledFragment) and query.runs.engine == "local" else None

@@ -19,6 +19,8 @@ from engine.contracts.materialized_results import StreamExecution
 from engine.contracts.sessions import Execution, Prepared, ResultColumn
 from engine.plan_ir.logical import Root
 from engine.planner.codegen import Bindings
+from engine.planner.codegen.compiled_fragment import CompiledFragment
+from engine.planner.optimizer.footers import awaits_footers
 from engine.planner.planner import optimise
 from engine.runtime.planning_pool import SHORT_CHARACTERS, SHORT_NODES
 from engine.session.context import functions
@@ -32,7 +34,7 @@ from engine.sql.binder import bind_query
 from engine.sql.binder.scope import RowLock
 from engine.sql.parser.nodes import statements as s
 from engine.statements.query.plan_cache import generic_plan, may_be_generic, note_custom
-from engine.statements.shared.compiling import compile_aside
+from engine.statements.shared.compiling import PlanSizes, compile_aside
 from engine.statements.shared.distribution import CompiledQuery, Terms, data_members
 from engine.statements.shared.fault_policy import Policy, RepeatableQuery
 from engine.statements.shared.text_styles import check_styles, foreign_styles
@@ -113,7 +115,7 @@ async def plan(
     found = None if version is None else kept.find(key) or kept.find(own)
     if found is None and before is not None and version is not None and not before.keys.isdisjoint((key, own)):
         found = before
-    if found is not None and found.fresh():
+    if found is not None and await _is_fresh(engine, found):
         for schema in found.schemas:
             session.authority().require_usage(session.catalog.current(), schema)
         return await _with_rows_of_now(session, engine, found) if found.of_session else found
@@ -147,6 +149,11 @@ async def plan(
     if planned.size > SHORT_NODES:
         engine.planning.dispose_with(planned, [planned.plan], planned.size, cached=planned.kept)
     return planned
+
+
+async def _is_fresh(engine: SessionServices, planned: PlannedQuery) -> bool:
+    """Whether files are still those that the query was planned for; where they are many, nobody else waits for the answer."""
+    return await engine.planning.run(planned.fresh) if planned.lists_many else planned.fresh()
 
 
 async def _with_rows_of_now(session: SessionContext, engine: SessionServices, planned: PlannedQuery) -> PlannedQuery:
@@ -239,12 +246,19 @@ async def _compile(
                 _note_compiled(session, planned, found)
                 return found
     plan, bindings = bound()
-    query = await compile_aside(engine, plan, terms, bindings, nodes=planned.size)
+    query = await compile_aside(engine, plan, terms, bindings, sizes=PlanSizes(planned.size, planned.files))
     note_custom(planned, query, terms)
     _note_compiled(session, planned, query, time.monotonic() - begun)
-    if key is not None:
+    if key is not None and not _awaits_footers(query):
         engine.statements.remember(planned, key, query)
     return query
+
+
+def _awaits_footers(query: CompiledQuery) -> bool:
+    """Whether a later plan may leave out more files."""
+    if not isinstance(query.runs, CompiledFragment):
+        return False
+    return any(isinstance(table, Table) and awaits_footers(table) for table in query.runs.tables)
 
 
 def key_for_any_values(

@@ -3,22 +3,23 @@
 A plan of ordinary size is compiled within a millisecond, at once. What drivers ask of the system catalog has some hundred nodes,
 with functions that become long expressions, and takes tens of milliseconds; one of tens of thousands, from a statement with a long
 list of values or a thousand conditions, tenths of a second. The loop would answer nobody meanwhile: such a plan goes to an
-operation thread, and so does the text that its engine will ask for. So does one with long values of parameters, each of which
-becomes a part of it.
+operation thread, and so does the text that its engine will ask for. So does one over many files, whose footers may have to be
+read, and one with long values of parameters, each of which becomes a part of it.
 """
 
 from __future__ import annotations
 
 import functools
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
+from engine.catalog.model.objects import Table
 from engine.common.depth import bounded_depth
 from engine.common.value_sizes import are_long
 from engine.contracts.mesh import MembersNow
 from engine.plan_ir import logical
 from engine.plan_ir.physical import StagedChange
-from engine.plan_ir.rewrite import size
+from engine.plan_ir.rewrite import size, walk_all
 from engine.planner.codegen import Bindings
 from engine.planner.codegen.compiled_fragment import CompiledFragment
 from engine.runtime.planning_pool import SHORT_NODES
@@ -30,6 +31,21 @@ if TYPE_CHECKING:
 
 #: At the most five milliseconds or so, where most of them are calls of the system's functions.
 _HERE_NODES: Final = 150
+#: Files whose footers may have to be read, each of which is named in what is compiled.
+_HERE_FILES: Final = 32
+
+
+class PlanSizes(NamedTuple):
+    """nodes: how many a plan has. files: how many its tables have."""
+
+    nodes: int
+    files: int
+
+
+def sizes_of(plan: logical.Root) -> PlanSizes:
+    """Count the nodes of a plan, and the files of its tables."""
+    readers = (node.table for node in walk_all(plan) if isinstance(node, logical.TableReader))
+    return PlanSizes(size(plan), sum(len(table.files) for table in readers if isinstance(table, Table)))
 
 
 async def compile_aside(
@@ -40,16 +56,17 @@ async def compile_aside(
     *,
     analyze: bool = False,
     change: StagedChange | None = None,
-    nodes: int | None = None,
+    sizes: PlanSizes | None = None,
 ) -> CompiledQuery:
-    """`compile_query` for the members that are there now. nodes: how many the plan has, where that is known."""
+    """`compile_query` for the members that are there now. sizes: the plan's, where they are known."""
     compile_now = functools.partial(
         compile_query, plan, terms, bindings, MembersNow.of(engine.mesh), engine.config.topology,
         analyze=analyze, change=change,
     )  # fmt: skip
-    if nodes is None:
-        nodes = await engine.planning.run(functools.partial(size, plan))
-    if nodes <= _HERE_NODES and not are_long(bindings.parameters.values()):
+    if sizes is None:
+        sizes = await engine.planning.run(functools.partial(sizes_of, plan))
+    nodes = sizes.nodes
+    if nodes <= _HERE_NODES and sizes.files <= _HERE_FILES and not are_long(bindings.parameters.values()):
         with bounded_depth():
             return compile_now()
 

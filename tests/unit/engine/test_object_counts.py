@@ -21,7 +21,7 @@ from support.member_process import wait_until
 from engine import engine
 from engine.common.weighted_lru_cache import WeightedLruCache
 from engine.executors.local import executor, small_files, statements
-from engine.planner.optimizer import input_size
+from engine.planner.optimizer import footers
 from engine.session.context import statement_cache
 from engine.storage import delta
 
@@ -50,7 +50,7 @@ def member(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[LocalMem
     monkeypatch.setattr(statements, "_STATEMENTS", WeightedLruCache(4))
     monkeypatch.setattr(small_files, "_name_files", lru_cache(4)(small_files._name_files.__wrapped__))
     monkeypatch.setattr(delta, "_VERSIONS", WeightedLruCache(2))
-    monkeypatch.setattr(input_size, "_FOOTERS", WeightedLruCache(2))
+    monkeypatch.setattr(footers, "_FOOTERS", WeightedLruCache(2))
     # pytest keeps what is logged until the test ends.
     monkeypatch.setattr(logging.getLogger("server.logs.statements"), "disabled", True)
     with local_member(tmp_path, compact_after=0) as member:

@@ -1,0 +1,65 @@
+"""Sizes and times of the files of foreign tables, as their last listings found them.
+
+Whoever keeps something that it read of a file keeps it by the file's stamp, so that a file which was replaced is read again and the
+others of its folder are not. Each listing tells the stamps of its files (`note_listing`); to ask does not go to the file system but
+for files that no listing has told, or that it has told too long ago.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from typing import Final, NamedTuple
+
+from engine.catalog.model.objects import Table
+from engine.lakes import stores
+
+#: Files whose stamps are remembered, of all listings together, at some 200 bytes each.
+_FILES_MOST: Final = 1 << 18
+
+
+class FileStamp(NamedTuple):
+    """size: bytes. changed: the time of the last change, as the file system or the store tells it."""
+
+    size: int
+    changed: int | str
+
+
+_LISTINGS: Final[OrderedDict[str, Mapping[str, FileStamp]]] = OrderedDict()
+_LOCK: Final = threading.Lock()
+
+
+def note_listing(path: str, stamps: Mapping[str, FileStamp]) -> None:
+    """Remember the stamps of the files that were found at a path; the ones of before are forgotten."""
+    with _LOCK:
+        _LISTINGS[path] = stamps
+        _LISTINGS.move_to_end(path)
+        while len(_LISTINGS) > 1 and sum(map(len, _LISTINGS.values())) > _FILES_MOST:
+            _LISTINGS.popitem(last=False)
+
+
+def stamps_of(table: Table) -> Callable[[str], FileStamp | None]:
+    """Return a function from a file of a foreign table to its stamp; None where there is no such file."""
+    paths = [part.path for part in table.parts if part.here] if table.parts else [table.path]
+    with _LOCK:
+        told = [_LISTINGS[path] for path in paths if path in _LISTINGS]
+
+    def stamp(file: str) -> FileStamp | None:
+        for listing in told:
+            if (found := listing.get(file)) is not None:
+                return found
+        return _stamp_now(file)
+
+    return stamp
+
+
+def _stamp_now(file: str) -> FileStamp | None:
+    if stores.is_remote(file):
+        return None
+    try:
+        status = os.stat(file)
+    except OSError:
+        return None
+    return FileStamp(status.st_size, status.st_mtime_ns)

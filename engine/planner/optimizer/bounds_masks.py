@@ -1,0 +1,170 @@
+"""Tests of column bounds put to many files at a time, with Arrow's kernels.
+
+What `engine.planner.optimizer.column_bounds` asks of the bounds of one file, as a mask over the files of a log: true where the file
+may have a row that passes. A table of a million files is pruned in tens of milliseconds. The rules are that module's, and a
+property test holds the two against each other: whatever is not known of a file leaves it in.
+
+Of a column that the table is partitioned by, a file has one value: the test is put to each value that there is, not to each file.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable
+from functools import reduce
+from typing import Any, Final, Protocol
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from engine.planner.optimizer.column_bounds import (
+    AllOf,
+    AnyOf,
+    ColumnBounds,
+    Comparison,
+    NullTest,
+    PrefixTest,
+    RangeOverlap,
+    Test,
+    are_of,
+)
+from wire.dataclass import dataclass
+from wire.types import pg_types as t
+
+#: Times in a log may have been cut to their millisecond.
+_CUT: Final = dt.timedelta(milliseconds=1)
+
+
+@dataclass(frozen=True, slots=True)
+class FileBounds:
+    """The bounds of a column, a value for each file, null where it is not known. least, greatest: None where the log has none."""
+
+    rows: pa.Array
+    nulls: pa.Array
+    least: pa.Array | None
+    greatest: pa.Array | None
+
+
+@dataclass(frozen=True, slots=True)
+class FileValues:
+    """The values of a column that each file has one of. numbers: for each file which of `values` it is."""
+
+    numbers: pa.Array
+    values: tuple[ColumnBounds | None, ...]
+
+
+class LoggedFiles(Protocol):
+    """The files of a log."""
+
+    @property
+    def count(self) -> int: ...
+
+    def bounds(self, name: str) -> FileBounds | FileValues | None:
+        """Return the bounds of a column; None where nothing is known of it."""
+
+
+def mask_of(test: Test, files: LoggedFiles) -> pa.Array | None:
+    """The files that may have a row that passes the test; None: all of them."""
+    match test:
+        case AllOf(tests=tests):
+            known = [mask for mask in (mask_of(part, files) for part in tests) if mask is not None]
+            return reduce(pc.and_, known) if known else None
+        case AnyOf(tests=()):
+            return pa.repeat(pa.scalar(False), files.count)
+        case AnyOf(tests=tests):
+            masks = [mask_of(part, files) for part in tests]
+            known = [mask for mask in masks if mask is not None]
+            return reduce(pc.or_, known) if len(known) == len(masks) else None
+        case NullTest() | Comparison() | PrefixTest() | RangeOverlap():
+            return _of_column(test, files.bounds(test.name))
+        case _:
+            return None
+
+
+def _of_column(
+    test: NullTest | Comparison | PrefixTest | RangeOverlap, bounds: FileBounds | FileValues | None
+) -> pa.Array | None:
+    match bounds:
+        case FileValues(numbers=numbers, values=values):
+            passing = [test(lambda _, value=value: value) for value in values]  # type: ignore[misc]
+            return pa.array(passing, pa.bool_()).take(numbers)
+        case FileBounds():
+            mask = _of_nulls(test, bounds) if isinstance(test, NullTest) else _of_range(test, bounds)
+            # Of a file whose rows are not known nothing is.
+            return None if mask is None else pc.or_(mask, pc.is_null(bounds.rows))
+        case _:
+            return None
+
+
+def _of_nulls(test: NullTest, bounds: FileBounds) -> pa.Array:
+    found = pc.greater(bounds.nulls, 0) if test.wanted else pc.less(bounds.nulls, bounds.rows)
+    return pc.fill_null(found, True)
+
+
+def _of_range(test: Comparison | PrefixTest | RangeOverlap, bounds: FileBounds) -> pa.Array | None:
+    least, greatest = _comparable(bounds.least, test.column.pg), _comparable(bounds.greatest, test.column.pg)
+    # A column with nothing but nulls has no bounds.
+    has_values = pc.fill_null(pc.less(bounds.nulls, bounds.rows), True)
+    within = None
+    if least is not None and greatest is not None:
+        try:
+            within = _within(test, least, greatest)
+        except (pa.ArrowException, OverflowError, UnicodeError):
+            within = None
+    if within is None:
+        return None if isinstance(test, RangeOverlap) else has_values
+    known = pc.and_(pc.is_valid(least), pc.is_valid(greatest))
+    passes = pc.or_(pc.fill_null(within, True), pc.invert(known))
+    return passes if isinstance(test, RangeOverlap) else pc.and_(passes, has_values)
+
+
+def _within(test: Comparison | PrefixTest | RangeOverlap, least: pa.Array, greatest: pa.Array) -> pa.Array | None:
+    match test:
+        case Comparison(operator=operator, value=value):
+            high = value - _CUT if isinstance(value, dt.datetime) else value
+            return _MAY_MATCH[operator](least, greatest, _scalar(value, least), _scalar(high, greatest))
+        case PrefixTest(prefix=prefix):
+            size, text = len(prefix), _scalar(prefix, least)
+            first, last = (pc.utf8_slice_codeunits(end, 0, size) for end in (least, greatest))
+            return pc.and_(pc.less_equal(first, text), pc.greater_equal(last, text))
+        case RangeOverlap(between=(low, high)):
+            if not are_of((low, high), test.column) or isinstance(low, dt.datetime):
+                return None
+            return pc.and_(
+                pc.less_equal(least, _scalar(high, least)), pc.greater_equal(greatest, _scalar(low, greatest))
+            )
+
+
+def _comparable(ends: pa.Array | None, pg: t.PgType) -> pa.Array | None:
+    """The bounds of a column where they are of the type that its values have; None where they are of another."""
+    if ends is None:
+        return None
+    found = ends.type
+    match pg:
+        case t.INT2 | t.INT4 | t.INT8 if pa.types.is_signed_integer(found):
+            return ends.cast(pa.int64())
+        case t.TEXT | t.VARCHAR if pa.types.is_string(found) or pa.types.is_large_string(found):
+            return ends
+        case t.TEXT | t.VARCHAR if pa.types.is_string_view(found):
+            return ends.cast(pa.large_string())
+        case t.DATE if pa.types.is_date32(found):
+            return ends
+        case t.TIMESTAMP | t.TIMESTAMPTZ if pa.types.is_timestamp(found):
+            return ends.cast(pa.timestamp("us", found.tz)) if (found.tz is None) == (pg is t.TIMESTAMP) else None
+        case _:
+            return None
+
+
+def _scalar(value: Any, like: pa.Array) -> pa.Scalar:
+    return pa.scalar(value, like.type)
+
+
+#: For `column operator value`, as `column_bounds` has it: of the least and greatest values, and the value to compare each with.
+_MAY_MATCH: Final[dict[str, Callable[[pa.Array, pa.Array, pa.Scalar, pa.Scalar], pa.Array]]] = {
+    "=": lambda least, greatest, low, high: pc.and_(pc.less_equal(least, low), pc.greater_equal(greatest, high)),
+    "<>": lambda least, greatest, low, high: pc.invert(pc.and_(pc.equal(least, low), pc.equal(greatest, high))),
+    "<": lambda least, _greatest, low, _high: pc.less(least, low),
+    "<=": lambda least, _greatest, low, _high: pc.less_equal(least, low),
+    ">": lambda _least, greatest, _low, high: pc.greater(greatest, high),
+    ">=": lambda _least, greatest, _low, high: pc.greater_equal(greatest, high),
+}
