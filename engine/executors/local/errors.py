@@ -58,6 +58,8 @@ _TYPES: Final = {
     "TIME": "time",
     "TIMESTAMP": "timestamp",
 }
+#: The least integers, whose type an error does not name otherwise.
+_LEAST: Final = {"32768": "smallint", "2147483648": "integer", "9223372036854775808": "bigint"}
 _DATETIMES: Final = ("interval", "date", "time", "timestamp")
 
 #: Where DuckDB begins to show the statement.
@@ -83,6 +85,11 @@ def _out_of_range(found: re.Match[str]) -> SqlError:
     if name in ("real", "double precision"):
         return NumericValueOutOfRange("value out of range: overflow")
     return NumericValueOutOfRange(f"{name} out of range")
+
+
+def _least_integer(found: re.Match[str]) -> SqlError:
+    """Return the overflow error of an integer without a positive counterpart, which tells the type."""
+    return NumericValueOutOfRange(f"{_LEAST.get(found['value'], 'bigint')} out of range")
 
 
 def _too_many_digits(found: re.Match[str]) -> SqlError:
@@ -144,6 +151,8 @@ _ROWS: Final[tuple[tuple[re.Pattern[str], _Make], ...]] = tuple(
         (r"^INTERRUPT Error: ", _always(QueryCanceled, "canceling statement due to user request")),
         (r"Division by zero|[Dd]ivi(?:sion|de) by zero", _always(DivisionByZero, "division by zero")),
         (r"\A(?>.*?Overflow (?:in|on) ).*?(?P<type>INT\d+|DECIMAL|FLOAT|DOUBLE)\b", _out_of_range),
+        (r"Overflow (?:on abs\(|in division of )-(?P<value>\d+)", _least_integer),
+        (r"lcm value is out of range", _always(NumericValueOutOfRange, "bigint out of range")),
         (r"out of range for the destination type (?P<type>\w+)", _out_of_range),
         (r"\A(?>.*?(?:Could not cast value|Casting|cast decimal value) ).*? to (?:type )?(?P<type>DECIMAL|INT\d+)",
          _out_of_range),

@@ -97,6 +97,8 @@ def _cast_invalid(message: str) -> SqlError:
 
 def _arithmetic(message: str) -> SqlError:
     word = message.split(" ", 1)[0].lower()
+    if "integral divide" in message:  # DIV is of bigints, whatever is divided
+        word = "long"
     return NumericValueOutOfRange(f"{_OVERFLOWING.get(word, 'value')} out of range")
 
 

@@ -270,13 +270,11 @@ def _by_moments(call: AggregateCall, first: Sequence[AggregateCall], moments: Se
 
 def _float_variance(call: AggregateCall, *, sample: bool, root: bool) -> Stages:
     arg = [_as_float8(call.args[0])]
-    deviations = Function(
-        "sxx", "aggregate", (t.FLOAT8,), t.FLOAT8, "var_pop($1) * count($1)", "var_pop($1) * count($1)", strict=False
-    )
+    twice = [*arg, *arg]
     first = (
         _count_rows(call),
         _first(call, _row("avg", t.FLOAT8), _FLOAT8, arg),
-        _first(call, deviations, _FLOAT8, arg),
+        _first(call, _row("regr_sxx", t.FLOAT8, t.FLOAT8), _FLOAT8, twice),
     )
     variance = "m.sxx / nullif(m.n - 1, 0)" if sample else "m.sxx / m.n"
     return _by_moments(call, first, ("n", "x", "sxx"), f"sqrt({variance})" if root else variance)

@@ -23,6 +23,7 @@ from engine.sql.functions.building import Templates, agg, ordered_set, parse, pl
 from engine.sql.functions.byte_strings import byte_text
 from engine.sql.functions.comparison_keys import sorts_as_stored
 from engine.sql.functions.decimals import WIDE, from_unscaled, to_unscaled
+from engine.sql.functions.deviations import REGRESSIONS, float_regression, float_variance
 from engine.sql.functions.dimensions import accumulate_arrays
 from engine.sql.functions.division import divide
 from engine.sql.functions.moments import fields, in_carrier, interval
@@ -340,33 +341,16 @@ def _variances() -> Iterator[Function]:
         for kind in _EXACT:
             yield agg(name, (kind,), t.NUMERIC, rule=rule, **both(_variance(sample=sample, root=root)))
         for kind in (t.FLOAT4, t.FLOAT8):
-            plain = f"{engine_name}(CAST($1 AS DOUBLE))"
-            # Of one value, DuckDB says 0 also where it is infinite or no number; PostgreSQL's is the value less itself.
-            single = "WHEN count($1) = 1 THEN sum(CAST($1 AS DOUBLE)) - sum(CAST($1 AS DOUBLE))"
-            yield agg(
-                name, (kind,), t.FLOAT8, local=plain if sample else f"CASE {single} ELSE {plain} END", spark=plain
-            )
+            yield agg(name, (kind,), t.FLOAT8, **both(float_variance(engine_name, sample=sample, root=root)))
 
 
 def _regressions() -> Iterator[Function]:
     pair = (t.FLOAT8, t.FLOAT8)
-    for name in ("covar_pop", "covar_samp"):
-        yield agg(name, pair, t.FLOAT8, f"{name}($1, $2)")
     yield agg("regr_count", pair, t.INT8, local="CAST(regr_count($1, $2) AS BIGINT)", spark="regr_count($1, $2)")
-    for name in ("regr_avgx", "regr_avgy", "regr_sxx", "regr_sxy", "regr_syy"):
+    for name in ("regr_avgx", "regr_avgy"):
         yield agg(name, pair, t.FLOAT8, f"{name}($1, $2)")
-    # Their own fail or give NaN where PostgreSQL gives null; these are float.c's formulas.
-    sxx, sxy, syy = (f"regr_{name}($1, $2)" for name in ("sxx", "sxy", "syy"))
-    slope = f"{sxy} / {sxx}"
-    for name, condition, value in (
-        ("corr", f"{sxx} = 0 OR {syy} = 0", f"{sxy} / sqrt({sxx} * {syy})"),
-        ("regr_slope", f"{sxx} = 0", slope),
-        ("regr_intercept", f"{sxx} = 0", f"regr_avgy($1, $2) - regr_avgx($1, $2) * {slope}"),
-    ):
-        yield agg(name, pair, t.FLOAT8, f"CASE WHEN {condition} THEN NULL ELSE {value} END")
-    flat = f"WHEN {syy} = 0 THEN CAST(1 AS DOUBLE)"
-    determination = f"CASE WHEN {sxx} = 0 THEN NULL {flat} ELSE ({sxy} * {sxy}) / ({sxx} * {syy}) END"
-    yield agg("regr_r2", pair, t.FLOAT8, determination)
+    for name in REGRESSIONS:
+        yield agg(name, pair, t.FLOAT8, **both(float_regression(name)))
 
 
 def _check_fraction(call: Call | AggregateCall) -> None:

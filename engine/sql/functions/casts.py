@@ -39,6 +39,7 @@ from engine.sql.functions.moments import (
 )
 from engine.sql.functions.textual import apply, typed_as_text
 from engine.sql.functions.trees import both, bound, fail_with, pack, sql, text
+from engine.sql.functions.widening import cast_widened
 from engine.sql.trees.storage_types import storage_name
 from wire.errors import FeatureNotSupported
 from wire.types import pg_types as t
@@ -53,6 +54,7 @@ if TYPE_CHECKING:
 _INTS: Final = {t.INT2: "SMALLINT", t.INT4: "INTEGER", t.INT8: "BIGINT"}
 _FLOATS: Final = {t.FLOAT4: ("REAL", "FLOAT"), t.FLOAT8: ("DOUBLE", "DOUBLE")}
 _STRINGS: Final = (t.TEXT, t.VARCHAR, t.BPCHAR, t.NAME)
+_WIDER: Final = {t.INT2: (t.INT4, t.INT8), t.INT4: (t.INT8,), t.INT8: ()}
 _SPELLED: Final = {t.INT2: "smallint", t.INT4: "integer", t.INT8: "bigint"}
 _NAME_BYTES: Final = 63
 #: Digits of a decimal that a double holds without loss.
@@ -95,8 +97,11 @@ def _cast_to_precision(engine: EngineName) -> Builder:
 def _integers() -> Iterator[Function]:
     for source in _INTS:
         for target, name in _INTS.items():
-            if source is not target:
-                yield cast(source, target, f"CAST($1 AS {name})")
+            plain = f"CAST($1 AS {name})"
+            if target in _WIDER[source]:
+                yield cast(source, target, local=plain, spark=cast_widened(target))
+            elif source is not target:
+                yield cast(source, target, plain)
         for target, (local, spark) in _FLOATS.items():
             yield cast(source, target, local=f"CAST($1 AS {local})", spark=f"CAST($1 AS {spark})")
         yield cast(

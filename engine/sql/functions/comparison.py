@@ -22,6 +22,7 @@ from engine.sql.functions.building import op
 from engine.sql.functions.comparison_keys import EQUAL_BY_BYTES, SORTED_BY_BYTES
 from engine.sql.functions.dimensions import compare_arrays
 from engine.sql.functions.trees import EngineBuilder, both, sql
+from engine.sql.functions.widening import compare_widened
 from wire.errors import FeatureNotSupported
 from wire.types import pg_types as t
 
@@ -57,7 +58,11 @@ def _numbers() -> Iterator[Function]:
         for left in family:
             for right in family:
                 for symbol in _ALL:
-                    yield op(symbol, (left, right), t.BOOL, f"$1 {symbol} $2")
+                    plain = f"$1 {symbol} $2"
+                    widens = family is _INTS and left is not right
+                    yield op(
+                        symbol, (left, right), t.BOOL, local=plain, spark=compare_widened(symbol) if widens else plain
+                    )
 
 
 def _names() -> Iterator[Function]:

@@ -4,7 +4,7 @@ The floats' functions are the C library's in PostgreSQL, DuckDB's and Java's her
 PostgreSQL refuses (a logarithm of zero, a result that overflows or underflows) is checked here, since the engines give an
 infinity, NaN or null. float8 rounds half to even, numeric half away from zero.
 
-exp, ln, log, power and `^` of numerics are exactly rounded in PostgreSQL: `engine.executors.local.powers` computes them for the
+exp, ln, log, power and `^` of numerics are exactly rounded in PostgreSQL: `engine.sql.functions.exact_powers` computes them for the
 local engine; in Spark they are not supported. `degrees` has the trigonometric functions in degrees.
 
 Source: PostgreSQL 15, tables 9.5 to 9.7; float.c and numeric.c for errors.
@@ -12,25 +12,28 @@ Source: PostgreSQL 15, tables 9.5 to 9.7; float.c and numeric.c for errors.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from decimal import Decimal
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from sqlglot import exp
 
 from engine.common.sql_type import SqlType, numeric
 from engine.contracts.query_id import EngineName
-from engine.plan_ir.expr import Builder, Const, Expr, Function, TypeRule
+from engine.plan_ir.expr import Builder, Call, Const, Expr, Function, TypeRule, ValueRule
 from engine.sql.functions import digits
 from engine.sql.functions.building import fn, op, parse, place
 from engine.sql.functions.decimals import STRING, times, to_unscaled
+from engine.sql.functions.exact_powers import Exact, exponential, logarithm, natural, power, round_value
 from engine.sql.functions.roots import root_type, square_root
 from engine.sql.functions.trees import both, constant_int
-from wire.errors import FeatureNotSupported
+from wire.errors import FeatureNotSupported, SqlError
 from wire.types import pg_types as t
 from wire.types.carriers import NumericScale
 
 if TYPE_CHECKING:
-    from engine.plan_ir.expr import AggregateCall, Call
+    from engine.plan_ir.expr import AggregateCall
 
 _INTS: Final = {t.INT2: "SMALLINT", t.INT4: "INTEGER", t.INT8: "BIGINT"}
 _INFINITY: Final = "CAST('Infinity' AS DOUBLE)"
@@ -190,8 +193,13 @@ def _least(call: Call | AggregateCall) -> int:
 
 
 def _quotients(call: Call | AggregateCall) -> int:
-    """Return bits for the arguments that show as many digits as their values ask for: 1 the first, 2 the second."""
-    return sum(bit for bit, arg in zip((1, 2), call.args, strict=False) if arg.type.display is not NumericScale.FIXED)
+    """Return bits for the arguments whose values say how many digits they show: 1 and 2 for the first and the second if it is
+    a quotient or its like, 4 and 8 if it shows the digits that it has."""
+    bits = 0
+    for place_, arg in enumerate(call.args):
+        if arg.type.display is not NumericScale.FIXED:
+            bits |= (4 if arg.type.display is NumericScale.TRIMMED else 1) << place_
+    return bits
 
 
 def _exactly(function: str) -> Builder:
@@ -223,19 +231,59 @@ def _power_type(args: Sequence[SqlType]) -> SqlType:
     return _by_value(24)(args)
 
 
+def _constant_number(expr: Expr) -> Decimal | None:
+    """The value of a literal, of its cast to numeric, or of its negation."""
+    if isinstance(expr, Const):
+        exact = isinstance(expr.value, Decimal | int) and not isinstance(expr.value, bool)
+        return Decimal(expr.value) if exact else None
+    if isinstance(expr, Call) and len(expr.args) == 1 and expr.type.typmod == -1:
+        value = _constant_number(expr.args[0])
+        negates = expr.function.name == "-"
+        return None if value is None or not (negates or expr.function.kind == "cast") else -value if negates else value
+    return None
+
+
+def _of_constants(compute: Callable[..., Exact], rule: TypeRule) -> ValueRule:
+    """The digits of a call with constants are those of its value, as far as 38 reach: zeros may be left out at the end. Those of
+    other calls are for `rule` to say."""
+
+    def by_value(args: Sequence[Expr]) -> SqlType:
+        types = [arg.type for arg in args]
+        values = [_constant_number(arg) for arg in args]
+        if any(
+            value is None or typ.display is not NumericScale.FIXED for value, typ in zip(values, types, strict=True)
+        ):
+            return rule(types)
+        try:
+            value, shown = compute(*values, max(typ.scale for typ in types))
+            scale = max(0, min(shown, 38 - max(value.adjusted() + 1, 1))) if value else min(shown, 37)
+            round_value(value, shown, scale)
+        except SqlError:  # of the value, which is told when it is computed
+            return rule(types)
+        return numeric(38, scale)
+
+    return by_value
+
+
 def _exact_functions() -> Iterator[Function]:
     one, two = (t.NUMERIC,), (t.NUMERIC, t.NUMERIC)
-    yield fn("exp", one, t.NUMERIC, local=_exactly("sluice_exp"), rule=_by_value(24))
-    yield fn("ln", one, t.NUMERIC, local=_exactly("sluice_ln"), rule=_by_value(30))
-    yield fn("log", two, t.NUMERIC, local=_exactly("sluice_log"), rule=_by_value(30))
-    for name in ("log", "log10"):
-        yield fn(name, one, t.NUMERIC, local=_common_logarithm, rule=_by_value(30))
-    for row, name in ((fn, "power"), (fn, "pow"), (op, "^")):
-        yield row(name, two, t.NUMERIC, local=_exactly("sluice_power"), rule=_power_type)
+    rows: tuple[tuple[str, Sequence[t.PgType], Builder, Callable[..., Exact], TypeRule], ...] = (
+        ("exp", one, _exactly("sluice_exp"), exponential, _by_value(24)),
+        ("ln", one, _exactly("sluice_ln"), natural, _by_value(30)),
+        ("log", two, _exactly("sluice_log"), logarithm, _by_value(30)),
+        ("log", one, _common_logarithm, partial(logarithm, Decimal(10)), _by_value(30)),
+        ("log10", one, _common_logarithm, partial(logarithm, Decimal(10)), _by_value(30)),
+        ("power", two, _exactly("sluice_power"), power, _power_type),
+        ("pow", two, _exactly("sluice_power"), power, _power_type),
+    )
+    for name, types, local, compute, rule in rows:
+        yield fn(name, types, t.NUMERIC, local=local, by_value=_of_constants(compute, rule))
+    by_value = _of_constants(power, _power_type)
+    yield op("^", two, t.NUMERIC, local=_exactly("sluice_power"), by_value=by_value)
 
 
 def _common_logarithm(args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
-    text = f"sluice_log('10', CAST($1 AS VARCHAR), {_least(call)}, {2 * _quotients(call)}, {call.type.scale})"
+    text = f"sluice_log('10', CAST($1 AS VARCHAR), {_least(call)}, {_quotients(call) << 1}, {call.type.scale})"
     return _piece("local", f"CAST({text} AS DECIMAL(38, {call.type.scale}))", *args)
 
 

@@ -158,3 +158,13 @@ select percentile_cont(0.5) within group (order by make_interval(days => n_natio
 select percentile_cont(1.5) within group (order by x) from (values (interval '1 day')) v(x);
 select percentile_cont(null::float8[]) within group (order by x), percentile_disc(null::float8[]) within group (order by x::text) from generate_series(1, 3) x;
 select percentile_cont(null::float8[]) within group (order by interval '1 day'), percentile_cont(null::float8) within group (order by interval '1 day'); -- refused: spark
+select var_pop(v), var_samp(v), stddev(v), stddev_pop(v) from (values (100000003::float8), (100000004), (100000006), (100000007)) t(v);
+select corr(y, x), regr_slope(y, x), regr_intercept(y, x), regr_r2(y, x), regr_sxx(y, x), covar_pop(y, x) from (values (100000003::float8, 1::float8), (100000004, 3), (100000006, 7), (100000007, 2), (null, 1)) t(x, y);
+select var_pop(v), stddev(v) from (values (1::float8), ('NaN')) t(v);
+select corr(y, x), regr_sxx(y, x), regr_syy(y, x), covar_samp(y, x) from (values (1::float8, 'Infinity'::float8), (2, 3)) t(x, y);
+select var_pop(v) from (values (1e200::float8), (-1e200)) t(v);
+select covar_pop(y, x) from (values (1e200::float8, 1e200::float8), (-1e200, 6)) t(x, y);
+select corr(x, y) from (values (1e-100::float8, 5e-100::float8), (2e-100, 6e-100)) t(x, y);
+select v, var_pop(v) over (order by v), stddev(v) over (order by v rows 1 preceding) from (values (100000003::float8), (100000004), (100000006), (100000007)) t(v);
+select v > 100000004, var_pop(v) from (values (100000003::float8), (100000004), (100000006), (100000007)) t(v) group by 1 having stddev(v) + 1 > 1.5;
+select regr_slope(distinct y, x), var_pop(distinct x) from (values (1::float8, 5::float8), (2, 7), (2, 7), (-2, 3)) t(x, y);
