@@ -20,6 +20,7 @@ from support.expression_subjects import (
     cast_subjects,
     equality_subjects,
     function_subjects,
+    nested_subjects,
     window_subjects,
 )
 from support.local_member import local_member
@@ -67,6 +68,12 @@ def test_same_in_every_place(family: Callable[[], Sequence[Subject]], comparison
     subjects = list(family())
     random.Random(SEED).shuffle(subjects)
     wrong = [told for subject in subjects[:PLACES] for told in comparison.differences(subject)]
+    print(f"so far {comparison.compared} statements compared, {len(comparison.refused)} of them refused")
+    assert not wrong, "\n".join(wrong)
+
+
+def test_nested_in_every_place(comparison: Comparison) -> None:
+    wrong = [told for subject in nested_subjects(SEED, PLACES * 2) for told in comparison.differences(subject)]
     print(f"so far {comparison.compared} statements compared, {len(comparison.refused)} of them refused")
     assert not wrong, "\n".join(wrong)
 

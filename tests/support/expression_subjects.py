@@ -6,8 +6,9 @@ A subject is called with the columns `c0`, `c1` ... of a few rows, among which e
 
 from __future__ import annotations
 
+import random
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -87,7 +88,7 @@ _COLUMN: Final = re.compile(r"\bc(\d)\b")
 @dataclass(frozen=True)
 class Subject:
     """An expression over the columns `c0` ... of some rows. types: the columns'. first, second: literals, one for each column.
-    has_max: `max` takes each column. other: of `equality`, a third value."""
+    has_max: `max` takes each column. other: of `equality`, a third value. result: the expression's type, where it is told."""
 
     kind: Kind
     expression: str
@@ -96,6 +97,7 @@ class Subject:
     second: Sequence[str]
     has_max: bool = False
     other: str = "null"
+    result: str = ""
 
     def over(self, name: str) -> str:
         """The expression with other operands than the columns. name: has `{}` for a column's number."""
@@ -175,6 +177,46 @@ def window_subjects() -> list[Subject]:
     return [*(_subject("window", f"{_call(row)} over (order by id)", row) for row in rows), *framed]
 
 
+def nested_subjects(seed: int, count: int) -> list[Subject]:
+    """Expressions within each other: a function, an aggregate or a window function of a function's result. The same ones for the
+    same seed."""
+    chance = random.Random(seed)
+    scalars = [subject for subject in function_subjects() if len(subject.types) < 3]
+    windows = [subject for subject in window_subjects() if subject.types]
+    outer = {"scalar": scalars, "aggregate": aggregate_subjects(), "window": windows}
+    by_result = _by_result(scalars)
+    found: list[Subject] = []
+    while len(found) < count:
+        taker = chance.choice(outer[chance.choice(("scalar", "scalar", "aggregate", "window"))])
+        place = chance.randrange(len(taker.types))
+        givers = by_result.get(taker.types[place], ())
+        if givers:
+            found.append(_nest(taker, place, chance.choice(givers)))
+    return found
+
+
+def _by_result(subjects: Sequence[Subject]) -> Mapping[str, Sequence[Subject]]:
+    found: dict[str, list[Subject]] = {}
+    for subject in subjects:
+        found.setdefault(subject.result, []).append(subject)
+    return found
+
+
+def _nest(taker: Subject, place: int, giver: Subject) -> Subject:
+    """taker's expression with giver's in the place of one of its columns; giver's columns come last, but for the first."""
+    others = [f"c{number}" for number in range(len(taker.types), len(taker.types) + len(giver.types) - 1)]
+    given = giver.of([f"c{place}", *others])
+    columns = [f"({given})" if at == place else f"c{at}" for at in range(len(taker.types))]
+
+    def joined(ours: Sequence[str], theirs: Sequence[str]) -> list[str]:
+        return [theirs[0] if at == place else each for at, each in enumerate(ours)] + list(theirs[1:])
+
+    return Subject(
+        taker.kind, taker.of(columns), joined(taker.types, giver.types), joined(taker.first, giver.first),
+        joined(taker.second, giver.second), taker.has_max and giver.has_max,
+    )  # fmt: skip
+
+
 def equality_subjects() -> list[Subject]:
     """Columns whose first two values are equal, in each place that compares values or keeps them apart."""
     return [Subject("equality", "c0", [name], [first], [second], other=other) for name, first, second, other in EQUAL]
@@ -191,7 +233,8 @@ def _subject(kind: Kind, expression: str, row: Function) -> Subject:
               for name in names]  # fmt: skip
     types = [TYPES.get(name, name) for name in names]
     first, second = ([each[which] for each in values] for which in (0, 1))
-    return Subject(kind, expression, types, first, second, _WITH_MAX.issuperset(names))
+    result = "" if row.returns.name.startswith("any") else TYPES.get(row.returns.name, row.returns.name)
+    return Subject(kind, expression, types, first, second, _WITH_MAX.issuperset(names), result=result)
 
 
 def _cast(source: str, target: str) -> Subject:

@@ -146,7 +146,7 @@ _CONDITIONS: Final[dict[str, Callable[[str], SqlError]]] = {
     ),
     "UNSUPPORTED_SUBQUERY_EXPRESSION_CATEGORY": _correlated_subquery_error,
     # Names are found before: what is left is a name of two queries further out, which Spark does not look for.
-    "UNRESOLVED_COLUMN.WITH_SUGGESTION": _correlated_subquery_error,
+    "UNRESOLVED_COLUMN": _correlated_subquery_error,
     "DATATYPE_MISMATCH": _mismatch,
     "RECURSION_LEVEL_LIMIT_EXCEEDED": _always(StatementTooComplex, "recursive query exceeds Spark's limit of levels"),
     "RECURSION_ROW_LIMIT_EXCEEDED": _always(StatementTooComplex, "recursive query exceeds Spark's limit of rows"),

@@ -88,6 +88,8 @@ def spark_settings(config: SparkConfig, directory: Path) -> dict[str, str]:
         "spark.scheduler.mode": "FAIR",
         "spark.speculation": "false",
         "spark.sql.ansi.enabled": "true",
+        # Else what stands twice behind AND or OR is computed before them, for all rows, and may raise an error.
+        "spark.sql.subexpressionElimination.skipForShortcutExpr": "true",
         # Sums and products of decimals keep their scale or fail; the function table's numeric rows rely on it.
         "spark.sql.decimalOperations.allowPrecisionLoss": "false",
         "spark.sql.adaptive.enabled": "true",

@@ -38,7 +38,7 @@ from engine.plan_ir.expr import (
 from engine.planner.codegen import long_conditions, subqueries, value_lists
 from engine.planner.codegen.calls import apply, settle
 from engine.planner.codegen.scope import Scope
-from engine.planner.codegen.short_circuit import junction
+from engine.planner.codegen.short_circuit import alternatives, junction
 from engine.planner.codegen.task_functions import call_with_arguments, is_for_tasks, may_run_in_task, render_task_call
 from engine.sql.functions.comparison_keys import equality_key
 from engine.sql.functions.dimensions import rectangular
@@ -96,7 +96,8 @@ def render(expr: Expr, scope: Scope) -> exp.Expression:
         case Case():
             return _case(expr, scope)
         case Coalesce():
-            return call("COALESCE", *(render_as(arg, expr.type, scope) for arg in expr.args))
+            trees = [render_as(arg, expr.type, scope) for arg in expr.args]
+            return alternatives(expr.args, trees) if scope.engine == "local" else call("COALESCE", *trees)
         case ArrayOf():
             return _array(expr, scope)
         case Row():

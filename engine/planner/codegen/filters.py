@@ -5,7 +5,9 @@ from __future__ import annotations
 from sqlglot import exp
 
 from engine.plan_ir.expr import Expr, Subquery
+from engine.plan_ir.free_columns import references
 from engine.planner.codegen.block import Block, Stage
+from engine.planner.codegen.condition_order import keep_order
 from engine.planner.codegen.expressions import conjunct
 
 
@@ -14,6 +16,8 @@ def add_filter(block: Block, test: Expr) -> Block:
     grouped = block.stage is Stage.GROUPED and block.whole is None
     if (grouped and any(isinstance(part, Subquery) for part in test.walk())) or block.stage > Stage.GROUPED:
         block = block.as_derived_table(keep_order=True)
+    if block.scope.engine == "local":
+        test = keep_order(test, _mentions)
     block = block.flat().ready_for([test])
     tree = conjunct(test, block.scope)
     if block.stage is Stage.GROUPED:
@@ -26,3 +30,8 @@ def add_filter(block: Block, test: Expr) -> Block:
     block.where.append(tree)
     block.stage = Stage.FILTERED
     return block
+
+
+def _mentions(guard: Expr, part: Expr) -> bool:
+    """Whether a guard is about columns that a part refers to as well: it does not keep the part from being filtered by earlier."""
+    return set(references(guard)) <= set(references(part))

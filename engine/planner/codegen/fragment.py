@@ -16,6 +16,7 @@ from engine.plan_ir.logical import Aggregator, Evaluator, Limit, Root, Sort, Tab
 from engine.plan_ir.rewrite import walk_all
 from engine.planner.codegen.compiled_fragment import CompiledFragment
 from engine.planner.codegen.grand_totals import with_grand_totals
+from engine.planner.codegen.guarded_subqueries import guard_subqueries
 from engine.planner.codegen.interruptible import watched_inputs
 from engine.planner.codegen.relations import query
 from engine.planner.codegen.scope import Bindings, Compilation, Scope
@@ -37,6 +38,8 @@ def compile_plan(plan: Node, engine: EngineName, bindings: Bindings) -> Compiled
         plan = with_grand_totals(plan)
         watched = (id(node) for node in watched_inputs(plan) if not is_small(node, bindings))
         compilation.watched = frozenset(watched)
+    else:
+        plan = guard_subqueries(plan)
     statement = query(plan, Scope(compilation))
     if compilation.hoisted:
         statement = _with_ctes(statement, compilation)

@@ -15,6 +15,7 @@ from engine.plan_ir.expr import Const, Expr, Node, Subquery
 from engine.plan_ir.free_columns import free_columns, references
 from engine.plan_ir.logical import Join
 from engine.planner.codegen.block import Block, Stage, is_plain
+from engine.planner.codegen.condition_order import keep_order
 from engine.planner.codegen.expressions import condition, conjunct
 from engine.planner.codegen.filters import add_filter
 from engine.planner.codegen.scope import Scope
@@ -67,7 +68,15 @@ def _condition(node: Join, test: Expr, left: Block) -> tuple[Block, list[exp.Exp
         return left, []
     if has_subquery and left.scope.engine == "spark":
         raise left.compilation.unsupported_error(f"a subquery in the condition of a {node.kind} join")
+    if left.scope.engine == "local" and node.kind != "inner":
+        test = keep_order(test, lambda guard, part: _sides(node, guard) <= _sides(node, part))
     return left, [condition(test, left.scope)]
+
+
+def _sides(node: Join, test: Expr) -> frozenset[str]:
+    used = {column.id for column in references(test)}
+    sides = (("left", node.left), ("right", node.right))
+    return frozenset(name for name, side in sides if used & {column.id for column in side.columns})
 
 
 def _clause(node: Join, item: exp.Expression, tests: list[exp.Expression]) -> exp.Join:

@@ -1,4 +1,5 @@
-"""AND and OR as values: PostgreSQL computes operands from the left until one decides, so what follows may not raise an error.
+"""AND, OR and COALESCE as values: PostgreSQL computes operands from the left until one decides, so what follows may not raise an
+error.
 
 DuckDB does the same where it selects rows (WHERE, ON, CASE WHEN). Elsewhere (select lists, FILTER, below NOT) it computes all
 operands for all rows, and `b <> 0 AND 3 / b = 1` divides by zero. There a CASE computes an operand that may raise an error, only
@@ -14,9 +15,9 @@ from typing import Final
 
 from sqlglot import exp
 
-from engine.plan_ir.expr import Call, Expr, Subquery
+from engine.plan_ir.expr import Call, Expr, Function, Subquery
 from engine.plan_ir.volatility import is_volatile
-from engine.sql.trees.build import case, conjunction, disjunction, negate
+from engine.sql.trees.build import call, case, conjunction, disjunction, is_null, negate
 
 #: Operators that raise no errors whatever their operands are.
 _SAFE: Final = frozenset({"=", "<>", "<", "<=", ">", ">=", "~~", "!~~", "~~*", "!~~*", "^@", "@>", "<@", "&&"})
@@ -28,7 +29,7 @@ def junction(exprs: Sequence[Expr], trees: Sequence[exp.Expression], *, every: b
     """The value of AND (`every`) or OR over operands, given as expressions and as trees."""
     join = conjunction if every else disjunction
     place = next((number for number in range(1, len(exprs)) if may_raise(exprs[number])), 0)
-    if not place or depth == _DEPTH_MAX or not all(map(_repeatable, exprs[:place])):
+    if not place or depth == _DEPTH_MAX or not all(map(is_repeatable, exprs[:place])):
         return join(trees)
     before = join(trees[:place])
     rest = junction(exprs[place:], trees[place:], every=every, depth=depth + 1)
@@ -36,11 +37,27 @@ def junction(exprs: Sequence[Expr], trees: Sequence[exp.Expression], *, every: b
     return case([(decided.copy(), exp.Boolean(this=not every))], join([before, rest]))
 
 
+def alternatives(exprs: Sequence[Expr], trees: Sequence[exp.Expression]) -> exp.Expression:
+    """COALESCE. DuckDB computes what two expressions have in common before both, out of COALESCE too but not out of CASE."""
+    place = next((number for number in range(1, len(exprs)) if may_raise(exprs[number])), 0)
+    if not place or not all(map(is_repeatable, exprs[:place])):
+        return call("COALESCE", *trees)
+    none = conjunction([is_null(tree.copy()) for tree in trees[:place]])
+    rest = alternatives(exprs[place:], trees[place:]) if len(trees) > place + 1 else trees[place]
+    return call("COALESCE", *trees[:place], case([(none, rest)], None))
+
+
 def may_raise(expr: Expr) -> bool:
     """Whether computing an expression may raise an error, as far as its functions tell."""
     calls = (part for part in expr.walk() if isinstance(part, Call))
-    return any(call.function.kind != "operator" or call.function.name not in _SAFE for call in calls)
+    return not all(is_safe_operator(call.function) for call in calls)
 
 
-def _repeatable(expr: Expr) -> bool:
+def is_safe_operator(function: Function) -> bool:
+    """Whether it is an operator that raises no errors."""
+    return function.kind == "operator" and function.name in _SAFE
+
+
+def is_repeatable(expr: Expr) -> bool:
+    """Whether an expression may be written twice."""
     return not is_volatile(expr) and not any(isinstance(part, Subquery) for part in expr.walk())

@@ -39,3 +39,6 @@ select pg_typeof(1), pg_typeof(1.5), pg_typeof('x'), pg_typeof(null), pg_typeof(
 select '\x6869'::bytea, 'a'::bytea || 'b'::bytea;
 select 'd2f3b2a0-1111-4222-8333-0123456789ab'::uuid = 'D2F3B2A0-1111-4222-8333-0123456789AB'::uuid;
 select width_bucket(5.35, 0.024, 10.06, 5), gcd(12, 18), lcm(4, 6), factorial(10), sign(-2.5), div(7, 2), pi(), degrees(pi()), radians(180.0);
+
+select z, z <> 0 and 10 / z between 1 and 5, (z = 0 or 10 / z between 3 and 5) is null
+from generate_series(0, 3) z order by z;

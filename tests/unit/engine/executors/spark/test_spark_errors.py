@@ -8,6 +8,7 @@ import pytest
 from py4j.clientserver import JavaClient, JavaParameters, PythonParameters
 from py4j.java_gateway import GatewayProperty, JavaObject
 from py4j.protocol import Py4JJavaError
+from pyspark.errors import AnalysisException
 from pyspark.logger.logger import JSONFormatter
 
 from engine.executors.spark.errors import text_of, translate
@@ -43,3 +44,11 @@ def test_the_cause_is_told_too() -> None:
     error = _lost()
     error.__cause__ = ConnectionResetError("reset")
     assert text_of(error) == "Py4JJavaError: Spark has ended\nreset"
+
+
+@pytest.mark.parametrize("condition", ["UNRESOLVED_COLUMN.WITH_SUGGESTION", "UNRESOLVED_COLUMN.WITHOUT_SUGGESTION"])
+def test_a_name_of_two_queries_further_out_is_not_supported(condition: str) -> None:
+    error = translate(
+        AnalysisException(f"[{condition}] A column with name `t2`.`c3` cannot be resolved. SQLSTATE: 42703")
+    )
+    assert (error.sqlstate, error.message) == ("0A000", "not supported: this correlated subquery in Spark")

@@ -1,0 +1,123 @@
+"""Correlated subqueries that PostgreSQL computes for some rows only: behind CASE WHEN, and after operands of AND, OR and COALESCE.
+
+DuckDB computes a subquery as a join below the expression, for all rows, and `CASE WHEN z <> 0 THEN (SELECT 10 / z) END` divides by
+zero. Therefore such a subquery sees null in the place of each outer column where its value is not wanted: functions of null
+raise no error, and what the subquery then gives is not looked at.
+
+Left as they are: subqueries whose functions of outer columns raise no error, those without any (they are computed once, wanted or
+not), and conditions that have a subquery or a volatile function themselves, since conditions are written again within the subquery.
+Neighbour: `short_circuit`, the same for AND and OR without subqueries. Source: PostgreSQL 15, execExprInterp.c (EEOP_JUMP_*).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import Final
+
+from engine.common import sql_type as st
+from engine.plan_ir.expr import (
+    And,
+    Call,
+    Case,
+    Coalesce,
+    Column,
+    ColumnRef,
+    Const,
+    Expr,
+    IsNull,
+    Node,
+    Not,
+    Or,
+    Subquery,
+)
+from engine.plan_ir.free_columns import free_columns, references
+from engine.plan_ir.logical import Evaluator
+from engine.plan_ir.rewrite import expressions, map_expressions, rewrite_expr, rewrite_plan, walk_all
+from engine.planner.codegen.short_circuit import is_repeatable, is_safe_operator, may_raise
+from wire.types import pg_types as t
+
+_BOOL: Final = st.of(t.BOOL)
+#: How many conditions are written into a subquery; of a longer list the first ones.
+_CONDITIONS_MAX: Final = 8
+
+
+def guard_subqueries(plan: Node) -> Node:
+    """`plan` with null in the place of outer columns where a subquery's value is not wanted."""
+    return rewrite_plan(plan, lambda node: map_expressions(node, lambda expr: rewrite_expr(expr, _guard_operands)))
+
+
+def _guard_operands(expr: Expr) -> Expr:
+    if not isinstance(expr, Case | And | Or | Coalesce) or not any(isinstance(part, Subquery) for part in expr.walk()):
+        return expr
+    if isinstance(expr, Case):
+        return _guard_case(expr)
+    args = tuple(_guard(arg, tuple(_decisions(expr, place))) for place, arg in enumerate(expr.args))
+    return replace(expr, args=args)
+
+
+def _decisions(expr: And | Or | Coalesce, place: int) -> Iterator[Expr]:
+    """The conditions of which any makes the operand at a place unwanted."""
+    for arg in expr.args[:place]:
+        if isinstance(expr, And):
+            yield Not(arg.type, arg)
+        elif isinstance(expr, Or):
+            yield arg
+        else:
+            yield IsNull(_BOOL, arg, negated=True, whole=True)
+
+
+def _guard_case(expr: Case) -> Case:
+    tests = tuple(test for test, _ in expr.whens)
+    whens = tuple(
+        (_guard(test, tests[:place]), _guard(value, tests[:place], only=test))
+        for place, (test, value) in enumerate(expr.whens)
+    )
+    default = None if expr.default is None else _guard(expr.default, tests)
+    return replace(expr, whens=whens, default=default)
+
+
+def _guard(expr: Expr, stops: Sequence[Expr], only: Expr | None = None) -> Expr:
+    """`expr`, wanted where none of `stops` is true, and `only` is if there is one."""
+    stops = [stop for stop in stops if is_repeatable(stop)][:_CONDITIONS_MAX]
+    only = only if only is not None and is_repeatable(only) else None
+    if not stops and only is None:
+        return expr
+
+    def where_wanted(value: Expr) -> Expr:
+        unwanted = tuple((stop, Const(value.type, None)) for stop in stops)
+        return Case(value.type, (*unwanted, (only, value)), None) if only else Case(value.type, unwanted, value)
+
+    def guard_subquery(part: Expr) -> Expr:
+        if not isinstance(part, Subquery):
+            return part
+        tests = tuple(where_wanted(test) if may_raise(test) else test for test in part.tests)
+        return replace(part, tests=tests, plan=_mask_outer_columns(part.plan, where_wanted))
+
+    return rewrite_expr(expr, guard_subquery)
+
+
+def _mask_outer_columns(plan: Node, where_wanted: Callable[[Expr], Expr]) -> Node:
+    """A subquery's plan with its outer columns as `where_wanted` has them, if it may raise an error because of them."""
+    outer = free_columns(plan)
+    if not outer or not _may_raise_over(plan, outer):
+        return plan
+
+    def mask(part: Expr) -> Expr:
+        return where_wanted(part) if isinstance(part, ColumnRef) and part.column in outer else part
+
+    return rewrite_plan(plan, lambda node: map_expressions(node, lambda expr: rewrite_expr(expr, mask)))
+
+
+def _may_raise_over(plan: Node, outer: frozenset[Column]) -> bool:
+    """Whether a function that may raise an error takes an outer column, or what is computed of one. Others do not depend on the
+    outer row, and DuckDB joins by plain columns faster."""
+    taken = set(outer)
+    for node in reversed(list(walk_all(plan))):
+        if isinstance(node, Evaluator):
+            pairs = zip(node.columns, node.emit, strict=True)
+            taken.update(column for column, expr in pairs if not taken.isdisjoint(references(expr)))
+    calls = (
+        part for node in walk_all(plan) for expr in expressions(node) for part in expr.walk() if isinstance(part, Call)
+    )
+    return any(not is_safe_operator(call.function) and not taken.isdisjoint(references(call)) for call in calls)
