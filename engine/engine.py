@@ -255,7 +255,7 @@ class Engine:
     def load(self) -> int:
         """How many queries run here."""
         distributed = self._runtime.load if self._runtime is not None else 0
-        return distributed + sum(executor.statistics().get("streams", 0) for executor in self._executors.values())
+        return distributed + sum(executor.load for executor in self._executors.values())
 
     def status(self) -> Mapping[str, str]:
         """Each engine's state in a word or two."""
