@@ -175,9 +175,12 @@ class Engine:
         underway = context.underway
         if isinstance(query.runs, CompiledFragment):
             underway.begin(context.query, (query.runs.engine,))
+            if query.constant is not None and (known := query.constant.stream()) is not None:
+                return underway.attach_stream(known)
             if query.values:
                 context = replace(context, values=query.values)
-            return underway.attach_stream(await self.executor(query.runs.engine).open(query.runs, context))
+            stream = await self.executor(query.runs.engine).open(query.runs, context)
+            return underway.attach_stream(stream if query.constant is None else query.constant.learn_from(stream))
         assert self._runtime is not None, "the engine has been started"
         runs = query.runs
         if query.physical is not None:

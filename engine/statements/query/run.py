@@ -10,15 +10,17 @@ from __future__ import annotations
 import functools
 import time
 from collections.abc import Callable, Hashable, Sequence
+from dataclasses import replace
 from typing import Any, Final, cast
 
 from engine.catalog.model.objects import Relation, Table
 from engine.catalog.snapshot import TEMPORARY
 from engine.common.value_sizes import are_long
-from engine.contracts.materialized_results import StreamExecution
+from engine.contracts.materialized_results import ConstantRows, StreamExecution
 from engine.contracts.sessions import Execution, Prepared, ResultColumn
 from engine.plan_ir.logical import Root
 from engine.planner.codegen import Bindings
+from engine.planner.codegen.compiled_fragment import CompiledFragment
 from engine.planner.planner import optimise
 from engine.runtime.planning_pool import SHORT_CHARACTERS, SHORT_NODES
 from engine.session.context import functions
@@ -243,6 +245,8 @@ async def _compile(
     note_custom(planned, query, terms)
     _note_compiled(session, planned, query, time.monotonic() - begun)
     if key is not None:
+        if planned.is_constant and isinstance(query.runs, CompiledFragment) and query.runs.engine == "local":
+            query = replace(query, constant=ConstantRows())
         engine.statements.remember(planned, key, query)
     return query
 
