@@ -172,9 +172,12 @@ class Engine:
         underway = context.underway
         if isinstance(query.runs, CompiledFragment):
             underway.begin(context.query, (query.runs.engine,))
+            if query.constant is not None and (known := query.constant.stream()) is not None:
+                return underway.attach_stream(known)
             if query.values:
                 context = replace(context, values=query.values)
-            return underway.attach_stream(await self.speeds.open(query.runs, context, query.choice.expected))
+            stream = await self.speeds.open(query.runs, context, query.choice.expected)
+            return underway.attach_stream(stream if query.constant is None else query.constant.learn_from(stream))
         assert self._runtime is not None, "the engine has been started"
         runs = query.runs
         if query.physical is not None:
@@ -252,7 +255,7 @@ class Engine:
     def load(self) -> int:
         """How many queries run here."""
         distributed = self._runtime.load if self._runtime is not None else 0
-        return distributed + sum(executor.statistics().get("streams", 0) for executor in self._executors.values())
+        return distributed + sum(executor.load for executor in self._executors.values())
 
     def status(self) -> Mapping[str, str]:
         """Each engine's state in a word or two."""

@@ -1,18 +1,21 @@
-"""Results that are there before they are asked for: of SHOW, EXPLAIN and their kin, and of RETURNING."""
+"""Results that are there before they are asked for: of SHOW, EXPLAIN and their kin, of RETURNING, and of constant queries."""
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 import pyarrow as pa
 
-from engine.contracts.batch_stream import BatchStream
+from engine.contracts.batch_stream import BatchStream, engine_of
 from engine.contracts.query_id import QueryId
 from engine.contracts.sessions import ResultColumn
 from wire.types.carriers import carrier
+
+#: Rows of a constant query that are kept with its plan.
+_CONSTANT_BYTES: Final = 1 << 12
 
 
 class RowsStream:
@@ -40,9 +43,11 @@ class RowsStream:
 
 
 class BatchesStream:
-    """A `BatchStream` over batches that are already there; none of them is empty."""
+    """A `BatchStream` over batches that are already there; none of them is empty. engine_name: the engine that has computed them;
+    None: nobody's."""
 
-    def __init__(self, batches: Iterable[pa.RecordBatch]) -> None:
+    def __init__(self, batches: Iterable[pa.RecordBatch], engine_name: str | None = None) -> None:
+        self.engine_name = engine_name
         self._batches = deque(batches)
         self._counts = {
             "rows": sum(batch.num_rows for batch in self._batches),
@@ -58,6 +63,57 @@ class BatchesStream:
 
     def statistics(self) -> Mapping[str, int]:
         return self._counts
+
+
+class ConstantRows:
+    """The rows of a query that gives the same ones each time it runs, as soon as it has run once. Many are not kept."""
+
+    def __init__(self) -> None:
+        self._batches: tuple[pa.RecordBatch, ...] | None = None
+        self._engine_name: str | None = None
+
+    def stream(self) -> BatchStream | None:
+        """The rows; None where they are not known."""
+        return None if self._batches is None else BatchesStream(self._batches, self._engine_name)
+
+    def learn_from(self, stream: BatchStream) -> BatchStream:
+        """The stream of a run, whose rows are known once it has ended."""
+        return _ObservedStream(stream, self)
+
+    def keep(self, batches: Sequence[pa.RecordBatch], engine_name: str | None) -> None:
+        if sum(batch.nbytes for batch in batches) <= _CONSTANT_BYTES:
+            self._batches, self._engine_name = tuple(batches), engine_name
+
+
+class _ObservedStream:
+    """A stream as it is, whose batches become the rows of a constant query at its end."""
+
+    def __init__(self, stream: BatchStream, rows: ConstantRows) -> None:
+        self.engine_name = engine_of(stream)
+        self._stream = stream
+        self._rows = rows
+        self._batches: list[pa.RecordBatch] = []
+        self._bytes = 0
+
+    async def next_batch(self) -> pa.RecordBatch | None:
+        batch = await self._stream.next_batch()
+        if batch is None:
+            self._rows.keep(self._batches, self.engine_name)
+        elif (size := self._bytes + batch.nbytes) <= _CONSTANT_BYTES:
+            self._bytes = size
+            self._batches.append(batch)
+        else:
+            # The rest of them would be few enough.
+            self._bytes = _CONSTANT_BYTES + 1
+            self._rows = ConstantRows()
+            self._batches.clear()
+        return batch
+
+    async def close(self) -> None:
+        await self._stream.close()
+
+    def statistics(self) -> Mapping[str, int]:
+        return self._stream.statistics()
 
 
 @dataclass(slots=True)

@@ -27,6 +27,11 @@ class Executor(Protocol):
         """`starting`, `ready`, `failed: why` or `closed`."""
         ...
 
+    @property
+    def load(self) -> int:
+        """How many statements it runs now."""
+        ...
+
     def statistics(self) -> Mapping[str, int]:
         """Count what is open and held now: streams, connections, bytes."""
         ...

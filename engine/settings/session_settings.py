@@ -439,6 +439,8 @@ class SessionSettings:
         self.privileged: Callable[[], bool] = lambda: True
         self._now = _Layer({}, {})
         self._saved: list[_Layer] = []
+        #: Values by the names that were asked for; another dictionary after each change.
+        self._found: dict[str, str] = {}
         self.on_report = on_report
         self.version = 0
         for name, value in (defaults or {}).items():
@@ -465,10 +467,20 @@ class SessionSettings:
         raise UndefinedObject(f'unrecognized configuration parameter "{name}"')
 
     def get(self, name: str) -> str:
+        # Whoever is overtaken by a change on another thread writes into the dictionary that nobody reads any more.
+        found = self._found
+        if (value := found.get(name)) is not None:
+            return value
         row = self._row(name)
         key = row.name.lower()
         if key in self._computed:
             return self._computed[key]()
+        value = self._look_up(row, key)
+        if name in (row.name, key):
+            found[name] = value
+        return value
+
+    def _look_up(self, row: Setting, key: str) -> str:
         for values in (self._now.local, self._now.session, self._defaults):
             if key in values:
                 return values[key]
@@ -513,6 +525,7 @@ class SessionSettings:
 
     def _note_change(self, row: Setting, before: str) -> None:
         self.version += 1
+        self._found = {}
         now = self.get(row.name)
         if row.reported and now != before and self.on_report:
             self.on_report(row.name, now)
@@ -529,10 +542,12 @@ class SessionSettings:
     def compute(self, name: str, value: Callable[[], str]) -> None:
         """Let a setting be what `value` gives."""
         self._computed[name] = value
+        self._found = {}
 
     def fix(self, name: str, value: str) -> None:
         """Give a fixed setting this session's value (`session_authorization`)."""
         self._defaults[name.lower()] = value
+        self._found = {}
 
     def reported_settings(self) -> Mapping[str, str]:
         return {row.name: self.get(row.name) for row in SETTINGS.values() if row.reported}
@@ -553,7 +568,8 @@ class SessionSettings:
 
     def commit(self) -> None:
         self._saved = []
-        self._replace(_Layer(self._now.session, {}))
+        if self._now.local:
+            self._replace(_Layer(self._now.session, {}))
 
     def rollback(self) -> None:
         if self._saved:
@@ -573,8 +589,13 @@ class SessionSettings:
         del self._saved[token:]
 
     def _replace(self, layer: _Layer) -> None:
+        if layer == self._now:
+            # As at the end of most transactions: nobody has to look at anything anew.
+            self._now = layer
+            return
         keys = {*self._now.session, *self._now.local, *layer.session, *layer.local}
         before = {key: self.get(key) for key in keys}
         self._now = layer
+        self._found = {}
         for key, value in before.items():
             self._note_change(self._row(key), value)

@@ -12,8 +12,7 @@ state would be shared between two tasks.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 from wire.errors import FatalError, SqlError
@@ -25,6 +24,22 @@ class ClientGone(FatalError):
     """The connection is lost: nobody is left to be told."""
 
     default_sqlstate = "08006"
+
+
+class _Within:
+    """A place where interrupts are let in, entered for each message: one object for all of them."""
+
+    __slots__ = ("_command", "_interrupts")
+
+    def __init__(self, interrupts: Interrupts, *, command: bool) -> None:
+        self._interrupts = interrupts
+        self._command = command
+
+    def __enter__(self) -> None:
+        self._interrupts.enter(command=self._command)
+
+    def __exit__(self, *_raised: object) -> None:
+        self._interrupts.leave(command=self._command)
 
 
 class Interrupts:
@@ -40,6 +55,7 @@ class Interrupts:
         self._cause: SqlError | None = None
         self._in_command = False
         self._in_idle = False
+        self._command, self._idle = _Within(self, command=True), _Within(self, command=False)
 
     @property
     def fatal_error(self) -> FatalError | None:
@@ -61,20 +77,9 @@ class Interrupts:
         if self._cause is None or isinstance(cause, FatalError):
             self._cause = cause
 
-    @contextmanager
-    def command(self) -> Iterator[None]:
+    def command(self) -> _Within:
         """Within: any interrupt is raised as its cause from whatever is awaited."""
-        if self._fatal:
-            raise self._fatal
-        self._in_command = True
-        try:
-            yield
-        except BaseException:
-            self._in_command = False
-            self._raise_cause()
-            raise
-        self._in_command = False
-        self._raise_cause()
+        return self._command
 
     async def run_undisturbed(self, call: Callable[[], Awaitable[T]]) -> T:
         """Await what must not be left half-way, a commit: it would be told as cancelled and have taken place.
@@ -89,19 +94,25 @@ class Interrupts:
         finally:
             self._in_command, self._in_idle = before
 
-    @contextmanager
-    def idle(self) -> Iterator[None]:
+    def idle(self) -> _Within:
         """Within: only a cause that ends the session is raised."""
+        return self._idle
+
+    def enter(self, *, command: bool) -> None:
+        """Let interrupts in: all of them, or those that end the session. Raises what ends it, if something does already."""
         if self._fatal:
             raise self._fatal
-        self._in_idle = True
-        try:
-            yield
-        except BaseException:
+        if command:
+            self._in_command = True
+        else:
+            self._in_idle = True
+
+    def leave(self, *, command: bool) -> None:
+        """Let no more in. Raises the cause of the one that came."""
+        if command:
+            self._in_command = False
+        else:
             self._in_idle = False
-            self._raise_cause()
-            raise
-        self._in_idle = False
         self._raise_cause()
 
     def _raise_cause(self) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 from engine.contracts.batch_stream import engine_of
 from engine.monitor.record import StatementRecord
-from engine.sql.parser.masking import activity_text
+from engine.sql.parser.masking import ACTIVITY_BYTES, activity_text
 from engine.sql.parser.nodes.statements import Query, Statement
 from server.cursors.portal import Portal, PortalState
 from server.logs.explained import explain_plan
@@ -58,7 +58,7 @@ class Running:
         self.settings = settings
         self.log = StatementLog(settings, commands.prepared, origin)
         self.active: Portal | None = None
-        self.query = ""
+        self._text = ""
         self.query_start: float | None = None
         self.transaction_start: float | None = None
         self._interrupt = interrupt
@@ -88,7 +88,7 @@ class Running:
         """A statement begins, or a step towards one: its transaction and its clock start unless they have."""
         if not self.commands.block.open:
             self.transaction_start = time.time()
-        self.query, self.query_start, self._begun = activity_text(text), time.time(), time.monotonic()
+        self._text, self.query_start, self._begun = text[:ACTIVITY_BYTES], time.time(), time.monotonic()
         record = self.record
         if record is None or not record.is_fresh or not record.is_of(text):
             self.read(text)
@@ -120,6 +120,11 @@ class Running:
         if record is not None and not record.is_finished:
             found.append(record)
         return found
+
+    @property
+    def query(self) -> str:
+        """The text of the statement that has begun last, as pg_stat_activity shows it."""
+        return activity_text(self._text)
 
     @property
     def seconds(self) -> float:

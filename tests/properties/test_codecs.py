@@ -217,3 +217,24 @@ def test_any_bytes_are_a_value_or_an_error(typ: t.PgType, data: bytes, form: int
         decode_parameter(typ, form, data, InputSettings())
     except SqlError:
         return
+
+
+@pytest.mark.parametrize("encoding", ["UTF8", "SQL_ASCII", "LATIN1"])
+@given(
+    rows=st.lists(
+        st.tuples(
+            *(st.none() | VALUES[typ] for typ in (t.INT2, t.INT4, t.INT8, t.FLOAT8)), st.none() | st.text("aé'\\ ")
+        ),
+        max_size=6,
+    ),
+    start=st.integers(0, 3),
+)
+def test_a_few_rows_are_encoded_as_many_are(encoding: str, rows: list[tuple[Any, ...]], start: int) -> None:
+    types = (t.INT2, t.INT4, t.INT8, t.FLOAT8, t.TEXT)
+    arrays = [pa.array([row[i] for row in rows], carrier(typ)) for i, typ in enumerate(types)]
+    batch = pa.record_batch(arrays, names=list("abcde")).slice(start)
+    settings = OutputSettings(client_encoding=encoding)
+    encoder = RowEncoder([EncodedColumn(typ) for typ in types], (), settings)
+    repeated = pa.concat_batches([batch] * 20)
+    assert bytes(encoder.encode(batch)) * 20 == bytes(encoder.encode(repeated))
+    assert batch.num_rows == 0 or repeated.num_rows > 16

@@ -252,13 +252,17 @@ class LocalExecutor:
             return fragment.printed
         return self._printed.get(id(fragment), lambda: (fragment, print_statement(fragment.statement, "local")))[1]
 
+    @property
+    def load(self) -> int:
+        return len(self._streams)
+
     def statistics(self) -> Mapping[str, int]:
         if self._database is None or self._single is None or self._small is None:
-            return {"streams": len(self._streams)}
+            return {"streams": self.load}
         cursors = Counter(self._database.statistics())
         cursors.update(self._single.statistics())
         cursors.update(self._roles.statistics())
-        return {"streams": len(self._streams), **cursors, **self._small.statistics()}
+        return {"streams": self.load, **cursors, **self._small.statistics()}
 
     async def close(self) -> None:
         """Cancel what runs and end the databases; idempotent."""

@@ -297,9 +297,13 @@ class SparkExecutor:
     def forget(self, stream: SparkStream) -> None:
         self._streams.discard(stream)
 
+    @property
+    def load(self) -> int:
+        return len(self._streams) + len(self._writings)
+
     def statistics(self) -> Mapping[str, int]:
         return {
-            "streams": len(self._streams) + len(self._writings),
+            "streams": self.load,
             "productions": len(self._productions),
             "connections": self._listener.connections,
             **asdict(self._figures),

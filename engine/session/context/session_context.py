@@ -9,7 +9,7 @@ import functools
 import time
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -19,24 +19,24 @@ from engine.catalog.model import acl
 from engine.catalog.model.objects import Sequence as NumberSequence
 from engine.catalog.model.rights import Judge, Rights
 from engine.catalog.model.roles import Roles
-from engine.catalog.snapshot import SLUICE
+from engine.catalog.snapshot import Snapshot
 from engine.catalog.store.transaction import SessionCatalog
 from engine.common.notice_deduplicator import NoticeDeduplicator
 from engine.common.shielded import shielded
 from engine.contracts.executor import ExecutionContext
-from engine.contracts.memory_share import MemoryShare, page_bytes, share_of, writer_bytes
+from engine.contracts.memory_share import MemoryShare, writer_bytes
 from engine.contracts.mesh import MemberInfo
 from engine.contracts.progress import RunningQuery
 from engine.contracts.sessions import Client
 from engine.monitor.record import StatementRecord
-from engine.pg_catalog import PG_CATALOG, SystemCatalog, SystemContext
-from engine.pg_catalog.declared import INFORMATION_SCHEMA
+from engine.pg_catalog import SystemCatalog, SystemContext
 from engine.plan_ir.requirements import Accesses
 from engine.session.context.advisory_locks import SessionLocks
 from engine.session.context.parameter_digits import Digits
 from engine.session.context.recording_catalog import RecordingCatalog
 from engine.session.context.roles import SessionRoles
 from engine.session.context.services import SessionServices
+from engine.session.context.session_facts import CatalogFacts, SettingsFacts
 from engine.session.context.transaction_context import TransactionContext
 from engine.settings.session_settings import SessionSettings
 from engine.sql.binder.scope import BindContext, ParameterTypes
@@ -47,10 +47,6 @@ from engine.statements.shared.sequences import SessionSequences
 from engine.storage.staging import KEPT_BYTES
 from wire.errors import InternalError, Notice, UndefinedObject
 from wire.types.text_settings import InputSettings
-
-_SYSTEM_SCHEMAS: Final = (PG_CATALOG,)
-#: Those that are there without being made, and are looked in where a search path says so.
-_LOOKED_IN: Final = (PG_CATALOG, INFORMATION_SCHEMA, SLUICE)
 
 
 class SessionContext:
@@ -80,34 +76,37 @@ class SessionContext:
         self._user = user
         self._judge = Judge(Rights(), Roles())
         self._system = SystemCatalog()
-        self._input: tuple[int, InputSettings] | None = None
+        self._known: SettingsFacts | None = None
+        self._known_catalog: CatalogFacts | None = None
 
     # -- names and privileges ------------------------------------------------------------------------------------
 
     def search_path(self) -> tuple[str, ...]:
         """The effective search path, pg_catalog first unless named."""
-        named = self._schemas_named()
-        return (*(x for x in _SYSTEM_SCHEMAS if x not in named), *named)
-
-    def _schemas_named(self) -> Sequence[str]:
-        """Return the setting's schemas but those that do not exist or may not be used. `$user` is none of the system's: a role of
-        that name would else find its relations first, and make its own there."""
-        snapshot, authority = self.catalog.current(), self.authority()
-        names = [_unquote(part) for part in self.settings.get("search_path").split(",")]
-        own = self.roles.current_name
-        users = None if own in _LOOKED_IN else own
-        named = [users if name == "$user" else name for name in names if name]
-        there = [name for name in named if name is not None and (snapshot.has_schema(name) or name in _LOOKED_IN)]
-        if not authority.role.superuser:
-            there = [name for name in there if authority.may_use(snapshot, name)]
-        return there
+        return self._catalog_facts().search_path
 
     def authority(self) -> Authority:
         """Return the rights of the session's current role, as of now."""
-        snapshot = self.catalog.current()
+        return self._catalog_facts().authority
+
+    def _catalog_facts(self) -> CatalogFacts:
+        snapshot, known = self.catalog.current(), self._known_catalog
+        if known is None or known.snapshot is not snapshot or known.version != self.settings.version:
+            known = CatalogFacts(self.settings, snapshot, self.roles.current_name, lambda: self._judge_now(snapshot))
+            self._known_catalog = known
+        return known
+
+    def _judge_now(self, snapshot: Snapshot) -> Authority:
         if self._judge.rights is not snapshot.rights or self._judge.roles is not snapshot.roles:
             self._judge = Judge(snapshot.rights, snapshot.roles)
         return Authority(self.roles.current, self._judge)
+
+    @property
+    def facts(self) -> SettingsFacts:
+        """Return the facts that follow from the settings as they are now."""
+        if self._known is None or self._known.version != self.settings.version:
+            self._known = SettingsFacts(self.settings, self._user, self._engine.config.spark.member)
+        return self._known
 
     def _role_oid(self, name: str) -> int | None:
         roles = self.catalog.current().roles
@@ -142,11 +141,8 @@ class SessionContext:
         return RecordingCatalog(context, self._system, self._engine.store, self.authority(), self._engine.roots)
 
     def input_settings(self) -> InputSettings:
-        """Return the settings by which literals are read; made anew only when a setting changed, with the transaction's time
-        each time."""
-        if self._input is None or self._input[0] != self.settings.version:
-            self._input = (self.settings.version, InputSettings.read(self.settings.get, 0))
-        return replace(self._input[1], now=self.transaction.now())
+        """Return the settings by which literals are read, with the transaction's time."""
+        return replace(self.facts.input, now=self.transaction.now())
 
     def context_value(self, name: str) -> Any:
         """Return the value that a `ContextRef` of that name stands for now."""
@@ -162,7 +158,7 @@ class SessionContext:
             case "current_database" | "current_catalog":
                 return self.database
             case "current_schema":
-                return next(iter(self._schemas_named()), None)
+                return next(iter(self._catalog_facts().schemas_named), None)
             case "pg_backend_pid":
                 return self.client.backend_pid
             case "pg_is_in_recovery":
@@ -187,26 +183,26 @@ class SessionContext:
 
     def execution_context(self) -> ExecutionContext:
         """Return the context of a new query, under the settings as they are."""
+        facts = self.facts
         return ExecutionContext(
             query=next_query_id(self.record, self._engine.new_query_id),
-            time_zone=self.settings.get("TimeZone"),
-            page_bytes=page_bytes(self.settings),
+            time_zone=facts.time_zone,
+            page_bytes=facts.page_bytes,
             notice=self.notify,
-            settings={"spool_limit": self.settings.size_bytes("sluice.spool_limit")},
-            memory=self.memory,
+            settings=facts.execution_settings,
+            memory=facts.memory,
             underway=self.underway,
             trace="" if self.record is None else self.record.trace,
         )
 
     def terms(self) -> Terms:
         """Return the terms under which a query is compiled."""
-        engine = self._engine
-        return Terms.of(self.settings, engine.speeds.model, self.memory, engine.config.spark.member)
+        return self.facts.terms(self._engine.speeds.model)
 
     @property
     def memory(self) -> MemoryShare | None:
         """Return the memory share of the session's statements, with those of its user's other sessions."""
-        return share_of(self._user, self.settings)
+        return self.facts.memory
 
     async def write_kept(self) -> None:
         """Write the rows that the transaction has kept, for whatever may read them. Raises SqlError."""
@@ -238,8 +234,3 @@ class SessionContext:
 
     def _is_repeatable(self) -> bool:
         return self.settings.get("transaction_isolation") in ("repeatable read", "serializable")
-
-
-def _unquote(part: str) -> str:
-    text = part.strip()
-    return text[1:-1].replace('""', '"') if text[:1] == '"' == text[-1:] else text.lower()

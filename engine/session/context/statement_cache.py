@@ -25,6 +25,7 @@ from engine.lakes.foreign_files import refresh
 from engine.plan_ir.logical import Root, TableReader
 from engine.plan_ir.requirements import Requirement
 from engine.plan_ir.rewrite import size, walk_all
+from engine.plan_ir.volatility import is_constant_plan
 from engine.session.context import functions
 from engine.session.context.row_calls import Split, split
 from engine.sql.binder.scope import RowLock
@@ -123,9 +124,14 @@ class PlannedQuery:
         """Split the plan into what engines run of it, and what is done with its rows."""
         return split(self.plan)
 
+    @functools.cached_property
+    def is_constant(self) -> bool:
+        """Whether it gives the same rows whenever it runs."""
+        return is_constant_plan(self.plan)
+
     def survey(self) -> None:
         """Find what is asked of each plan, where nobody has to wait for the walk: on the thread that planned it."""
-        _ = self.size, self.files, self.lists_many, self.context_names, self.calls_session
+        _ = self.size, self.files, self.lists_many, self.context_names, self.calls_session, self.is_constant
         if self.calls_session:
             _ = self.split
 

@@ -19,7 +19,7 @@ _MASK: Final = "'***'"
 #: Characters of a text that is read within some hundredths of a second.
 _READ: Final = 1 << 14
 #: Bytes of a running statement that are shown: track_activity_query_size, less the byte that ends a text in C.
-_SHOWN_BYTES: Final = 1023
+ACTIVITY_BYTES: Final = 1023
 
 
 def names_password(sql: str) -> bool:
@@ -59,4 +59,4 @@ def may_quote_password(sqlstate: str | None, sql: str) -> bool:
 
 def activity_text(sql: str) -> str:
     """The beginning of a text, as long as pg_stat_activity shows it, without its passwords."""
-    return mask_passwords(sql[:_SHOWN_BYTES].encode()[:_SHOWN_BYTES].decode(errors="ignore"))
+    return mask_passwords(sql[:ACTIVITY_BYTES].encode()[:ACTIVITY_BYTES].decode(errors="ignore"))

@@ -10,12 +10,13 @@ from __future__ import annotations
 import functools
 import time
 from collections.abc import Callable, Hashable, Sequence
+from dataclasses import replace
 from typing import Any, Final, cast
 
 from engine.catalog.model.objects import Relation, Table
 from engine.catalog.snapshot import TEMPORARY
 from engine.common.value_sizes import are_long
-from engine.contracts.materialized_results import StreamExecution
+from engine.contracts.materialized_results import ConstantRows, StreamExecution
 from engine.contracts.sessions import Execution, Prepared, ResultColumn
 from engine.plan_ir.logical import Root
 from engine.planner.codegen import Bindings
@@ -37,7 +38,7 @@ from engine.statements.query.plan_cache import generic_plan, may_be_generic, not
 from engine.statements.shared.compiling import PlanSizes, compile_aside
 from engine.statements.shared.distribution import CompiledQuery, Terms, data_members
 from engine.statements.shared.fault_policy import Policy, RepeatableQuery
-from engine.statements.shared.text_styles import check_styles, foreign_styles
+from engine.statements.shared.text_styles import check_styles
 from wire.errors import CachedPlanChanged, ReadOnlySqlTransaction
 
 #: Characters of a statement's values with which what it is compiled to is kept.
@@ -100,7 +101,7 @@ async def plan(
 ) -> PlannedQuery:
     """The query bound and optimised against the catalog as it is now. before: it planned earlier, which is used again where
     nothing has changed that it was planned by, whether the cache has it or not."""
-    settings, path = session.input_settings(), session.search_path()
+    settings, path = session.facts.input, session.search_path()
     version = session.catalog.cache_key()
 
     def key_of(types: tuple[int, ...]) -> Hashable:
@@ -250,6 +251,8 @@ async def _compile(
     note_custom(planned, query, terms)
     _note_compiled(session, planned, query, time.monotonic() - begun)
     if key is not None and not _awaits_footers(query):
+        if planned.is_constant and isinstance(query.runs, CompiledFragment) and query.runs.engine == "local":
+            query = replace(query, constant=ConstantRows())
         engine.statements.remember(planned, key, query)
     return query
 
@@ -268,9 +271,9 @@ def key_for_any_values(
     would be kept as the key, and in what is compiled, and to print them takes long."""
     if planned.calls_session or not planned.context_names.isdisjoint(_MOMENTS) or are_long(arguments):
         return None
-    zone, styles = session.settings.get("TimeZone"), foreign_styles(session.settings)
+    facts = session.facts
     context = tuple(map(session.context_value, sorted(planned.context_names)))
-    return (terms, data_members(engine.mesh), zone, styles, context)
+    return (terms, data_members(engine.mesh), facts.time_zone, facts.foreign_styles, context)
 
 
 async def find_generic(

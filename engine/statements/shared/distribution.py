@@ -26,6 +26,7 @@ import pyarrow as pa
 from engine.catalog.model.objects import Table
 from engine.catalog.model.remote_file_ref import remote_file_ref
 from engine.contracts.executor import OutputColumn
+from engine.contracts.materialized_results import ConstantRows
 from engine.contracts.memory_share import MemoryShare, page_bytes
 from engine.contracts.mesh import Members
 from engine.contracts.output_cast import carrier_schema
@@ -79,12 +80,14 @@ class CompiledQuery:
 
     physical: the plan as it is spread; None: it was clear without one that there is nothing to spread.
     values: of the fragment's parameters, where it is compiled for any (`engine.sql.trees.parameters`).
+    constant: the rows, where they are the same each time; None: they are not, or that is not known.
     """
 
     choice: Choice
     runs: CompiledFragment | DistributedQuery
     physical: PhysicalPlan | None = None
     values: Mapping[str, Any] = field(default_factory=dict)
+    constant: ConstantRows | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -103,7 +103,10 @@ class RepeatableQuery:
 
     async def compile(self) -> CompiledQuery:
         """The query for the members of this moment, as its policy wants it."""
-        return await self.compile_as(replace(self.terms, lasting=self.policy == "wait"))
+        lasting = self.policy == "wait"
+        return await self.compile_as(
+            self.terms if self.terms.lasting is lasting else replace(self.terms, lasting=lasting)
+        )
 
     def members_of(self, query: CompiledQuery) -> Sequence[str]:
         """Return the members that an attempt runs on."""

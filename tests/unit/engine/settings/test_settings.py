@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from engine.settings.session_settings import SessionSettings
 from wire.errors import CantChangeRuntimeParam, InvalidParameterValue, UndefinedObject
 
 
 @pytest.mark.parametrize(
-    ("name", "given", "shown"),
+    ("name", "value", "shown"),
     [
         ("statement_timeout", "5000", "5s"),
         ("statement_timeout", "1500ms", "1500ms"),
@@ -33,24 +35,24 @@ from wire.errors import CantChangeRuntimeParam, InvalidParameterValue, Undefined
         ("my.own", "anything", "anything"),
     ],
 )
-def test_values_read_as_postgresql_reads_them(name: str, given: str, shown: str) -> None:
+def test_values_read_as_postgresql_reads_them(name: str, value: str, shown: str) -> None:
     settings = SessionSettings()
-    settings.set(name, given)
+    settings.set(name, value)
     assert settings.get(name) == shown
 
 
 @pytest.mark.parametrize(
-    ("name", "given"),
+    ("name", "value"),
     [
         ("statement_timeout", "5 parsecs"), ("DateStyle", "martian"), ("timezone", "Mars/Olympus"), ("jit", "maybe"),
         ("client_encoding", "EBCDIC"), ("sluice.engine", "steam"), ("extra_float_digits", "9"), ("extra_float_digits", "x"),
     ],
 )  # fmt: skip
-def test_values_that_make_no_sense_are_refused(name: str, given: str) -> None:
+def test_values_that_make_no_sense_are_refused(name: str, value: str) -> None:
     settings = SessionSettings()
     before = settings.get(name)
     with pytest.raises(InvalidParameterValue):
-        settings.set(name, given)
+        settings.set(name, value)
     assert settings.get(name) == before
 
 
@@ -128,3 +130,70 @@ def test_clients_are_told_of_reported_settings_only_when_they_change() -> None:
     settings.set("timezone", "Asia/Tokyo")
     settings.rollback()
     assert told == [("application_name", "a"), ("TimeZone", "Asia/Tokyo"), ("TimeZone", "UTC")]
+
+
+_NAMES = ("TimeZone", "DateStyle", "statement_timeout", "transaction_isolation", "my.own")
+_VALUES = {
+    "TimeZone": ("UTC", "Europe/Paris"), "DateStyle": ("dmy", "German"), "statement_timeout": ("5s", "0"),
+    "transaction_isolation": ("serializable", "read committed"), "my.own": ("one", "two"),
+}  # fmt: skip
+_STEPS = st.lists(
+    st.one_of(
+        st.tuples(st.sampled_from(("set", "set local")), st.sampled_from(_NAMES), st.sampled_from((0, 1, None))),
+        st.tuples(
+            st.sampled_from(("begin", "commit", "rollback", "savepoint", "reset all", "fix")),
+            st.just("TimeZone"),
+            st.none(),
+        ),
+    ),
+    max_size=12,
+)
+
+
+def _take_step(settings: SessionSettings, what: str, name: str, number: int | None) -> None:
+    match what:
+        case "set" | "set local":
+            settings.set(name, None if number is None else _VALUES[name][number], local=what == "set local")
+        case "begin":
+            settings.begin()
+        case "commit":
+            settings.commit()
+        case "rollback":
+            settings.rollback()
+        case "savepoint":
+            settings.savepoint()
+        case "reset all":
+            settings.reset_all()
+        case "fix":
+            settings.fix(name, "Asia/Tokyo")
+
+
+@given(_STEPS)
+def test_values_that_were_asked_for_before_are_those_of_settings_that_nobody_has_asked(
+    steps: list[tuple[str, str, int | None]],
+) -> None:
+    asked, twin = SessionSettings(), SessionSettings()
+    for settings in (asked, twin):
+        settings.set("my.own", "zero")
+    for what, name, number in steps:
+        for settings in (asked, twin):
+            _take_step(settings, what, name, number)
+        for one in _NAMES:
+            asked.get(one), asked.get(one.lower())
+    for one in _NAMES:
+        assert asked.get(one) == asked.get(one.lower()) == twin.get(one)
+
+
+def test_a_transaction_that_changes_no_setting_leaves_their_version_as_it_was() -> None:
+    settings = SessionSettings()
+    settings.set("TimeZone", "Europe/Paris")
+    before = settings.version
+    for end in (settings.commit, settings.rollback):
+        settings.begin()
+        end()
+    assert settings.version == before
+    settings.begin()
+    settings.set("TimeZone", "UTC", local=True)
+    settings.commit()
+    assert settings.version > before
+    assert settings.get("TimeZone") == "Europe/Paris"

@@ -1,0 +1,87 @@
+"""Facts that a session's statements ask for again and again, and that change only with a setting or with the catalog.
+
+Roles, the search path and the terms of a query follow from the session's settings; whose rights count and which schemas may be used
+follow from the state of the catalog, too. Each object here is a function of what it was made from, and `engine.session.context.
+session_context` makes another one as soon as that has changed: the version of the settings, or the snapshot, which is a new object
+after each change. So nothing is to be told to forget anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import Final
+
+from engine.catalog.authority import Authority
+from engine.catalog.snapshot import SLUICE, Snapshot
+from engine.contracts.memory_share import page_bytes, share_of
+from engine.pg_catalog import PG_CATALOG
+from engine.pg_catalog.declared import INFORMATION_SCHEMA
+from engine.planner.engine_model import EngineModel
+from engine.settings.session_settings import SessionSettings
+from engine.statements.shared.distribution import Terms
+from engine.statements.shared.text_styles import foreign_styles
+from wire.types.text_settings import InputSettings
+
+_SYSTEM_SCHEMAS: Final = (PG_CATALOG,)
+#: Those that are there without being made, and are looked in where a search path says so.
+_LOOKED_IN: Final = (PG_CATALOG, INFORMATION_SCHEMA, SLUICE)
+
+
+class SettingsFacts:
+    """Facts that follow from settings alone. user: who logged in. spark_member: as in `Terms`."""
+
+    def __init__(self, settings: SessionSettings, user: str, spark_member: str | None) -> None:
+        self._settings = settings
+        self._spark_member = spark_member
+        self._terms: Terms | None = None
+        self.version = settings.version
+        self.time_zone = settings.get("TimeZone")
+        self.page_bytes = page_bytes(settings)
+        self.memory = share_of(user, settings)
+        self.foreign_styles = foreign_styles(settings)
+        self.execution_settings = {"spool_limit": settings.size_bytes("sluice.spool_limit")}
+        #: By which literals are read; the time in it means nothing.
+        self.input = InputSettings.read(settings.get, 0)
+
+    def terms(self, model: EngineModel) -> Terms:
+        """The terms under which a query is compiled now. model: how fast the engines are, which changes without a setting."""
+        if self._terms is None or self._terms.model is not model:
+            self._terms = Terms.of(self._settings, model, self.memory, self._spark_member)
+        return self._terms
+
+
+class CatalogFacts:
+    """Facts that follow from settings and a state of the catalog. authority: the rights of the session's current role.
+    own_name: its name."""
+
+    def __init__(
+        self, settings: SessionSettings, snapshot: Snapshot, own_name: str, authority: Callable[[], Authority]
+    ) -> None:
+        self.version = settings.version
+        self.snapshot = snapshot
+        self.authority = authority()
+        self._named = settings.get("search_path")
+        self._own_name = own_name
+
+    @cached_property
+    def schemas_named(self) -> tuple[str, ...]:
+        """The setting's schemas but those that do not exist or may not be used. `$user` is none of the system's: a role of that
+        name would else find its relations first, and make its own there."""
+        snapshot, authority, own = self.snapshot, self.authority, self._own_name
+        users = None if own in _LOOKED_IN else own
+        names = [_unquote(part) for part in self._named.split(",")]
+        named = [users if name == "$user" else name for name in names if name]
+        there = [name for name in named if name is not None and (snapshot.has_schema(name) or name in _LOOKED_IN)]
+        return tuple(name for name in there if authority.role.superuser or authority.may_use(snapshot, name))
+
+    @cached_property
+    def search_path(self) -> tuple[str, ...]:
+        """The effective search path, pg_catalog first unless named."""
+        named = self.schemas_named
+        return (*(x for x in _SYSTEM_SCHEMAS if x not in named), *named)
+
+
+def _unquote(part: str) -> str:
+    text = part.strip()
+    return text[1:-1].replace('""', '"') if text[:1] == '"' == text[-1:] else text.lower()
