@@ -32,7 +32,7 @@ from wire.dataclass import dataclass
 from wire.types import pg_types as t
 
 #: Times in a log may have been cut to their millisecond.
-_CUT: Final = dt.timedelta(milliseconds=1)
+_CUT: Final = pa.scalar(dt.timedelta(milliseconds=1), pa.duration("us"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,8 +121,8 @@ def _of_range(test: Comparison | PrefixTest | RangeOverlap, bounds: FileBounds) 
 def _within(test: Comparison | PrefixTest | RangeOverlap, least: pa.Array, greatest: pa.Array) -> pa.Array | None:
     match test:
         case Comparison(operator=operator, value=value):
-            high = value - _CUT if isinstance(value, dt.datetime) else value
-            return _MAY_MATCH[operator](least, greatest, _scalar(value, least), _scalar(high, greatest))
+            latest = pc.add(greatest, _CUT) if isinstance(value, dt.datetime) else greatest
+            return _MAY_MATCH[operator](least, latest, _scalar(value, least))
         case PrefixTest(prefix=prefix):
             size, text = len(prefix), _scalar(prefix, least)
             first, last = (pc.utf8_slice_codeunits(end, 0, size) for end in (least, greatest))
@@ -159,12 +159,12 @@ def _scalar(value: Any, like: pa.Array) -> pa.Scalar:
     return pa.scalar(value, like.type)
 
 
-#: For `column operator value`, as `column_bounds` has it: of the least and greatest values, and the value to compare each with.
-_MAY_MATCH: Final[dict[str, Callable[[pa.Array, pa.Array, pa.Scalar, pa.Scalar], pa.Array]]] = {
-    "=": lambda least, greatest, low, high: pc.and_(pc.less_equal(least, low), pc.greater_equal(greatest, high)),
-    "<>": lambda least, greatest, low, high: pc.invert(pc.and_(pc.equal(least, low), pc.equal(greatest, high))),
-    "<": lambda least, _greatest, low, _high: pc.less(least, low),
-    "<=": lambda least, _greatest, low, _high: pc.less_equal(least, low),
-    ">": lambda _least, greatest, _low, high: pc.greater(greatest, high),
-    ">=": lambda _least, greatest, _low, high: pc.greater_equal(greatest, high),
+#: For `column operator value`, as `column_bounds` has it: of the least and greatest values, and the value.
+_MAY_MATCH: Final[dict[str, Callable[[pa.Array, pa.Array, pa.Scalar], pa.Array]]] = {
+    "=": lambda least, greatest, value: pc.and_(pc.less_equal(least, value), pc.greater_equal(greatest, value)),
+    "<>": lambda least, greatest, value: pc.invert(pc.and_(pc.equal(least, value), pc.equal(greatest, value))),
+    "<": lambda least, _greatest, value: pc.less(least, value),
+    "<=": lambda least, _greatest, value: pc.less_equal(least, value),
+    ">": lambda _least, greatest, value: pc.greater(greatest, value),
+    ">=": lambda _least, greatest, value: pc.greater_equal(greatest, value),
 }
