@@ -133,17 +133,15 @@ class _GroupEstimator(Estimator):
 
 
 def _origins(nodes: Iterable[Node]) -> Iterator[tuple[int, int]]:
-    """Yield the columns that are another one under a new id."""
+    """Yield the columns that are another one under a new id. Filters emit columns under the ids that they have."""
     for node in nodes:
+        pairs: Iterable[tuple[Column, Column]] = ()
         if isinstance(node, Evaluator):
-            pairs = zip(node.columns, node.emit, strict=True)
-            yield from ((column.id, expr.column.id) for column, expr in pairs if isinstance(expr, ColumnRef))
+            emitted = zip(node.columns, node.emit, strict=True)
+            pairs = [(column, expr.column) for column, expr in emitted if isinstance(expr, ColumnRef)]
         elif isinstance(node, Aggregator):
-            yield from (
-                (column.id, key.id)
-                for column, key in zip(node.columns, node.group, strict=False)
-                if column.id != key.id
-            )
+            pairs = zip(node.columns, node.group, strict=False)
+        yield from ((column.id, origin.id) for column, origin in pairs if column.id != origin.id)
 
 
 class _Count:

@@ -115,3 +115,19 @@ def test_a_plan_beyond_all_measure_is_told_by_what_it_reads(layout: Layout) -> N
     query = " union all ".join(["select id from facts"] * 400)
     work = _work(layout, query)
     assert work == PlanWork(400 * _work(layout, "select id from facts").read)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "with q as materialized (select text from facts limit 10) select q.text from q join q r on q.text = r.text "
+        "where q.text <> 'c' group by 1",
+        "select x from (select text from facts union select 'a') as u (x) join facts on text = x where x <> 'a' group by x",
+        "select x from (select text || 'a', row_number() over () from facts) as w (x, n) join facts on text = x where n > 3 "
+        "group by x",
+    ],
+    ids=["a common table", "a union", "a window"],
+)
+def test_a_filter_emits_columns_under_the_ids_that_they_have(layout: Layout, query: str) -> None:
+    """The origin of such a column is not looked for in itself, without end."""
+    assert _work(layout, query).stages >= 2
