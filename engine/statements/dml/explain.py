@@ -14,6 +14,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from engine.catalog.model.objects import Table
+from engine.contracts.mesh import Members, MembersNow
 from engine.plan_ir.expr import Node
 from engine.plan_ir.logical import FILE, Mutate, Root, TableReader
 from engine.plan_ir.physical import Mutation
@@ -60,19 +61,21 @@ async def explain_change(
     """The lines of the answer (JSON: one). actual: what is told beside the plan. Raises SqlError."""
     parameters = dict(enumerate(arguments, 1))
     # Footers are read, for pruning and for the estimates.
-    return await engine.planning.run(lambda: _lines(plan, session, engine, statement, parameters, actual))
+    mesh = MembersNow.of(engine.mesh)
+    return await engine.planning.run(lambda: _lines(plan, session, engine, mesh, statement, parameters, actual))
 
 
 def _lines(
     plan: Mutate,
     session: SessionContext,
     engine: EngineServices,
+    mesh: Members,
     statement: s.Explain,
     parameters: Mapping[int, Any],
     actual: Mapping[str, float | int | str],
 ) -> list[str]:
     planned = _plan_mutation(plan, session, parameters)
-    query = _compile_mutation(planned, session, engine, parameters)
+    query = _compile_mutation(planned, session, engine, mesh, parameters)
     changed = actual.get("Rows")
     rows = rows_of_plan(planned.plan, parameters, changed if isinstance(changed, int) else None, costs=statement.costs)
 
@@ -125,7 +128,7 @@ def _candidates(located: Node, table: Table) -> Sequence[str]:
 
 
 def _compile_mutation(
-    planned: _Planned, session: SessionContext, engine: EngineServices, parameters: Mapping[int, Any]
+    planned: _Planned, session: SessionContext, engine: EngineServices, mesh: Members, parameters: Mapping[int, Any]
 ) -> CompiledQuery:
     """Compile the plan that would make the rows, and write them."""
     values = {name: session.context_value(name) for name in functions.context_names(planned.input)}
@@ -136,11 +139,11 @@ def _compile_mutation(
         engine.config.topology,
     )
     terms, change = ground.terms(planned.input, writes=True), ground.stage_change(replace(plan, input=planned.input))
-    query = compile_query(planned.input, terms, bindings, engine.mesh, topology, change=change)
+    query = compile_query(planned.input, terms, bindings, mesh, topology, change=change)
     if keeps_order(plan, query):
         terms = terms.on_this_member()
-        query = compile_query(planned.input, terms, bindings, engine.mesh, topology)
-    return replace(query, physical=physical_plan(planned.input, query, terms, bindings, engine.mesh, topology))
+        query = compile_query(planned.input, terms, bindings, mesh, topology)
+    return replace(query, physical=physical_plan(planned.input, query, terms, bindings, mesh, topology))
 
 
 def _physical(

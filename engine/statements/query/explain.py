@@ -17,6 +17,7 @@ from engine.common import sql_type as st
 from engine.contracts.batch_stream import BatchStream
 from engine.contracts.executor import ExecutionContext
 from engine.contracts.materialized_results import explanation
+from engine.contracts.mesh import Members, MembersNow
 from engine.contracts.profile import Operator, by_files, table_source, with_sources
 from engine.contracts.sessions import Execution, Prepared, ResultColumn
 from engine.executors.local.executor import LocalStream
@@ -84,15 +85,17 @@ async def explain(request: ExplainRequest, engine: EngineServices, started: floa
     planning_ms = (time.perf_counter() - started) * 1e3
     run = await _run(request.query, engine, request.context) if request.statement.analyze else _Run({}, {})
     # Footers are read for the estimates.
-    return await engine.planning.run(functools.partial(_lines, request, engine, run, planning_ms))
+    return await engine.planning.run(
+        functools.partial(_lines, request, engine, MembersNow.of(engine.mesh), run, planning_ms)
+    )
 
 
-def _lines(request: ExplainRequest, engine: EngineServices, run: _Run, planning_ms: float) -> list[str]:
+def _lines(request: ExplainRequest, engine: EngineServices, mesh: Members, run: _Run, planning_ms: float) -> list[str]:
     statement, query = request.statement, request.query
     request = replace(request, plan=prune_files(request.plan, request.bindings.parameters))
     actual = select_summary(statement, {"Planning Time": planning_ms, **run.counters})
     if statement.distsql:
-        return _physical(request, query, engine, actual, run)
+        return _physical(request, query, engine, mesh, actual, run)
     sql = None
     if statement.verbose and not isinstance(query.runs, DistributedQuery):
         sql = engine.executor(query.choice.engine).sql(query.runs)
@@ -138,11 +141,12 @@ def _physical(
     request: ExplainRequest,
     query: CompiledQuery,
     engine: EngineServices,
+    mesh: Members,
     totals: Mapping[str, float | int | str],
     run: _Run,
 ) -> list[str]:
     statement = request.statement
-    plan = physical_plan(request.plan, query, request.terms, request.bindings, engine.mesh, engine.config.topology)
+    plan = physical_plan(request.plan, query, request.terms, request.bindings, mesh, engine.config.topology)
     analysis = replace(analysis_of(run.members, totals), timing=statement.timing)
     statements = fragment_texts(query, engine) if statement.verbose else None
     told = rows_of_physical(plan, request.bindings.parameters, analysis, costs=statement.costs)
