@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 import pyarrow as pa
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
@@ -155,3 +156,20 @@ def test_a_mask_of_keys_keeps_the_files_that_may_have_one(name: str, files: _Fil
     test = RangeOverlap(name, st.of(pg), (low, high))
     for kept, number in zip(_passing(test, files), range(files.count), strict=True):
         assert kept or not test(files.told(number))
+
+
+class _FilesOfIntervals:
+    """The log counts the nulls of each field of an interval."""
+
+    count = 2
+
+    def bounds(self, _name: str) -> FileBounds:
+        nulls = pa.array([{"months": 0, "days": 0, "micros": 5}, None])
+        return FileBounds(pa.array([5, 5], pa.int64()), nulls, None, None)
+
+
+@pytest.mark.parametrize("wanted", [True, False])
+def test_nulls_of_values_that_have_fields_are_not_known(wanted: bool) -> None:
+    mask = mask_of(NullTest("iv", wanted), _FilesOfIntervals())
+    assert mask is not None
+    assert mask.to_pylist() == [True, True]

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable
+from dataclasses import replace
 from functools import reduce
 from typing import Any, Final, Protocol
 
@@ -89,6 +90,9 @@ def _of_column(
             passing = [test(lambda _, value=value: value) for value in values]  # type: ignore[misc]
             return pa.array(passing, pa.bool_()).take(numbers)
         case FileBounds():
+            if not pa.types.is_integer(bounds.nulls.type):
+                # Of a column whose values have fields the log counts the nulls of each field.
+                bounds = replace(bounds, nulls=pa.nulls(len(bounds.nulls), pa.int64()))
             mask = _of_nulls(test, bounds) if isinstance(test, NullTest) else _of_range(test, bounds)
             # Of a file whose rows are not known nothing is.
             return None if mask is None else pc.or_(mask, pc.is_null(bounds.rows))
