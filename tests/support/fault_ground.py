@@ -59,6 +59,12 @@ class Wire:
                     end.shutdown(socket.SHUT_RDWR)
         return len(broken)
 
+    @property
+    def carries_data(self) -> bool:
+        """Whether a data connection runs through it."""
+        with self._lock:
+            return any(not control for control, _, _ in self._pairs)
+
     def hold(self, on: bool) -> None:
         """Accept connections and carry none of them on, or do so again."""
         if on:
