@@ -64,11 +64,8 @@ class EngineSpeeds:
 
     @property
     def model(self) -> EngineModel:
-        """How fast the engines are, as far as is known now: the same object until another is known."""
+        """How fast the engines are, as far as is known now: the same object until another is known. Any thread may ask."""
         spark = self._spark
-        if spark.start_seconds is not None and spark.start_seconds != self._start_seconds:
-            self._start_seconds = spark.start_seconds
-            self._times.note_spark_start(spark.start_seconds)
         # Another member's Spark is not seen from here: it starts with its member.
         is_started = spark.start_seconds is not None or self._config.spark.member is not None
         busy = 0 if spark.is_embedded else self._local.pool_statistics["running"]
@@ -78,6 +75,7 @@ class EngineSpeeds:
         self, fragment: CompiledFragment, context: ExecutionContext, expected: Expected | None
     ) -> BatchStream:
         """Begin to run a fragment on its engine, and watch how long it takes. expected: what it should take. Raises SqlError."""
+        self._note_start()
         is_local = fragment.engine == "local"
         is_started = is_local or self._spark.start_seconds is not None
         begun = self._times.clock()
@@ -86,6 +84,13 @@ class EngineSpeeds:
             # EXPLAIN ANALYZE counts what it runs, which takes longer; and what waited for Spark's start tells of that.
             return stream
         return self._times.watch(stream, fragment.engine, expected, begun)
+
+    def _note_start(self) -> None:
+        """Learn how long Spark took to start, as soon as it has."""
+        seconds = self._spark.start_seconds
+        if seconds is not None and seconds != self._start_seconds:
+            self._start_seconds = seconds
+            self._times.note_spark_start(seconds)
 
     async def _measure(self) -> None:
         await asyncio.sleep(_MEASURED_SECONDS)
