@@ -14,7 +14,7 @@ from engine.contracts.query_id import QueryId
 from engine.contracts.sessions import ResultColumn
 from wire.types.carriers import carrier
 
-#: Rows of a constant query that are kept with its plan.
+#: Bytes of the rows of a constant query that are kept with its plan.
 _CONSTANT_BYTES: Final = 1 << 12
 
 

@@ -84,7 +84,7 @@ class Version:
 
     @functools.cached_property
     def numbers(self) -> Mapping[str, int]:
-        """Where each path stands in `actions`."""
+        """The place of each path in `actions`."""
         return {path: number for number, path in enumerate(self._paths)}
 
     @functools.cached_property

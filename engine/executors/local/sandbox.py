@@ -12,3 +12,5 @@ CONFINED: Final[dict[str, bool]] = {
     "allow_community_extensions": False,
     "python_enable_replacements": False,
 }
+#: Settings of a database in a Spark task, which has one core.
+ONE_THREAD: Final[dict[str, str | bool | int | float | list[str]]] = {"threads": 1, **CONFINED}

@@ -15,11 +15,10 @@ import pyarrow as pa
 from engine.common.error_codec import as_text
 from engine.executors.local import own_functions
 from engine.executors.local.errors import translate
-from engine.executors.local.sandbox import CONFINED
+from engine.executors.local.sandbox import ONE_THREAD
 from engine.planner.codegen.task_functions import ARGUMENTS, ERROR, VALUE
 from wire.dataclass import dataclass
 
-_SETTINGS: Final[dict[str, str | bool | int | float | list[str]]] = {"threads": 1, **CONFINED}
 _TIME_ZONES: Final = 4
 
 
@@ -57,7 +56,7 @@ class FunctionTask:
 
 @lru_cache(maxsize=_TIME_ZONES)
 def _database(time_zone: str) -> duckdb.DuckDBPyConnection:
-    database = duckdb.connect(":memory:", config=_SETTINGS)
+    database = duckdb.connect(":memory:", config=ONE_THREAD)
     own_functions.install(database)
     database.execute("SET TimeZone = $1", [time_zone])
     return database

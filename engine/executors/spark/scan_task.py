@@ -12,7 +12,7 @@ from typing import Final
 import pyarrow as pa
 
 from engine.common.error_codec import TaskError
-from engine.executors.local.sandbox import CONFINED
+from engine.executors.local.sandbox import ONE_THREAD
 from engine.lakes import stores
 from wire.dataclass import dataclass
 
@@ -49,7 +49,7 @@ class ScanUnits:
 
         stores.register(self.stores)
         numbers = [number for batch in batches for number in batch.column(0).to_pylist()]
-        with duckdb.connect(":memory:", config=_SETTINGS) as connection:
+        with duckdb.connect(":memory:", config=ONE_THREAD) as connection:
             if self.stores:
                 from engine.lakes.store_files import StoreFiles
 
@@ -84,4 +84,3 @@ class ScanUnits:
 _OURS: Final = "sluice_json"
 #: The column of a scan that reads none, which has rows all the same.
 NOTHING: Final = "nothing"
-_SETTINGS: Final[dict[str, str | bool | int | float | list[str]]] = {"threads": 1, **CONFINED}

@@ -105,7 +105,7 @@ def render(expr: Expr, scope: Scope) -> exp.Expression:
         case FieldRef():
             return _field(expr, scope)
         case Subquery():
-            return subqueries.render(expr, scope, render)
+            return subqueries.render(expr, scope)
         case _:
             raise AssertionError(f"{type(expr).__name__} does not stand here")
 
@@ -113,7 +113,7 @@ def render(expr: Expr, scope: Scope) -> exp.Expression:
 def _spark_call(expr: Call, scope: Scope) -> exp.Expression:
     """A call by Spark's template, or by the local engine's in Spark's tasks."""
     if is_for_tasks(expr):
-        return render_task_call(expr, scope, render)
+        return render_task_call(expr, scope)
     args = [render(arg, scope) for arg in expr.args]
     try:
         return settle(apply(expr, args, scope.engine), expr.type, scope.engine)
@@ -152,7 +152,7 @@ def condition(expr: Expr, scope: Scope) -> exp.Expression:
             trees = [condition(arg, scope) for arg in expr.args]
             return long_conditions.any_of(expr.args, trees) if scope.engine == "local" else disjunction(trees)
         case Subquery():
-            return subqueries.condition(expr, scope, render)
+            return subqueries.condition(expr, scope)
         case _:
             return render(expr, scope)
 
@@ -168,7 +168,7 @@ def conjunct(expr: Expr, scope: Scope) -> exp.Expression:
         trees = [conjunct(arg, scope) for arg in expr.args]
         return long_conditions.all_of(expr.args, trees) if scope.engine == "local" else conjunction(trees)
     if isinstance(expr, Not) and subqueries.is_membership(expr.arg):
-        return negate(subqueries.membership(expr.arg, scope, render))
+        return negate(subqueries.membership(expr.arg, scope))
     within = expr.arg if isinstance(expr, Not) else expr
     if isinstance(within, InList) and (values := value_lists.rows(within, scope)) is not None:
         test = exp.In(this=operand(render(within.arg, scope)), query=values)

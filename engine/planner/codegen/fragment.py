@@ -15,6 +15,7 @@ from engine.plan_ir.expr import Const, Expr, Node, ParamRef
 from engine.plan_ir.logical import Aggregator, Evaluator, Limit, Root, Sort, TableReader, Values, With
 from engine.plan_ir.rewrite import walk_all
 from engine.planner.codegen.compiled_fragment import CompiledFragment
+from engine.planner.codegen.expressions import render
 from engine.planner.codegen.grand_totals import with_grand_totals
 from engine.planner.codegen.guarded_subqueries import guard_subqueries
 from engine.planner.codegen.interruptible import watched_inputs
@@ -33,7 +34,7 @@ def compile_plan(plan: Node, engine: EngineName, bindings: Bindings) -> Compiled
 
     Raises Unsupported for what the engine cannot do, SqlError for what is wrong already (LIMIT -1).
     """
-    compilation = Compilation(engine, bindings, query)
+    compilation = Compilation(engine, bindings, query, render)
     if engine == "spark":
         plan = with_grand_totals(plan)
         watched = (id(node) for node in watched_inputs(plan) if not is_small(node, bindings))

@@ -26,7 +26,7 @@ from engine.planner.codegen.files import ROW_NUMBER
 from engine.planner.codegen.scan import Scan
 from engine.planner.codegen.scope import Bindings, Compilation, Scope
 from engine.sql.trees.dialects import to_sql
-from engine.sql.trees.storage_types import storage_name
+from engine.sql.trees.storage_types import STORED_ALIKE, storage_name
 from engine.sql.trees.unsupported import Unsupported
 from wire.types import pg_types as t
 
@@ -34,13 +34,6 @@ from wire.types import pg_types as t
 DOCUMENTS: Final = (t.JSON, t.JSONB)
 #: The reader's number in a scan's statement: its files are `$r1`.
 READER: Final = 1
-#: The types whose values Arrow carries from DuckDB to Spark as both store them.
-_THE_SAME: Final = frozenset(
-    (
-        t.BOOL, t.INT2, t.INT4, t.INT8, t.FLOAT4, t.FLOAT8, t.NUMERIC, t.TEXT, t.VARCHAR, t.BPCHAR, t.NAME, t.CHAR, t.JSON,
-        t.JSONB, t.UUID, t.BYTEA, t.DATE, t.TIMESTAMP, t.TIMESTAMPTZ, *t.UNSIGNED,
-    )
-)  # fmt: skip
 _COMPARISONS: Final = frozenset(("=", "<>", "<", "<=", ">", ">="))
 
 
@@ -61,7 +54,7 @@ def scan(node: TableReader, scope: Scope) -> Scan:
     table = node.table
     assert isinstance(table, Table), "a table of the catalog"
     for column in node.columns:
-        if column.type.pg not in _THE_SAME:
+        if column.type.pg not in STORED_ALIKE:
             raise Unsupported("spark", f'column "{column.name}" of type {column.type} in files of "{table.name}"')
     ranged = table.format == "parquet" and all(column.name.lower() != ROW_NUMBER for column in table.columns)
     kept = conjunction(tuple(part for part in conjuncts(node.filter) if _may_be_asked(part, node)))
@@ -74,9 +67,9 @@ def scan(node: TableReader, scope: Scope) -> Scan:
 
 
 def _statement(reader: TableReader, bindings: Bindings, scope: Scope) -> str:
-    query = scope.compilation.query
+    query, render = scope.compilation.query, scope.compilation.render
     try:
-        return to_sql(query(reader, Scope(Compilation("local", bindings, query))), "local")
+        return to_sql(query(reader, Scope(Compilation("local", bindings, query, render))), "local")
     except Unsupported as lacking:
         raise Unsupported("spark", lacking.what) from None
 
@@ -94,4 +87,4 @@ def _may_be_asked(condition: Expr, node: TableReader) -> bool:
                 return True
         return False
 
-    return all(plain(part) and (part.type.pg in _THE_SAME) for part in condition.walk())
+    return all(plain(part) and (part.type.pg in STORED_ALIKE) for part in condition.walk())

@@ -15,7 +15,7 @@ from sqlglot import exp
 
 from engine.common.sql_type import SqlType
 from engine.contracts.query_id import EngineName
-from engine.plan_ir.expr import Column, Node
+from engine.plan_ir.expr import Column, Expr, Node
 from engine.sql.trees.build import QueryTree
 from engine.sql.trees.literals import literal
 from engine.sql.trees.parameters import NO_VALUES, placeholder
@@ -45,6 +45,7 @@ class Compilation:
     """One statement on its way to one engine.
 
     query: compiles a plan into a complete query, its columns labelled (`engine.planner.codegen.relations`).
+    render: compiles an expression (`engine.planner.codegen.expressions`).
     ctes: the columns of each common table expression in sight, by its id.
     hoisted, recursive: the statement's own WITH; in_place: ids of those defined elsewhere; recursing: of those whose
         recursive term is being compiled.
@@ -57,6 +58,7 @@ class Compilation:
     engine: EngineName
     bindings: Bindings
     query: Callable[[Node, Scope], QueryTree]
+    render: Callable[[Expr, Scope], exp.Expression]
     ctes: dict[int, tuple[Column, ...]] = field(default_factory=dict)
     hoisted: list[exp.CTE] = field(default_factory=list)
     recursive: bool = False

@@ -195,7 +195,7 @@ def _rows_of(call_: Call, scope: Scope) -> exp.Expression:
     if not call_.function.returns_set:
         return exp.Array(expressions=[render(call_, scope)])
     if scope.engine == "spark" and is_for_tasks(call_):
-        return render_task_call(call_, scope, render)
+        return render_task_call(call_, scope)
     return apply(call_, [render(arg, scope) for arg in call_.args], scope.engine)
 
 

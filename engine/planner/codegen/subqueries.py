@@ -7,7 +7,6 @@ counts as false, as in WHERE, the second is not needed.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TypeGuard
 
 from sqlglot import exp
@@ -37,11 +36,8 @@ from engine.sql.trees.build import (
 from engine.sql.trees.storage_types import storage_type
 from wire.types import pg_types as t
 
-#: `engine.planner.codegen.expressions.render`, for the operands that stand beside a subquery.
-Render = Callable[[Expr, Scope], exp.Expression]
 
-
-def render(expr: Subquery, scope: Scope, render_operand: Render) -> exp.Expression:
+def render(expr: Subquery, scope: Scope) -> exp.Expression:
     """The subquery's value."""
     match expr.kind:
         case SubqueryKind.SCALAR:
@@ -52,17 +48,17 @@ def render(expr: Subquery, scope: Scope, render_operand: Render) -> exp.Expressi
             return _array(expr, scope)
         case SubqueryKind.IN:
             if is_membership(expr) and scope.engine == "local":
-                return membership(expr, scope, render_operand)
-            return _quantified_comparison(expr, scope, render_operand)
+                return membership(expr, scope)
+            return _quantified_comparison(expr, scope)
 
 
-def condition(expr: Subquery, scope: Scope, render_operand: Render) -> exp.Expression:
+def condition(expr: Subquery, scope: Scope) -> exp.Expression:
     """Something true exactly when the subquery's value is true."""
     if is_membership(expr):
-        return membership(expr, scope, render_operand)
+        return membership(expr, scope)
     if expr.kind is SubqueryKind.IN and expr.quantifier == "any":
-        return _some_row(expr, scope, render_operand, outcome=None)
-    return render(expr, scope, render_operand)
+        return _some_row(expr, scope, outcome=None)
+    return render(expr, scope)
 
 
 def is_membership(expr: Expr) -> TypeGuard[Subquery]:
@@ -74,11 +70,11 @@ def _in_parentheses(query: QueryTree) -> exp.Expression:
     return exp.Subquery(this=query)
 
 
-def membership(expr: Subquery, scope: Scope, render_operand: Render) -> exp.Expression:
+def membership(expr: Subquery, scope: Scope) -> exp.Expression:
     """(tests) IN (query). DuckDB's is null where SQL's is; Spark's is false then, except in NOT IN as a conjunct of
     WHERE, which it plans with regard to nulls."""
     engine = scope.engine
-    tests = [equality_key(render_operand(test, scope), test.type, engine) for test in expr.tests]
+    tests = [equality_key(scope.compilation.render(test, scope), test.type, engine) for test in expr.tests]
     query = scope.compilation.query(expr.plan, scope)
     keys = [equality_key(_at(c.label), c.type, engine) for c in expr.plan.columns]
     if not all(isinstance(key, exp.Column) for key in keys):
@@ -106,14 +102,14 @@ def _select_from(query: QueryTree, scope: Scope, emit: list[exp.Expression]) -> 
     return select.from_(exp.Subquery(this=query, alias=table_alias(alias)), copy=False)
 
 
-def _quantified_comparison(expr: Subquery, scope: Scope, render_operand: Render) -> exp.Expression:
+def _quantified_comparison(expr: Subquery, scope: Scope) -> exp.Expression:
     """ANY: found, else unknown, else not; ALL: refuted, else unknown, else not refuted."""
     wanted = expr.quantifier == "any"
     return case(
         [
-            (_some_row(expr, scope, render_operand, outcome=None if wanted else False), exp.Boolean(this=wanted)),
+            (_some_row(expr, scope, outcome=None if wanted else False), exp.Boolean(this=wanted)),
             (
-                _some_row(expr, scope, render_operand, outcome="null"),
+                _some_row(expr, scope, outcome="null"),
                 cast(exp.Null(), storage_type(of(t.BOOL), scope.engine)),
             ),
         ],
@@ -121,13 +117,13 @@ def _quantified_comparison(expr: Subquery, scope: Scope, render_operand: Render)
     )
 
 
-def _some_row(expr: Subquery, scope: Scope, render_operand: Render, outcome: bool | str | None) -> exp.Expression:
+def _some_row(expr: Subquery, scope: Scope, outcome: bool | str | None) -> exp.Expression:
     """EXISTS a row whose comparison is true (`outcome` None), false (False) or null ("null")."""
     compilation = scope.compilation
     query = compilation.query(expr.plan, scope)
     alias = compilation.alias()
     inner = Scope(compilation, {c.id: column(c.label, alias) for c in expr.plan.columns}, scope)
-    comparison = _comparison(expr, inner, render_operand)
+    comparison = _comparison(expr, inner)
     if outcome == "null":
         comparison = is_null(comparison)
     elif outcome is False:
@@ -137,18 +133,18 @@ def _some_row(expr: Subquery, scope: Scope, render_operand: Render, outcome: boo
     return exp.Exists(this=select.where(comparison, copy=False))
 
 
-def _comparison(expr: Subquery, inner: Scope, render_operand: Render) -> exp.Expression:
+def _comparison(expr: Subquery, inner: Scope) -> exp.Expression:
     """`test op column` inside the subquery; equality where no operator is said."""
     boolean = of(t.BOOL)
     parts = []
     for test, target in zip(expr.tests, expr.plan.columns, strict=True):
         bound: tuple[Expr, Expr] = (test, ColumnRef(target.type, target))
         if expr.operator is None:
-            keys = [equality_key(render_operand(side, inner), side.type, inner.engine) for side in bound]
+            keys = [equality_key(inner.compilation.render(side, inner), side.type, inner.engine) for side in bound]
             parts.append(equals(*keys))
             continue
         compared = Call(boolean, expr.operator, bound)
-        parts.append(apply(compared, [render_operand(arg, inner) for arg in bound], inner.engine))
+        parts.append(apply(compared, [inner.compilation.render(arg, inner) for arg in bound], inner.engine))
     return conjunction(parts)
 
 

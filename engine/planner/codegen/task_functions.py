@@ -19,7 +19,7 @@ cannot be said in Spark's SQL at all.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from sqlglot import exp
@@ -33,27 +33,18 @@ from engine.sql.functions.trees import fail_with
 from engine.sql.trees.build import call, case, cast, column, integer, is_null, label, with_alias
 from engine.sql.trees.dialects import to_sql
 from engine.sql.trees.literals import literal
-from engine.sql.trees.storage_types import storage_name, storage_type
+from engine.sql.trees.storage_types import STORED_ALIKE, storage_name, storage_type
 from engine.sql.trees.unsupported import Unsupported
 from wire.types import pg_types as t
 
-#: The types whose values Arrow carries from Spark to DuckDB, and back, as both store them.
-CARRIED: Final = frozenset(
-    (
-        t.BOOL, t.INT2, t.INT4, t.INT8, t.FLOAT4, t.FLOAT8, t.NUMERIC, t.TEXT, t.VARCHAR, t.NAME, t.JSON, t.JSONB, t.UUID,
-        t.BYTEA, t.DATE, t.TIMESTAMP, t.TIMESTAMPTZ, *t.UNSIGNED,
-    )
-)  # fmt: skip
+#: The types of arguments and results: padded text has not been tried.
+CARRIED: Final = STORED_ALIKE - {t.BPCHAR, t.CHAR}
 #: The fields of what such a function gives.
 VALUE, ERROR = "v", "e"
 _GIVEN: Final = "given"
 #: The relation of DuckDB's that an Arrow batch of arguments is.
 ARGUMENTS: Final = "arguments"
 _PREFIX: Final = "sluice_task_"
-
-
-#: `engine.planner.codegen.expressions.render`.
-Render = Callable[[Expr, Scope], exp.Expression]
 
 
 class TaskCall:
@@ -114,10 +105,10 @@ def may_run_in_task(call: Call) -> bool:
     return function.local is not None and function.kind in kinds and function.volatility != "volatile"
 
 
-def render_task_call(call: Call, scope: Scope, render: Render) -> exp.Expression:
-    """A call that Spark's tasks compute, in Spark's statement. render: compiles what Spark computes itself."""
+def render_task_call(call: Call, scope: Scope) -> exp.Expression:
+    """A call that Spark's tasks compute, in Spark's statement."""
     task = TaskCall(call, scope.compilation.bindings.parameters, inlined=True)
-    return _call_function(task.function, [render(arg, scope) for arg in task.arguments], scope)
+    return _call_function(task.function, [scope.compilation.render(arg, scope) for arg in task.arguments], scope)
 
 
 def call_with_arguments(call: Call, arguments: Sequence[exp.Expression], scope: Scope) -> exp.Expression:

@@ -77,6 +77,14 @@ _SPARK: Final[dict[t.PgType, str]] = {
     **dict.fromkeys(_TEXTUAL, "STRING"),
 }
 
+#: The types whose values Arrow carries between DuckDB and Spark as both store them.
+STORED_ALIKE: Final = frozenset(
+    (
+        t.BOOL, t.INT2, t.INT4, t.INT8, t.FLOAT4, t.FLOAT8, t.NUMERIC, t.TEXT, t.VARCHAR, t.BPCHAR, t.NAME, t.CHAR, t.JSON,
+        t.JSONB, t.UUID, t.BYTEA, t.DATE, t.TIMESTAMP, t.TIMESTAMPTZ, *t.UNSIGNED,
+    )
+)  # fmt: skip
+
 
 def storage_name(typ: SqlType, engine: EngineName) -> str:
     """The storage type of `typ`, as the engine spells it."""
