@@ -17,6 +17,7 @@ from support import lent_jvm, spark_classes
 from support.packages import postgres_programs, require
 from support.postgres_server import Database, PostgresServer
 from support.recoveries import MEASURED
+from support.tables import sample
 
 spark_classes.use()
 
@@ -66,11 +67,26 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Begin with the tests that take long, so that no process is left alone with them at the end: those that need Spark, and those
     that have a bound of their own; the largest group first."""
     if (most := config.getoption("--cases")) is not None:
-        kept = [item for cases in _cases(items) for item in cases[:: -(-len(cases) // most)]]
-        config.hook.pytest_deselected(items=list(set(items) - set(kept)))
-        items[:] = kept
+        _keep(config, items, [item for cases in _cases(items) for item in cases[:: -(-len(cases) // most)]])
+    if (tables := config.getoption("--tables")) > 1:
+        _keep(config, items, list(_sample_tables(items, tables, config.getoption("randomly_seed", None) or 0)))
     sizes = collections.Counter(group for item in items if (group := _group(item)) is not None)
     items.sort(key=lambda item: (_urgency(item), -sizes[_group(item) or ""]))
+
+
+def _keep(config: pytest.Config, items: list[pytest.Item], kept: list[pytest.Item]) -> None:
+    config.hook.pytest_deselected(items=list(set(items) - set(kept)))
+    items[:] = kept
+
+
+def _sample_tables(items: list[pytest.Item], parts: int, seed: int) -> Iterator[pytest.Item]:
+    """Return one of so many cases of each test that is marked as a table, and all of the others."""
+    for cases in _cases(items):
+        if cases[0].get_closest_marker("table") is None:
+            yield from cases
+        else:
+            chosen = sample([case.nodeid for case in cases], parts, seed)
+            yield from (case for case in cases if case.nodeid in chosen)
 
 
 def _cases(items: list[pytest.Item]) -> Iterable[list[pytest.Item]]:
@@ -162,6 +178,12 @@ def _without_group(nodeid: str) -> str:
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--rewrite", action="store_true", help="write the golden files anew; read the diff as code")
     parser.addoption("--cases", type=int, help="run at most so many cases of a parametrized test, evenly chosen")
+    parser.addoption(
+        "--tables",
+        type=int,
+        default=1,
+        help="run one of so many cases of a test that is marked as a table, chosen by the seed",
+    )
     parser.addoption(
         "--ask-postgres",
         action="store_true",

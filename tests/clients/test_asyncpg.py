@@ -61,6 +61,7 @@ async def test_results(member: MemberProcess, postgres: PostgresServer, engine: 
         await theirs.close()
 
 
+@pytest.mark.table
 @pytest.mark.parametrize("name", VALUES)
 async def test_parameters(member: MemberProcess, postgres: PostgresServer, name: str) -> None:
     ours, theirs = await asyncpg.connect(url(member)), await asyncpg.connect(url(postgres))

@@ -117,6 +117,7 @@ def test_what_was_told_is_not_taken_back(shared: LocalMember) -> None:
         connection.execute("update t set n = 0")
 
 
+@pytest.mark.long
 def test_different_rows_of_one_table_over_two_members(tmp_path: Path) -> None:
     """Rows of one file, and of a table with a key: those of another member do not wait for a turn, and run again."""
 

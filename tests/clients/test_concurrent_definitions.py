@@ -54,6 +54,7 @@ def test_different_tables_and_schemas(members: list[LocalMember]) -> None:
         assert found.fetchone() == (SESSIONS * 3, SESSIONS * 3)
 
 
+@pytest.mark.table
 @pytest.mark.parametrize(
     ("make", "drop", "there", "gone"),
     [
@@ -90,6 +91,7 @@ def test_if_not_exists_is_told_once_a_session(members: list[LocalMember]) -> Non
         assert sorted(len(said.notices) for said in schemas) == [0, *[1] * (SESSIONS - 1)]
 
 
+@pytest.mark.long
 def test_every_column_is_added(members: list[LocalMember]) -> None:
     with members[0].connect() as connection:
         connection.execute("create table t (a int)")
@@ -196,6 +198,7 @@ def test_a_block_is_told(members: list[LocalMember]) -> None:
         assert [column.name for column in one.execute("select * from t").description or ()] == ["a", "c"]
 
 
+@pytest.mark.table
 @pytest.mark.parametrize(
     ("first", "other"),
     [

@@ -50,6 +50,7 @@ def rows(connection: Connection, table: str) -> list[tuple[Any, ...]]:
     return connection.execute(f"select row_to_json({table})::text from {table} order by a".encode()).fetchall()
 
 
+@pytest.mark.table
 @pytest.mark.parametrize("form", ["csv", "text", "binary", "parquet", "json"])
 def test_there_and_back(connection: Connection, folder: Path, form: str) -> None:
     file = folder / "files" / f"t.{form}"
@@ -93,6 +94,7 @@ FOLDERS = [
 ]
 
 
+@pytest.mark.table
 @pytest.mark.parametrize(("suffix", "options"), FOLDERS)
 def test_a_folder_has_the_rows_that_a_file_has(connection: Connection, folder: Path, suffix: str, options: str) -> None:
     file, parts = folder / "files" / "one", folder / "files" / f"{suffix}-parts"
@@ -135,6 +137,7 @@ REFUSED = [
 ]
 
 
+@pytest.mark.table
 @pytest.mark.parametrize(("statement", "sqlstate"), REFUSED)
 def test_refused(connection: Connection, folder: Path, statement: str, sqlstate: str) -> None:
     (folder / "files").mkdir(exist_ok=True)
@@ -174,6 +177,7 @@ def test_a_failure_leaves_the_file_as_it_was(connection: Connection, folder: Pat
     assert connection.execute("select count(*) from t").fetchone() == (3,)
 
 
+@pytest.mark.table
 @pytest.mark.parametrize("form", ["csv", "parquet"])
 def test_foreign_keys_hold(connection: Connection, folder: Path, form: str) -> None:
     file = folder / "files" / f"keys.{form}"

@@ -89,6 +89,7 @@ def test_the_same_of_what_was_made(both: list[psycopg.Connection[Any]], view: st
     assert here == there
 
 
+@pytest.mark.table
 @pytest.mark.parametrize("query", _SAME)
 def test_the_same_rows(both: list[psycopg.Connection[Any]], query: str) -> None:
     here, there = both

@@ -239,6 +239,7 @@ _BY_CHANCE: Final = ("getTypeInfo",)
 # -- the comparisons -------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.table
 @pytest.mark.parametrize("call", _CALLS, ids=str)
 def test_rows(both: tuple[Asked, Asked], call: tuple[Any, ...]) -> None:
     here, there = (server.rows(*call) for server in both)

@@ -29,6 +29,7 @@ def connection(local: LocalMember) -> Iterator[psycopg.Connection[tuple[Any, ...
         yield made
 
 
+@pytest.mark.table
 @pytest.mark.parametrize("binary", [False, True])
 @pytest.mark.parametrize(
     ("expression", "value"),
@@ -90,6 +91,7 @@ def test_others_are_answered_while_a_long_value_is_read(local: LocalMember) -> N
     assert answers > 5
 
 
+@pytest.mark.table
 @pytest.mark.parametrize("binary", [False, True])
 def test_long_arrays_of_numbers(connection: psycopg.Connection[tuple[Any, ...]], binary: bool) -> None:
     count, form = 200_000, "%b" if binary else "%t"

@@ -124,6 +124,7 @@ def _without_oid(number: str) -> str:
     return "OID" if int(number) >= _FIRST_OID else number
 
 
+@pytest.mark.table
 @pytest.mark.parametrize("call", _CALLS, ids=str)
 def test_rows(both: tuple[Odbc, Odbc], call: Call) -> None:
     ours, theirs = (_shown(call, _rows(odbc, call)) for odbc in both)

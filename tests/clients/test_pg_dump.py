@@ -82,6 +82,7 @@ def ours(theirs: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]
         yield dsn
 
 
+@pytest.mark.table
 @pytest.mark.parametrize(
     "options",
     [

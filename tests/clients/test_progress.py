@@ -23,15 +23,24 @@ ENDLESS = "select count(*) from lineitem a, lineitem b where a.l_comment < b.l_c
 
 
 @pytest.fixture(scope="module")
-def lazy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MemberProcess]:
-    """A member that starts Spark when a statement needs it."""
+def started(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[MemberProcess, list[str]]]:
+    """A member that starts Spark when a statement needs it, and the notices of the statement that needed it."""
     folder = generate(tmp_path_factory.mktemp("tpch"), 0.1, "parquet")
     environment = {"SLUICE_SPARK__START": "lazy"}
     data = tmp_path_factory.mktemp("member")
     with MemberProcess(data, "--spark-master", "local[2]", environment=environment) as running:
         with running.connect() as connection:
             register_tpch(connection, folder)
-        yield running
+            notices = told(connection)
+            connection.execute("set sluice.engine = spark")
+            connection.execute("set sluice.progress = 0.2")
+            connection.execute("select count(*) from nation")
+        yield running, notices
+
+
+@pytest.fixture(scope="module")
+def lazy(started: tuple[MemberProcess, list[str]]) -> MemberProcess:
+    return started[0]
 
 
 def told(connection: psycopg.Connection[tuple[object, ...]]) -> list[str]:
@@ -62,21 +71,18 @@ def until_told(member: MemberProcess, query: str, pattern: str, **options: str) 
     return notices
 
 
-def test_spark_starts_and_has_started(lazy: MemberProcess) -> None:
-    with lazy.connect() as connection:
-        notices = told(connection)
+def test_spark_starts_and_has_started(started: tuple[MemberProcess, list[str]]) -> None:
+    member, notices = started
+    assert [notice for notice in notices if not notice.startswith("progress")] == [
+        "waiting for Spark to start",
+        "Spark has started",
+    ]
+    assert any(re.fullmatch(r"progress: waiting for Spark for \d+ s", notice) for notice in notices)
+    with member.connect() as connection:
+        further = told(connection)
         connection.execute("set sluice.engine = spark")
-        connection.execute("set sluice.progress = 0.2")
         connection.execute("select count(*) from nation")
-        assert [notice for notice in notices if not notice.startswith("progress")] == [
-            "waiting for Spark to start",
-            "Spark has started",
-        ]
-        assert any(re.fullmatch(r"progress: waiting for Spark for \d+ s", notice) for notice in notices)
-        connection.execute("set sluice.progress = 0")
-        notices.clear()
-        connection.execute("select count(*) from nation")
-        assert notices == []
+        assert further == []
 
 
 def test_tasks_of_spark(lazy: MemberProcess) -> None:

@@ -129,6 +129,7 @@ def both(
         yield completions(here.dsn, _BEGINNINGS), completions(there.dsn, _BEGINNINGS)
 
 
+@pytest.mark.table
 @pytest.mark.parametrize("beginning", _BEGINNINGS)
 def test_completes(both: tuple[dict[str, str], dict[str, str]], beginning: str) -> None:
     ours, theirs = (_added(beginning, told[beginning]) for told in both)

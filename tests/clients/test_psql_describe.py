@@ -81,6 +81,7 @@ def _as_postgres(member: LocalMember) -> str:
     return member.dsn.replace("user=tester", "user=postgres")
 
 
+@pytest.mark.table
 @pytest.mark.parametrize("command", _SAME)
 def test_same(dsns: tuple[str, str], command: str) -> None:
     ours, theirs = (_printed(dsn, command) for dsn in dsns)

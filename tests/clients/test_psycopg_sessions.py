@@ -256,6 +256,7 @@ def test_copy_of_a_query_on_spark(member: MemberProcess) -> None:
         assert connection.execute("select 1").fetchone() == (1,)
 
 
+@pytest.mark.long
 def test_suspended_cursors_over_running_spark_queries(member: MemberProcess) -> None:
     """Five at once, each over a query that runs; the session works meanwhile, and rows come in their order."""
     with member.connect(autocommit=False, options="-c sluice.engine=spark") as connection, ExitStack() as opened:

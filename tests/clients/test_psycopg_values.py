@@ -45,6 +45,7 @@ def test_results(both: tuple[Connection, Connection], binary: bool, engine: str)
     assert our_rows == rows
 
 
+@pytest.mark.table
 @pytest.mark.parametrize("binary", [False, True], ids=["text", "binary"])
 @pytest.mark.parametrize("name", VALUES)
 def test_parameters(both: tuple[Connection, Connection], name: str, binary: bool) -> None:

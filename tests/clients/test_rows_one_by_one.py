@@ -77,6 +77,7 @@ def test_keys_sequences_checks_and_references(connection: Connection) -> None:
     assert found == [(n + 1, n, n + 1) for n in range(20)]
 
 
+@pytest.mark.table
 @pytest.mark.parametrize("at", [0, 1, 7, 99])
 def test_the_row_that_fails_is_named_and_nothing_is_left(connection: Connection, at: int) -> None:
     connection.execute("insert into owners values (1000, 'first')")

@@ -27,7 +27,7 @@ from sqlalchemy.orm.exc import StaleDataError
 from support.local_member import LocalMember, local_member
 from support.postgres_server import PostgresServer
 
-pytestmark = pytest.mark.postgres
+pytestmark = [pytest.mark.postgres, pytest.mark.table]
 T = TypeVar("T")
 
 

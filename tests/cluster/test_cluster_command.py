@@ -123,6 +123,7 @@ def test_wrong_words_are_named(tmp_path: Path) -> None:
         assert told in done.stderr
 
 
+@pytest.mark.long
 def test_a_member_that_does_not_end_in_order_is_told(tmp_path: Path) -> None:
     """One whose process ends without having closed what it had: as a crash while it ends does."""
     with LocalCluster(tmp_path, 2, 0) as cluster:

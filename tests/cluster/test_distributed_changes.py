@@ -93,6 +93,7 @@ def writers(plan: str) -> set[str]:
     return set(re.findall(r"Instance \d+: (\w+)", writing))
 
 
+@pytest.mark.long
 def test_participants_write_what_one_member_would(spread: Spread, pair: tuple[str, str]) -> None:
     d, w = pair
     with connect(spread.members[0]) as all_, spread.members[1].connect(options="-c sluice.distribution=off") as one:

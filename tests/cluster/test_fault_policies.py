@@ -107,6 +107,7 @@ def test_what_each_policy_does(tmp_path: Path) -> None:
     [("", range(ROWS)), ("order by x desc", range(ROWS - 1, -1, -1))],
     ids=["unsorted", "sorted"],
 )
+@pytest.mark.table
 def test_wait_goes_on_after_its_data_connections_were_cut(tmp_path: Path, order: str, expected: range) -> None:
     """Rows had been fetched already; then connections are cut again and again, and each row comes once."""
     with ExitStack() as stack:
@@ -131,6 +132,7 @@ def test_wait_goes_on_after_its_data_connections_were_cut(tmp_path: Path, order:
         wait_clean(m1, m2, m3)
 
 
+@pytest.mark.long
 def test_wait_ends_with_its_statement_while_data_connections_cannot_be_made(tmp_path: Path) -> None:
     with ExitStack() as stack:
         ground, wire = Ground(tmp_path, stack), stack.enter_context(Wire())

@@ -254,6 +254,7 @@ def test_data_connections_that_cannot_be_made(ground: Ground, wire: Wire) -> Non
 # -- clients ----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_clients_cancel_run_out_of_time_and_leave(ground: Ground) -> None:
     members = ground.three()
     m1 = members[0]

@@ -158,6 +158,7 @@ def test_an_owner_that_is_stopped_does_not_hold_a_timeout(tmp_path: Path) -> Non
         wait_until(lambda: nothing_is_left(cluster))
 
 
+@pytest.mark.long
 def test_an_owner_that_is_killed(tmp_path: Path) -> None:
     with members(tmp_path / "c") as cluster, cluster.connect("m2") as stranger:
         owner = cluster.connect("m1")

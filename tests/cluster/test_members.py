@@ -78,6 +78,7 @@ def log_of(member: MemberProcess) -> str:
     return member.log.read_text()
 
 
+@pytest.mark.long
 def test_three_members_of_which_one_is_killed_stopped_and_started_again(start: Start) -> None:
     m1 = start("m1")
     assert states(m1) == {"m1": "up"}

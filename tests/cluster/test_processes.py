@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-import signal
+import socket
 import subprocess
 import sys
 import urllib.request
@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import psutil
 import psycopg
@@ -50,17 +51,35 @@ def _member(connection: Connection) -> str:
 
 @pytest.fixture
 def both(server: MemberProcess) -> Iterator[tuple[Connection, Connection]]:
-    """A connection to the first process, and one to the other."""
+    """A connection to the first process, and one to the other. A process may still have to close those of an earlier test, until
+    when the other one is handed clients."""
     with ExitStack() as stack:
-        connections = [stack.enter_context(server.connect()) for _ in range(4)]
-        by_member = {_member(connection): connection for connection in connections}
+        by_member: dict[str, Connection] = {}
+
+        def are_both_found() -> bool:
+            with ExitStack() as found:
+                for _ in range(4):
+                    connection = found.enter_context(server.connect())
+                    by_member.setdefault(_member(connection), connection)
+                if len(by_member) < 2:
+                    by_member.clear()
+                    return False
+                stack.push(found.pop_all())
+            return True
+
+        wait_until(are_both_found)
         yield by_member["m1"], by_member["m1.2"]
 
 
-def test_clients_are_spread_evenly(server: MemberProcess) -> None:
+def _count_of_ten(server: MemberProcess) -> Counter[str]:
+    """How many of ten connections each member is handed."""
     with ExitStack() as stack:
-        connections = [stack.enter_context(server.connect()) for _ in range(10)]
-        assert Counter(map(_member, connections)) == {"m1": 5, "m1.2": 5}
+        return Counter([_member(stack.enter_context(server.connect())) for _ in range(10)])
+
+
+def test_clients_are_spread_evenly(server: MemberProcess) -> None:
+    """They are as soon as the connections of earlier tests are closed."""
+    wait_until(lambda: _count_of_ten(server) == {"m1": 5, "m1.2": 5})
 
 
 def test_a_table_that_one_makes_the_other_has(both: tuple[Connection, Connection]) -> None:
@@ -83,9 +102,20 @@ def _series(console: str) -> dict[str, dict[str, float]]:
     return found
 
 
-def test_a_scrape_has_the_metrics_of_all_processes(server: MemberProcess, both: tuple[Connection, Connection]) -> None:
+def _consoles(server: MemberProcess) -> list[str]:
+    """The addresses of the processes' consoles. The log has those of an earlier process, too."""
     assert server.log is not None
-    consoles = dict.fromkeys(re.findall(r"console=(http\S+)", server.log.read_text()))
+    processes = psutil.Process(server.pid).children()
+    held = [
+        each for process in processes for each in process.net_connections("tcp") if each.status == psutil.CONN_LISTEN
+    ]
+    ports = {each.laddr.port for each in held}
+    told = dict.fromkeys(re.findall(r"console=(http\S+)", server.log.read_text()))
+    return [console for console in told if urlsplit(console).port in ports]
+
+
+def test_a_scrape_has_the_metrics_of_all_processes(server: MemberProcess, both: tuple[Connection, Connection]) -> None:
+    consoles = _consoles(server)
     assert len(consoles) == 2
     before = _series(server.ready["console"])["sluice_statement_seconds_count"]
     for connection, count in zip(both, (3, 5), strict=True):
@@ -164,13 +194,19 @@ def test_activity_has_the_sessions_of_both(both: tuple[Connection, Connection]) 
         assert answer == ("127.0.0.1/32", True)
 
 
+def _has_client(process: psutil.Process, client: Connection) -> bool:
+    """Whether a process has the other end of a client's connection."""
+    with socket.socket(fileno=os.dup(client.fileno())) as ours:
+        address = ours.getsockname()
+    return any(each.raddr == address for each in process.net_connections("tcp"))
+
+
 def test_a_process_that_dies_is_started_again(server: MemberProcess, both: tuple[Connection, Connection]) -> None:
     first, second = both
     dispatcher = psutil.Process(server.pid)
     before = {child.pid for child in dispatcher.children()}
-    # Members are started in their order.
-    killed = max(dispatcher.children(), key=lambda child: child.create_time()).pid
-    os.kill(killed, signal.SIGKILL)
+    [killed] = [child for child in dispatcher.children() if _has_client(child, second)]
+    killed.kill()
     with pytest.raises(psycopg.OperationalError):
         second.execute("select 1")
     assert first.execute("select 1").fetchone() == (1,)
@@ -205,6 +241,7 @@ def test_a_server_that_cannot_start_says_why(tmp_path: Path) -> None:
     assert str(tmp_path / ".sluice") in done.stderr
 
 
+@pytest.mark.long
 @pytest.mark.spark
 def test_both_use_one_spark(server: MemberProcess, both: tuple[Connection, Connection]) -> None:
     first, second = both

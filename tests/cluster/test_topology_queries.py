@@ -298,6 +298,7 @@ def state_of(connection: psycopg.Connection[Any], member: str) -> str | None:
     return found[0] if found else None
 
 
+@pytest.mark.long
 def test_a_holder_that_is_lost_and_comes_back(tmp_path: Path) -> None:
     pair = Pair(tmp_path)
     (tmp_path / "m2" / "t").mkdir(parents=True)

@@ -44,6 +44,7 @@ def both(tmp_path_factory: pytest.TempPathFactory, postgres: PostgresServer) -> 
         yield ours, theirs
 
 
+@pytest.mark.table
 @pytest.mark.parametrize("statement", _statements("lookups.sql"))
 def test_same(both: tuple[Connection, Connection], statement: str) -> None:
     ours, theirs = (say(connection, statement) for connection in both)

@@ -153,6 +153,7 @@ INPUTS: list[tuple[str, bytes]] = [
 ]
 
 
+@pytest.mark.table
 @pytest.mark.parametrize(("statement", "data"), INPUTS)
 @pytest.mark.parametrize("size", [3, 1 << 20])
 def test_copy_from(sluice: LocalMember, postgres: PostgresServer, statement: str, data: bytes, size: int) -> None:
@@ -395,6 +396,7 @@ OUTPUTS = [
 ]
 
 
+@pytest.mark.table
 @pytest.mark.parametrize("statement", OUTPUTS)
 def test_copy_to(sluice: LocalMember, postgres: PostgresServer, statement: str) -> None:
     values = [

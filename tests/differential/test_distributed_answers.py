@@ -75,6 +75,7 @@ def _statements() -> Iterator[Any]:
                 yield pytest.param(text.strip(), marks, id=f"{file.stem}-{number}")
 
 
+@pytest.mark.table
 @pytest.mark.parametrize("layout", ["parts", "groups", "pinned"])
 @pytest.mark.parametrize(("text", "marks"), list(_statements()))
 def test_distributed_is_one(

@@ -61,6 +61,7 @@ def comparison(tmp_path_factory: pytest.TempPathFactory, postgres: PostgresServe
         yield Comparison(ours, theirs)
 
 
+@pytest.mark.table
 @pytest.mark.parametrize(
     "family", [function_subjects, cast_subjects, aggregate_subjects, window_subjects, equality_subjects]
 )
@@ -72,6 +73,7 @@ def test_same_in_every_place(family: Callable[[], Sequence[Subject]], comparison
     assert not wrong, "\n".join(wrong)
 
 
+@pytest.mark.long
 def test_nested_in_every_place(comparison: Comparison) -> None:
     wrong = [told for subject in nested_subjects(SEED, PLACES * 2) for told in comparison.differences(subject)]
     print(f"so far {comparison.compared} statements compared, {len(comparison.refused)} of them refused")

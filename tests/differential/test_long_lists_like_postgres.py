@@ -102,6 +102,7 @@ def _assert_same(both: tuple[Connection, Connection], statement: str) -> None:
     assert ours == theirs
 
 
+@pytest.mark.table
 @pytest.mark.usefixtures("_fewer")
 @pytest.mark.parametrize("null", [False, True], ids=["", "null"])
 @pytest.mark.parametrize("column", _LISTS)

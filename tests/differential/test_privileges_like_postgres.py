@@ -58,6 +58,7 @@ def _ours(member: LocalMember) -> Speakers:
     return Speakers(member.dsn)
 
 
+@pytest.mark.table
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.stem)
 def test_same(script: Path, tmp_path: Path, postgres_roles: None, postgres_database: Database) -> None:
     with local_member(tmp_path) as member:

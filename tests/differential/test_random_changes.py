@@ -32,7 +32,7 @@ def members(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[MemberPro
         yield list(Ground(tmp_path_factory.mktemp("members"), stack, _SPARK).three())
 
 
-@pytest.mark.parametrize("seed", [*range(3), *long_seeds(range(3, 30))])
+@pytest.mark.parametrize("seed", [0, *long_seeds(range(1, 30))])
 def test_same(seed: int, member: LocalMember, postgres_database: Database) -> None:
     with member.connect() as ours, postgres_database.connect() as theirs:
         compare(Script(seed), _STATEMENTS, ours, theirs)

@@ -79,7 +79,7 @@ def _columns(connection: Connection, name: str) -> list[str]:
     return [column.name for column in found]
 
 
-@pytest.mark.parametrize("seed", [1, 2, *long_seeds(range(3, 20))])
+@pytest.mark.parametrize("seed", [1, *long_seeds(range(2, 20))])
 def test_same_rows(seed: int, members: Shaped) -> None:
     """Also exactly, where all columns are sorted by, and whether they come at once or by pages."""
     chance = random.Random(seed)

@@ -31,6 +31,7 @@ def statements() -> Iterator[Any]:
 
 
 # Each statement is a job or two of Spark's: thousands of them are among the long tests.
+@pytest.mark.table
 @pytest.mark.parametrize("sluice", ["local", pytest.param("spark", marks=pytest.mark.long)], indirect=True)
 @pytest.mark.parametrize(("statement", "marks"), list(statements()))
 def test_same_answer(sluice: Connection, oracle: RecordedAnswers, statement: str, marks: str) -> None:

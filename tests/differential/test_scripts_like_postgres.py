@@ -42,6 +42,7 @@ def _tables(connection: psycopg.Connection[tuple[Any, ...]]) -> dict[str, list[s
     return {name: sorted(map(repr, connection.execute(f"select * from {name}").fetchall())) for (name,) in names}
 
 
+@pytest.mark.table
 @pytest.mark.parametrize("script", sorted(SCRIPTS), ids=lambda script: f"{script.parent.name}-{script.stem}")
 def test_same(script: Path, member: LocalMember, postgres_database: Database) -> None:
     statements = script.read_text().split(";\n")

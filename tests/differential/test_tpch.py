@@ -34,6 +34,7 @@ _LARGEST = ("q18", "q01", "q05", "q13", "q21", "q09")
 _INDEXES = {"q20": "lineitem (l_partkey, l_suppkey)"}
 
 
+@pytest.mark.table
 @pytest.mark.parametrize(
     ("sluice", "name"),
     [

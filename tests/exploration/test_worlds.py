@@ -25,6 +25,7 @@ def _quiet(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.CRITICAL)
 
 
+@pytest.mark.table
 @pytest.mark.parametrize("scenario", HASTY, ids=lambda scenario: scenario.name)
 def test_every_interleaving(scenario: Scenario) -> None:
     explored = explore(World(scenario))
@@ -32,6 +33,7 @@ def test_every_interleaving(scenario: Scenario) -> None:
     assert explored.states > 1
 
 
+@pytest.mark.table
 @pytest.mark.parametrize("meeting", HASTY_MEETINGS, ids=lambda meeting: meeting.name)
 def test_every_way_to_meet(meeting: Meeting) -> None:
     explored = explore(MeetingWorld(meeting))

@@ -82,6 +82,7 @@ def same(left: Any, right: Any) -> bool:
     return bool(left == right)
 
 
+@pytest.mark.table
 @pytest.mark.parametrize("form", [0, 1])
 @pytest.mark.parametrize("typ", VALUES, ids=lambda typ: typ.name)
 @given(data=st.data(), settings=SETTINGS)
@@ -115,6 +116,7 @@ def test_numerics_read_back(unscaled: list[int | None], scale: int, form: int) -
     assert all(item is None or -item.as_tuple().exponent == scale for item in decoded)
 
 
+@pytest.mark.table
 @pytest.mark.parametrize("form", [0, 1])
 @pytest.mark.parametrize("element", [t.INT4, t.TEXT, t.FLOAT8, t.BYTEA, t.TIMESTAMP, t.BOOL], ids=lambda typ: typ.name)
 @given(data=st.data())
@@ -154,6 +156,7 @@ def arrow_value(value: Any) -> Any:
     return str(value) if isinstance(value, uuid.UUID) else value
 
 
+@pytest.mark.table
 @pytest.mark.parametrize("form", [0, 1])
 @pytest.mark.parametrize("typ", PYTHON, ids=lambda typ: typ.name)
 @given(data=st.data())

@@ -97,6 +97,7 @@ class Table:
             assert self.run(f"select {_ASKED} from {at}") == self.run(f"select {_ASKED} from {at} where {_SCANNED}")
 
 
+@pytest.mark.table
 @pytest.mark.parametrize("seed", range(4))
 def test_the_log_answers_what_the_rows_say(member: LocalMember, seed: int) -> None:
     chance = random.Random(seed)

@@ -126,7 +126,7 @@ CONDITIONS = some.recursive(
 
 
 @settings(
-    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+    max_examples=75, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
 )
 @given(condition=CONDITIONS, table=some.sampled_from(["foreign_rows", "stored_rows", "parted_rows"]))
 @example(condition="f > 3", table="foreign_rows")

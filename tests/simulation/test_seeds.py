@@ -25,7 +25,7 @@ def _simulate(*arguments: str, hash_seed: str = "0") -> subprocess.CompletedProc
 
 def test_all_holds() -> None:
     said: list[str] = []
-    assert campaign(range(60), said.append, workers=2), "\n".join(said)
+    assert campaign(range(30), said.append, workers=2), "\n".join(said)
 
 
 @pytest.mark.long

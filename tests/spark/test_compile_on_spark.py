@@ -51,6 +51,7 @@ def _sortable(row: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple((value is None, str(value)) for value in row)
 
 
+@pytest.mark.table
 @pytest.mark.parametrize("name", [name for name, case in CASES.items() if case.lacking != "spark"])
 async def test_rows(name: str, folder: Path, spark: SparkExecutor) -> None:
     case = CASES[name]

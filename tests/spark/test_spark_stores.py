@@ -93,6 +93,7 @@ def test_files_of_each_format(connection: Connection, store: Store) -> None:
         assert rows(connection, "select distinct region from t order by region") == [("",), ("EU",), ("a b",)]
 
 
+@pytest.mark.long
 def test_delta(connection: Connection, store: Store) -> None:
     path, options = f"s3://{BUCKET}/delta", {**store.delta_options(), "AWS_S3_ALLOW_UNSAFE_RENAME": "true"}
     for first, region in ((0, "EU"), (10, None)):

@@ -280,6 +280,7 @@ ERRORS = {
 }
 
 
+@pytest.mark.table
 @pytest.mark.parametrize("small", [True, False], ids=["small", "sent"])
 @pytest.mark.parametrize("sql", ERRORS)
 async def test_errors_are_postgresqls(ground: Ground, sql: str, small: bool) -> None:
@@ -366,6 +367,7 @@ LONG_CPU = "select count(*) from {lineitem} a join {customer} b on a.l_orderkey 
 LONG_SORT = "select l_comment, sha2(repeat(l_comment, 40), 512) k from {lineitem} order by k"
 
 
+@pytest.mark.table
 @pytest.mark.parametrize(
     "phase", ["at once", "planning", "scan", "first rows", "suspended", "sort", "aggregate", "driver"]
 )

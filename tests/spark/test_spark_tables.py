@@ -113,6 +113,7 @@ PARQUET: dict[str, tuple[pa.Array, st.SqlType, list[Any]]] = {
 }
 
 
+@pytest.mark.table
 @pytest.mark.parametrize("name", PARQUET)
 async def test_parquet_types(spark: SparkExecutor, tmp_path: Path, name: str) -> None:
     array, typ, expected = PARQUET[name]
@@ -215,6 +216,7 @@ async def test_json(spark: SparkExecutor, tmp_path: Path) -> None:
     assert got == [{"n": 1, "s": "x", "d": Decimal("1.25")}, {"n": 2, "s": None, "d": None}]
 
 
+@pytest.mark.long
 async def test_a_bad_json_value_is_an_error(spark: SparkExecutor, tmp_path: Path) -> None:
     (tmp_path / "f.json").write_text('{"n": 1}\n{"n": "x"}\n')
     with pytest.raises(SqlError) as caught:

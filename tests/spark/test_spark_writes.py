@@ -208,6 +208,7 @@ def test_what_only_the_member_can_do_it_does(spark: psycopg.Connection[tuple[Any
     assert jobs == []
 
 
+@pytest.mark.long
 def test_rows_that_are_returned_come_from_the_tasks(
     member: LocalMember, spark: psycopg.Connection[tuple[Any, ...]], jobs: list[int]
 ) -> None:
@@ -245,6 +246,7 @@ def test_partitions_are_written_side_by_side_and_files_are_sorted(
     assert len(jobs) == 2
 
 
+@pytest.mark.table
 @pytest.mark.parametrize("form", ["csv", "json"])
 def test_tasks_write_the_parts_of_a_folder(
     member: LocalMember, spark: psycopg.Connection[tuple[Any, ...]], jobs: list[int], form: str

@@ -14,6 +14,7 @@ from support.session_server import Server, serve
 Flow = Callable[[Server], Awaitable[None]]
 
 
+@pytest.mark.table
 @pytest.mark.parametrize(
     "flow",
     [

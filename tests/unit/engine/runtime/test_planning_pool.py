@@ -126,6 +126,7 @@ def _nodes() -> int:
     return sum(isinstance(thing, exp.Expression) for thing in gc.get_objects())
 
 
+@pytest.mark.table
 @pytest.mark.parametrize(
     "sql",
     [
@@ -172,6 +173,7 @@ def test_the_clock_runs_while_a_query_string_is_read(member: LocalMember) -> Non
     wait_until(lambda: member.engine.statistics()["operations"]["running"] == 0)
 
 
+@pytest.mark.table
 @pytest.mark.parametrize(
     "statement",
     [

@@ -478,6 +478,7 @@ def test_expressions(oracle: Oracle) -> None:
     compare(oracle, _EXPRESSIONS)
 
 
+@pytest.mark.table
 @pytest.mark.parametrize("symbol", _OPERATORS)
 def test_every_pair_of_operands(oracle: Oracle, symbol: str) -> None:
     operands = [*COLUMNS, *_LITERALS]
@@ -496,6 +497,7 @@ def test_every_cast(oracle: Oracle) -> None:
     compare(oracle, casts)
 
 
+@pytest.mark.table
 @pytest.mark.parametrize("name", _FUNCTIONS)
 def test_every_argument(oracle: Oracle, name: str) -> None:
     # That json has no order is said here when the statement is read, there when it is run.

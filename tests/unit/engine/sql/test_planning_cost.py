@@ -52,6 +52,7 @@ _TIMES: Final = 4
 _GROWTH: Final = 5.5
 
 
+@pytest.mark.table
 @pytest.mark.parametrize("name", _STATEMENTS)
 def test_cost_grows_with_the_statement(name: str) -> None:
     statement, catalog = _STATEMENTS[name], TestCatalog()

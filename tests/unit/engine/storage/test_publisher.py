@@ -14,6 +14,7 @@ from engine.catalog.store.transaction import SessionCatalog
 from engine.storage import delta
 
 
+@pytest.mark.table
 @pytest.mark.parametrize("error", [OSError(28, "No space left on device"), DeltaError("no"), KeyError("unexpected")])
 def test_what_could_not_be_published_is_when_there_is_room_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception

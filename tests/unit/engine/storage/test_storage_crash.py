@@ -194,6 +194,7 @@ def test_many_write_and_publish_at_once(tmp_path: Path) -> None:
     store.close()
 
 
+@pytest.mark.long
 def test_killed_writers_lose_nothing_and_show_nothing_by_halves(tmp_path: Path) -> None:
     """Each transaction inserts its number into two tables. One writer is killed at some moment, the other goes on."""
     prepared(tmp_path)

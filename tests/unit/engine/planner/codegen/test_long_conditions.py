@@ -56,6 +56,7 @@ def test_what_comes_first_protects_what_follows(connection: psycopg.Connection[t
     assert _rows(connection, f"n = 399 or {either} or (n > 399 and 10 / (n - 399) = 10)") == list(range(1, 401))
 
 
+@pytest.mark.long
 def test_joins_and_subqueries_are_left_to_the_engine(connection: psycopg.Connection[tuple[Any, ...]]) -> None:
     keys = _list(" and ", "x.n + {i} = y.n + {i}", 100)
     query = f"select count(*) from v x join v y on {keys} where " + _list(" and ", "x.n <> {i}", 300)

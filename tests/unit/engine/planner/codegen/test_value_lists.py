@@ -33,6 +33,7 @@ def member(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalMember]:
         yield running
 
 
+@pytest.mark.table
 @pytest.mark.parametrize("column", ["n", "b", "w", "c"])
 @pytest.mark.parametrize(
     "form", ["{} in ({})", "{} not in ({})", "n > 1 and ({} in ({}) or n = 600)", "not ({} in ({}))"]
@@ -48,6 +49,7 @@ def test_a_long_list_means_what_its_values_do(member: LocalMember, column: str, 
     assert found
 
 
+@pytest.mark.table
 @pytest.mark.parametrize("null", ["null", "null::int"])
 @pytest.mark.parametrize(
     ("form", "expected"),

@@ -124,6 +124,7 @@ COLUMNS = (
 )  # fmt: skip
 
 
+@pytest.mark.table
 @pytest.mark.parametrize("column", COLUMNS)
 @pytest.mark.parametrize("direction", ["", "desc", "nulls first", "desc nulls last"])
 def test_sorted_streams_are_merged(layout: Layout, database: LocalDatabase, column: str, direction: str) -> None:
@@ -150,6 +151,7 @@ PAIRS = (
 )  # fmt: skip
 
 
+@pytest.mark.table
 @pytest.mark.parametrize(("left", "right"), PAIRS)
 @pytest.mark.parametrize("kind", ["join", "left join", "right join", "full join"])
 def test_keys_meet(layout: Layout, database: LocalDatabase, kind: str, left: str, right: str) -> None:
@@ -183,6 +185,7 @@ AGGREGATES = (
 )  # fmt: skip
 
 
+@pytest.mark.table
 @pytest.mark.parametrize("aggregate", AGGREGATES)
 def test_stages_give_what_one_gives(layout: Layout, database: LocalDatabase, aggregate: str) -> None:
     _same(layout, database, f"select g, {aggregate} from t group by g")
