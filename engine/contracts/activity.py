@@ -11,6 +11,8 @@ from typing import Literal
 
 import msgspec
 
+from engine.contracts.copy_progress import CopyProgress
+from engine.contracts.maintenance_progress import MaintenanceProgress
 from wire.dataclass import dataclass
 
 StatementState = Literal["planning", "running", "suspended", "finished", "failed", "cancelled"]
@@ -19,7 +21,10 @@ EngineUsed = Literal["local", "spark", "distributed"]
 StreamState = Literal["open", "waiting", "interrupted", "done"]
 #: A part of an answer. recent: the newest of those that have finished. status: asked of processes of one server only, as members of
 #: earlier releases do not know it.
-Part = Literal["sessions", "running", "finished", "recent", "fragments", "edges", "spark_jobs", "graph", "status"]
+#: progress: of COPY, VACUUM and ANALYZE. statements: what pg_stat_statements is made of.
+Part = Literal[
+    "sessions", "running", "finished", "recent", "fragments", "edges", "spark_jobs", "graph", "status", "progress", "statements"
+]  # fmt: skip
 InstanceState = Literal["waiting", "running", "done", "failed"]
 
 
@@ -183,13 +188,39 @@ class EdgeCounters(Report, frozen=True):
     state: StreamState = "open"
 
 
+class StatementFigures(Report, frozen=True):
+    """The cost of one statement of one user, for pg_stat_statements. text: normalised. Times in milliseconds. engine: which ran
+    it last; None where that is not known."""
+
+    user: str
+    query_id: int
+    text: str
+    calls: int
+    rows: int
+    total: float
+    least: float
+    most: float
+    mean: float
+    deviation: float
+    engine: str | None
+
+
+class StatementsKept(Report, frozen=True):
+    """The state of pg_stat_statements as a whole. since: the last reset, in seconds since the epoch."""
+
+    statements: tuple[StatementFigures, ...] = ()
+    deallocations: int = 0
+    since: float = 0.0
+
+
 #: What a member has counted of queries: instances of fragments, and ends of streams.
 Observed = tuple[list[FragmentCounters], list[EdgeCounters]]
 
 
 class Answer(Report, frozen=True):
     """The answer of one member: the parts that were asked for. graph: of the statement that was asked for, at its initiator.
-    status: the member's state without what sessions say, as JSON."""
+    status: the member's state without what sessions say, as JSON. copies, maintenance: statements that run. kept: None where it
+    was not asked for."""
 
     memory_bytes: int = 0
     spool_bytes: int = 0
@@ -201,6 +232,9 @@ class Answer(Report, frozen=True):
     spark_jobs: tuple[SparkJobReport, ...] = ()
     graph: Graph | None = None
     status: bytes = b""
+    copies: tuple[CopyProgress, ...] = ()
+    maintenance: tuple[MaintenanceProgress, ...] = ()
+    kept: StatementsKept | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,7 +29,7 @@ from dataclasses import field
 from typing import Any, Protocol
 
 from engine.common.sql_type import SqlType
-from engine.contracts.activity import ClusterReport, Part
+from engine.contracts.activity import ClusterReport, Part, StatementsKept
 from engine.contracts.batch_stream import BatchStream
 from engine.contracts.query_id import QueryId
 from engine.sql.parser.nodes.statements import Statement
@@ -120,33 +120,6 @@ class CursorState:
 
 
 @dataclass(frozen=True, slots=True)
-class StatementFigures:
-    """The cost of one statement of one user, for pg_stat_statements. text: normalised. Times in milliseconds. engine: which ran
-    it last; None where that is not known."""
-
-    user: str
-    query_id: int
-    text: str
-    calls: int
-    rows: int
-    total: float
-    least: float
-    most: float
-    mean: float
-    deviation: float
-    engine: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class StatementsKept:
-    """The state of pg_stat_statements as a whole. since: the last reset, in seconds since the epoch."""
-
-    statements: Sequence[StatementFigures] = ()
-    deallocations: int = 0
-    since: float = 0.0
-
-
-@dataclass(frozen=True, slots=True)
 class PreparedState:
     """One prepared statement, for pg_prepared_statements. from_sql: by PREPARE, not by the protocol."""
 
@@ -198,7 +171,8 @@ class Client(Protocol):
         ...
 
     def reset_statement_statistics(self, user: str | None, query_id: int) -> None:
-        """pg_stat_statements_reset. user: None is any; query_id: 0 is any."""
+        """pg_stat_statements_reset, on all members: they are waited for, for a bounded time, and the client is warned of those that
+        say nothing. user: None is any; query_id: 0 is any."""
         ...
 
     def prepared_statements(self) -> Sequence[PreparedState]:

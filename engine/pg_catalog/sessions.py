@@ -1,18 +1,20 @@
 """The activity of the session and of others: pg_stat_activity, pg_cursors, pg_prepared_statements,
 pg_stat_progress_copy, _vacuum, _analyze and _cluster, and `sluice.connections`: the addresses between which each is connected.
 
-pg_stat_activity has the sessions of all members, which are asked when the rows are made, as in `engine.pg_catalog.cluster`; the
-others have this member's.
+pg_stat_activity and the progress of statements are those of all members, which are asked when the rows are made, as in
+`engine.pg_catalog.cluster`; the others have this member's.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from engine.catalog.model.rights import DATABASE_OID
 from engine.catalog.snapshot import SLUICE
+from engine.contracts.activity import Answer, Part
+from engine.contracts.copy_progress import CopyProgress
 from engine.contracts.maintenance_progress import MaintenanceProgress
 from engine.contracts.sessions import Activity
 from engine.pg_catalog.declared import HIDDEN, Row, SystemContext, SystemRelation, postgres
@@ -53,15 +55,33 @@ def _pg_stat_activity(context: SystemContext) -> Iterator[Row]:
 
 def _sessions_elsewhere(context: SystemContext) -> Iterator[Activity]:
     """The sessions of the other members."""
+    return _sessions_of(_answers_elsewhere(context, "sessions"))
+
+
+def _sessions_of(answers: Iterable[Answer]) -> Iterator[Activity]:
+    for told in (session for answer in answers for session in answer.sessions):
+        yield Activity(
+            told.pid, told.user, told.database, told.application_name, told.client, told.client_port, told.state,
+            told.query, told.begun or told.since, told.transaction_start, told.query_start, told.since,
+        )  # fmt: skip
+
+
+def _answers_elsewhere(context: SystemContext, *parts: Part) -> list[Answer]:
+    """The answers of the other members; nobody is asked where there is none."""
     own = {member.id for member in context.members if member.local}
     if len(context.members) <= len(own):
-        return
-    for member, answer in context.client.cluster("sessions").told.items():
-        for told in () if member in own else answer.sessions:
-            yield Activity(
-                told.pid, told.user, told.database, told.application_name, told.client, told.client_port, told.state,
-                told.query, told.begun or told.since, told.transaction_start, told.query_start, told.since,
-            )  # fmt: skip
+        return []
+    return [answer for member, answer in context.client.cluster(*parts).told.items() if member not in own]
+
+
+def _progress(context: SystemContext) -> tuple[list[CopyProgress], list[MaintenanceProgress], set[int]]:
+    """COPY, VACUUM and ANALYZE of all members, and the process ids of sessions whose activity the role may see."""
+    answers = _answers_elsewhere(context, "sessions", "progress")
+    return (
+        [*context.copies(), *(copy for answer in answers for copy in answer.copies)],
+        [*context.maintenance(), *(table for answer in answers for table in answer.maintenance)],
+        {a.pid for a in (*context.client.activity(), *_sessions_of(answers)) if context.may_see(a.user)},
+    )
 
 
 def _pg_cursors(context: SystemContext) -> Iterator[Row]:
@@ -78,8 +98,8 @@ def _pg_prepared_statements(context: SystemContext) -> Iterator[Row]:
 def _pg_stat_progress_copy(context: SystemContext) -> Iterator[Row]:
     """The progress of each running COPY. For the COPY of a session whose activity the role may not see, only the process and the
     database are shown; the other columns are null (pgstatfuncs.c, pg_stat_get_progress_info)."""
-    shown = {a.pid for a in context.client.activity() if context.may_see(a.user)}
-    for c in context.copies():
+    copies, _, shown = _progress(context)
+    for c in copies:
         if c.pid in shown:
             yield c.pid, DATABASE_OID, c.database, c.relation, c.command, c.type, c.bytes, c.size, c.rows, c.excluded
         else:
@@ -88,8 +108,8 @@ def _pg_stat_progress_copy(context: SystemContext) -> Iterator[Row]:
 
 def _maintenance(context: SystemContext, command: str, width: int) -> Iterator[tuple[MaintenanceProgress, Row | None]]:
     """The tables that statements of a kind are at, each with its row where no more of it may be shown. width: of a row."""
-    shown = {a.pid for a in context.client.activity() if context.may_see(a.user)}
-    for found in context.maintenance():
+    _, tables, shown = _progress(context)
+    for found in tables:
         if found.command == command:
             hidden = found.pid, DATABASE_OID, found.database, *(None,) * (width - 3)
             yield found, None if found.pid in shown else hidden

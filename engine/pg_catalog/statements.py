@@ -4,16 +4,21 @@ Columns are those of version 1.10, which comes with PostgreSQL 15, and `engine` 
 execution, so plans are 0; so is what is about blocks, WAL and JIT, of which there is none. Statements of other roles are shown as
 in pg_stat_activity: without text and id.
 
+Both have what all members have counted, added up: processes behind one address are one server to its clients, and a balancer gives
+each statement to whichever member it likes. Members are asked when the rows are made, as in `engine.pg_catalog.cluster`.
+
 Source: PostgreSQL 15, pg_stat_statements.c (pg_stat_statements_internal).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from engine.catalog.model.rights import DATABASE_OID
+from engine.contracts.activity import StatementsKept
 from engine.pg_catalog.declared import HIDDEN, Row, SystemContext, SystemRelation
+from engine.pg_catalog.merged_statements import merge_statements
 
 _COLUMNS: Final = (
     "userid oid, dbid oid, toplevel bool, queryid int8, query text, plans int8, total_plan_time float8, min_plan_time float8, "
@@ -33,7 +38,7 @@ _JIT: Final = (0, 0.0) * 4
 
 
 def _pg_stat_statements(context: SystemContext) -> Iterator[Row]:
-    for e in context.client.statement_statistics().statements:
+    for e in merge_statements(_member_statements(context)):
         shown = context.may_see(e.user)
         query = (e.query_id, e.text) if shown else (None, HIDDEN)
         times = (e.total, e.least, e.most, e.mean, e.deviation)
@@ -42,8 +47,16 @@ def _pg_stat_statements(context: SystemContext) -> Iterator[Row]:
 
 
 def _pg_stat_statements_info(context: SystemContext) -> Iterator[Row]:
-    kept = context.client.statement_statistics()
-    yield kept.deallocations, round(kept.since * 1_000_000)
+    kept = _member_statements(context)
+    yield sum(each.deallocations for each in kept), round(min(each.since for each in kept) * 1_000_000)
+
+
+def _member_statements(context: SystemContext) -> Sequence[StatementsKept]:
+    """The statements of each member, this one first."""
+    if all(member.local for member in context.members):
+        return [context.client.statement_statistics()]
+    told = context.client.cluster("statements").told.values()
+    return [answer.kept for answer in told if answer.kept is not None] or [context.client.statement_statistics()]
 
 
 SYSTEM: Final = (

@@ -15,19 +15,20 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Collection
-from typing import Final
+from collections.abc import Callable, Collection, Coroutine, Sequence
+from typing import Any, Final, TypeVar
 
 import msgspec
 
 from engine.catalog.store.request_clock import mark_waiting
-from engine.contracts.activity import Answer, ClusterReport, Part
+from engine.contracts.activity import Answer, ClusterReport, Part, StatementFigures
 from engine.runtime.requests import Requests
 from server.cluster.routing import ServerMesh
 from server.monitor.activity import MemberActivity
 from wire.errors import ConnectionFailure
-from wire.mesh.control_messages import ActivityAnswer, AskActivity, ControlMessage
+from wire.mesh.control_messages import ActivityAnswer, AskActivity, ControlMessage, ResetStatements
 
+_T = TypeVar("_T")
 log: Final = logging.getLogger(__name__)
 #: How long the others are waited for, in seconds.
 ASK_SECONDS: Final = 1.0
@@ -54,27 +55,58 @@ class ClusterActivity:
         self._tasks: set[asyncio.Task[None]] = set()
         mesh.take(AskActivity, self._receive)
         mesh.take(ActivityAnswer, self._receive)
+        mesh.take(ResetStatements, self._receive)
         mesh.watch(self._requests.member_lost)
 
     async def ask(self, parts: Collection[Part], query: str = "", of: Collection[str] | None = None) -> ClusterReport:
         """Ask all members. query: only what concerns this one. of: only these members."""
-        members = [info for info in self._mesh.members() if info.state not in ("left", "joining")]
-        others = [info for info in members if not info.local and (of is None or info.id in of)]
-        asked = [info.id for info in others if info.state in _ASKED]
+        asked, away = self._others(of)
         asking = asyncio.gather(*(self._ask(member, tuple(parts), query) for member in asked))
         told = {self._own.member: await self._own.answer(parts, query)}
         answers = await asking
         told |= {member: answer for member, answer in zip(asked, answers, strict=True) if answer is not None}
-        return ClusterReport(told, tuple(info.id for info in others if info.id not in told))
+        return ClusterReport(told, (*(member for member in asked if member not in told), *away))
 
     def ask_from_thread(self, parts: Collection[Part], query: str = "") -> ClusterReport:
         """Call `ask` from a thread that may block."""
-        asking = asyncio.run_coroutine_threadsafe(self.ask(parts, query), self._loop)
+        return self._wait(self.ask(parts, query))
+
+    async def reset_statements(self, user: str | None, query_id: int) -> Sequence[str]:
+        """Have all members forget what they counted of statements; the names of those that did not answer."""
+        asked, away = self._others()
+        self._own.reset_statements(user, query_id)
+        answers = await asyncio.gather(
+            *(self._request(member, lambda number: ResetStatements(number, user, query_id)) for member in asked)
+        )
+        return (*(member for member, answer in zip(asked, answers, strict=True) if answer is None), *away)
+
+    def reset_statements_nowait(self, user: str | None, query_id: int) -> None:
+        """Tell all members to forget what they counted of statements, and wait for none."""
+        self._own.reset_statements(user, query_id)
+        for member in self._others()[0]:
+            self._mesh.send(member, ResetStatements(0, user, query_id))
+
+    def reset_statements_from_thread(self, user: str | None, query_id: int) -> Sequence[str]:
+        """Call `reset_statements` from a thread that may block."""
+        return self._wait(self.reset_statements(user, query_id))
+
+    def _others(self, of: Collection[str] | None = None) -> tuple[list[str], list[str]]:
+        """The other members: those that can be asked, and those that are away. of: only these."""
+        members = [info for info in self._mesh.members() if info.state not in ("left", "joining") and not info.local]
+        wanted = [info for info in members if of is None or info.id in of]
+        return (
+            [info.id for info in wanted if info.state in _ASKED],
+            [info.id for info in wanted if info.state not in _ASKED],
+        )
+
+    def _wait(self, asking: Coroutine[Any, Any, _T]) -> _T:
+        """Wait for the loop on a thread that may block. Raises ConnectionFailure."""
+        answer = asyncio.run_coroutine_threadsafe(asking, self._loop)
         with mark_waiting():
             try:
-                return asking.result(_HAND_OVER_SECONDS)
+                return answer.result(_HAND_OVER_SECONDS)
             except TimeoutError:
-                asking.cancel()
+                answer.cancel()
                 raise ConnectionFailure("the member is too busy to tell what it does") from None
 
     async def close(self) -> None:
@@ -86,16 +118,20 @@ class ClusterActivity:
 
     async def _ask(self, member: str, parts: tuple[Part, ...], query: str) -> Answer | None:
         """None: it does not answer."""
+        body = await self._request(member, lambda number: AskActivity(number, parts, query))
+        try:
+            return None if body is None else _DECODER.decode(body)
+        except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+            log.warning("what member %s says of its statements cannot be read: %s", member, error)
+            return None
+
+    async def _request(self, member: str, message: Callable[[int], ControlMessage]) -> bytes | None:
+        """The body of the answer to a message, which is made with the request's number. None: it does not answer."""
         with self._requests.open(member) as request:
             try:
                 async with asyncio.timeout(self._seconds):
-                    if not self._mesh.send(member, AskActivity(request.number, parts, query)):
-                        return None
-                    return _DECODER.decode(await request.answer)
+                    return await request.answer if self._mesh.send(member, message(request.number)) else None
             except (TimeoutError, ConnectionFailure):
-                return None
-            except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-                log.warning("what member %s says of its statements cannot be read: %s", member, error)
                 return None
 
     def _receive(self, member: str, message: ControlMessage, body: bytes) -> None:
@@ -105,6 +141,10 @@ class ClusterActivity:
                 task = self._loop.create_task(self._answer(member, message))
                 self._tasks.add(task)
                 task.add_done_callback(lambda task: self._on_answered(member, task))
+            case ResetStatements(request, user, query_id):
+                self._own.reset_statements(user, query_id)
+                if request:
+                    self._mesh.send(member, ActivityAnswer(request))
             case ActivityAnswer(request):
                 self._requests.answer(member, request, body)
 
@@ -117,12 +157,24 @@ class ClusterActivity:
     async def _answer(self, member: str, message: AskActivity) -> None:
         answer = await self._own.answer(message.parts, message.query)
         body = msgspec.msgpack.encode(answer)
-        while len(body) > _ANSWER_BYTES and (answer.finished or answer.running):
-            # The oldest are left out.
-            halves = answer.running[: len(answer.running) // 2], answer.finished[: len(answer.finished) // 2]
-            answer = msgspec.structs.replace(answer, running=halves[0], finished=halves[1])
+        while len(body) > _ANSWER_BYTES and (answer.finished or answer.running or _statement_figures(answer)):
+            answer = _halve(answer)
             body = msgspec.msgpack.encode(answer)
         self._mesh.send(member, ActivityAnswer(message.request), body)
+
+
+def _statement_figures(answer: Answer) -> Sequence[StatementFigures]:
+    return () if answer.kept is None else answer.kept.statements
+
+
+def _halve(answer: Answer) -> Answer:
+    """Leave out the oldest statements, and of those that are counted those of the fewest calls."""
+    kept = answer.kept
+    if kept is not None:
+        by_calls = sorted(kept.statements, key=lambda figures: -figures.calls)
+        kept = msgspec.structs.replace(kept, statements=tuple(by_calls[: len(by_calls) // 2]))
+    running, finished = answer.running[: len(answer.running) // 2], answer.finished[: len(answer.finished) // 2]
+    return msgspec.structs.replace(answer, running=running, finished=finished, kept=kept)
 
 
 def _lost(member: str) -> ConnectionFailure:

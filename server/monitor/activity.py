@@ -78,7 +78,14 @@ class MemberActivity:
             jobs,
             graph,
             msgspec.json.encode(_without_sessions(await self._status())) if "status" in parts else b"",
+            tuple(self._engine.copies.running_copies()[:ENTRIES_MAX]) if "progress" in parts else (),
+            tuple(self._engine.maintenance.running_tables()[:ENTRIES_MAX]) if "progress" in parts else (),
+            self._registry.statistics.snapshot() if "statements" in parts else None,
         )
+
+    def reset_statements(self, user: str | None, query_id: int) -> None:
+        """Forget what was counted of statements: of a user, of a statement, or of all."""
+        self._registry.statistics.reset(user, query_id)
 
     @staticmethod
     def _run_as(records: list[StatementRecord], query: str) -> str:

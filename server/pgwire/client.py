@@ -10,8 +10,8 @@ import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
-from engine.contracts.activity import Answer, ClusterReport, Part
-from engine.contracts.sessions import Activity, CursorState, PreparedState, StatementsKept
+from engine.contracts.activity import Answer, ClusterReport, Part, StatementsKept
+from engine.contracts.sessions import Activity, CursorState, PreparedState
 from engine.monitor.record import StatementRecord
 from server.session.cancel import SessionRegistry
 from server.session.commands import Commands
@@ -69,16 +69,24 @@ class ConnectionClient:
             return self._told[2]
         told = asking.ask_from_thread(parts)
         for member in told.silent:
-            self.notice(Notice(f"member {member} has not answered: what it does is missing", "WARNING"))
+            missing = "counted" if parts == ("statements",) else "does"
+            self.notice(Notice(f"member {member} has not answered: what it {missing} is missing", "WARNING"))
         self._told = None if record is None else (record, parts, told)
         return told
 
     def statement_statistics(self) -> StatementsKept:
-        kept = self._registry.statistics
-        return StatementsKept(kept.states(), kept.deallocations, kept.since)
+        return self._registry.statistics.snapshot()
 
     def reset_statement_statistics(self, user: str | None, query_id: int) -> None:
-        self._registry.statistics.reset(user, query_id)
+        asking = self._registry.cluster
+        if asking is None:
+            self._registry.statistics.reset(user, query_id)
+            return
+        if threading.get_ident() == self._thread:
+            asking.reset_statements_nowait(user, query_id)
+            return
+        for member in asking.reset_statements_from_thread(user, query_id):
+            self.notice(Notice(f"member {member} has not answered: what it counted may go on to be shown", "WARNING"))
 
     def prepared_statements(self) -> Sequence[PreparedState]:
         if self.commands is None:

@@ -100,6 +100,15 @@ class ActivityQuestions(Protocol):
         """Ask from a thread that may block. Raises ConnectionFailure."""
         ...
 
+    def reset_statements_from_thread(self, user: str | None, query_id: int) -> Sequence[str]:
+        """Have all members forget what they counted of statements; the names of those that did not answer. Raises
+        ConnectionFailure."""
+        ...
+
+    def reset_statements_nowait(self, user: str | None, query_id: int) -> None:
+        """The same on the loop, which waits for no answer."""
+        ...
+
 
 class Nowhere:
     """There are no other members."""

@@ -3,7 +3,8 @@
 A statement that ends costs a look into two dictionaries; its text is normalised when it is seen for the first time in a while. Room
 is bounded by `pg_stat_statements.max`: beyond it a twentieth of the entries goes, those of the fewest calls first.
 
-All is called on the loop's thread, but for `states` and `reset`, which sessions call from theirs: a lock keeps these apart.
+All is called on the loop's thread, but for `snapshot`, which sessions call from theirs: a lock keeps these apart. Those of several
+members are added up by `engine.pg_catalog.merged_statements`.
 
 Source: PostgreSQL 15, pg_stat_statements.c (pgss_store, entry_dealloc).
 """
@@ -13,12 +14,11 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from engine.common.weighted_lru_cache import WeightedLruCache
-from engine.contracts.sessions import StatementFigures
+from engine.contracts.activity import StatementFigures, StatementsKept
 from engine.sql.fingerprint import LONGEST, Fingerprint, fingerprint
 from engine.sql.parser.nodes import statements as s
 from server.cursors.prepared import PreparedStatements
@@ -97,15 +97,16 @@ class StatementStatistics:
                 entry = self._entries[key] = _Entry(found.text)
             entry.add(seconds * 1000, rows, engine)
 
-    def states(self) -> Sequence[StatementFigures]:
+    def snapshot(self) -> StatementsKept:
         with self._lock:
-            return [
+            figures = tuple(
                 StatementFigures(
                     user, query_id, e.text, e.calls, e.rows, e.total, e.least, e.most, e.mean,
                     math.sqrt(e.squares / e.calls), e.engine,
                 )
                 for (user, query_id), e in self._entries.items()
-            ]  # fmt: skip
+            )  # fmt: skip
+            return StatementsKept(figures, self.deallocations, self.since)
 
     def reset(self, user: str | None = None, query_id: int = 0) -> None:
         """Forget those of a user, of a statement, or all. user: None is any. query_id: 0 is any."""

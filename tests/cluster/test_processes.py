@@ -133,6 +133,48 @@ def test_a_scrape_has_the_metrics_of_all_processes(server: MemberProcess, both: 
         assert all(values.keys() <= {"1", "2"} for values in told.values())
 
 
+def test_statements_of_all_processes_are_counted_together(both: tuple[Connection, Connection]) -> None:
+    first, second = both
+    second.execute("select pg_stat_statements_reset()")
+    counted = "select 'x'::text || g from generate_series(1, 3) as g"
+    for connection, count in zip(both, (2, 3), strict=True):
+        for _ in range(count):
+            connection.execute(counted)
+    shown = (
+        "select calls, rows, engine, abs(total_exec_time / calls - mean_exec_time) < 0.001, "
+        "min_exec_time <= mean_exec_time, mean_exec_time <= max_exec_time, queryid "
+        "from pg_stat_statements where query = 'select $1::text || g from generate_series($2, $3) as g'"
+    )
+    [row] = first.execute(shown).fetchall()
+    assert row[:6] == (5, 15, "local", True, True, True)
+    assert second.execute(shown).fetchall() == [row]
+    info = "select dealloc, stats_reset from pg_stat_statements_info"
+    assert first.execute(info).fetchall() == second.execute(info).fetchall()
+    first.execute("select pg_stat_statements_reset(0, 0, %s)", (row[6],))
+    assert second.execute(shown).fetchall() == []
+    assert first.execute("select count(*) > 0 from pg_stat_statements").fetchone() == (True,)
+    before = first.execute(info).fetchone()
+    # In WHERE no answer is waited for.
+    second.execute("select 1 where pg_stat_statements_reset() is null")
+    wait_until(lambda: first.execute(info).fetchone() != before)
+    after = first.execute(info).fetchone()
+    assert before is not None
+    assert after is not None
+    assert before[1] < after[1]
+
+
+def test_the_progress_of_a_copy_is_seen_in_all_processes(both: tuple[Connection, Connection]) -> None:
+    first, second = both
+    second.execute("create table copied (a int)")
+    shown = "select pid, command, type from pg_stat_progress_copy where relid = 'copied'::regclass"
+    with second.cursor() as cursor, cursor.copy("copy copied from stdin") as copy:
+        copy.write("1\n")
+        wait_until(lambda: bool(first.execute(shown).fetchall()))
+        assert first.execute(shown).fetchall() == [(second.info.backend_pid, "COPY FROM", "PIPE")]
+    assert first.execute(shown).fetchall() == []
+    assert first.execute("select a from copied").fetchall() == [(1,)]
+
+
 def test_max_connections_holds_for_all_processes(server: MemberProcess) -> None:
     with ExitStack() as stack:
         for _ in range(12):

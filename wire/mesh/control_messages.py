@@ -293,8 +293,12 @@ class AskActivity(ControlMessage, frozen=True):
 
     request: int
     parts: tuple[
-        Literal["sessions", "running", "finished", "recent", "fragments", "edges", "spark_jobs", "graph", "status"], ...
-    ]
+        Literal[
+            "sessions", "running", "finished", "recent", "fragments", "edges", "spark_jobs", "graph", "status", "progress",
+            "statements",
+        ],
+        ...,
+    ]  # fmt: skip
     query: str = ""
 
 
@@ -308,6 +312,18 @@ class CancelStatement(ControlMessage, frozen=True):
     """Member to initiator: cancel this statement, by its id, if it is not over."""
 
     query: str
+
+
+class ResetStatements(ControlMessage, frozen=True):
+    """Member to member: forget what was counted of statements. The answer is an `ActivityAnswer` without a body.
+
+    request: the asking member's own number for the answer; 0: none is wanted. user: of whom; None: of all. query_id: of which
+    statement; 0: of all.
+    """
+
+    request: int
+    user: str | None
+    query_id: int
 
 
 #: The messages that may have a body.
@@ -346,6 +362,7 @@ _VOCABULARY: Final = Vocabulary[ControlMessage](
         93: AskActivity,
         94: ActivityAnswer,
         95: CancelStatement,
+        96: ResetStatements,
     }
 )
 encode = _VOCABULARY.encode

@@ -261,8 +261,11 @@ _EFFECTS: Final = frozenset(
 #: Those whose effect is wanted once a row, which is once a query only where there is one row.
 _EACH_ROW: Final = frozenset(("nextval", "setval", "pg_notify", *advisory_functions.FUNCTIONS))
 _NOT_STRICT: Final = frozenset(("pg_notify",))
-#: Those that may block on the catalog's database.
-SEQUENCES: Final = frozenset(("nextval", "currval", "lastval", "setval"))
+_SEQUENCES: Final = frozenset(("nextval", "currval", "lastval", "setval"))
+#: Those that wait for other members. In a select list they are called on a thread that may wait, elsewhere without waiting.
+_OF_ALL_MEMBERS: Final = frozenset(("pg_stat_statements_reset",))
+#: Those that may block: on the catalog's database, on other members.
+BLOCKING: Final = _SEQUENCES | _OF_ALL_MEMBERS
 
 
 def _is_ours(expr: Expr) -> bool:
@@ -319,7 +322,12 @@ def call_function(session: SessionState, name: str, arguments: Arguments) -> Any
 
 def may_be_for_rows(call: Call) -> bool:
     """Whether a call is made for each row (`engine.session.context.row_calls`) where its arguments are no constants."""
-    return _is_ours(call) and call.function.name in (_EFFECTS | SEQUENCES)
+    return _is_ours(call) and call.function.name in (_EFFECTS | _SEQUENCES)
+
+
+def awaits_members(call: Call) -> bool:
+    """Whether a call waits for other members."""
+    return _is_ours(call) and call.function.name in _OF_ALL_MEMBERS
 
 
 async def wait(plan: Node, session: SessionState, parameters: Mapping[int, Any]) -> None:

@@ -2,7 +2,8 @@
 
 No engine can run them (`engine.session.context.functions`). Where such a call is an item of the outermost select list, the
 query gives its arguments instead, as columns behind its own, and the call is made as the rows come to the initiator, in their
-order. So it is made for rows that are fetched, as by a portal in PostgreSQL, and for as many as come in their batch.
+order. So it is made for rows that are fetched, as by a portal in PostgreSQL, and for as many as come in their batch. A call that
+waits for other members is made so even for the one row of `select f()`: only here is there a thread that may wait.
 """
 
 from __future__ import annotations
@@ -82,7 +83,7 @@ def split(plan: Root) -> Split:
 def _is_made_for_rows(expr: Expr, node: Evaluator) -> bool:
     if not isinstance(expr, Call) or not functions.may_be_for_rows(expr):
         return False
-    return not has_one_row(node) or not all(map(functions.is_constant, expr.args))
+    return functions.awaits_members(expr) or not has_one_row(node) or not all(map(functions.is_constant, expr.args))
 
 
 class RowCallStream:
@@ -124,7 +125,7 @@ class RowCallStream:
             for row in rows:
                 await advisory_functions.wait(session, name, list(row))
                 values.append(functions.call_function(session, name, row))
-        elif name in functions.SEQUENCES:
+        elif name in functions.BLOCKING:
             values = await self._pool(partial(_each, session, name, rows))
         else:
             values = _each(session, name, rows)

@@ -1,0 +1,32 @@
+"""Figures of the same statement from several members, added up: pg_stat_statements of a server of several processes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+from engine.contracts.activity import StatementFigures, StatementsKept
+
+
+def merge_statements(kept: Iterable[StatementsKept]) -> list[StatementFigures]:
+    """The statements of all, each user's statement once."""
+    found: dict[tuple[str, int], StatementFigures] = {}
+    for each in kept:
+        for figures in each.statements:
+            key = figures.user, figures.query_id
+            before = found.get(key)
+            found[key] = figures if before is None else _both(before, figures)
+    return list(found.values())
+
+
+def _both(one: StatementFigures, other: StatementFigures) -> StatementFigures:
+    """engine: that of the member with more calls, as nobody knows which ran last. Deviations are added as Chan, Golub and LeVeque
+    do ("Updating formulae and a pairwise algorithm for computing sample variances", 1979)."""
+    calls, total = one.calls + other.calls, one.total + other.total
+    apart = other.mean - one.mean
+    squares = sum(f.deviation**2 * f.calls for f in (one, other)) + apart**2 * one.calls * other.calls / calls
+    more, fewer = (one, other) if one.calls >= other.calls else (other, one)
+    return StatementFigures(
+        one.user, one.query_id, one.text, calls, one.rows + other.rows, total, min(one.least, other.least),
+        max(one.most, other.most), total / calls, math.sqrt(squares / calls), more.engine or fewer.engine,
+    )  # fmt: skip
