@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -14,6 +15,8 @@ from support.console_client import ConsoleClient
 from support.local_cluster import LocalCluster
 from support.member_process import wait_until
 from support.numbers_cluster import ROWS, Connection, declare, members
+
+from engine.monitor.record import GRAPH_SECONDS
 
 
 @pytest.fixture(scope="module")
@@ -121,6 +124,8 @@ def test_the_page_of_a_suspended_statement_at_another_member(cluster: LocalClust
         assert all(edge["credit"] < edge["window"] and edge["backlog_bytes"] > 0 for edge in waiting)
         assert any(fragment["operators"] for fragment in graph["fragments"])
 
+        # Of a statement that took less there is no graph.
+        wait_until(lambda: time.time() - told["started"] > 2 * GRAPH_SECONDS)
         assert page.cancel(query) == (204, "")
         while (told := live.until("query"))["state"] != "cancelled":
             pass
