@@ -261,6 +261,10 @@ class Engine:
         """Each engine's state in a word or two."""
         return {name: executor.state for name, executor in self._executors.items()}
 
+    @property
+    def spooled_bytes(self) -> int:
+        return self._spooler.bytes_used
+
     def statistics(self) -> Mapping[str, Mapping[str, int]]:
         """Counters by room: what is open and held right now."""
         counted = {
@@ -325,7 +329,9 @@ class Engine:
         if record.planned is None:
             return None
         state = state or record.state
-        return graph_of(*record.planned, self.config.member, state, record.rows_so_far, fragments, edges)
+        return graph_of(
+            *record.planned, self.config.member, state, record.rows_so_far, fragments, edges, record.operators
+        )
 
     def last_graph(self, record: StatementRecord, state: StatementState) -> bytes:
         """The graph of a statement that is ending in this way, as JSON; empty where it has none."""

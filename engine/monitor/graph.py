@@ -31,6 +31,8 @@ from engine.planner.explain.logical import Described, describe_plan
 from engine.planner.explain.physical import operators_of
 from engine.statements.shared.distribution import CompiledQuery
 
+#: Of the instances of fragments, by their names.
+Operators = dict[str, tuple[OperatorReport, ...]]
 CLIENT: Final = "client"
 #: The edge from the root to the client.
 LAST_EDGE: Final = "0.0.0"
@@ -54,26 +56,31 @@ def graph_of(
     rows: int,
     fragments: Iterable[FragmentCounters] = (),
     edges: Iterable[EdgeCounters] = (),
+    operators: Operators | None = None,
 ) -> Graph:
-    """plan: None where its operators are not told. state, rows: of the statement. fragments, edges: as counted."""
+    """plan: None where its operators are not told. state, rows: of the statement. fragments, edges: as counted. operators: those
+    of an earlier graph of the statement, empty at first: who follows it has a graph twice a second, and they stay what they are."""
+    operators = {} if operators is None else operators
     ran = {(counted.fragment, counted.instance): counted for counted in fragments}
     physical = query.physical
     if physical is None or len(physical.fragments) == 1:
-        return _of_one(plan, query, member, state, rows, edges)
-    described = operators_of(physical) if plan is not None else {}
+        return _of_one(plan, query, member, state, rows, edges, operators)
+    described = operators_of(physical) if plan is not None and not operators else {}
     streams = _merge_by_key(edges)
     told: list[FragmentReport] = []
     for fragment in physical.fragments:
         for number, instance in enumerate(fragment.instances):
             counted = ran.get((fragment.id, number))
             name = f"{fragment.id}.{number}"
+            if name not in operators:
+                operators[name] = _operators(name, described.get(fragment.id))
             told.append(
                 FragmentReport(
                     name,
                     instance.member,
                     fragment.engine,
                     _STATES[state] if counted is None else counted.state,
-                    _operators(name, described.get(fragment.id)),
+                    operators[name],
                     None if counted is None else counted.rows,
                     None if counted is None else counted.seconds,
                 )
@@ -115,12 +122,19 @@ def ended_graph(graph: Graph, state: str) -> Graph:
 
 
 def _of_one(
-    plan: Root | None, query: CompiledQuery, member: str, state: str, rows: int, edges: Iterable[EdgeCounters]
+    plan: Root | None,
+    query: CompiledQuery,
+    member: str,
+    state: str,
+    rows: int,
+    edges: Iterable[EdgeCounters],
+    operators: Operators,
 ) -> Graph:
     """A query that runs on its initiator alone, whose last edge is counted where Spark's tasks send."""
     name = f"{_WHOLE}.0"
-    operators = _operators(name, describe_plan(plan)) if plan is not None else ()
-    whole = FragmentReport(name, member, query.choice.engine, _STATES[state], operators, rows)
+    if name not in operators:
+        operators[name] = _operators(name, describe_plan(plan)) if plan is not None else ()
+    whole = FragmentReport(name, member, query.choice.engine, _STATES[state], operators[name], rows)
     counted = _merge_by_key(edges).get((0, 0, 0))
     return Graph((whole, _client(member, state)), (_last(name, state, rows, counted),))
 

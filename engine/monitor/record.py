@@ -20,7 +20,7 @@ from collections.abc import Callable
 from itertools import islice
 from typing import TYPE_CHECKING, Final, Protocol
 
-from engine.contracts.activity import EngineUsed, Phases, StatementReport, StatementState
+from engine.contracts.activity import EngineUsed, OperatorReport, Phases, StatementReport, StatementState
 from engine.sql.parser.masking import mask_passwords, may_quote_password
 
 if TYPE_CHECKING:
@@ -58,8 +58,8 @@ class StatementRecord:
 
     __slots__ = (
         "_begun", "_first_at", "_id", "_new_id", "_text", "bind", "compile", "database", "ended_at", "engine", "error",
-        "opened_at", "parse", "pid", "plan", "planned", "portal", "position", "query", "reason", "rows", "span", "sqlstate",
-        "start", "started", "state", "user",
+        "opened_at", "operators", "parse", "pid", "plan", "planned", "portal", "position", "query", "reason", "rows", "span",
+        "sqlstate", "start", "started", "state", "user",
     )  # fmt: skip
 
     def __init__(self, pid: int, user: str, database: str, text: str, new_id: Callable[[], QueryId]) -> None:
@@ -90,6 +90,8 @@ class StatementRecord:
         self.error: str | None = None
         #: What the graph is made of while the statement runs.
         self.planned: tuple[Root | None, CompiledQuery] | None = None
+        #: Those of the graph, once it has been made (`engine.monitor.graph`).
+        self.operators: dict[str, tuple[OperatorReport, ...]] = {}
         #: Its span, until it has ended; None while tracing is off.
         self.span: Span | None = None
 
@@ -147,7 +149,7 @@ class StatementRecord:
         self.reason = query.choice.reason
         if physical is not None:
             self.reason = f"{self.reason}; {physical.reason}" if self.reason else physical.reason
-        self.planned = plan, query
+        self.planned, self.operators = (plan, query), {}
 
     def record_start(self, seconds: float) -> None:
         """Its execution has begun; seconds: what that took, compiling included."""
@@ -187,6 +189,7 @@ class StatementRecord:
         # The id is taken now: what gives ids belongs to the session, and the history outlives that.
         self._id, self._new_id = self.id, None
         self.position = self.planned = None
+        self.operators = {}
         if len(self._text) > TEXT_MAX:
             self._text = self._visible_text(TEXT_MAX)
 

@@ -69,7 +69,7 @@ class MemberActivity:
         text_max = TEXT_MAX if query else SHORT_TEXT
         return Answer(
             resident_bytes(),
-            self._engine.statistics()["spool"]["bytes"],
+            self._engine.spooled_bytes,
             self._sessions() if "sessions" in parts else (),
             tuple(record.report(text_max=text_max) for record in records[:ENTRIES_MAX]) if "running" in parts else (),
             self._finished_reports(parts, query, ended),

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+from support.local_member import local_member
+
 from engine.contracts.activity import EdgeCounters, EdgeReport, FragmentCounters, FragmentReport, Graph
 from engine.monitor.graph import ended_graph, graph_of_json, with_counters
 from engine.pg_catalog.merged_edges import merge_edges
@@ -82,3 +86,17 @@ def test_nothing_of_a_statement_that_has_ended_runs_or_waits() -> None:
     assert [fragment.state for fragment in cancelled.fragments] == ["failed", "failed"]
     [edge] = finished.edges
     assert (edge.state, edge.credit, edge.backlog_bytes, edge.rows, edge.stalls) == ("done", None, 0, 5, 3)
+
+
+def test_the_operators_of_a_statement_are_described_once(tmp_path: Path) -> None:
+    with local_member(tmp_path) as member, member.connect(autocommit=False) as connection:
+        connection.execute("declare c cursor for select g, count(*) from generate_series(1, 10000) as g group by g")
+        connection.execute("fetch 1 from c")
+        [record] = [one for one in member.clients.registry.statements() if one.portal == "c"]
+        first, second = (member.engine.graph(record, (), ()) for _ in range(2))
+        assert first is not None
+        assert second is not None
+        [whole, _client] = first.fragments
+        assert len(whole.operators) > 2
+        assert second.fragments[0].operators is whole.operators
+        assert [edge.rows for edge in second.edges] == [1]
