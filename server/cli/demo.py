@@ -1,4 +1,5 @@
-"""`sluice demo`: TPC-H data, a member over it, a short tour through a real PostgreSQL connection.
+"""`sluice demo`: TPC-H data, a member over it, a short tour through a real PostgreSQL connection, and then a cursor that is read
+slowly while the demo serves, for the console to show.
 
 The member is a process of its own (`sluice serve`), so what the tour sees is what any client sees. Data that is already
 there is used again.
@@ -12,7 +13,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -39,6 +40,10 @@ _SPENDERS: Final = """select c_name, sum(o_totalprice) as spent, rank() over (or
 from customer join orders on c_custkey = o_custkey
 group by c_name order by spent desc fetch first 5 rows only"""
 
+#: The statement that goes on, and how many of its rows are read each second.
+_ALIVE: Final = "select l_orderkey, l_partkey, l_shipdate, l_comment from lineitem"
+_ALIVE_ROWS: Final = 1_000
+
 #: Wider than any table of the tour.
 _WIDTH_MAX: Final = 10_000
 
@@ -62,10 +67,10 @@ def run(*, scale: float, listen: str, data: Path, once: bool) -> int:
             _register(console, address)
             _tour(console, address)
             _connections(console, address)
-            until = "" if once else " It is served until Ctrl-C."
-            console.print(f"\nThe web console shows the member:{until}\n  {web}", soft_wrap=True)
+            also = "" if once else ", and a cursor that is read slowly, until Ctrl-C"
+            console.print(f"\nThe web console shows the member{also}:\n  {web}", soft_wrap=True)
             if not once:
-                signal.pause()
+                _keep_reading(address)
     except KeyboardInterrupt:
         console.print("\nstopped")
     except (psycopg.Error, _DemoError) as error:
@@ -214,6 +219,19 @@ def _stream(console: Console, connection: psycopg.Connection[tuple[object, ...]]
             rows += len(page)
     took = time.perf_counter() - started
     console.print(f"({rows} rows, the first 100 after {first * 1000:.0f} ms, all after {took:.1f} s)")
+
+
+def _keep_reading(address: Address, pause: Callable[[float], None] = time.sleep) -> None:
+    """Read a cursor over lineitem, some rows a second, again and again, so that the console has a statement that goes on. Not on
+    Spark, whose cores are left to whoever looks around. Does not return."""
+    with _connect(address) as connection:
+        connection.execute("set sluice.engine = local")
+        while True:
+            with connection.transaction(), connection.cursor("alive") as cursor:
+                cursor.execute(_ALIVE.encode())
+                while cursor.fetchmany(_ALIVE_ROWS):
+                    pause(1.0)
+            pause(1.0)
 
 
 def _connections(console: Console, address: Address) -> None:
