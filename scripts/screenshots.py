@@ -32,7 +32,7 @@ order by o_orderdate, l_orderkey"""
 _GROUPS: Final = """select l_returnflag, l_linestatus, sum(l_quantity) as quantity, count(*) as items
 from lineitem group by 1, 2 order by 1, 2"""
 _LONG: Final = (
-    "select count(*) from lineitem a join lineitem b on a.l_suppkey = b.l_suppkey where a.l_comment < b.l_comment"
+    "select count(*) from lineitem a join lineitem b on a.l_linenumber = b.l_linenumber where a.l_comment < b.l_comment"
 )
 
 

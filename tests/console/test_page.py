@@ -44,6 +44,10 @@ def test_the_overview_shows_the_cluster(page: Page, console: GeneratedConsole) -
     expect(running).to_have_count(4)
     expect(running.nth(2)).to_contain_text("sluice.local_limit 64 MB")
     expect(running.nth(3)).to_contain_text("suspended")
+    expect(running.nth(3).get_by_role("cell", name="c", exact=True)).to_be_visible()
+    expect(running.nth(3).locator("td").last).to_have_attribute(
+        "title", re.compile(r"^Parse 0\.40 ms, Bind 1\.1 ms, .*, Run ")
+    )
     expect(running.nth(1)).to_contain_text(re.compile(r"\d/s"))
     expect(page.get_by_text("grace").first).to_be_visible()
     expect(page.get_by_role("contentinfo")).to_have_text("Sluice 0.1.0, member m1")

@@ -1,8 +1,9 @@
 // The cluster at a glance: members, statements that run or are suspended, sessions, and statements that have ended.
 
-import { el, keyed, setText } from "./dom.js";
+import { el, keyed, setAttribute, setText } from "./dom.js";
 import * as format from "./format.js";
 import { Rates } from "./motion.js";
+import { phaseLine } from "./phases.js";
 import { badge, ENDED, elapsed, showState } from "./state.js";
 import { Table } from "./table.js";
 
@@ -45,10 +46,17 @@ const RUNNING = [
   statementColumn,
   { label: "User", text: ({ line }) => line.user },
   { label: "Member", text: ({ line }) => line.member },
+  { label: "Cursor", kind: "cursor", text: ({ line }) => line.portal || format.UNKNOWN },
   engineColumn,
   { label: "Rows", kind: "number", text: ({ line }) => format.count(line.rows) },
   { label: "Rate", kind: "number", text: ({ rate }) => format.rate(rate) },
-  { label: "Elapsed", kind: "number", text: ({ line, at }) => format.duration(elapsed(line, at)) },
+  {
+    label: "Elapsed", kind: "number",
+    show: (cell, { line, at }) => {
+      setText(cell, format.duration(elapsed(line, at)));
+      setAttribute(cell, "title", phaseLine(line.phases));
+    },
+  },
 ];
 const FINISHED = [
   stateColumn,

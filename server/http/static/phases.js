@@ -9,6 +9,16 @@ const PHASES = [
   ["first_row", "First row"], ["run", "Run"],
 ];
 
+function knownPhases(phases) {
+  const all = PHASES.map(([name, label]) => ({ name, label, seconds: phases?.[name] }));
+  return all.filter((phase) => typeof phase.seconds === "number");
+}
+
+/** The phases in one line: "Parse 0.4 ms, Bind 1.1 ms, ...". */
+export function phaseLine(phases) {
+  return knownPhases(phases).map(({ label, seconds }) => `${label} ${format.duration(seconds)}`).join(", ");
+}
+
 export class PhaseBar {
   constructor() {
     this.bar = el("div", { class: "phase-bar", "aria-hidden": "true" });
@@ -19,8 +29,7 @@ export class PhaseBar {
 
   /** phases: durations in seconds by name, those that are known. */
   update(phases) {
-    const all = PHASES.map(([name, label]) => ({ name, label, seconds: phases?.[name] }));
-    const known = all.filter((phase) => typeof phase.seconds === "number");
+    const known = knownPhases(phases);
     this.empty.hidden = known.length > 0;
     this.bar.hidden = known.length === 0;
     const whole = known.reduce((sum, phase) => sum + phase.seconds, 0);
