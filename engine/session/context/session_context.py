@@ -115,8 +115,11 @@ class SessionContext:
 
     # -- binding -------------------------------------------------------------------------------------------------
 
-    def bind_context(self, parameter_types: Sequence[int], digits: Digits) -> tuple[BindContext, RecordingCatalog]:
-        """Return the context in which a statement is bound, and its catalog, which records the relations that are asked for."""
+    def bind_context(
+        self, parameter_types: Sequence[int], digits: Digits, read_by: InputSettings | None = None
+    ) -> tuple[BindContext, RecordingCatalog]:
+        """Return the context in which a statement is bound, and its catalog, which records the relations that are asked for.
+        read_by: the settings by which its literals are read, those of now if not given."""
         catalog = self.recording_catalog()
         parameters = ParameterTypes(parameter_types, digits, catalog.type_by_oid)
         path, settings = self.search_path(), self.input_settings()
@@ -126,6 +129,7 @@ class SessionContext:
             catalog, path, settings, parameters, self.database, self.notify, find_type=catalog.type_named,
             type_names=functools.partial(catalog.type_names, path), role_oid=self._role_oid,
             accesses=accesses, find_file=lambda path: catalog.file(path, self.notify),
+            literal_settings=None if read_by is None else replace(read_by, now=settings.now),
         )  # fmt: skip
         return context, catalog
 

@@ -31,6 +31,7 @@ from engine.session.context.row_calls import Split, split
 from engine.sql.binder.scope import RowLock
 from engine.statements.shared.distribution import CompiledQuery
 from wire.types import pg_types as t
+from wire.types.text_settings import InputSettings
 
 T = TypeVar("T")
 _STATEMENTS: Final = 512
@@ -73,7 +74,8 @@ class PlannedQuery:
     generic: what it was compiled to for any values, by the same without values; None where values decide something.
     costs: of its plans.
     length: of its text. keys: those of the cache under which it is what it would be if it were planned anew. kept: whether the
-    cache has it. of_session: it reads rows that are the session's (`engine.session.context.system_rows`).
+    cache has it. of_session: it reads rows that are the session's (`engine.session.context.system_rows`). read_by: the settings by
+    which its literals were read, whenever it is bound again.
     """
 
     plan: Root
@@ -91,6 +93,7 @@ class PlannedQuery:
     keys: frozenset[Hashable] = frozenset()
     kept: bool = False
     of_session: bool = False
+    read_by: InputSettings = field(default_factory=InputSettings)
 
     def with_plan(self, plan: Root) -> PlannedQuery:
         """The same over other rows of the system's, which nobody keeps."""

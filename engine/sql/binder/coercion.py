@@ -194,7 +194,7 @@ class Coercer:
             return literals.constant(target.pg, oids, expr.position)
         if isinstance(expr.value, str) and literals.depends_on_now(expr.value, target.pg):
             self._context.stable = False
-        return literals.read_unknown(expr, target, self._context.input_settings)
+        return literals.read_unknown(expr, target, self._context.literal_settings or self._context.input_settings)
 
     def _fold_cast(self, expr: Expr, target: SqlType) -> Expr | None:
         """An explicit cast of a constant, modifier and all."""

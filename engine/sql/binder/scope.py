@@ -203,7 +203,8 @@ class BindContext:
     """The state of a statement while it is bound; one for all its levels.
 
     search_path: effective, in order, implicit schemas included.
-    input_settings: DateStyle, TimeZone, IntervalStyle and `now` for literals.
+    input_settings: the session's DateStyle, TimeZone and IntervalStyle, and `now`. literal_settings: those by which literals are
+        read, where these are others: a prepared statement's are read as it is prepared.
     parameter_digits: known digits of parameters' values (at Bind, `engine.session.context.parameter_digits`); empty at Parse.
     stable: set to False where a folded value holds for this execution only, so that the plan is not cached.
     row_locks: the locking clauses (FOR UPDATE ...). accesses: the privileges that the statement needs.
@@ -232,6 +233,7 @@ class BindContext:
     type_names: Callable[[], Mapping[int, str]] = dict
     find_file: Callable[[str], Table] | None = None
     column_names: dict[int, tuple[exp.Expr, frozenset[str]]] = field(default_factory=dict)
+    literal_settings: InputSettings | None = None
     _columns: Iterator[int] = field(default_factory=lambda: itertools.count(1))
     _ctes: Iterator[int] = field(default_factory=lambda: itertools.count(1))
 

@@ -24,6 +24,7 @@ from engine.statements.dml.run import Outcome
 from engine.statements.query.explain import plan_columns, select_summary
 from engine.statements.query.run import guard, require_same_columns
 from wire.errors import SqlError
+from wire.types.text_settings import InputSettings
 
 #: Statements of which a session keeps how their rows are made directly.
 _DIRECT: Final = 32
@@ -46,7 +47,7 @@ class SessionChanges:
     async def prepare_explain(self, statement: s.Explain, parameter_types: tuple[int, ...]) -> Prepared:
         """Bind the statement that EXPLAIN explains. Raises SqlError."""
         assert isinstance(statement.inner, s.MutationStatement), "as it was dispatched"
-        change = await self._plan(statement.inner, parameter_types, {})
+        change = await self._plan(statement.inner, parameter_types, {}, None)
         return Prepared(statement, change.bound.parameters, plan_columns(statement), change)
 
     async def execute(self, prepared: Prepared, arguments: Sequence[Any]) -> Execution:
@@ -62,7 +63,7 @@ class SessionChanges:
         assert isinstance(changing, s.MutationStatement), "as it was dispatched"
         started = time.perf_counter()
         oids = tuple(p.oid for p in prepared.parameters)
-        planned = await self._plan(changing, oids, digits_of(prepared.parameters, arguments))
+        planned = await self._plan(changing, oids, digits_of(prepared.parameters, arguments), None)
         self._session.authority().require(planned.requirements)
         actual: dict[str, float | int | str] = {"Planning Time": (time.perf_counter() - started) * 1e3}
         if statement.analyze:
@@ -161,17 +162,21 @@ class SessionChanges:
     async def _prepare_mutation(
         self, statement: s.MutationStatement, parameter_types: tuple[int, ...]
     ) -> mutations.PlannedMutation:
-        if (found := self._find_direct(statement, parameter_types)) is not None:
+        if (found := self._find_direct(statement, parameter_types, self._session.facts.input)) is not None:
             return found
-        planned = await self._plan(statement, parameter_types, {})
+        planned = await self._plan(statement, parameter_types, {}, self._session.facts.input)
         self._keep_direct(statement, parameter_types, planned)
         return planned
 
     async def _plan(
-        self, statement: s.MutationStatement, parameter_types: tuple[int, ...], digits: Digits
+        self,
+        statement: s.MutationStatement,
+        parameter_types: tuple[int, ...],
+        digits: Digits,
+        read_by: InputSettings | None,
     ) -> mutations.PlannedMutation:
-        context, catalog = self._session.bind_context(parameter_types, digits)
-        key, definitions = self._key(digits), self._definitions_key()
+        context, catalog = self._session.bind_context(parameter_types, digits, read_by)
+        key, definitions = self._key(digits, read_by), self._definitions_key(read_by)
         return await mutations.plan(self._engine, statement, context, catalog.reads.values, key, definitions)
 
     async def _planned_now(
@@ -189,37 +194,41 @@ class SessionChanges:
         if (
             direct
             and planned.direct is not None
-            and (found := self._find_direct(statement, types, planned)) is not None
+            and (found := self._find_direct(statement, types, planned.read_by, planned)) is not None
         ):
             return found
         digits = digits_of(prepared.parameters, arguments)
-        if planned.key is not None and planned.key == self._key(digits):
+        if planned.key is not None and planned.key == self._key(digits, planned.read_by):
             fresh = planned.fresh
             if await self._engine.planning.run(fresh) if planned.lists_many else fresh():
                 return planned
-        found = await self._plan(statement, types, digits)
+        found = await self._plan(statement, types, digits, planned.read_by)
         self._keep_direct(statement, types, found)
         return found
 
-    def _definitions_key(self) -> Hashable | None:
+    def _definitions_key(self, read_by: InputSettings | None) -> Hashable | None:
         """Binding a statement that reads no rows again under the same key gives the same but for the files of its table."""
         key = self._session.catalog.definition_key()
-        return None if key is None else (key, self._session.search_path(), self._session.settings.version)
+        return None if key is None else (key, self._session.search_path(), self._session.settings.version, read_by)
 
-    def _key(self, digits: Digits) -> Hashable | None:
+    def _key(self, digits: Digits, read_by: InputSettings | None) -> Hashable | None:
         """Binding a statement again under the same key gives the same."""
         version = self._session.catalog.cache_key()
         return (
             None
             if version is None
-            else (version, self._session.search_path(), self._session.settings.version, tuple(digits.items()))
+            else (version, self._session.search_path(), self._session.settings.version, tuple(digits.items()), read_by)
         )
 
     def _find_direct(
-        self, statement: s.MutationStatement, types: tuple[int, ...], known: mutations.PlannedMutation | None = None
+        self,
+        statement: s.MutationStatement,
+        types: tuple[int, ...],
+        read_by: InputSettings | None,
+        known: mutations.PlannedMutation | None = None,
     ) -> mutations.PlannedMutation | None:
         """An INSERT whose rows are made directly, as it was bound under the definitions that there are, over its table as it is."""
-        definitions = self._definitions_key()
+        definitions = self._definitions_key(read_by)
         for planned in (known, self._direct.get((statement.text, types))):
             if planned is not None and definitions is not None and planned.definitions == definitions:
                 table = planned.bound.plan.table

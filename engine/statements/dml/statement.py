@@ -61,6 +61,7 @@ from engine.writers.write_result import Written
 from wire.dataclass import dataclass
 from wire.errors import ReadOnlySqlTransaction, SqlError
 from wire.types.output import OutputSettings
+from wire.types.text_settings import InputSettings
 
 if TYPE_CHECKING:
     from engine.session.context.session_context import SessionContext
@@ -80,7 +81,7 @@ class PlannedMutation:
 
     key: None where it never would. reads: the relations that it names. requirements: what has to be permitted whenever it runs.
     long: whether it waits for its turn to be planned. direct: how its rows are made without an engine, where they can be; then the
-    statement is valid under `definitions`, too, whatever rows there are.
+    statement is valid under `definitions`, too, whatever rows there are. read_by: the settings by which its literals were read.
     """
 
     bound: BoundMutation
@@ -90,6 +91,7 @@ class PlannedMutation:
     long: bool = False
     direct: DirectRows | None = None
     definitions: Hashable | None = None
+    read_by: InputSettings | None = None
 
     def over(self, table: Table) -> PlannedMutation:
         """The same over the table as it is now; for one whose rows are made directly."""
@@ -127,6 +129,7 @@ async def plan(
     return PlannedMutation(
         bound, key if stable else None, tuple(reads()), context.accesses.to_requirements(), long,
         direct_rows(bound.plan) if stable and not bound.locks else None, definitions if stable else None,
+        context.literal_settings and replace(context.literal_settings, now=0),
     )  # fmt: skip
 
 

@@ -102,12 +102,13 @@ async def plan(
     """The query bound and optimised against the catalog as it is now. before: it planned earlier, which is used again where
     nothing has changed that it was planned by, whether the cache has it or not."""
     settings, path = session.facts.input, session.search_path()
+    read_by = settings if before is None else before.read_by
     version = session.catalog.cache_key()
 
     def key_of(types: tuple[int, ...]) -> Hashable:
         return (
             query.text, types, tuple(digits.items()), version, path, session.database,
-            settings.date_order, settings.time_zone, settings.interval_style,
+            settings.date_order, settings.time_zone, settings.interval_style, read_by,
         )  # fmt: skip
 
     key = key_of(parameter_types)
@@ -120,7 +121,7 @@ async def plan(
         for schema in found.schemas:
             session.authority().require_usage(session.catalog.current(), schema)
         return await _with_rows_of_now(session, engine, found) if found.of_session else found
-    context, catalog = session.bind_context(parameter_types, digits)
+    context, catalog = session.bind_context(parameter_types, digits, read_by)
     record = session.record
 
     def bind() -> PlannedQuery:
@@ -131,7 +132,7 @@ async def plan(
         planned = PlannedQuery(
             optimise(bound.plan), tuple(bound.columns), tuple(bound.parameters), tuple(catalog.reads.values()),
             bound.locks, context.accesses.to_requirements(), frozenset(catalog.schemas), length=len(query.text),
-            of_session=catalog.volatile, primary_keys=bound.primary_keys,
+            of_session=catalog.volatile, primary_keys=bound.primary_keys, read_by=read_by,
         )  # fmt: skip
         planned.survey()
         if record is not None:

@@ -1,0 +1,21 @@
+-- Literals of a prepared statement are read under the settings of PREPARE; values are shown and cast under those of EXECUTE.
+create table moments (at timestamptz, day date);
+set timezone = 'America/New_York';
+insert into moments values ('2020-01-01 13:05:10', '2020-01-02');
+prepare shown as select timestamptz '2020-01-01 13:05:10', '2020-01-01 13:05:10'::timestamptz::text;
+prepare compared as select timestamptz '2020-01-01 13:05:10' = $1::timestamptz, at::text from moments where at = '2020-01-01 13:05:10';
+prepare inserted as insert into moments values ('2020-02-01 13:00', '01/02/2020') returning *;
+prepare updated as update moments set at = '2021-01-01 13:00' where at < '2020-01-02 00:00' returning at;
+execute shown;
+set timezone = 'Asia/Tokyo';
+set datestyle = 'ISO, DMY';
+execute shown;
+execute compared('2020-01-01 18:05:10+00');
+execute inserted;
+execute inserted;
+execute updated;
+set timezone = 'UTC';
+execute shown;
+execute compared('2020-01-01 18:05:10+00');
+execute inserted;
+select * from moments order by at, day;
