@@ -8,7 +8,7 @@ Source: PostgreSQL 15, network.c.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -107,11 +107,52 @@ def _merge_networks(one: bytes, two: bytes) -> bytes:
 
 
 def _abbreviate(address: Address) -> str:
-    """A network without the octets that its mask leaves out; of IPv6 none is."""
+    """A network without the octets or words that its mask leaves out."""
     if address.family != 2:
-        return address_text(t.CIDR, address.key())
+        return _abbreviate_six(address) + f"/{address.bits}"
     kept = max((address.bits + 7) // 8, 1)
     return ".".join(map(str, address.packed[:kept])) + f"/{address.bits}"
+
+
+def _abbreviate_six(address: Address) -> str:
+    """The words of an IPv6 network that its mask reaches, two at least, the longest run of zeros as `::`
+    (inet_cidr_ntop.c, inet_cidr_ntop_ipv6)."""
+    if address.bits == 0:
+        return "::"
+    packed = address.packed
+    count = max((address.bits + 15) // 16, 2)
+    words = [int.from_bytes(packed[place : place + 2]) for place in range(0, 2 * count, 2)]
+    start, length = _longest_zeros(words)
+    has_octets = length != count and start == 0 and _holds_ipv4(packed, length)
+    text = ""
+    for place, word in enumerate(words):
+        if start <= place < start + length:
+            text += ":" * ((place == start) + (place == count - 1))
+        elif has_octets and place > 5:
+            octets = packed[2 * place : 2 * place + 1 + (place != 7 or address.bits > 120)]
+            text += (":" if place == 6 else ".") + ".".join(map(str, octets))
+        else:
+            text += (":" if text else "") + f"{word:x}"
+    return text
+
+
+def _holds_ipv4(packed: bytes, zeros: int) -> bool:
+    """Whether the words behind so many leading zeros are written as an IPv4 address."""
+    mapped = zeros == 5 and packed[10:12] == b"\xff\xff"
+    return zeros == 6 or mapped or (zeros == 7 and packed[14] != 0 and packed[15] != 1)
+
+
+def _longest_zeros(words: Sequence[int]) -> tuple[int, int]:
+    """Return where the longest run of zeros begins, and its length. A run that is not the longest is counted on into the next one,
+    as PostgreSQL does."""
+    start = length = now_start = now = 0
+    for place, word in enumerate(words):
+        if word == 0:
+            now_start = now_start if now else place
+            now += 1
+        elif now > length:
+            start, length, now = now_start, now, 0
+    return (now_start, now) if now > length else (start, length)
 
 
 def _not(address: Address) -> bytes:

@@ -13,6 +13,7 @@ from engine.plan_ir import expr as e
 from engine.plan_ir.logical import Ordering
 from wire.types import pg_types as t
 from wire.types.carriers import carrier
+from wire.types.range_bounds import bound_text
 
 
 def column(column: e.Column) -> str:
@@ -169,7 +170,9 @@ def constant(value: Any, typ: SqlType) -> str:
 def _text(value: Any, typ: SqlType) -> str:
     if isinstance(value, str):
         return value.replace("'", "''")
-    if typ.pg in (t.DATE, t.TIME, t.TIMESTAMP, t.TIMESTAMPTZ):
+    if typ.pg in (t.DATE, t.TIMESTAMP, t.TIMESTAMPTZ):
+        return bound_text(typ.pg, value)
+    if typ.pg is t.TIME:
         return str(pa.scalar(value, carrier(typ.pg)))
     if isinstance(value, pa.MonthDayNano):
         return f"{value.months} mons {value.days} days {value.nanoseconds / 1e9:g} secs"

@@ -321,6 +321,11 @@ def _spark_era(typ: t.PgType, first: str, last: str, text: str) -> str:
     )
 
 
+DATE_TEXT_ON_SPARK: Final = _spark_era(
+    t.DATE, "CAST('0001-01-01' AS DATE)", "CAST('9999-12-31' AS DATE)", "CAST($1 AS STRING)"
+)
+
+
 def _instant_local(engine: EngineName, args: Sequence[exp.Expression], _call: Call | AggregateCall) -> exp.Expression:
     """DuckDB's text, which leaves out an offset's seconds: zones had some until 1972."""
     clock = sql(engine, "CAST($1 AS TIMESTAMP)", args[0])
@@ -344,7 +349,7 @@ def _moments() -> Iterator[Function]:
         t.DATE,
         t.TEXT,
         local=_ERA_LOCAL,
-        spark=_spark_era(t.DATE, "CAST('0001-01-01' AS DATE)", "CAST('9999-12-31' AS DATE)", "CAST($1 AS STRING)"),
+        spark=DATE_TEXT_ON_SPARK,
     )
     kind = "TIMESTAMP_NTZ"
     yield cast(

@@ -17,7 +17,7 @@ from engine.contracts.query_id import EngineName
 from engine.plan_ir.expr import Builder, Function
 from engine.sql.functions.aggregates import array_agg
 from engine.sql.functions.building import agg
-from engine.sql.functions.jsons import as_json, check_key, normal, quote_json
+from engine.sql.functions.jsons import as_json, check_key, key_text, normal, quote_json
 from engine.sql.functions.textual import typed_as_text
 from engine.sql.functions.trees import EngineBuilder, concat, pack, raises, sql, text
 from wire.types import pg_types as t
@@ -64,7 +64,7 @@ def _part(name: str) -> exp.Expression:
 
 def _key(engine: EngineName, key: Expr) -> exp.Expression:
     check_key(key.type)
-    shown = typed_as_text(engine, _part("f0"), key.type, key, "cast")
+    shown = key_text(engine, typed_as_text(engine, _part("f0"), key.type, key, "cast"), key.type)
     wrong = raises(engine, "22023", "field name must not be null")
     return sql(engine, "CASE WHEN $1 IS NULL THEN $2 ELSE $3 END", shown, wrong, quote_json(engine, shown))
 

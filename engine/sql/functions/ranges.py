@@ -20,6 +20,7 @@ from engine.common import sql_type as st
 from engine.contracts.query_id import EngineName
 from engine.plan_ir.expr import Builder, Function
 from engine.sql.functions.building import agg, fn, op
+from engine.sql.functions.casts_output import DATE_TEXT_ON_SPARK
 from engine.sql.functions.textual import as_text
 from engine.sql.functions.trees import EngineBuilder, both, on, raises, sql, text
 from engine.sql.trees.storage_types import storage_name
@@ -30,10 +31,14 @@ from wire.types.ranges import SUBTYPES
 if TYPE_CHECKING:
     from engine.plan_ir.expr import AggregateCall, Call, Expr
 
-_BOUND: Final = (
-    "CAST(CASE WHEN ${n} <> 'empty' THEN"
-    " nullif(split_part(replace(substr(${n}, 2, length(${n}) - 2), '\"', ''), ',', {place}), '') END AS {typ})"
+_BOUND_TEXT: Final = (
+    "CASE WHEN ${n} <> 'empty' THEN"
+    " nullif(split_part(replace(substr(${n}, 2, length(${n}) - 2), '\"', ''), ',', {place}), '') END"
 )
+_BOUND: Final = f"CAST({_BOUND_TEXT} AS {{typ}})"
+#: DuckDB reads the era in parentheses and behind the date.
+_BOUND_WITH_ERA: Final = f"CAST(regexp_replace({_BOUND_TEXT}, '^([^ ]+)(.*) BC$', '\\1 (BC)\\2') AS {{typ}})"
+_WITH_ERA: Final = (t.DATERANGE, t.TSRANGE)
 #: Whether the lower bound of one is not above, the upper not below that of the other.
 _LOWER: Final = "({L1} IS NULL OR ({L2} IS NOT NULL AND ({L1} < {L2} OR ({L1} = {L2} AND ({I1} OR NOT {I2})))))"
 _UPPER: Final = "({U1} IS NULL OR ({U2} IS NOT NULL AND ({U2} < {U1} OR ({U1} = {U2} AND ({J1} OR NOT {J2})))))"
@@ -58,12 +63,14 @@ _ADJACENT: Final = (
 _IN_EITHER: Final = (t.INT4RANGE, t.INT8RANGE, t.DATERANGE)
 
 
-def _pieces(typ: str) -> dict[str, str]:
+def _pieces(subtype: t.PgType, engine: EngineName) -> dict[str, str]:
     """Return the names that the templates above use: bounds of the first and second argument, and whether they are in it."""
     found = {}
+    has_era = engine == "local" and subtype in (SUBTYPES[made] for made in _WITH_ERA)
+    bound, typ = _BOUND_WITH_ERA if has_era else _BOUND, storage_name(st.of(subtype), engine)
     for n in (1, 2):
-        found[f"L{n}"] = _BOUND.format(n=n, place=1, typ=typ)
-        found[f"U{n}"] = _BOUND.format(n=n, place=2, typ=typ)
+        found[f"L{n}"] = bound.format(n=n, place=1, typ=typ)
+        found[f"U{n}"] = bound.format(n=n, place=2, typ=typ)
         found[f"I{n}"] = f"(substr(${n}, 1, 1) = '[')"
         found[f"J{n}"] = f"(substr(${n}, length(${n}), 1) = ']')"
     return found
@@ -74,7 +81,7 @@ def _condition(template: str, *, turned: bool = False) -> EngineBuilder:
 
     def build(engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
         range_ = next(arg.type.pg for arg in call.args if arg.type.pg in SUBTYPES)
-        text = template.format(**_pieces(storage_name(st.of(SUBTYPES[range_]), engine)))
+        text = template.format(**_pieces(SUBTYPES[range_], engine))
         null = "$1 IS NULL OR $2 IS NULL"
         given = args[::-1] if turned else args
         return sql(engine, f"CASE WHEN {null} THEN NULL ELSE {text} END", *given)
@@ -84,7 +91,7 @@ def _condition(template: str, *, turned: bool = False) -> EngineBuilder:
 
 def _bound_builder(letter: str) -> EngineBuilder:
     def build(engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
-        return sql(engine, _pieces(storage_name(st.of(call.type.pg), engine))[letter], *args)
+        return sql(engine, _pieces(call.type.pg, engine)[letter], *args)
 
     return build
 
@@ -169,6 +176,17 @@ def bound_text(tree: exp.Expression, value: Expr) -> exp.Expression:
     return sql("local", "CAST($1 AS VARCHAR)", tree)
 
 
+def _bound_shown(engine: EngineName, made: t.PgType, text_type: str, place: int) -> str:
+    """A bound's text within a range: an era has a blank before it, so that the date stands in quotes. The Spark engine has the
+    texts of four-digit years alone."""
+    shown = f"CAST(${place} AS {text_type})"
+    if made is not t.DATERANGE:
+        return shown
+    if engine == "local":
+        return f"regexp_replace({shown}, '^(.*) [(]BC[)]$', '\"\\1 BC\"')"
+    return DATE_TEXT_ON_SPARK.replace("$1", f"${place}")
+
+
 def _constructors() -> Iterator[Function]:
     for made, subtype in SUBTYPES.items():
         yield fn(made.name, (subtype, subtype, t.TEXT), made, local=on("local", _make_range), strict=False)
@@ -176,9 +194,10 @@ def _constructors() -> Iterator[Function]:
             yield fn(made.name, (subtype, subtype), made, local=on("local", _make_range), strict=False)
     for made in _IN_EITHER:
         wrong = "RAISE('22000', 'range lower bound must be less than or equal to range upper bound')"
-        texts = {}
-        for engine, name in (("local", "VARCHAR"), ("spark", "STRING")):
-            lower, upper = (f"coalesce(CAST(${n} AS {name}), '')" for n in (1, 2))
+        texts: dict[EngineName, str] = {}
+        names: dict[EngineName, str] = {"local": "VARCHAR", "spark": "STRING"}
+        for engine, name in names.items():
+            lower, upper = (f"coalesce({_bound_shown(engine, made, name, n)}, '')" for n in (1, 2))
             begin = "CASE WHEN $1 IS NULL THEN '(' ELSE '[' END"
             shown = f"concat({begin}, {lower}, ',', {upper}, ')')"
             texts[engine] = f"CASE WHEN $1 > $2 THEN {wrong} WHEN $1 = $2 THEN 'empty' ELSE {shown} END"

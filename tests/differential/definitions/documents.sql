@@ -53,4 +53,5 @@ select 'null'::jsonb::numeric;
 select '1.5'::jsonb::int, '2.5'::jsonb::bigint, '12.345'::jsonb::numeric, '70000'::jsonb::int;
 select '70000'::jsonb::int2;
 select jsonb_set_lax('{"a":1}', '{a}', null, true, 'raise_exception');
-select jsonb_set_lax('{"a":1}', '{a}', null, true, 'x')
+select jsonb_set_lax('{"a":1}', '{a}', null, true, 'x');
+select jsonb_object_agg(m, 1)::text, jsonb_object_agg(m::timestamp, 1)::text, json_object_agg(m::date, 1)::text from (values (timestamptz '2020-01-01 00:00+00')) v(m)

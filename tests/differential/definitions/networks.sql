@@ -11,4 +11,5 @@ select a::cidr from n where id = 2;
 select b::inet from n order by id
 ;
 select '::1'::inet::name, '10.0.0.1'::inet::name, '10.0.0.0/8'::cidr::name, '10.0.0.1/8'::inet::name, '10.0.0.1'::inet::text;
-select i::name from (values ('10.0.0.1'::inet), ('::1'), (null)) v(i)
+select i::name from (values ('10.0.0.1'::inet), ('::1'), (null)) v(i);
+select abbrev(c), abbrev(c::inet) from (values ('2001:db8::/32'::cidr), ('::/0'), ('::1/128'), ('::ffff:1.2.3.0/120'), ('::1.2.3.4/128'), ('1::/16'), ('1:0:0:2::/64'), ('1:2:3:4:5:6:7:8'), ('fe80::/10'), ('0:0:1:0:0:1::/96'), ('10.1.0.0/16')) v(c)

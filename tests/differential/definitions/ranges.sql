@@ -13,4 +13,7 @@ select id from r where a @> 4 and not isempty(d) order by id;
 select int4range(1, 5), int4range(null, 5), int4range(1, 1), int4range(id, id + 2) @> 3, daterange('2020-01-01', '2020-03-01') from r order by id;
 select int4range(5, 1);
 select int8range(id, null) from r order by id;
-select count(*) from r where a = '[1,5)'
+select count(*) from r where a = '[1,5)';
+select daterange(b, null) = '["0044-03-15 BC",)', daterange(b, '2020-01-01') = '["0044-03-15 BC",2020-01-01)', daterange(b, b + 1) = '["0044-03-15 BC","0044-03-16 BC")', daterange(null, b) = '(,"0044-03-15 BC")', lower(daterange(b, null))::text, daterange(b, null) @> b, daterange(b, null) = '[2019-01-01,)' from (values (date '0044-03-15 BC'), ('2019-01-01')) v(b);
+select lower('[0044-03-15 01:02:03 BC,2020-01-01)'::tsrange)::text, lower('[0044-03-15 BC,2020-01-01)'::daterange)::text;
+select v from (values (1)) t(v) where date '0044-03-15 BC' < current_date and v > 0
