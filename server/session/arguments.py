@@ -14,7 +14,7 @@ from sqlglot import exp
 
 from engine.session.engine_session import EngineSession
 from engine.sql.parser.nodes.statements import ExecuteStatement, Query
-from wire.errors import SqlSyntaxError, UndefinedParameter
+from wire.errors import FeatureNotSupported, SqlSyntaxError, UndefinedParameter
 from wire.types import pg_types as t
 
 
@@ -43,7 +43,11 @@ async def evaluate(
     finally:
         await execution.close()
     assert batch is not None, "a SELECT without FROM gives one row"
-    return tuple(canonical(column)[0] for column in batch.columns)
+    values = tuple(canonical(column)[0] for column in batch.columns)
+    if any(pg is t.RECORD and value is not None for pg, value in zip(parameters, values, strict=True)):
+        # The statement was bound without its fields.
+        raise FeatureNotSupported("not supported: a parameter of type record")
+    return values
 
 
 def _query(statement: ExecuteStatement, parameters: Sequence[t.PgType]) -> Query:

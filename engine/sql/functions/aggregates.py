@@ -23,7 +23,7 @@ from engine.sql.functions.building import Templates, agg, ordered_set, parse, pl
 from engine.sql.functions.byte_strings import byte_text
 from engine.sql.functions.comparison_keys import sorts_as_stored
 from engine.sql.functions.decimals import WIDE, from_unscaled, to_unscaled
-from engine.sql.functions.deviations import REGRESSIONS, float_regression, float_variance
+from engine.sql.functions.deviations import REGRESSIONS, float_regression, float_variance, plain_regression
 from engine.sql.functions.dimensions import accumulate_arrays
 from engine.sql.functions.division import divide
 from engine.sql.functions.moments import fields, in_carrier, interval
@@ -348,7 +348,7 @@ def _regressions() -> Iterator[Function]:
     pair = (t.FLOAT8, t.FLOAT8)
     yield agg("regr_count", pair, t.INT8, local="CAST(regr_count($1, $2) AS BIGINT)", spark="regr_count($1, $2)")
     for name in ("regr_avgx", "regr_avgy"):
-        yield agg(name, pair, t.FLOAT8, f"{name}($1, $2)")
+        yield agg(name, pair, t.FLOAT8, **both(plain_regression(name)))
     for name in REGRESSIONS:
         yield agg(name, pair, t.FLOAT8, **both(float_regression(name)))
 

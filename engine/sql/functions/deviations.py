@@ -23,6 +23,7 @@ from engine.contracts.query_id import EngineName
 from engine.plan_ir.expr import AggregateCall
 from engine.sql.functions.building import let, parse, place
 from engine.sql.functions.trees import EngineBuilder
+from wire.errors import FeatureNotSupported
 
 if TYPE_CHECKING:
     from engine.plan_ir.expr import Call
@@ -91,6 +92,8 @@ def float_regression(name: str) -> EngineBuilder:
         own = {sums: _check_overflow(f"regr_{sums}($1, $2)", ("$1", "$2")) for sums in used}
         averages = {"x": "regr_avgx($1, $2)", "y": "regr_avgy($1, $2)"} if name == "regr_intercept" else {}
         if isinstance(call, AggregateCall) and call.distinct:
+            if averages or {"sxx", "syy"} & set(used):
+                _refuse_distinct(engine, name)
             state = {"n": "regr_count($1, $2)", **averages, **own}
             return place(parse(engine, let(engine, "r__", state, _REGRESSIONS[name])), args)
         pairs = {
@@ -109,6 +112,23 @@ def float_regression(name: str) -> EngineBuilder:
         return place(parse(engine, let(engine, "s__", sums, body)), args)
 
     return build
+
+
+def plain_regression(name: str) -> EngineBuilder:
+    """Return the builder of a function of pairs (y, x) that is the engine's own."""
+
+    def build(engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
+        if isinstance(call, AggregateCall) and call.distinct:
+            _refuse_distinct(engine, name)
+        return place(parse(engine, f"{name}($1, $2)"), args)
+
+    return build
+
+
+def _refuse_distinct(engine: EngineName, name: str) -> None:
+    """Spark replaces what reads one of two arguments by an aggregate of that one, and then takes its distinct values."""
+    if engine == "spark":
+        raise FeatureNotSupported(f"not supported: {name} of distinct pairs")
 
 
 def _own_variance(engine: EngineName, engine_name: str, value: str, *, sample: bool) -> str:

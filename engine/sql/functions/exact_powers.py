@@ -42,6 +42,8 @@ def round_value(value: Decimal, digits: int, scale: int) -> str:
     decimal(38, scale)."""
     if value == 0:
         return "0"
+    if value.adjusted() >= _WIDEST - scale:
+        raise _too_long_error()
     rounded = value.quantize(Decimal((0, (1,), -digits)), context=_CONTEXT)
     if given_digits(rounded) > scale or rounded.adjusted() >= _WIDEST - scale:
         raise _too_long_error()
