@@ -66,12 +66,13 @@ class Choice(Node):
 
 @dataclass(frozen=True, slots=True)
 class Repeat(Node):
-    """`most` None: without bound."""
+    """`most` None: without bound. exact: written `{m}`, which prefers what the part does; `{m,m}` prefers long or short matches."""
 
     part: Node
     least: int
     most: int | None
     greedy: bool
+    exact: bool = False
 
     def children(self) -> tuple[Node, ...]:
         return (self.part,)
@@ -204,6 +205,7 @@ _ENTRY: Final = {"a": 7, "b": 8, "B": 92, "e": 27, "f": 12, "n": 10, "r": 13, "t
 _CONSTRAINT: Final[dict[str, AssertionKind]] = {
     "A": "start", "Z": "end", "m": "word_start", "M": "word_end", "y": "word", "Y": "not_word",
 }  # fmt: skip
+_LOOKS: Final = ("(?=", "(?!", "(?<=", "(?<!")
 _HEX: Final = "0123456789abcdefABCDEF"
 #: Parentheses within each other: what reads, judges and writes trees recurses, here and in the engines (RE2 stops at 1,000).
 _DEPTH_MAX: Final = 500
@@ -214,6 +216,7 @@ class _Reader:
 
     def __init__(self, text: str, options: Options) -> None:
         self.text, self.options, self.at, self.groups, self.depth = text, options, 0, 0, 0
+        self.looks = 0
         self.open: set[int] = set()
 
     # -- structure
@@ -230,15 +233,20 @@ class _Reader:
         while (char := self.peek()) not in ("", "|", ")"):
             if char in "*+?" or (char == "{" and self.bound_ahead()):
                 raise _error("quantifier operand invalid")
-            parts.append(self.quantify(self.atom()))
+            # A look-around takes no quantifier, but in parentheses.
+            is_set_apart = self.text.startswith("(", self.at) and not self.text.startswith(_LOOKS, self.at)
+            part = self.atom()
+            if isinstance(part, Assertion | Look) and not is_set_apart and self.quantifier() is not None:
+                raise _error("quantifier operand invalid")
+            parts.append(self.quantify(part))
         return parts[0] if len(parts) == 1 else Sequence(tuple(parts))
 
     def quantify(self, part: Node) -> Node:
+        begin = self.at
         bounds = self.quantifier()
         if bounds is None:
             return part
-        if isinstance(part, Assertion | Look):
-            raise _error("quantifier operand invalid")
+        exact = self.text.startswith("{", begin) and "," not in self.text[begin : self.at]
         greedy = True
         if self.text[self.at : self.at + 1] == "?":
             self.at += 1
@@ -246,7 +254,7 @@ class _Reader:
         following = self.peek()
         if following and (following in "*+?" or (following == "{" and self.bound_ahead())):
             raise _error("quantifier operand invalid")
-        return Repeat(part, *bounds, greedy)
+        return Repeat(part, *bounds, greedy, exact)
 
     def quantifier(self) -> tuple[int, int | None] | None:
         char = self.peek()
@@ -321,12 +329,17 @@ class _Reader:
         ):
             if self.text.startswith(mark, self.at):
                 self.at += len(mark)
-                return Look(self.group_body(), behind, negated)
+                self.looks += 1
+                inside = self.group_body()
+                self.looks -= 1
+                return Look(inside, behind, negated)
         if self.text.startswith("?:", self.at):
             self.at += 2
             return self.group_body()
         if self.text.startswith("?", self.at):
             raise _error("quantifier operand invalid")
+        if self.looks:  # nothing within captures
+            return self.group_body()
         self.groups += 1
         number = self.groups
         self.open.add(number)
@@ -368,7 +381,7 @@ class _Reader:
         number = parse_digits(first + self.text[self.at : end])
         if end == self.at or number <= self.groups:
             self.at = end
-            if number > self.groups or number in self.open:
+            if self.looks or number > self.groups or number in self.open:
                 raise _error("invalid backreference number")
             return number
         return None

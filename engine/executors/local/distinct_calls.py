@@ -24,18 +24,25 @@ _ARROW: Final[dict[str, pa.DataType]] = {
     "BIGINT": pa.int64(),
     "DOUBLE": pa.float64(),
     "VARCHAR[]": pa.list_(pa.utf8()),
+    "VARCHAR[][]": pa.list_(pa.list_(pa.utf8())),
     "STRUCT(f0 VARCHAR, f1 VARCHAR)[]": pa.list_(pa.struct([("f0", pa.utf8()), ("f1", pa.utf8())])),
 }
 
 
 def register(
-    name: str, parameters: Sequence[str], returns: str, compute: Callable[..., Any], *, strict: bool = True
+    name: str,
+    parameters: Sequence[str],
+    returns: str,
+    compute: Callable[..., Any],
+    *,
+    strict: bool = True,
+    begin: Callable[[], None] | None = None,
 ) -> None:
     """Make `compute` a function of columns. parameters, returns: DuckDB's types by name; lists come as tuples.
 
-    strict: null where an argument is, without asking `compute`.
+    strict: null where an argument is, without asking `compute`. begin: called before the calls of a batch, on their thread.
     """
-    column = _over(compute if not strict else _strictly(compute), len(parameters), returns)
+    column = _over(compute if not strict else _strictly(compute), len(parameters), returns, begin)
     arrow_function(name, parameters, returns, sees_nulls=True)(column)
 
 
@@ -43,8 +50,12 @@ def _strictly(compute: Callable[..., Any]) -> Callable[..., Any]:
     return lambda *args: None if None in args else compute(*args)
 
 
-def _over(compute: Callable[..., Any], arity: int, returns: str) -> Callable[..., Any]:
+def _over(
+    compute: Callable[..., Any], arity: int, returns: str, begin: Callable[[], None] | None
+) -> Callable[..., Any]:
     def column(*arrays: Any) -> Any:
+        if begin is not None:
+            begin()
         known: dict[tuple[Any, ...], Any] = {}
         calls = list(zip(*(_values(array) for array in arrays), strict=True))
         for call in calls:

@@ -13,6 +13,7 @@ from engine.executors.local import (  # noqa: F401
     networks,
     powers,
     ranges,
+    regular_expressions,
     roots,
     sort_keys,
     spreads,

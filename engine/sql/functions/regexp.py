@@ -1,8 +1,9 @@
 """Regular expressions: PostgreSQL 15, section 9.7.3, as operators (`~` and its kin) and the regexp_ functions.
 
-The pattern and its flags must be constants: they are read by PostgreSQL's grammar and written anew for RE2 (DuckDB) or Java
-(Spark) by `engine.sql.regex`. Whether a text matches is then exact. Where the match itself is asked for (replace, extract,
-split), the pattern must be one for which the engine's preference finds PostgreSQL's match; others are not supported.
+A constant pattern is read by PostgreSQL's grammar and written anew for RE2 (DuckDB) or Java (Spark) by `engine.sql.regex`.
+Whether a text matches is then exact. Where the match itself is asked for (replace, extract, split), the pattern must be one for
+which the engine's preference finds PostgreSQL's match. For all others, and for patterns that are computed, the local engine has its
+own matching (`engine.sql.functions.exact_regexp`); Spark has none.
 
 Neither engine always tells a group that took no part from one that matched nothing, so that a group which may do either
 cannot be asked for.
@@ -19,6 +20,8 @@ from sqlglot import exp
 
 from engine.plan_ir.expr import Function
 from engine.sql.functions.building import fn, op
+from engine.sql.functions.exact_regexp import exact_call
+from engine.sql.functions.replacement import Replacement, replacement_parts
 from engine.sql.functions.trees import (
     EngineBuilder,
     both,
@@ -125,12 +128,18 @@ def _null_in(args: Sequence[exp.Expression]) -> bool:
 
 
 def _strict(build: EngineBuilder, null_type: dict[str, str]) -> EngineBuilder:
-    """`build`, but a typed null where an argument is the constant null."""
+    """`build`, but a typed null where an argument is the constant null, and the exact call where the local engine's own functions
+    do not do."""
 
     def check_nulls(engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
         if _null_in(args):
             return sql(engine, f"CAST(NULL AS {null_type[engine]})")
-        return build(engine, args, call)
+        try:
+            return build(engine, args, call)
+        except FeatureNotSupported:
+            if engine != "local":
+                raise
+            return exact_call(call.function.name, args)
 
     return check_nulls
 
@@ -372,28 +381,8 @@ def _regexp_split(engine: EngineName, args: Sequence[exp.Expression], call: Call
 
 # --- replacing --------------------------------------------------------------------------------------------------------
 
-_Replacement = list[str | int]
 
-
-def replacement_parts(replacement: str) -> _Replacement:
-    """A replacement as literal texts and group numbers (0: the whole match)."""
-    parts: _Replacement = []
-    literal = ""
-    at = 0
-    while at < len(replacement):
-        char, following = replacement[at], replacement[at + 1 : at + 2]
-        if char == "\\" and following and (following in "123456789&"):
-            parts += [literal, 0 if following == "&" else int(following)]
-            literal, at = "", at + 2
-        elif char == "\\" and following == "\\":
-            literal, at = literal + "\\", at + 2
-        else:
-            literal, at = literal + char, at + 1
-    parts.append(literal)
-    return [part for part in parts if part != ""]
-
-
-def _re2_replacement(parts: _Replacement, groups: int) -> str:
+def _re2_replacement(parts: Replacement, groups: int) -> str:
     """A replacement in RE2's notation; a group that the pattern does not have is empty."""
     said = (
         part.replace("\\", "\\\\") if isinstance(part, str) else f"\\{part}" if part <= groups else "" for part in parts
@@ -415,7 +404,7 @@ def _replacement(asked: ConstantPattern, tree: exp.Expression) -> exp.Expression
     return sql(engine, "CASE WHEN contains($1, $2) THEN $3 ELSE $4 END", tree, text("\\"), refusal, plain)
 
 
-def _java_replacement(parts: _Replacement, groups: int) -> str:
+def _java_replacement(parts: Replacement, groups: int) -> str:
     """Java reads as many digits after `$` as make a group's number: a digit that follows is escaped."""
     said = ""
     for part in parts:

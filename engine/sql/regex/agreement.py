@@ -18,7 +18,7 @@ simulation: R. Cox, "Regular Expression Matching in the Wild".
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from engine.sql.regex.classes import holds
@@ -61,8 +61,8 @@ def longest_first(node: Node) -> Node:
             return Sequence(tuple(longest_first(part) for part in parts))
         case Group(part, number):
             return Group(longest_first(part), number)
-        case Repeat(part, least, most, greedy):
-            return Repeat(longest_first(part), least, most, greedy)
+        case Repeat(part):
+            return replace(node, part=longest_first(part))
     return node
 
 
@@ -82,8 +82,8 @@ def _empty_turns(node: Node) -> bool:
 def prefers_short(node: Node) -> bool | None:
     """The preference of an expression: short, long, or None where its length is fixed."""
     match node:
-        case Repeat(part, least, most, greedy):
-            return prefers_short(part) if least == most else not greedy
+        case Repeat(part, _, _, greedy, exact):
+            return prefers_short(part) if exact else not greedy
         case Group(part, _):
             return prefers_short(part)
         case Sequence(parts):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from engine.sql.functions.regexp import replacement_parts
+from engine.sql.functions.replacement import replacement_parts
 from engine.sql.regex.agreement import longest_first, prefers_short, same_groups, same_span
 from engine.sql.regex.render import render, render_test
 from wire.errors import FeatureNotSupported, InvalidParameterValue, InvalidRegularExpression

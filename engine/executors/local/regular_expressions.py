@@ -1,0 +1,121 @@
+"""Regular expressions that RE2 matches otherwise than PostgreSQL, or not at all: a value at a time, by `engine.sql.regex.matching`.
+
+    sluice_regexp_matches(text, pattern, letters, start, most)   the matches, each a list of the whole and of its groups
+
+letters: options as the client writes them, `g` aside. start: the character, from 1, at which the search begins. The texts of a
+batch have one budget: nothing else ends a call before it returns.
+
+The calls are built in `engine.sql.functions.exact_regexp`. Source: PostgreSQL 15, regexp.c (setup_regexp_matches,
+build_regexp_split_result), varlena.c (replace_text_regexp).
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from functools import lru_cache
+
+from engine.executors.local.distinct_calls import register
+from engine.sql.functions.replacement import replacement_parts
+from engine.sql.regex.matching import Budget, Spans, TextMatcher
+from wire.errors import InvalidParameterValue
+from wire.regex.grammar import Pattern, read, read_options
+
+
+class _Batch(threading.local):
+    """The budget of the batch that a thread is at."""
+
+    def __init__(self) -> None:
+        self.budget = Budget()
+
+    def begin(self) -> None:
+        self.budget = Budget()
+
+
+_BATCH = _Batch()
+
+
+@lru_cache(maxsize=64)
+def _read(pattern: str, letters: str) -> Pattern:
+    return read(pattern, read_options(letters))
+
+
+def _spans(text: str, pattern: Pattern, start: int) -> Iterator[Spans]:
+    """Every match from a character on; after an empty one the search goes on a character later."""
+    if start < 1:
+        raise InvalidParameterValue(f'invalid value for parameter "start": {start}')
+    matcher, place = TextMatcher(pattern, text, _BATCH.budget), start - 1
+    while place <= len(text):
+        found = matcher.search(place)
+        if found is None:
+            return
+        yield found
+        begin, end = found[0]
+        place = end + (begin == end)
+
+
+def _texts(text: str, pattern: Pattern, spans: Spans) -> list[str | None]:
+    found = (spans.get(number) for number in range(pattern.groups + 1))
+    return [None if span is None else text[slice(*span)] for span in found]
+
+
+def _test(text: str, written: str, letters: str) -> bool:
+    return next(_spans(text, _read(written, letters), 1), None) is not None
+
+
+def _matches(text: str, written: str, letters: str, start: int, most: int) -> list[list[str | None]]:
+    """most: how many at most, 0: all."""
+    pattern = _read(written, letters)
+    found: list[list[str | None]] = []
+    for spans in _spans(text, pattern, start):
+        found.append(_texts(text, pattern, spans))
+        if len(found) == most:
+            break
+    return found
+
+
+def _split(text: str, written: str, letters: str) -> list[str]:
+    """The texts between matches. An empty one at an end of the text, or just after another match, parts nothing."""
+    pieces, place = [], 0
+    last = 0
+    for spans in _spans(text, _read(written, letters), 1):
+        begin, end = spans[0]
+        if begin < len(text) and end > last:
+            pieces.append(text[place:begin])
+            place = end
+        last = end
+    return [*pieces, text[place:]]
+
+
+def _replace(text: str, written: str, letters: str, replacement: str, start: int, nth: int) -> str:
+    """nth: which match is replaced, 0: all."""
+    pattern, parts = _read(written, letters), replacement_parts(replacement)
+    done, place = "", 0
+    for number, spans in enumerate(_spans(text, pattern, start), 1):
+        if nth and number < nth:
+            continue
+        begin, end = spans[0]
+        groups = _texts(text, pattern, spans)
+        put = "".join(p if isinstance(p, str) else (groups[p] or "" if p < len(groups) else "") for p in parts)
+        done, place = done + text[place:begin] + put, end
+        if nth:
+            break
+    return done + text[place:]
+
+
+def _place(text: str, written: str, letters: str, start: int, nth: int, after: int, group: int) -> int:
+    """Where the group of the n-th match begins, or the character after it; 0 where there is none."""
+    for number, spans in enumerate(_spans(text, _read(written, letters), start), 1):
+        if number == nth:
+            return spans[group][bool(after)] + 1 if group in spans else 0
+    return 0
+
+
+_ASKED = ["VARCHAR", "VARCHAR", "VARCHAR"]
+register("sluice_regexp_test", _ASKED, "BOOLEAN", _test, begin=_BATCH.begin)
+register("sluice_regexp_matches", [*_ASKED, "INTEGER", "INTEGER"], "VARCHAR[][]", _matches, begin=_BATCH.begin)
+register("sluice_regexp_split", _ASKED, "VARCHAR[]", _split, begin=_BATCH.begin)
+register("sluice_regexp_replace", [*_ASKED, "VARCHAR", "INTEGER", "INTEGER"], "VARCHAR", _replace, begin=_BATCH.begin)
+register(
+    "sluice_regexp_place", [*_ASKED, "INTEGER", "INTEGER", "INTEGER", "INTEGER"], "INTEGER", _place, begin=_BATCH.begin
+)
