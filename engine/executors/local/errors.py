@@ -19,6 +19,7 @@ import duckdb
 from engine.common.error_codec import error_from_text
 from engine.common.sql_type import MAX_PRECISION
 from wire.errors import (
+    BadCopyFileFormat,
     CardinalityViolation,
     DataCorrupted,
     DatetimeFieldOverflow,
@@ -111,6 +112,25 @@ def _invalid_text(found: re.Match[str]) -> SqlError:
     return kind(f'invalid input syntax for type {name}: "{value}"')
 
 
+def _invalid_field(found: re.Match[str]) -> SqlError:
+    """A CSV file's field that its column's type does not read. The place is told as COPY tells it, with the file."""
+    error = _invalid_text(found)
+    path = found.string.rpartition("\n  file = ")[2].partition("\n")[0]
+    error.context = f'line {found["line"]} of file "{path}", column {found["column"]}: "{found["value"]}"'
+    return error
+
+
+def _invalid_file(found: re.Match[str]) -> SqlError:
+    """A CSV file that cannot be read, for most because its lines have other fields than the table has columns."""
+    said = found.string
+    path = found["path"] or said.rpartition("\n  file = ")[2].partition("\n")[0]
+    line = "" if found["line"] is None else f"line {found['line']} of "
+    return BadCopyFileFormat(
+        f'could not read {line}file "{path}" as CSV with the columns of the table',
+        hint="The options delimiter, quote, escape, header and null say how the file is written.",
+    )
+
+
 def _invalid_datetime(found: re.Match[str]) -> SqlError:
     return InvalidDatetimeFormat(f'invalid input syntax for type {found["type"]}: "{found["value"]}"')
 
@@ -166,6 +186,9 @@ _ROWS: Final[tuple[tuple[re.Pattern[str], _Make], ...]] = tuple(
          _always(FeatureNotSupported, "not supported: a RANGE frame over values of this type")),
         (r"\A(?>.*?Type INT32 with value ).* can't be cast to the destination type INT64",
          _always(DatetimeFieldOverflow, "date out of range for timestamp")),
+        (r"\A(?>.*?CSV Error on Line: )(?P<line>\d++)(?>.*?\nError when converting column \")(?P<column>[^\n]*?)\"\. "
+         r"Could not convert string \"(?P<value>.*?)\" to '(?P<type>\w+)", _invalid_field),
+        (r"\A(?>.*?(?:CSV Error on Line: (?P<line>\d++)|Error when sniffing file \"(?P<path>[^\n]*?)\"))", _invalid_file),
         (r"\A(?>.*?Could not convert string (?P<q>['\"]))(?P<value>.*?)(?P=q) to (?P<type>\w+)", _invalid_text),
         (r"\A(?>.*?(?:date|time|timestamp) field value out of range: \")(?P<value>.*?)\"", _datetime_overflow),
         (r"\A(?>.*?invalid (?P<type>date|time|timestamp) field format: \")(?P<value>.*?)\"", _invalid_datetime),

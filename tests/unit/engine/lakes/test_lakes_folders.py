@@ -437,3 +437,21 @@ def test_a_column_that_no_file_has(connection: Connection, lake: Path) -> None:
     put(lake, "", pa.table({"b": [1]}), "2.parquet")
     with pytest.raises(psycopg.errors.UndefinedColumn, match=r'"c" does not exist in ".*" and 1 more files'):
         attach(connection, lake, "(a int8, c int)")
+
+
+def test_a_csv_field_of_another_type_is_named_with_its_place(connection: Connection, lake: Path) -> None:
+    put(lake, ".", "a,b\n1,x\nzz,w\n", "t.csv")
+    attach(connection, lake / "t.csv", "(a int, b text)", format="csv", header="true")
+    with pytest.raises(psycopg.errors.InvalidTextRepresentation, match='type integer: "zz"') as raised:
+        connection.execute("select * from t")
+    assert raised.value.diag.context == f'line 3 of file "{lake / "t.csv"}", column a: "zz"'
+    attach(connection, lake / "t.csv", "(a text, b date)", format="csv", header="true")
+    with pytest.raises(psycopg.errors.InvalidDatetimeFormat, match='type date: "x"'):
+        connection.execute("select * from t")
+
+
+def test_a_csv_file_with_other_columns_is_an_error_of_the_file(connection: Connection, lake: Path) -> None:
+    put(lake, ".", "a,b\n1,x\n2,y\n", "t.csv")
+    attach(connection, lake / "t.csv", "(a int, b text, c int)", format="csv", header="true")
+    with pytest.raises(psycopg.errors.BadCopyFileFormat, match="as CSV with the columns"):
+        connection.execute("select * from t")
