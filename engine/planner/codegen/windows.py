@@ -15,13 +15,23 @@ from typing import Any, Final
 
 from sqlglot import exp
 
-from engine.plan_ir.expr import AggregateCall, Const, Expr, Frame, FrameBound, FrameUnit, ParamRef, WindowCall
+from engine.plan_ir.expr import (
+    AggregateCall,
+    ColumnRef,
+    Const,
+    Expr,
+    Frame,
+    FrameBound,
+    FrameUnit,
+    ParamRef,
+    WindowCall,
+)
 from engine.planner.codegen.aggregates import guard_arguments, on_aggregates, order_items
 from engine.planner.codegen.calls import apply, settle
 from engine.planner.codegen.expressions import filter_condition, render
 from engine.planner.codegen.scope import Scope
 from engine.sql.functions.comparison_keys import equality_key
-from engine.sql.functions.trees import raises
+from engine.sql.functions.trees import raises, sql
 from engine.sql.trees.build import call, case, cast, integer, is_null, operand, ordered_term
 from engine.sql.trees.storage_types import storage_type
 from wire.errors import SqlError
@@ -46,8 +56,22 @@ def render_window(window: WindowCall, scope: Scope, input_order: Sequence[exp.Or
         tree = _aggregate(guard_arguments(inner, scope), scope)
     else:
         tree = apply(inner, [render(arg, scope) for arg in inner.args], scope.engine)
+        if inner.function.name == "ntile" and _may_differ(inner.args[0], scope):
+            tree = _same_in_all_rows(tree, inner.args[0], scope)
     tree = on_aggregates(tree, scope.engine, lambda node: _over(node, window, scope, input_order))
     return settle(tree, window.type, scope.engine)
+
+
+def _may_differ(expr: Expr, scope: Scope) -> bool:
+    """Whether an expression has columns of its own query: those of outer ones are the same for all rows."""
+    return any(isinstance(part, ColumnRef) and part.column.id in scope.columns for part in expr.walk())
+
+
+def _same_in_all_rows(tree: exp.Expression, expr: Expr, scope: Scope) -> exp.Expression:
+    """A call whose argument PostgreSQL takes from the first row, and the engine from each: an error where that differs."""
+    refusal = raises(scope.engine, "0A000", "not supported: ntile with an argument that differs from row to row")
+    test = "CASE WHEN min($1) <> max($1) OR (count($1) > 0 AND count($1) < count(*)) THEN $2 ELSE $3 END"
+    return sql(scope.engine, test, render(expr, scope), refusal, tree)
 
 
 def _aggregate(aggregate: AggregateCall, scope: Scope) -> exp.Expression:
