@@ -24,7 +24,7 @@ from engine.executors.executor import Executor
 from engine.plan_ir.expr import Column, ColumnRef, Const, Expr
 from engine.plan_ir.logical import Evaluator, Values
 from engine.planner.codegen import Bindings, compile_plan
-from engine.sql.binder.scope import Source, SourceColumn
+from engine.sql.binder.scope import Source, SourceColumn, Sources
 from engine.sql.trees.unsupported import Unsupported
 from wire.errors import SqlError
 from wire.pg.datarow import EncodedColumn, RowEncoder
@@ -161,7 +161,7 @@ def _bound(ground: Ground, question: Question, given: list[tuple[Column, Const]]
     given.append((column, value))
     scope = ground.scope
     source = Source("v", (SourceColumn("x", ColumnRef(value.type, column)),))
-    scope.sources[:] = [source]
+    scope.sources = Sources([source])
     scope.known[:] = [source]
     output: Expr = ground.binder.as_output(ground.bind(question.expression))
     return output

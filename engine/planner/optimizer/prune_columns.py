@@ -1,20 +1,21 @@
 """Takes out the columns that nobody uses: of readers, of evaluators, aggregates and window calls.
 
 A column is used when some expression, key or group of the statement names it, or when it is among the columns of a query
-that are taken by position (FINAL's, a set operation's, a cte's, a subquery's). Taking a column out may leave those that only
-it was computed from unused, so this goes on until nothing changes. A group key is never taken out, since it makes the
-groups, nor is a set-returning call, which makes rows. A call that returns nothing (`FROM pg_sleep(1)`) is made for what it
-does: where its column goes, it becomes a condition that all rows fulfil, since engines take out unused columns too.
+that are taken by position (FINAL's, a set operation's, a cte's, a subquery's). What a column is computed from is used only if
+the column is. A group key is never taken out, since it makes the groups, nor is a set-returning call, which makes rows. A call
+that returns nothing (`FROM pg_sleep(1)`) is made for what it does: where its column goes, it becomes a condition that all rows
+fulfil, since engines take out unused columns too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
+from engine.common.interrupts import check_for_interrupts
 from engine.common.sql_type import of
 from engine.plan_ir.conjuncts import conjunction, conjuncts
-from engine.plan_ir.expr import Call, Column, ColumnRef, Expr, IsNull, Node
+from engine.plan_ir.expr import Call, Column, ColumnRef, Expr, IsNull, Node, Subquery
 from engine.plan_ir.logical import (
     Aggregator,
     DistinctOn,
@@ -30,30 +31,89 @@ from engine.plan_ir.logical import (
     Window,
     With,
 )
-from engine.plan_ir.rewrite import expressions, rewrite_plan, subplans, walk_all
+from engine.plan_ir.rewrite import expressions, rewrite_plan
 from engine.plan_ir.volatility import is_volatile
 from wire.types import pg_types as t
 
 
 def prune_columns(plan: Node) -> Node:
-    while True:
-        used = {column.id for node in walk_all(plan) for column in _used_by(node)}
-        pruned = rewrite_plan(plan, lambda node, used=used: _prune(node, used))  # type: ignore[misc]
-        if _width(pruned) == _width(plan):
-            return pruned
-        plan = pruned
+    used = _Uses(plan).used
+    return rewrite_plan(plan, lambda node: _prune(node, used))
 
 
-def _width(plan: Node) -> int:
-    return sum(len(node.columns) for node in walk_all(plan))
+class _Uses:
+    """The columns that are used, by their ids: those that a plan names in any case, and those from which they are computed.
+
+    Each expression is looked at once, when the first use of its column is met: a chain of a thousand subqueries, each over the one
+    before, is pruned in one walk.
+    """
+
+    def __init__(self, plan: Node) -> None:
+        self.used: set[int] = set()
+        #: What columns are computed from that nobody has used yet, by their ids.
+        self._waiting: dict[int, list[Expr]] = {}
+        self._plans: list[Node] = [plan]
+        self._columns: list[Column] = []
+        while self._plans or self._columns:
+            if self._columns:
+                self._use(self._columns.pop())
+            else:
+                self._look_at(self._plans.pop())
+
+    def _use(self, column: Column) -> None:
+        if column.id not in self.used:
+            self.used.add(column.id)
+            for expr in self._waiting.pop(column.id, ()):
+                self._read(expr)
+
+    def _read(self, expr: Expr) -> None:
+        """An expression that stays: what it names, and the plans of its subqueries, whose columns are taken by position."""
+        for part in expr.walk():
+            if isinstance(part, ColumnRef):
+                self._columns.append(part.column)
+            elif isinstance(part, Subquery):
+                self._columns += part.plan.columns
+                self._plans.append(part.plan)
+
+    def _look_at(self, node: Node) -> None:
+        check_for_interrupts()
+        self._columns += _find_taken(node)
+        for column, expr in _find_computed(node):
+            if column.id in self.used or _makes_rows(expr) or _acts(expr):
+                self._read(expr)
+            else:
+                self._waiting.setdefault(column.id, []).append(expr)
+        for expr in _find_lasting(node):
+            self._read(expr)
+        self._plans += node.inputs()
 
 
-def _used_by(node: Node) -> Iterator[Column]:
-    """The columns that this node itself names, or takes by position. One that is passed on as it is is not used by that."""
-    for expr in _own_expressions(node):
-        yield from (part.column for part in expr.walk() if isinstance(part, ColumnRef))
-    for plan in subplans(node):
-        yield from plan.columns
+def _find_computed(node: Node) -> Iterable[tuple[Column, Expr]]:
+    """The columns that go if nobody uses them, with what they are computed from. One that is passed on is not used by that."""
+    match node:
+        case Evaluator() | ProjectSet():
+            return zip(node.columns, node.emit, strict=True)
+        case Aggregator():
+            return zip(node.columns[len(node.group) :], node.aggregates, strict=False)
+        case Window():
+            return zip(node.columns[len(node.columns) - len(node.calls) :], node.calls, strict=True)
+        case _:
+            return ()
+
+
+def _find_lasting(node: Node) -> Iterable[Expr]:
+    """The expressions that stay, whatever is used."""
+    match node:
+        case Evaluator() | Aggregator():
+            return () if node.filter is None else (node.filter,)
+        case ProjectSet() | Window():
+            return ()
+        case _:
+            return expressions(node)
+
+
+def _find_taken(node: Node) -> Iterator[Column]:
+    """The columns that this node names outside of expressions, or takes by position."""
     match node:
         case Root():
             yield from node.input.columns
@@ -72,17 +132,6 @@ def _used_by(node: Node) -> Iterator[Column]:
             yield from _keys(node.requirement)
         case Sort():
             yield from _keys(node.keys)
-
-
-def _own_expressions(node: Node) -> Iterator[Expr]:
-    if not isinstance(node, (Evaluator, ProjectSet)):
-        yield from expressions(node)
-        return
-    for column, expr in zip(node.columns, node.emit, strict=True):
-        if not (isinstance(expr, ColumnRef) and expr.column == column):
-            yield expr
-    if isinstance(node, Evaluator) and node.filter is not None:
-        yield node.filter
 
 
 def _keys(ordering: Ordering) -> Iterator[Column]:
@@ -111,6 +160,8 @@ def _prune(node: Node, used: set[int]) -> Node:
         case Window():
             return _prune_calls(node, used)
         case Join() | Limit() | Sort() | DistinctOn():
+            if len(node.columns) == sum(len(child.columns) for child in node.inputs()):
+                return node
             below = {column.id for child in node.inputs() for column in child.columns}
             kept = [i for i, column in enumerate(node.columns) if column.id in below]
             return node if len(kept) == len(node.columns) else replace(node, columns=_at(node.columns, kept))

@@ -10,34 +10,103 @@ Into a view with security_barrier, which the engines cannot look into, goes what
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from engine.common import sql_type as st
 from engine.plan_ir.conjuncts import conjunction, conjuncts
 from engine.plan_ir.expr import AggregateCall, Call, ColumnRef, Const, Expr, Node, Subquery, WindowCall
 from engine.plan_ir.logical import Evaluator, Join, TableReader
-from engine.plan_ir.rewrite import rewrite_expr, rewrite_plan
+from engine.plan_ir.rewrite import rewrite_expr, rewrite_plan, walk_all
 from engine.planner.optimizer.leakproof import is_leakproof
 from wire.types import pg_types as t
 
 
 def push_filters(plan: Node) -> Node:
-    return rewrite_plan(plan, _from_evaluator_or_join)
+    goals = {
+        column.id: node.columns[0].id
+        for node in walk_all(plan)
+        if isinstance(node, TableReader) or (isinstance(node, Evaluator) and node.barrier)
+        for column in node.columns
+    }
+    return rewrite_plan(plan, _Pusher(goals).push_from)
 
 
-def _from_evaluator_or_join(node: Node) -> Node:
-    if isinstance(node, Evaluator) and node.filter is not None:
-        below, left = _push(node.input, conjuncts(node.filter))
-        return replace(node, input=below, filter=conjunction(left)) if below is not node.input else node
-    if isinstance(node, Join) and node.condition is not None:
-        left_side, right_side, rest = node.left, node.right, conjuncts(node.condition)
-        if node.kind in ("inner", "right"):
-            left_side, rest = _push(left_side, rest)
-        if node.kind in ("inner", "left"):
-            right_side, rest = _push(right_side, rest)
-        if left_side is not node.left or right_side is not node.right:
-            return _with_condition(replace(node, left=left_side, right=right_side), rest)
-    return node
+class _Pusher:
+    """goals: the reader or the view that has a column, by the column's id; each is named by the id of its first column. So a plan
+    is searched for what can go somewhere only, and not for each condition of each join in it."""
+
+    def __init__(self, goals: Mapping[int, int]) -> None:
+        self._goals = goals
+
+    def push_from(self, node: Node) -> Node:
+        """The conditions of a node brought down."""
+        if isinstance(node, Evaluator) and node.filter is not None:
+            below, left = self._push(node.input, conjuncts(node.filter))
+            return replace(node, input=below, filter=conjunction(left)) if below is not node.input else node
+        if isinstance(node, Join) and node.condition is not None:
+            left_side, right_side, rest = node.left, node.right, conjuncts(node.condition)
+            if node.kind in ("inner", "right"):
+                left_side, rest = self._push(left_side, rest)
+            if node.kind in ("inner", "left"):
+                right_side, rest = self._push(right_side, rest)
+            if left_side is not node.left or right_side is not node.right:
+                return _with_condition(replace(node, left=left_side, right=right_side), rest)
+        return node
+
+    def _push(self, node: Node, parts: tuple[Expr, ...]) -> tuple[Node, tuple[Expr, ...]]:
+        """`node` with those parts in its readers that can go there, and the parts that stay above."""
+        waiting: dict[int, list[Expr]] = {}
+        for part in parts:
+            goals = {self._goals.get(name) for name in _names(part)}
+            if len(goals) == 1 and (goal := goals.pop()) is not None:
+                waiting.setdefault(goal, []).append(part)
+        if not waiting:
+            return node, parts
+        offered = {id(part) for group in waiting.values() for part in group}
+        pushed = self._bring_down(node, waiting)
+        left = {id(part) for group in waiting.values() for part in group}
+        return pushed, tuple(part for part in parts if id(part) not in offered or id(part) in left)
+
+    def _bring_down(self, node: Node, waiting: dict[int, list[Expr]]) -> Node:
+        """`node` with those conditions in its readers that can go there; they no longer wait. waiting: by their goals."""
+        if not waiting:
+            return node
+        if isinstance(node, TableReader):
+            mine = _take(node, waiting, _is_movable)
+            return replace(node, filter=conjunction((*conjuncts(node.filter), *mine))) if mine else node
+        if isinstance(node, Evaluator) and node.barrier:
+            return self._bring_into(node, waiting)
+        if isinstance(node, Join):
+            left, right = node.left, node.right
+            if node.kind in ("inner", "cross", "left"):
+                left = self._bring_down(left, waiting)
+            if node.kind in ("inner", "cross", "right"):
+                right = self._bring_down(right, waiting)
+            if left is not node.left or right is not node.right:
+                return replace(node, left=left, right=right)
+        return node
+
+    def _bring_into(self, view: Evaluator, waiting: dict[int, list[Expr]]) -> Node:
+        """A view with the leakproof ones of the conditions among its own."""
+        below = {c.id: expr for c, expr in zip(view.columns, view.emit, strict=True) if isinstance(expr, ColumnRef)}
+        mine = _take(view, waiting, lambda part: is_leakproof(part) and _names(part) <= below.keys())
+        if not mine:
+            return view
+        own = (rewrite_expr(part, lambda e: below[e.column.id] if isinstance(e, ColumnRef) else e) for part in mine)
+        return self.push_from(replace(view, filter=conjunction((*conjuncts(view.filter), *own))))
+
+
+def _take(node: Node, waiting: dict[int, list[Expr]], fits: Callable[[Expr], bool]) -> Sequence[Expr]:
+    """Take those of the conditions that have the node as their goal and can go there."""
+    found = waiting.get(node.columns[0].id, ()) if node.columns else ()
+    mine = [part for part in found if fits(part)]
+    if mine:
+        stay = [part for part in found if not fits(part)]
+        waiting[node.columns[0].id] = stay
+        if not stay:
+            del waiting[node.columns[0].id]
+    return mine
 
 
 def _with_condition(join: Join, condition: tuple[Expr, ...]) -> Join:
@@ -47,55 +116,15 @@ def _with_condition(join: Join, condition: tuple[Expr, ...]) -> Join:
     return replace(join, condition=conjunction(condition), kind="inner" if condition else "cross")
 
 
-def _push(node: Node, parts: tuple[Expr, ...]) -> tuple[Node, tuple[Expr, ...]]:
-    """`node` with those parts in its readers that can go there, and the parts that stay above."""
-    if isinstance(node, TableReader):
-        mine = tuple(part for part in parts if _concerns(part, node))
-        if not mine:
-            return node, parts
-        whole = conjunction((*conjuncts(node.filter), *mine))
-        return replace(node, filter=whole), _without(parts, mine)
-    if isinstance(node, Evaluator) and node.barrier:
-        return _pushed_into(node, parts)
-    if isinstance(node, Join):
-        left, right = node.left, node.right
-        if node.kind in ("inner", "cross", "left"):
-            left, parts = _push(left, parts)
-        if node.kind in ("inner", "cross", "right"):
-            right, parts = _push(right, parts)
-        if left is not node.left or right is not node.right:
-            return replace(node, left=left, right=right), parts
-    return node, parts
-
-
-def _pushed_into(view: Evaluator, parts: tuple[Expr, ...]) -> tuple[Node, tuple[Expr, ...]]:
-    """A view with the leakproof ones of these conditions among its own, and the others."""
-    below = {c.id: expr for c, expr in zip(view.columns, view.emit, strict=True) if isinstance(expr, ColumnRef)}
-    mine = tuple(part for part in parts if is_leakproof(part) and _names(part) and _names(part) <= below.keys())
-    if not mine:
-        return view, parts
-    own = (rewrite_expr(part, lambda e: below[e.column.id] if isinstance(e, ColumnRef) else e) for part in mine)
-    filtered = replace(view, filter=conjunction((*conjuncts(view.filter), *own)))
-    return _from_evaluator_or_join(filtered), _without(parts, mine)
-
-
-def _without(parts: tuple[Expr, ...], gone: tuple[Expr, ...]) -> tuple[Expr, ...]:
-    return tuple(part for part in parts if not any(part is other for other in gone))
-
-
-def _concerns(part: Expr, reader: TableReader) -> bool:
-    """Whether `part` can be computed from the reader's columns alone, with the same result wherever it stands."""
-    columns = {column.id for column in reader.columns}
-    named = _names(part)
-    return bool(named) and named <= columns and all(_movable(expr) for expr in part.walk())
-
-
 def _names(part: Expr) -> set[int]:
     """The columns in it, by their numbers."""
     return {expr.column.id for expr in part.walk() if isinstance(expr, ColumnRef)}
 
 
-def _movable(expr: Expr) -> bool:
-    if isinstance(expr, (Subquery, AggregateCall, WindowCall)):
-        return False
-    return not (isinstance(expr, Call) and (expr.function.volatility == "volatile" or expr.function.returns_set))
+def _is_movable(part: Expr) -> bool:
+    """Whether it has the same result wherever it stands."""
+    return not any(
+        isinstance(expr, (Subquery, AggregateCall, WindowCall))
+        or (isinstance(expr, Call) and (expr.function.volatility == "volatile" or expr.function.returns_set))
+        for expr in part.walk()
+    )

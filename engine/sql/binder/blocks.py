@@ -7,11 +7,11 @@ from dataclasses import replace
 
 from engine.plan_ir.expr import Column, ColumnRef, Expr, Node
 from engine.plan_ir.logical import Evaluator, Limit, Ordering
-from engine.sql.binder.scope import NOBODYS, BindContext, Rows, Source
+from engine.sql.binder.scope import NOBODYS, BindContext, Rows, Sources
 from wire.dataclass import dataclass
 
 #: A FROM item bound: its plan, and what it makes visible.
-FromItem = tuple[Node, list[Source]]
+FromItem = tuple[Node, Sources]
 
 
 @dataclass(frozen=True, slots=True)

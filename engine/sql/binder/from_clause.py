@@ -23,7 +23,7 @@ from engine.sql.binder import joins, sampling, system_columns, table_functions, 
 from engine.sql.binder.blocks import FromItem, pass_through, project
 from engine.sql.binder.from_items import add_source, aliased_names, beside, check_names, lateral, make_join, source_of
 from engine.sql.binder.levels import check_lateral
-from engine.sql.binder.scope import CommonTable, PrimaryKey, Rows, Scope, Source, SourceColumn
+from engine.sql.binder.scope import CommonTable, PrimaryKey, Rows, Scope, Source, SourceColumn, Sources
 from engine.sql.binder.seen import SeenCatalog
 from engine.sql.parser.lexical.positions import cursor, position
 from engine.sql.parser.nodes.statements import Query
@@ -45,12 +45,12 @@ def bind(binder: QueryBinder, from_: exp.Expression | None, scope: Scope) -> Nod
     if from_ is None:
         return Values((), ((),))
     node: Node | None = None
-    sources: list[Source] = []
+    sources = Sources()
     for written in from_.expressions:
         with beside(scope, sources):
             item, offered = bind_item(binder, written, scope)
         check_names(sources, offered)
-        sources += offered
+        sources.extend(offered)
         node = item if node is None else make_join(node, item, "cross")
     scope.sources = sources
     assert node is not None
@@ -83,10 +83,10 @@ def _bind_parenthesized(binder: QueryBinder, item: exp.Paren, scope: Scope) -> F
     alias = item.args.get("alias")
     if alias is None:
         return node, sources
-    visible = [c for s in sources if s.columns_visible for c in s.columns]
+    visible = sources.columns()
     names = aliased_names(alias, [c.name for c in visible], alias.this.name)
     columns = tuple(SourceColumn(name, c.expr) for name, c in zip(names, visible, strict=True))
-    return node, [add_source(scope, Source(alias.this.name, columns, rows=Rows(kind="a join")))]
+    return node, add_source(scope, Source(alias.this.name, columns, rows=Rows(kind="a join")))
 
 
 def _bind_subquery(binder: QueryBinder, item: exp.Subquery, scope: Scope) -> FromItem:
@@ -100,7 +100,7 @@ def _bind_subquery(binder: QueryBinder, item: exp.Subquery, scope: Scope) -> Fro
     names = aliased_names(alias, bound.names, alias.this.name)
     source = source_of(node, alias.this.name, names)
     source.rows = bound.rows
-    return node, [add_source(scope, source)]
+    return node, add_source(scope, source)
 
 
 # -- relations ---------------------------------------------------------------------------------------------------
@@ -157,7 +157,7 @@ def _relation(binder: QueryBinder, item: exp.Table, scope: Scope) -> FromItem:
     if isinstance(relation, Table) and not rows.kind:
         source.row_type = partial(row_type, relation)
         source.key = _primary_key(relation, node.columns[:own])
-    return node, [add_source(scope, source)]
+    return node, add_source(scope, source)
 
 
 def _file(binder: QueryBinder, item: exp.Table, scope: Scope) -> FromItem:
@@ -185,7 +185,7 @@ def _file(binder: QueryBinder, item: exp.Table, scope: Scope) -> FromItem:
     shown = alias.this.name if alias is not None else table.name
     source = source_of(node, shown, aliased_names(alias, [column.name for column in table.columns], shown))
     source.rows = Rows(kind="a file")
-    return node, [add_source(scope, source)]
+    return node, add_source(scope, source)
 
 
 def _primary_key(table: Table, columns: Sequence[Column]) -> PrimaryKey | None:
@@ -254,7 +254,7 @@ def _common_table(binder: QueryBinder, cte: CommonTable, alias: exp.Expression |
     source.system = tuple(map(SourceColumn, cte.added, pass_through(columns[len(cte.names) :])))
     source.relation = cte.name
     source.rows = Rows(kind="a WITH query")
-    return node, [add_source(scope, source)]
+    return node, add_source(scope, source)
 
 
 def _view(binder: QueryBinder, view: View) -> tuple[Node, list[str], Rows]:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 
 from sqlglot import exp
 
@@ -12,19 +11,18 @@ from engine.plan_ir.expr import Node
 from engine.plan_ir.free_columns import free_columns
 from engine.plan_ir.logical import Join, JoinKind
 from engine.sql.binder.blocks import pass_through
-from engine.sql.binder.scope import Scope, Source, SourceColumn
+from engine.sql.binder.scope import Scope, Source, SourceColumn, Sources
 from wire.errors import DuplicateAlias, InvalidColumnReference
 
 
 @contextmanager
-def beside(scope: Scope, left: Sequence[Source], *, allowed: bool = True) -> Iterator[None]:
+def beside(scope: Scope, left: Sources, *, allowed: bool = True) -> Iterator[None]:
     """While an item is bound: what stands to its left is there for LATERAL only. allowed: and may be used there."""
-    kept = scope.sources
-    scope.sources = [*kept, *(replace(s, lateral_only=True, lateral_ok=allowed) for s in left)]
+    scope.left.append((left, allowed))
     try:
         yield
     finally:
-        scope.sources = kept
+        scope.left.pop()
 
 
 @contextmanager
@@ -47,9 +45,10 @@ def refers(right: Node, left: Node) -> bool:
     return bool(free) and not free.isdisjoint(left.columns)
 
 
-def add_source(scope: Scope, source: Source) -> Source:
+def add_source(scope: Scope, source: Source) -> Sources:
+    """Make an item of one source known; what the item offers."""
     scope.add(source)
-    return source
+    return Sources([source])
 
 
 def source_of(node: Node, name: str, names: Sequence[str], first: int | None = None) -> Source:
@@ -67,11 +66,11 @@ def aliased_names(alias: exp.Expression | None, names: Sequence[str], relation: 
     return [*given, *names[len(given) :]]
 
 
-def check_names(left: Sequence[Source], right: Sequence[Source]) -> None:
+def check_names(left: Sources, right: Iterable[Source]) -> None:
     """checkNameSpaceConflicts."""
-    for a in left:
-        for b in right:
-            if not (a.relation_visible and b.relation_visible) or a.name != b.name or a.join or b.join:
+    for b in right:
+        for a in left.find_named(b.name) if b.relation_visible else ():
+            if a.join or b.join:
                 continue
             if a.schema is not None and b.schema is not None and a.schema != b.schema:
                 continue

@@ -14,7 +14,7 @@ from engine.plan_ir.logical import Evaluator, Join, JoinKind
 from engine.sql.binder import from_items
 from engine.sql.binder.blocks import pass_through, refer
 from engine.sql.binder.levels import check_plain
-from engine.sql.binder.scope import Rows, Scope, Source, SourceColumn
+from engine.sql.binder.scope import Rows, Scope, Source, SourceColumn, Sources
 from engine.sql.binder.system_columns import names_in
 from wire.errors import AmbiguousColumn, DuplicateColumn, UndefinedColumn
 from wire.types import pg_types as t
@@ -35,33 +35,38 @@ def bind(binder: QueryBinder, item: exp.Join, scope: Scope) -> FromItem:
         right, right_sources = binder.bind_from_item(item.this, scope)
     from_items.check_names(left_sources, right_sources)
     joining = _Joining(binder, scope, kind, left_sources, right_sources)
+    of_left = tuple(left_sources) if kind in ("right", "full") else ()
+    of_right = tuple(right_sources)
+    sources = left_sources
+    sources.extend(of_right)
     names = _merged_names(item, joining)
     condition: Expr | None = None
     if names is not None:
         condition = joining.equal(names)
     elif item.args.get("on") is not None:
-        condition = joining.on(item.args["on"])
+        condition = joining.on(item.args["on"], sources)
     if kind != "cross" and condition is None:
         condition = Const(st.of(t.BOOL), True)
     if kind in ("right", "full"):
-        left, left_sources = _with_presence_mark(scope, item, left, left_sources)
+        left = _with_presence_mark(scope, item, left, of_left, sources)
     if kind in ("left", "full"):
-        right, right_sources = _with_presence_mark(scope, item, right, right_sources)
-    joining.sources = (left_sources, right_sources)
+        right = _with_presence_mark(scope, item, right, of_right, sources)
     node = Join((*left.columns, *right.columns), kind, left, right, condition, from_items.refers(right, left))
-    return node, _sources(scope, joining, item.args.get("alias"))
+    _finish(scope, joining, sources, item.args.get("alias"))
+    return node, sources
 
 
-def _with_presence_mark(scope: Scope, item: exp.Join, node: Node, sources: list[Source]) -> FromItem:
+def _with_presence_mark(scope: Scope, item: exp.Join, node: Node, side: Sequence[Source], sources: Sources) -> Node:
     """The side of an outer join that may have no row; where a statement names the whole row of a source, with a mark of those that
-    there are: a row of nulls is a row."""
-    names = names_in(scope.context, item.root())
-    named = [s for s in sources if s.present is None and s.relation_visible and not s.scalar and s.name in names]
+    there are: a row of nulls is a row. sources: of both sides, which are changed."""
+    names = names_in(scope.context, item)
+    named = [s for s in side if s.present is None and s.relation_visible and not s.scalar and s.name in names]
     if not named:
-        return node, sources
+        return node
     mark = scope.context.new_column("present", st.of(t.BOOL))
-    marked = Evaluator((*node.columns, mark), node, (*pass_through(node.columns), Const(mark.type, True)))
-    return marked, [replace(s, present=refer(mark)) if s in named else s for s in sources]
+    for source in named:
+        sources.replace(source, replace(source, present=refer(mark)))
+    return Evaluator((*node.columns, mark), node, (*pass_through(node.columns), Const(mark.type, True)))
 
 
 def _merged_names(item: exp.Join, joining: _Joining) -> list[exp.Identifier | str] | None:
@@ -76,21 +81,18 @@ def _merged_names(item: exp.Join, joining: _Joining) -> list[exp.Identifier | st
 class _Joining:
     """Both sides of a join, while its condition is bound."""
 
-    def __init__(
-        self, binder: QueryBinder, scope: Scope, kind: JoinKind, left: list[Source], right: list[Source]
-    ) -> None:
+    def __init__(self, binder: QueryBinder, scope: Scope, kind: JoinKind, left: Sources, right: Sources) -> None:
         self._expressions = binder.expressions
         self._scope = scope
         self._kind = kind
-        self.sources = (left, right)
-        self.left = [c for s in left if s.columns_visible for c in s.columns]
-        self.right = [c for s in right if s.columns_visible for c in s.columns]
+        self.left = left.columns()
+        self.right = right.columns()
         self.merged: list[SourceColumn] = []
 
-    def on(self, tree: exp.Expression) -> Expr:
-        """An ON condition sees the two sides and nothing else of this level."""
+    def on(self, tree: exp.Expression, sources: Sources) -> Expr:
+        """An ON condition sees the two sides, and nothing else of this level. sources: of both."""
         kept = self._scope.sources
-        self._scope.sources = [*self.sources[0], *self.sources[1]]
+        self._scope.sources = sources
         try:
             with from_items.lateral(self._scope, active=False):
                 bound = self._expressions.bind(tree, self._scope)
@@ -139,16 +141,17 @@ def _side(columns: Sequence[SourceColumn], name: str, side: str) -> Expr:
     return found[0]
 
 
-def _sources(scope: Scope, joining: _Joining, alias: exp.Expression | None) -> list[Source]:
+def _finish(scope: Scope, joining: _Joining, sources: Sources, alias: exp.Expression | None) -> None:
+    """Make the sources of both sides those of the join: its columns are found by their bare names, the sides by theirs."""
     merged = {c.name for c in joining.merged}
-    rest = [c for c in (*joining.left, *joining.right) if c.name not in merged]
-    own = Source("", (*joining.merged, *rest), relation_visible=False, join=True)
-    sides = [replace(s, columns_visible=False) for s in (*joining.sources[0], *joining.sources[1])]
-    found = [own, *sides]
+    columns = (*joining.left, *joining.right)
+    if merged:
+        columns = (*joining.merged, *(c for c in columns if c.name not in merged))
+    sources.hide_columns()
     if alias is not None:
         named = Source(alias.this.name, tuple(joining.merged), columns_visible=False, rows=Rows(kind="a join"))
-        from_items.check_names(sides, [named])
-        found.append(named)
+        from_items.check_names(sources, [named])
+        sources.append(named)
         scope.add(named)
-    scope.add(own)
-    return found
+    # Its columns are known: they are those of its sides.
+    sources.append(Source("", columns, relation_visible=False, join=True))

@@ -63,7 +63,7 @@ def bind(binder: QueryBinder, item: exp.Table, scope: Scope) -> FromItem:
     source, node = _rows(binder, documents, given, fields)
     alias = item.args.get("alias")
     source.name = alias.this.name if alias is not None else name
-    return node, [from_items.add_source(scope, source)]
+    return node, from_items.add_source(scope, source)
 
 
 def bind_populate(binder: QueryBinder, item: exp.Table, scope: Scope) -> FromItem | None:
@@ -88,7 +88,7 @@ def bind_populate(binder: QueryBinder, item: exp.Table, scope: Scope) -> FromIte
     names = from_items.aliased_names(alias, [column.name for column in source.columns], source.name)
     source.columns = tuple(replace(column, name=n) for column, n in zip(source.columns, names, strict=True))
     source.row_type = lambda: base.type.pg
-    return node, [from_items.add_source(scope, source)]
+    return node, from_items.add_source(scope, source)
 
 
 def _rows(

@@ -14,7 +14,7 @@ are ambiguous; a relation may be visible by name only, by its columns only, or t
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import field, replace
 from typing import TYPE_CHECKING, Final, NoReturn, Protocol
@@ -213,7 +213,7 @@ class BindContext:
     find_type: finds a user-defined type by its schema, if one was written, its name and the search path.
     type_names: the names of those types that format_type shows, by OID.
     find_file: finds the table for a path in FROM, where files may be named.
-    column_names: of trees, by their roots' `id()`: the roots, and the names that columns have anywhere in them.
+    column_names: of parts of trees, by `id()`: the parts, and the names that columns have anywhere in their trees.
     """
 
     catalog: Catalog
@@ -292,7 +292,6 @@ class Source:
     name: its alias, or its relation's name. schema: set where `schema.name.column` may be written.
     relation: the name of the relation behind an alias, for error messages.
     relation_visible, columns_visible: whether `name.column`, or a bare `column`, finds it.
-    lateral_only: visible to LATERAL items only, while the FROM clause is still being read; lateral_ok: and legally so.
     join: a JOIN's merged columns, which has no name of its own.
     scalar: a function that returns one plain value: its whole row is that value.
     row_type: gives the type of a table's rows. placed: they lie in a table, where PostgreSQL's would have a ctid.
@@ -307,8 +306,6 @@ class Source:
     relation: str | None = None
     relation_visible: bool = True
     columns_visible: bool = True
-    lateral_only: bool = False
-    lateral_ok: bool = True
     join: bool = False
     scalar: bool = False
     rows: Rows = NOBODYS
@@ -342,10 +339,70 @@ class Source:
         return Row(SqlType(t.RECORD, fields=fields), items)
 
 
+class Sources:
+    """The FROM items that names may mean, in order, with what finds them: a statement of a thousand joins looks up a thousand names
+    in lists that each join makes longer. A join takes those of its left side over instead of copying them."""
+
+    def __init__(self, sources: Iterable[Source] = ()) -> None:
+        self._items: dict[int, Source] = {}
+        self._numbers = itertools.count()
+        self._by_name: dict[str, list[int]] = {}
+        #: Those whose columns are found by their bare names.
+        self._offering: list[int] = []
+        self.extend(sources)
+
+    def __iter__(self) -> Iterator[Source]:
+        return iter(self._items.values())
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def append(self, source: Source) -> None:
+        number = next(self._numbers)
+        self._items[number] = source
+        if source.relation_visible:
+            self._by_name.setdefault(source.name, []).append(number)
+        if source.columns_visible:
+            self._offering.append(number)
+
+    def extend(self, sources: Iterable[Source]) -> None:
+        for source in sources:
+            self.append(source)
+
+    def find_named(self, name: str) -> Sequence[Source]:
+        """The sources that a relation's name may mean."""
+        return [self._items[number] for number in self._by_name.get(name, ())]
+
+    def list_offering(self) -> Sequence[Source]:
+        """The sources whose columns bare names may mean."""
+        return [self._items[number] for number in self._offering]
+
+    def columns(self) -> tuple[SourceColumn, ...]:
+        offering = self.list_offering()
+        return offering[0].columns if len(offering) == 1 else tuple(c for s in offering for c in s.columns)
+
+    def replace(self, source: Source, other: Source) -> None:
+        """Put another one in the place of one that is found by its relation's name."""
+        for number in self._by_name[source.name]:
+            if self._items[number] is source:
+                self._items[number] = other
+
+    def hide_columns(self) -> None:
+        """Have all found by their relations' names only, as both sides of a join are; what has no such name goes."""
+        for number in self._offering:
+            source = self._items[number]
+            if source.relation_visible:
+                self._items[number] = replace(source, columns_visible=False)
+            else:
+                del self._items[number]
+        self._offering.clear()
+
+
 class Scope:
     """One SELECT level's names.
 
-    sources: what can be referred to now. known: every FROM item met so far, for error messages.
+    sources: what can be referred to now. left: what stands to the left of the item that is bound, for LATERAL, and whether that may
+    refer to it. known: every FROM item met so far, for error messages.
     windows: the WINDOW clause, by name. ctes: this level's WITH items.
     lateral_active: whether a LATERAL item is being bound, which sees its left neighbours.
     """
@@ -354,7 +411,8 @@ class Scope:
         self.context = context
         self.queries = queries
         self.parent = parent
-        self.sources: list[Source] = []
+        self.sources = Sources()
+        self.left: list[tuple[Sources, bool]] = []
         self.known: list[Source] = []
         self.windows: dict[str, exp.Window] = {}
         self.ctes: dict[str, CommonTable] = {}
@@ -410,8 +468,7 @@ class Scope:
     def star(self, parts: Sequence[exp.Identifier], at: int) -> tuple[SourceColumn, ...]:
         """The columns of `*` (no parts) or of `name.*`."""
         if not parts:
-            visible = [s for s in self.sources if s.columns_visible and not s.lateral_only]
-            return self._note_columns(tuple(c for s in visible for c in s.columns))
+            return self._note_columns(self.sources.columns())
         source = self.find_source(parts)
         if source is None:
             self._missing_source([p.name for p in parts][-1], position(parts[0]))
@@ -455,17 +512,22 @@ class Scope:
 
     def _bare_here(self, name: str, at: int) -> Expr | None:
         found: Expr | None = None
-        for source in self.sources:
-            if not source.columns_visible or (source.lateral_only and not self.lateral_active):
-                continue
-            hit = source.find(name, at)
-            if hit is None:
-                continue
-            if found is not None:
-                raise AmbiguousColumn(f'column reference "{name}" is ambiguous', position=cursor(at))
-            self._check_lateral(source, at)
-            found = hit
+        for sources, allowed in self._in_sight():
+            for source in sources.list_offering():
+                hit = source.find(name, at)
+                if hit is None:
+                    continue
+                if found is not None:
+                    raise AmbiguousColumn(f'column reference "{name}" is ambiguous', position=cursor(at))
+                _require_allowed(source, allowed, at)
+                found = hit
         return found
+
+    def _in_sight(self) -> Iterator[tuple[Sources, bool]]:
+        """Yield the sources that names may mean at this level, and whether they may."""
+        yield self.sources, True
+        if self.lateral_active:
+            yield from self.left
 
     def _resolve_qualified(self, schema: str | None, relation: str, name: str, at: int) -> Expr:
         source = self._source(schema, relation, at)
@@ -478,26 +540,19 @@ class Scope:
 
     def _source(self, schema: str | None, name: str, at: int) -> Source | None:
         for scope in self.levels():
-            hits = [s for s in scope.sources if scope._names(s, schema, name)]
+            hits = [
+                (source, allowed)
+                for sources, allowed in scope._in_sight()
+                for source in sources.find_named(name)
+                if schema is None or source.schema == schema
+            ]
             if len(hits) > 1:
                 raise AmbiguousAlias(f'table reference "{name}" is ambiguous', position=cursor(at))
             if hits:
-                scope._check_lateral(hits[0], at)
-                return hits[0]
+                source, allowed = hits[0]
+                _require_allowed(source, allowed, at)
+                return source
         return None
-
-    def _names(self, source: Source, schema: str | None, name: str) -> bool:
-        if not source.relation_visible or (source.lateral_only and not self.lateral_active):
-            return False
-        return source.name == name and (schema is None or source.schema == schema)
-
-    def _check_lateral(self, source: Source, at: int) -> None:
-        if source.lateral_only and not source.lateral_ok:
-            raise InvalidColumnReference(
-                f'invalid reference to FROM-clause entry for table "{source.name}"',
-                detail="The combining JOIN type must be INNER or LEFT for a LATERAL reference.",
-                position=cursor(at),
-            )
 
     def _too_many(self, names: Sequence[str], at: int) -> NoReturn:
         dotted = ".".join(names)
@@ -540,6 +595,15 @@ class Scope:
         if base is None:
             raise UndefinedObject(f'window "{name.name}" does not exist', position=cursor(position(node)))
         return merge_window(node, base)
+
+
+def _require_allowed(source: Source, allowed: bool, at: int) -> None:
+    if not allowed:
+        raise InvalidColumnReference(
+            f'invalid reference to FROM-clause entry for table "{source.name}"',
+            detail="The combining JOIN type must be INNER or LEFT for a LATERAL reference.",
+            position=cursor(at),
+        )
 
 
 def merge_window(node: exp.Window, base: exp.Window) -> exp.Window:

@@ -19,7 +19,7 @@ from engine.sql.binder.blocks import Bound, extend_columns, refer
 from engine.sql.binder.known_exprs import hash_of
 from engine.sql.binder.levels import check_plain, own_columns
 from engine.sql.binder.same_exprs import comparable, is_same
-from engine.sql.binder.scope import Scope, Source
+from engine.sql.binder.scope import Scope, Source, Sources
 from engine.sql.parser.lexical.positions import cursor, leftmost, position
 from wire.common.digits import parse_digits
 from wire.dataclass import dataclass
@@ -204,7 +204,7 @@ def _output(binder: QueryBinder, node: exp.Expression, names: Sequence[str], sco
     if number is not None:
         return number
     if not isinstance(node, exp.Column) or isinstance(node.this, exp.Star) or node.args.get("table") is not None:
-        scope.sources = [source]
+        scope.sources = Sources([source])
         binder.expressions.bind(node, scope)
         _only_names(node)
     if node.name not in names:

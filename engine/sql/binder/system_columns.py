@@ -46,16 +46,22 @@ def _named_columns(context: BindContext, item: exp.Table, relation: Table | Syst
     own = {column.name for column in relation.columns}
     foreign = isinstance(relation, Table) and relation.storage is None
     there = {"tableoid"} if foreign else set(_TYPES) - own
-    return sorted(names_in(context, item.root()) & there)
+    return sorted(names_in(context, item) & there)
 
 
-def names_in(context: BindContext, root: exp.Expr) -> frozenset[str]:
-    """Return the names of columns anywhere in a statement, and of relations whose whole row it names, as in `count(t.*)`."""
-    known = context.column_names.get(id(root))
-    if known is None:
-        known = root, frozenset(_name(column) for column in root.find_all(exp.Column))
-        context.column_names[id(root)] = known
-    return known[1]
+def names_in(context: BindContext, part: exp.Expr) -> frozenset[str]:
+    """Return the names of columns anywhere in a part's statement, and of relations whose whole row it names, as in `count(t.*)`."""
+    known = context.column_names
+    way = [part]
+    while id(way[-1]) not in known and way[-1].parent is not None:
+        way.append(way[-1].parent)
+    top = way[-1]
+    if id(top) not in known:
+        known[id(top)] = top, frozenset(_name(column) for column in top.find_all(exp.Column))
+    names = known[id(top)][1]
+    # Items that are deep in a tree of joins do not all go the way up.
+    known.update((id(each), (each, names)) for each in way)
+    return names
 
 
 def _name(column: exp.Column) -> str:

@@ -52,7 +52,7 @@ def bind(binder: QueryBinder, item: exp.Table, scope: Scope) -> FromItem:
     if len(exprs) == 1 and not ordinality and exprs[0].type.pg.category == "C":
         source.row_type = partial(_row_type, exprs[0])
     source.scalar = len(exprs) == 1 and not ordinality and not exprs[0].type.pg.is_row
-    return node, [from_items.add_source(scope, source)]
+    return node, from_items.add_source(scope, source)
 
 
 def _row_type(expr: Expr) -> t.PgType:
@@ -69,7 +69,7 @@ def _bind_query_function(
     names = bound.names if len(bound.names) > 1 or alias is None else (shown,)
     source = from_items.source_of(node, shown, from_items.aliased_names(alias, names, shown))
     source.rows = Rows(kind="a function")
-    return node, [from_items.add_source(scope, source)]
+    return node, from_items.add_source(scope, source)
 
 
 def _split_unnest(call: exp.Expression) -> Sequence[exp.Expression]:

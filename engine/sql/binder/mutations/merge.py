@@ -37,7 +37,7 @@ from engine.sql.binder.mutations.target import (
     row_columns,
 )
 from engine.sql.binder.numbers import row_number
-from engine.sql.binder.scope import Scope
+from engine.sql.binder.scope import Scope, Sources
 from engine.sql.parser.nodes.statements import Merge, MergeWhen
 from wire.dataclass import dataclass
 from wire.errors import DuplicateAlias, FeatureNotSupported, SqlSyntaxError
@@ -134,7 +134,7 @@ def _sides(binder: QueryBinder, target: Target, statement: Merge, outer: Scope) 
     rows = read(binder, target.table)
     source_scope = Scope(binder.context, binder, outer)
     node, offered = from_clause.bind_item(binder, statement.source, source_scope)
-    source_scope.sources = list(offered)
+    source_scope.sources = Sources(offered)
     alias = statement.target.args.get("alias")
     there = target.row(alias.this.name if alias is not None else None, rows.columns)
     if any(item.name == there.name and item.relation_visible and not item.join for item in offered):
@@ -147,7 +147,7 @@ def _sides(binder: QueryBinder, target: Target, statement: Merge, outer: Scope) 
     scope.add(there)
     for item in offered:
         scope.add(item)
-    scope.sources = [there, *offered]
+    scope.sources = Sources([there, *offered])
     bound = binder.expressions.bind(statement.condition, scope)
     check_plain(bound, "JOIN conditions", scope)
     condition = binder.expressions.as_boolean(bound, "JOIN/ON")

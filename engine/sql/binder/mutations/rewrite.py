@@ -44,7 +44,7 @@ from engine.sql.binder.mutations.target import (
     row_columns,
 )
 from engine.sql.binder.mutations.updatable_views import find_target
-from engine.sql.binder.scope import Scope, Source
+from engine.sql.binder.scope import Scope, Source, Sources
 from engine.sql.binder.values import bind_row_items, row_items
 from engine.sql.parser.lexical.positions import cursor, position
 from engine.sql.parser.nodes.statements import Assignment, Delete, MutationStatement, Update
@@ -123,9 +123,9 @@ def _bind_matching(
     matching = _Matching(target, shown, rows, visible, scope, own=own)
     if from_ is not None:
         matching.joined = from_items.make_join(visible, from_clause.bind(binder, from_, scope), "cross")
-        from_items.check_names([source], scope.sources)
+        from_items.check_names(Sources([source]), scope.sources)
         matching.others = list(scope.sources)
-    scope.sources = [source, *matching.others]
+    scope.sources = Sources([source, *matching.others])
     return matching
 
 
@@ -164,7 +164,7 @@ def assignments(
                 check_plain(value, what, scope)
                 _forbid_identity(column)
             if part and value is not None:
-                base = found.get(column.number) or scope.sources[0].columns[target.columns.index(column)].expr
+                base = found.get(column.number) or next(iter(scope.sources)).columns[target.columns.index(column)].expr
                 found[column.number] = with_part(binder, column, base, place, value, scope)
                 continue
             whole.add(column.name)
@@ -260,7 +260,7 @@ def _needs_join(matching: _Matching, values: Values, returning: Sequence[exp.Exp
         return True
     if any(isinstance(part, Subquery) for value in values.values() for part in value.walk()):
         return True
-    shown = matching.scope.sources[0].columns if returning and matching.target.is_view else ()
+    shown = next(iter(matching.scope.sources)).columns if returning and matching.target.is_view else ()
     if any(isinstance(part, Subquery) for column in shown for part in column.expr.walk()):
         return True
     return any(tree.find(exp.Subquery, exp.Exists, exp.Select) is not None for tree in returning)

@@ -43,6 +43,14 @@ _STATEMENTS: Final[dict[str, Callable[[int], str]]] = {
     "windows": lambda n: "select " + _list(",", lambda i: f"sum(o_custkey) over (order by {i} + o_custkey)")(n)
     + " from orders",
     "cross join": lambda n: "select 1 from " + _list(",", lambda i: f"region r{i}")(n),
+    "joins": lambda n: "select 1 from region r0"
+    + _list("", lambda i: f" join region r{i + 1} on r{i}.r_regionkey = r{i + 1}.r_regionkey")(n),
+    "left joins": lambda n: "select 1 from region r0"
+    + _list("", lambda i: f" left join region r{i + 1} on r0.r_regionkey = r{i + 1}.r_regionkey")(n),
+    "joins by where": lambda n: "select 1 from " + _list(",", lambda i: f"region r{i}")(n + 1) + " where "
+    + _list(" and ", lambda i: f"r{i}.r_regionkey = r{i + 1}.r_regionkey")(n),
+    "lateral": lambda n: "select 1 from region r0"
+    + _list("", lambda i: f", lateral (select r{i}.r_regionkey) r{i + 1} (r_regionkey)")(n),
     "union": _list(" union all ", lambda i: f"select {i}"),
     "subqueries": lambda n: "select " + _list(",", lambda i: f"(select max(o_custkey + {i}) from orders)")(n),
 }  # fmt: skip
