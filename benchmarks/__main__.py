@@ -15,6 +15,7 @@ from rich.console import Console
 from benchmarks import (
     cancel,
     commit_crash,
+    commits,
     connect,
     console_page,
     copy_orders,
@@ -69,6 +70,7 @@ MEASURES: Final = tuple(
         row_insert,
         rows_one_by_one,
         writers,
+        commits,
         growth,
         commit_crash,
         table_writes,

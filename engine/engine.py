@@ -21,6 +21,7 @@ import msgspec
 
 from engine.catalog.model.remote_file_ref import RemoteFileRef
 from engine.catalog.model.roles import Roles
+from engine.catalog.store.commit_group import CommitQueue
 from engine.catalog.store.request_clock import asked_now
 from engine.catalog.store.store import URL_SCHEMES, CatalogStore
 from engine.common.fragment_pool import FragmentPool
@@ -107,6 +108,7 @@ class Engine:
         self.maintenance = Maintenance()
         self._listener = listener
         self._operations = OperationPool(config.operation_threads)
+        self.commits = CommitQueue(self.store, lambda call: self._operations.submit(None, asked_now(call)))
         self.planning = PlanningPool(self._operations, config.memory_bytes)
         self._query_ids = query_ids(config.member)
         self._local = LocalExecutor(config)

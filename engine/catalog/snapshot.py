@@ -7,6 +7,7 @@ a savepoint is a reference, ROLLBACK forgets. COMMIT replays the transaction's c
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from typing import Final, TypeVar
@@ -41,6 +42,7 @@ FIRST_OID: Final = 16_384
 DECLARED_OIDS: Final = 0x8000_0000
 
 Key = tuple[str, str]
+_DEFINITIONS: Final = itertools.count(1)
 K = TypeVar("K")
 V = TypeVar("V")
 
@@ -172,7 +174,8 @@ AnyChange = Change | DataChange | Guard | Analysis | RoleChange | TypeChange | R
 @dataclass(frozen=True, slots=True)
 class Snapshot:
     """version: grows with every committed change. stamp: up to which it has what was written to the database
-    (`engine.catalog.store.difference`); no part of what the catalog says. Temporary relations live under the schema `pg_temp` of a
+    (`engine.catalog.store.difference`); no part of what the catalog says. definitions: equal in two snapshots of this process that
+    differ in the files of tables and in nothing else. Temporary relations live under the schema `pg_temp` of a
     session's own snapshot and are never stored."""
 
     version: int = 0
@@ -182,6 +185,7 @@ class Snapshot:
     types: Mapping[Key, UserType] = field(default_factory=dict)
     rights: Rights = field(default_factory=Rights)
     stamp: int = field(default=0, compare=False)
+    definitions: int = field(default_factory=lambda: next(_DEFINITIONS), compare=False)
 
     def resolve(self, schema: str | None, name: str, search_path: Sequence[str]) -> StoredRelation | None:
         """The relation that `name` means: in `schema` if given, else in the first schema of the path that has it.
@@ -286,20 +290,19 @@ class Snapshot:
         if before is not None and types.pop((before.schema, before.name), None) != before:
             raise ChangedByAnother(before.name)
         if after is None:
-            return replace(self, types=types)
+            return replace(self, types=types).redefined()
         if change.key in types or change.key in self.relations:
             raise ChangedByAnother(after.name)
         if after.schema not in self.schemas:
             raise SchemaDropped(after.schema)
         types[change.key] = after
-        return replace(
-            self, types=types, relations={key: with_current_types(r, types) for key, r in self.relations.items()}
-        )
+        relations = {key: with_current_types(r, types) for key, r in self.relations.items()}
+        return replace(self, types=types, relations=relations).redefined()
 
     def _with_role(self, change: RoleChange) -> Snapshot:
         if self.roles.find_role(change.name) != change.before:
             raise ChangedByAnother(change.name)
-        return replace(self, roles=Roles(_with_entry(self.roles.by_name, change.name, change.after)))
+        return replace(self, roles=Roles(_with_entry(self.roles.by_name, change.name, change.after))).redefined()
 
     def put_defaults(self, of: DefaultKey, after: Acl | None) -> tuple[Snapshot, DefaultsChange]:
         change = DefaultsChange(of, after, self.rights.defaults.get(of))
@@ -308,24 +311,28 @@ class Snapshot:
     def _with_rights(self, change: RightsChange) -> Snapshot:
         if self.rights.objects.get(change.oid) != change.before:
             raise ChangedByAnother(change.name)
-        return replace(self, rights=self.rights.with_object(change.oid, change.after))
+        return replace(self, rights=self.rights.with_object(change.oid, change.after)).redefined()
 
     def _with_defaults(self, change: DefaultsChange) -> Snapshot:
         if self.rights.defaults.get(change.of) != change.before:
             raise ChangedByAnother("default privileges")
-        return replace(self, rights=self.rights.with_default(change.of, change.after))
+        return replace(self, rights=self.rights.with_default(change.of, change.after)).redefined()
+
+    def redefined(self) -> Snapshot:
+        """Return the same with definitions that are no other snapshot's."""
+        return replace(self, definitions=next(_DEFINITIONS))
 
     def _apply(self, change: Change) -> Snapshot:
         schema, name = change.key
         if not name:
-            return replace(self, schemas=_with_entry(self.schemas, schema, change.after))
+            return replace(self, schemas=_with_entry(self.schemas, schema, change.after)).redefined()
         after = change.after
         if isinstance(after, Table | View):
             try:
                 after = with_current_types(after, self.types)
             except KeyError:
                 raise ChangedByAnother(name) from None
-        return replace(self, relations=_with_entry(self.relations, change.key, after))
+        return replace(self, relations=_with_entry(self.relations, change.key, after)).redefined()
 
     def replay(self, changes: Iterable[AnyChange]) -> Snapshot:
         """This snapshot with a transaction's changes, not committed. Raises SerializationFailure when something else now
@@ -459,7 +466,8 @@ class Snapshot:
             present, change.files.removed
         ):
             raise ChangedByAnother(present.name)
-        return self._apply(Change(change.key, tables.with_changed_files(present, change.files)))
+        changed = self._apply(Change(change.key, tables.with_changed_files(present, change.files)))
+        return replace(changed, definitions=self.definitions)
 
 
 def _named_by(relation: StoredRelation) -> Sequence[int]:

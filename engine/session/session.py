@@ -164,7 +164,8 @@ class Session(EngineSession):
 
     async def _judge_deferred(self) -> None:
         """Before a commit."""
-        await self.context.write_kept()
+        if self._transaction.deferral.events or not self.context.catalog.only_keeps_rows:
+            await self.context.write_kept()
         if self._transaction.deferral.events:
             await deferred.judge(SessionMutationContext(self.context, self._engine, ()), everything=True)
 

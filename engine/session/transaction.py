@@ -201,7 +201,7 @@ class SessionTransaction:
         attempts = 1 if lone is None else _DEFINING_ATTEMPTS if lone.definition else _ATTEMPTS
         for attempt in range(1, attempts + 1):
             try:
-                await self._engine.in_operation_pool(self._catalog.commit)
+                await asyncio.wrap_future(self._engine.commits.commit(self._catalog))
                 return
             except CONFLICTS:
                 if lone is None or attempt == attempts:

@@ -50,6 +50,12 @@ class KeptRows:
         if len(self._few) >= _BATCHES_MAX:
             self._combine()
 
+    def extend(self, others: KeptRows) -> None:
+        """Add the rows that another transaction has kept for the same table."""
+        self._combine()
+        self._whole += others._whole
+        self._few += others._few
+
     @property
     def bytes(self) -> int:
         return sum(kept_size(batch) for batch in (*self._whole, *self._few))

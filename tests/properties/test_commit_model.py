@@ -21,6 +21,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from support.storage_ground import created, delete, insert, table, values
 
 from engine.catalog.model.objects import DataFile
+from engine.catalog.snapshot import Snapshot
+from engine.catalog.store.commit_group import commit_together
 from engine.catalog.store.store import CatalogStore
 from engine.catalog.store.transaction import SessionCatalog
 from wire.errors import SerializationFailure
@@ -178,6 +180,21 @@ class Commits(RuleBasedStateMachine):
         else:
             session.catalog.commit()
             self._apply(session)
+
+    @rule(member=st.integers(0, 1))
+    def commit_all_together(self, member: int) -> None:
+        """All transactions of a member are a group: each ends as if they had committed one after the other."""
+        store = self.stores[member]
+        ending = [session for session in self.sessions if session.store is store and session.open]
+        outcomes = commit_together(store, [session.catalog for session in ending])
+        for session, outcome in zip(ending, outcomes, strict=True):
+            assert not session.open
+            if self._conflicts(session):
+                assert isinstance(outcome, SerializationFailure)
+                session.end()
+            else:
+                assert isinstance(outcome, Snapshot)
+                self._apply(session)
 
     @rule(member=st.integers(0, 1))
     def publish(self, member: int) -> None:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Final, TypeVar
 
 from engine.catalog.snapshot import AnyChange, Snapshot
+from engine.catalog.store.decide import CommitOutcome
 from engine.catalog.store.rows import Decision
 from engine.catalog.store.sqlite import SqliteDatabase
 from engine.storage.delta import Published
@@ -71,12 +72,15 @@ class SimulatedDatabase(SqliteDatabase):
         self._transactions = transactions
         super().__init__(path, tables)
 
-    def commit(self, known: Snapshot, changes: Sequence[AnyChange]) -> Snapshot:
-        def write() -> Snapshot:
-            made = SqliteDatabase.commit(self, known, changes)
+    def commit(self, known: Snapshot, group: Sequence[Sequence[AnyChange]]) -> Sequence[CommitOutcome]:
+        def write() -> Sequence[CommitOutcome]:
+            outcomes = SqliteDatabase.commit(self, known, group)
             actor = self._stage.runs
-            self._history.commit(made.version, changes, self._transactions.get(actor) if actor is not None else None)
-            return made
+            transaction = self._transactions.get(actor) if actor is not None else None
+            for changes, outcome in zip(group, outcomes, strict=True):
+                if isinstance(outcome, Snapshot):
+                    self._history.commit(outcome.version, changes, transaction)
+            return outcomes
 
         return self._transact("commit", write)
 

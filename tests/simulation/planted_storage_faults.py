@@ -124,7 +124,7 @@ FAULTS: Final = (
     Fault(
         "commit without a new version",
         _SQLITE,
-        "marks.after_commit(committed.version)",
+        "marks.after_commit(decided.newest.version)",
         "marks.after_commit(newest.version)",
     ),
     Fault(
@@ -136,7 +136,7 @@ FAULTS: Final = (
     Fault(
         "commit without notes of what it has touched",
         _SQLITE,
-        "self._note(writer, marks, touches(steps))",
+        "self._note(writer, marks, touches(decided.steps))",
         "self._note(writer, marks, ())",
     ),
     Fault(

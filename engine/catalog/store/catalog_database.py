@@ -8,6 +8,7 @@ from typing import Protocol
 from engine.catalog.model.counters import Count
 from engine.catalog.snapshot import AnyChange, Snapshot
 from engine.catalog.store.contents import Contents
+from engine.catalog.store.decide import CommitOutcome
 from engine.catalog.store.rows import Decision
 from engine.storage.delta import Published
 
@@ -41,9 +42,10 @@ class CatalogDatabase(Protocol):
         """Return the state of a counter."""
         ...
 
-    def commit(self, known: Snapshot, changes: Sequence[AnyChange]) -> Snapshot:
-        """The newest state with the changes, durable. known: what need not be read again if it is still the newest.
-        Raises SerializationFailure; then nothing was changed."""
+    def commit(self, known: Snapshot, group: Sequence[Sequence[AnyChange]]) -> Sequence[CommitOutcome]:
+        """Commit the changes of each transaction, one after the other, in one transaction that is durable when it returns
+        (`engine.catalog.store.decide`). known: what need not be read again if it is still the newest. What it raises is true of
+        all of them."""
         ...
 
     def decisions(self) -> Sequence[Decision]:

@@ -153,6 +153,8 @@ class Difference:
         for kind, first, second in touched:
             by_kind.setdefault(kind, []).append((first, second))
         snapshot = replace(known, version=marks.version, stamp=marks.stamp)
+        if by_kind.keys() - {"files"}:
+            snapshot = snapshot.redefined()
         if "schemas" in by_kind:
             snapshot = replace(snapshot, schemas=rows.read_schemas(read("schemas")))
         if "roles" in by_kind:

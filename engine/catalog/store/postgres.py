@@ -15,7 +15,6 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -28,6 +27,7 @@ from engine.catalog.model.counters import Count
 from engine.catalog.snapshot import FIRST_OID, PUBLIC, PUBLIC_COMMENT, AnyChange, Snapshot
 from engine.catalog.store import contents, rows
 from engine.catalog.store.contents import Contents
+from engine.catalog.store.decide import CommitOutcome, decide
 from engine.catalog.store.difference import Difference, Marks, Question, Touch, touch_of_files, touches
 from engine.catalog.store.request_clock import take_asked
 from engine.catalog.store.rows import Content, Decision, StepKind
@@ -264,13 +264,15 @@ class PostgresDatabase:
     def fill(self, given: Contents) -> None:
         self._writer.ask(lambda connection: _fill(connection, given, self._writer.place))
 
-    def commit(self, known: Snapshot, changes: Sequence[AnyChange]) -> Snapshot:
-        return self._writer.ask(lambda connection: self._commit(connection, known, changes))
+    def commit(self, known: Snapshot, group: Sequence[Sequence[AnyChange]]) -> Sequence[CommitOutcome]:
+        return self._writer.ask(lambda connection: self._commit(connection, known, group))
 
-    def _commit(self, connection: Connection, known: Snapshot, changes: Sequence[AnyChange]) -> Snapshot:
+    def _commit(
+        self, connection: Connection, known: Snapshot, group: Sequence[Sequence[AnyChange]]
+    ) -> Sequence[CommitOutcome]:
         connection.execute("begin")
         try:
-            committed = self._catalog.write(connection, known, changes)
+            outcomes = self._catalog.write(connection, known, group)
         except BaseException:
             if not connection.closed:
                 connection.execute("rollback")
@@ -283,7 +285,7 @@ class PostgresDatabase:
                 f"the connection to the catalog database at {self._writer.place} was lost during a commit",
                 hint="Look whether the change took place before you repeat it.",
             ) from error
-        return committed
+        return outcomes
 
     def close(self) -> None:
         self._reader.close()
@@ -332,18 +334,20 @@ class _Catalog:
             connection.execute("set transaction isolation level repeatable read, read only")
             return self._advance(connection)
 
-    def write(self, connection: Connection, known: Snapshot, changes: Sequence[AnyChange]) -> Snapshot:
+    def write(
+        self, connection: Connection, known: Snapshot, group: Sequence[Sequence[AnyChange]]
+    ) -> Sequence[CommitOutcome]:
         """Within a transaction: whoever holds the version's row is the only one who commits, and sees all that did."""
         connection.execute(f"{_VERSION} for update")
         marks = Marks.of(connection.execute(_QUESTIONS["marks"]))
         newest = known if marks.is_of(known) else self._advance(connection)
-        committed = newest.after_commit(changes)
-        steps = list(rows.steps(newest, changes, committed, int(time.time())))
-        for step in steps:
-            connection.execute(_STEPS[step.kind], step.values)
-        marks = marks.after_commit(committed.version)
-        _note(connection, marks, touches(steps))
-        return replace(committed, stamp=marks.stamp)
+        decided = decide(newest, group, int(time.time()))
+        if decided.changes_anything:
+            for step in decided.steps:
+                connection.execute(_STEPS[step.kind], step.values)
+            marks = marks.after_commit(decided.newest.version)
+            _note(connection, marks, touches(decided.steps))
+        return decided.outcomes_at(marks.stamp)
 
     def _advance(self, connection: Connection) -> Snapshot:
         """The committed state, within a transaction that has changed nothing yet."""

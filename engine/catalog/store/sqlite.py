@@ -18,7 +18,6 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -30,6 +29,7 @@ from engine.catalog.snapshot import FIRST_OID, PUBLIC, PUBLIC_COMMENT, AnyChange
 from engine.catalog.store import contents, rows
 from engine.catalog.store.catalog_file import CatalogFile
 from engine.catalog.store.contents import Contents
+from engine.catalog.store.decide import CommitOutcome, decide
 from engine.catalog.store.difference import Difference, Marks, Question, Touch, touch_of_files, touches
 from engine.catalog.store.request_clock import mark_waiting, take_asked
 from engine.catalog.store.rows import Content, Decision, StepKind
@@ -203,17 +203,17 @@ class SqliteDatabase:
         with self._read() as reader:
             return _read_counter(reader, counter)
 
-    def commit(self, known: Snapshot, changes: Sequence[AnyChange]) -> Snapshot:
+    def commit(self, known: Snapshot, group: Sequence[Sequence[AnyChange]]) -> Sequence[CommitOutcome]:
         with self._transaction() as writer:
             marks = Marks.of(writer.execute(_QUESTIONS["marks"]))
             newest = known if marks.is_of(known) else self._advance(writer)
-            committed = newest.after_commit(changes)
-            steps = list(rows.steps(newest, changes, committed, int(time.time())))
-            for step in steps:
-                writer.execute(_STEPS[step.kind], step.values)
-            marks = marks.after_commit(committed.version)
-            self._note(writer, marks, touches(steps))
-        return replace(committed, stamp=marks.stamp)
+            decided = decide(newest, group, int(time.time()))
+            if decided.changes_anything:
+                for step in decided.steps:
+                    writer.execute(_STEPS[step.kind], step.values)
+                marks = marks.after_commit(decided.newest.version)
+                self._note(writer, marks, touches(decided.steps))
+        return decided.outcomes_at(marks.stamp)
 
     def decisions(self) -> Sequence[Decision]:
         with self._read() as reader:

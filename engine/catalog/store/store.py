@@ -36,6 +36,7 @@ from engine.catalog.model.objects import Sequence as NumberSequence
 from engine.catalog.model.objects import Table
 from engine.catalog.snapshot import TEMPORARY, AnyChange, DataChange, Guard, Snapshot
 from engine.catalog.store.catalog_database import CatalogDatabase
+from engine.catalog.store.decide import CommitOutcome
 from engine.catalog.store.publication import pending_publications, remove_dropped
 from engine.catalog.store.publisher import Publisher
 from engine.catalog.store.rows import Decision
@@ -181,28 +182,53 @@ class CatalogStore:
 
     def commit(self, changes: Iterable[AnyChange]) -> Snapshot:
         """Make a transaction's changes durable and visible. Raises SerializationFailure; then nothing was changed."""
-        lasting = [change for change in changes if change.key[0] != TEMPORARY]
-        if not lasting:
-            return self.snapshot
-        if all(isinstance(change, Guard) for change in lasting):
-            self.refresh()
-            self.snapshot.replay(lasting)
-            return self.snapshot
+        [outcome] = self.commit_group([changes])
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
+
+    def commit_group(self, group: Sequence[Iterable[AnyChange]]) -> Sequence[CommitOutcome]:
+        """Make the changes of several transactions durable and visible, all at once: as if they committed one after the other.
+        Returns what each comes to; one that fails has changed nothing. What it raises is true of all that change anything."""
+        lasting = [[change for change in changes if change.key[0] != TEMPORARY] for changes in group]
+        writing = [at for at, changes in enumerate(lasting) if not all(isinstance(change, Guard) for change in changes)]
+        outcomes: list[CommitOutcome] = [self.snapshot] * len(lasting)
+        if writing:
+            written = self._database.commit(self.snapshot, [lasting[at] for at in writing])
+            for at, outcome in zip(writing, written, strict=True):
+                outcomes[at] = outcome
+            self._note_commits([(lasting[at], outcomes[at]) for at in writing])
+        for at, changes in enumerate(lasting):
+            if at not in writing:
+                outcomes[at] = self._check_guards(changes)
+        return outcomes
+
+    def _check_guards(self, guards: Sequence[AnyChange]) -> CommitOutcome:
+        """The commit of a transaction that has only read."""
         try:
-            committed = self._database.commit(self.snapshot, lasting)
-        except SerializationFailure:
-            self._count("commit_conflicts")
-            raise
-        self._count("commits")
-        self._show(committed)
-        data = [change for change in lasting if isinstance(change, DataChange)]
+            if guards:
+                self.refresh()
+                self.snapshot.replay(guards)
+        except SqlError as error:
+            return error
+        return self.snapshot
+
+    def _note_commits(self, commits: Sequence[tuple[Sequence[AnyChange], CommitOutcome]]) -> None:
+        """Show what was committed, and tell whoever goes on with it."""
+        data: list[DataChange] = []
+        for changes, outcome in commits:
+            if isinstance(outcome, Snapshot):
+                self._count("commits")
+                self._show(outcome)
+                data += [change for change in changes if isinstance(change, DataChange)]
+                self._publisher.wake()
+            elif isinstance(outcome, SerializationFailure):
+                self._count("commit_conflicts")
         IN_FLIGHT_FILES.forget(
             self.tables / change.location / file.path for change in data for file in change.files.added
         )
-        self._publisher.wake()
         if self.watch is not None and data:
             self.watch(Counter(change.location for change in data for _ in change.files.added))
-        return committed
 
     def publish(self) -> None:
         """Bring Delta's logs up to what is committed (`engine.catalog.store.publication`), whoever committed it. May block.

@@ -6,7 +6,8 @@ meets what others have committed. Outside a transaction every change is committe
 are to be committed together, makes them within `statement`.
 
 Rows that a transaction appends one by one are kept in memory (`keep_rows`) until they are written as files: before anything reads
-the tables, and before the commit (`write_kept`).
+the tables, and before the commit (`write_kept`). A transaction that has done nothing else leaves few rows to the commit, which
+writes them together with those of others (`engine.catalog.store.commit_group`).
 
 Files that a change adds, and folders of tables that it makes, are removed when the change is taken back. A commit that fails
 because of a conflict is taken back; one of which nobody knows how it ended leaves everything where it is.
@@ -20,6 +21,7 @@ from collections.abc import Sequence as Sequential
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Final
 
 import pyarrow as pa
 
@@ -49,11 +51,24 @@ from engine.storage.claims import Claim
 from engine.storage.in_flight_files import IN_FLIGHT_FILES
 from engine.storage.kept_rows import KeptRows, kept_size
 from engine.storage.tables import FileChange
+from wire.dataclass import dataclass
 from wire.errors import InternalError, IoError, SqlError, StatementCompletionUnknown
 
 #: The place of all tables among those that are claimed.
 _EVERYTHING = ""
 _Token = tuple[int, dict[Key, StoredRelation], int]
+#: Rows up to so many bytes may be written by the commit itself, into a file that it shares with other transactions.
+SHARED_BYTES: Final = 256 << 10
+
+
+@dataclass(frozen=True, slots=True)
+class EndingTransaction:
+    """A transaction that is taken from its session to be committed. made: the folders that it has made. temporary: the temporary
+    relations with which it began."""
+
+    changes: Sequential[AnyChange | KeptRows]
+    made: Sequential[str]
+    temporary: dict[Key, StoredRelation] | None
 
 
 class SessionCatalog:
@@ -157,7 +172,7 @@ class SessionCatalog:
 
     def definition_key(self) -> tuple[int, int] | None:
         """Equal keys see equal definitions, whatever rows the open transaction has changed; None where nothing may be concluded."""
-        return None if self._temporary else (self._base().version, self._definitions)
+        return None if self._temporary else (self._base().definitions, self._definitions)
 
     def own_folders(self) -> set[str]:
         """Folders of tables that nobody else knows. May be asked from any thread."""
@@ -337,7 +352,7 @@ class SessionCatalog:
         assert not (appends_only and change.files.removed), "what only appends removes nothing"
         strangers = tables.missing_paths(table, change.files.removed)
         if strangers:
-            self._take_back([change], ())
+            _take_back(self._store.tables, [change], ())
             raise InternalError(f'file "{strangers[0]}" is to be removed from "{table.name}", which does not have it')
         self._record(change)
 
@@ -478,31 +493,9 @@ class SessionCatalog:
             committed = self._store.commit(changes)
         except BaseException as error:
             if _has_surely_failed(error):
-                self._take_back(changes, made)
+                _take_back(self._store.tables, changes, made)
             raise
-        self._remove_unused(changes, made, committed)
-
-    def _take_back(self, changes: Iterable[AnyChange | KeptRows], made: Iterable[str]) -> None:
-        """Remove what changes that will never be committed have written."""
-        for location in made:
-            tables.discard(self._store.tables, location)
-        for change in changes:
-            if isinstance(change, DataChange):
-                tables.unlink(self._store.tables, change.location, change.files.added)
-
-    def _remove_unused(self, changes: Sequential[AnyChange], made: Iterable[str], committed: Snapshot) -> None:
-        """Remove what the transaction itself did away with again: tables made and dropped, files added and removed."""
-        if made := tuple(made):
-            live = {_location(table) for table in (*committed.tables(), *self._temporary.values())}
-            for location in made:
-                if location not in live:
-                    tables.discard(self._store.tables, location)
-        whole = net_changes(changes)
-        for change in changes:
-            if isinstance(change, DataChange):
-                kept = {file.path for file in whole[change.location].added}
-                unused = [file for file in change.files.added if file.path not in kept]
-                tables.unlink(self._store.tables, change.location, unused)
+        _remove_unused(self._store.tables, changes, made, (*committed.relations.values(), *self._temporary.values()))
 
     @contextmanager
     def statement(self) -> Iterator[None]:
@@ -538,37 +531,62 @@ class SessionCatalog:
     def begin(self) -> None:
         self._begun = self._temporary
 
+    @property
+    def only_keeps_rows(self) -> bool:
+        """Whether the transaction has done nothing but append rows to one table, and they are few: its commit writes them
+        (`engine.catalog.store.commit_group`)."""
+        changes = self._changes
+        return len(changes) == 1 and isinstance(changes[0], KeptRows) and self._kept_bytes <= SHARED_BYTES
+
     def commit(self) -> None:
         """Raises SerializationFailure; the transaction is then over, with nothing changed. Rows that were kept are written."""
         assert not self.keeps_rows, "written before"
-        begun, self._begun = self._begun, None
-        changes, made = self._take_changes()
+        ending = self.end()
+        changes = _catalog_changes(ending.changes)
         try:
-            self._commit(changes, made)
-        except BaseException:
-            self._temporary = begun or {}
+            committed = self._store.commit(changes)
+        except BaseException as error:
+            self.settle(ending, changes, error)
             raise
+        self.settle(ending, changes, committed)
+
+    def end(self) -> EndingTransaction:
+        """End the transaction, for one caller that commits or takes back what it has changed: a session that ends may roll back
+        while its commit still runs on a thread, and must not take back what that commits. A commit is followed by `settle`."""
+        with self._ending:
+            changes, self._changes = self._changes, []
+            made, self._made = self._made, []
+        begun, self._begun = self._begun, None
+        self._frozen = self._seen = None
+        self._forget_kept()
+        self._definitions += _define(changes)
+        self._unused.clear()
+        return EndingTransaction(changes, made, begun)
+
+    def settle(
+        self, ending: EndingTransaction, changes: Sequential[AnyChange], outcome: Snapshot | BaseException
+    ) -> None:
+        """The commit of a transaction is over. changes: as they were committed, without what is somebody else's to remove. outcome:
+        the state after it, or why it has failed. May block on the disk."""
+        try:
+            if isinstance(outcome, Snapshot):
+                _remove_unused(
+                    self._store.tables, changes, ending.made, (*outcome.relations.values(), *self._temporary.values())
+                )
+            elif _has_surely_failed(outcome):
+                _take_back(self._store.tables, changes, ending.made)
         finally:
+            if not isinstance(outcome, Snapshot):
+                self._temporary = ending.temporary or {}
             self._release()
 
     def rollback(self) -> None:
         """May block where files were written."""
-        if self._begun is not None:
-            self._temporary, self._begun = self._begun, None
-        self._take_back(*self._take_changes())
+        ending = self.end()
+        if ending.temporary is not None:
+            self._temporary = ending.temporary
+        _take_back(self._store.tables, ending.changes, ending.made)
         self._release()
-
-    def _take_changes(self) -> tuple[list[AnyChange], list[str]]:
-        """Take the transaction's changes and new objects, for one caller: a session that ends may roll back while its
-        commit still runs on a thread, and must not take back what that commits."""
-        with self._ending:
-            changes, self._changes = _catalog_changes(self._changes), []
-            made, self._made = self._made, []
-        self._frozen = self._seen = None
-        self._forget_kept()
-        self._definitions += 1
-        self._unused.clear()
-        return changes, made
 
     def savepoint(self) -> _Token:
         # Rows that come after it stand by themselves.
@@ -584,9 +602,9 @@ class SessionCatalog:
         changes, made = self._changes[count:], self._made[folders:]
         del self._changes[count:], self._made[folders:]
         self._seen = None
-        self._definitions += 1
+        self._definitions += _define(changes)
         self._forget_kept()
-        self._take_back(changes, made)
+        _take_back(self._store.tables, changes, made)
 
     def discard_temporary(self) -> None:
         """Forget the temporary relations, and remove the folders of tables."""
@@ -595,6 +613,33 @@ class SessionCatalog:
         for relation in temporary.values():
             if (location := _location(relation)) is not None:
                 tables.discard(self._store.tables, location)
+
+
+def _take_back(root: Path, changes: Iterable[AnyChange | KeptRows], made: Iterable[str]) -> None:
+    """Remove what changes that will never be committed have written."""
+    for location in made:
+        tables.discard(root, location)
+    for change in changes:
+        if isinstance(change, DataChange):
+            tables.unlink(root, change.location, change.files.added)
+
+
+def _remove_unused(
+    root: Path, changes: Sequential[AnyChange], made: Iterable[str], present: Iterable[StoredRelation]
+) -> None:
+    """Remove what the transaction itself did away with again: tables made and dropped, files added and removed.
+    present: the relations that there are after it."""
+    if made := tuple(made):
+        live = {_location(table) for table in present}
+        for location in made:
+            if location not in live:
+                tables.discard(root, location)
+    whole = net_changes(changes)
+    for change in changes:
+        if isinstance(change, DataChange):
+            kept = {file.path for file in whole[change.location].added}
+            unused = [file for file in change.files.added if file.path not in kept]
+            tables.unlink(root, change.location, unused)
 
 
 def _lost(snapshot: Snapshot, relation: StoredRelation) -> list[RightsChange]:
@@ -614,6 +659,11 @@ def _lost(snapshot: Snapshot, relation: StoredRelation) -> list[RightsChange]:
 def _catalog_changes(changes: Iterable[AnyChange | KeptRows]) -> list[AnyChange]:
     """The changes that the catalog can have: without rows that are in no file yet."""
     return [change for change in changes if not isinstance(change, KeptRows)]
+
+
+def _define(changes: Iterable[AnyChange | KeptRows]) -> bool:
+    """Whether changes are of something else than rows."""
+    return not all(isinstance(change, DataChange | Guard | KeptRows) for change in changes)
 
 
 def _same(guard: Guard, table: Table) -> bool:

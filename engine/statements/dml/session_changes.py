@@ -137,9 +137,7 @@ class SessionChanges:
             require_same_columns(columns, planned.bound.columns or ())
             self._session.authority().require(planned.requirements)
             if planned.direct is not None:
-                told = await mutations.direct_outcome(
-                    self._session, self._engine, planned, [arguments], keeps=not alone
-                )
+                told = await mutations.direct_outcome(self._session, self._engine, planned, [arguments], keeps=True)
                 if told is not None:
                     return told
                 await self._session.write_kept()

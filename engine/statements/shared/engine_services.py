@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Protocol, TypeVar
 
+from engine.catalog.store.commit_group import CommitQueue
 from engine.catalog.store.store import CatalogStore
 from engine.common.supervised import Background
 from engine.contracts.batch_stream import BatchStream
@@ -39,12 +40,13 @@ class Speeds(Protocol):
 
 
 class EngineServices(Protocol):
-    """store: the catalog. roots: where files of foreign tables may lie. turns: statements that wait for each other. copies: the
-    COPY statements that run. maintenance: the tables that VACUUM and ANALYZE are at. planning: threads that plan. background:
-    tasks that no statement waits for."""
+    """store: the catalog. commits: those of the sessions. roots: where files of foreign tables may lie. turns: statements that wait
+    for each other. copies: the COPY statements that run. maintenance: the tables that VACUUM and ANALYZE are at. planning: threads
+    that plan. background: tasks that no statement waits for."""
 
     config: EngineConfig
     store: CatalogStore
+    commits: CommitQueue
     mesh: Mesh
     roots: DataRoots
     initiation: Initiation

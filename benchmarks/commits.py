@@ -1,0 +1,107 @@
+"""Commits a second of 1, 8 and 32 clients that each insert a row at a time, with few relations in the catalog and with many."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from typing import Any, Final
+
+import psycopg
+from psycopg import sql
+
+from benchmarks import processor
+from benchmarks.figures import Figure, Measure
+from benchmarks.ground import Ground
+from benchmarks.member import Member, started
+
+_CLIENTS: Final = (1, 8, 32)
+_RELATIONS: Final = 20_000
+_SECONDS: Final = 10.0
+_WARM: Final = 3
+_BAR: Final = 4.0
+_INSERT: Final = "insert into committed (id, name) values (%s, %s)"
+
+
+class _Client(threading.Thread):
+    """Inserts rows until the time is over. commits: as the server acknowledged them."""
+
+    def __init__(self, number: int, connection: psycopg.Connection[Any]) -> None:
+        super().__init__(name=f"client-{number}")
+        self.commits = 0
+        self.failure: BaseException | None = None
+        self._number = number
+        self.connection = connection
+
+    def run(self) -> None:
+        end = time.monotonic() + _SECONDS
+        try:
+            while time.monotonic() < end:
+                self.connection.execute(_INSERT, (self._number, "a row"), prepare=True)
+                self.commits += 1
+        except BaseException as error:  # noqa: BLE001 - told by whoever waits for the thread
+            self.failure = error
+
+
+def _run(ground: Ground) -> Iterator[Figure]:
+    for relations in (0, _RELATIONS):
+        with (
+            started(ground.folder(f"commits-{relations}"), 'start = "lazy"') as member,
+            member.connect("local") as connection,
+        ):
+            connection.execute("create table committed (id bigint not null, name text, at timestamptz default now())")
+            _fill(ground, connection, relations)
+            words = f"{relations:,} relations" if relations else "few relations"
+            rates: dict[int, float] = {}
+            for clients in _CLIENTS:
+                ground.say(f"{clients} clients, {words}")
+                rates[clients], cost = _rate(member, clients)
+                yield Figure(f"{words}, {clients} clients", rates[clients], "commits/s")
+                yield Figure(f"{words}, {clients} clients: processor time of a commit", cost, "ms")
+            for clients in _CLIENTS[1:]:
+                yield Figure(f"{words}: {clients} clients over 1", rates[clients] / rates[1], "×", _BAR, at_least=True)
+
+
+def _fill(ground: Ground, connection: psycopg.Connection[Any], relations: int) -> None:
+    if relations:
+        ground.say(f"{relations:,} relations")
+        with connection.transaction():
+            for number in range(relations):
+                connection.execute(
+                    sql.SQL("create view {} as select 1 as one").format(sql.Identifier(f"many_{number}"))
+                )
+
+
+def _rate(member: Member, count: int) -> tuple[float, float]:
+    """Commits a second, and milliseconds of the member's processor time for each. Raises RuntimeError for a row that is lost."""
+    clients = [_Client(number, member.connect("local")) for number in range(count)]
+    for client in clients:
+        for _ in range(_WARM):
+            client.connection.execute(_INSERT, (-1, "warm"), prepare=True)
+    with member.connect("local") as connection:
+        [before] = connection.execute("select count(*) from committed").fetchone() or (0,)
+        begun, used = time.monotonic(), processor.seconds(member.pid)
+        for client in clients:
+            client.start()
+        for client in clients:
+            client.join()
+        took, used = time.monotonic() - begun, processor.seconds(member.pid) - used
+        [after] = connection.execute("select count(*) from committed").fetchone() or (0,)
+    for client in clients:
+        client.connection.close()
+        if client.failure is not None:
+            raise client.failure
+    commits = sum(client.commits for client in clients)
+    if after - before != commits:
+        raise RuntimeError(f"{commits} rows were acknowledged, {after - before} are there")
+    return commits / took, used / commits * 1000
+
+
+MEASURE: Final = Measure(
+    "commits",
+    "Commits of many clients",
+    "`insert into committed (id, name) values ($1, $2)` through psycopg, prepared, autocommit, by "
+    f"{', '.join(map(str, _CLIENTS))} clients for {_SECONDS:.0f} s each, on a member without Spark; the rows are counted. With few "
+    f"relations in the catalog, and with {_RELATIONS:,} views.",
+    _run,
+)

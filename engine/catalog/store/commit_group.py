@@ -1,0 +1,170 @@
+"""Commits in groups: transactions that commit while others do wait together, and are committed at once.
+
+As in PostgreSQL, where those who commit while somebody flushes the log are flushed together by the next one (xlog.c, XLogFlush):
+the first to come is committed at once, by itself; those that come meanwhile form the next group. Nobody is waited for, so a client
+that is alone is no slower. A group costs what a commit costs: one transaction of the catalog database, one sync of it
+(`engine.catalog.store.decide`); each transaction keeps its own outcome, and is told of it when the group is durable.
+
+Transactions that have done nothing but append a few rows to the same table share more: their rows are written into one file
+(`engine.storage.kept_rows`), and they are one transaction for the catalog. They may be: a transaction that only appends conflicts
+with a change of the table's definition and with nothing else, so all of them conflict or none does, and nothing tells one that was
+committed with another from one that was committed just after it. Where their rows cannot be written together, each is by itself.
+
+Rejected: to wait for others before a group begins (`commit_delay`). What a group costs is processor time more than waiting for a
+disk, and the time that the group before takes is delay enough.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from typing import Final
+
+from engine.catalog.snapshot import AnyChange, DataChange, Snapshot
+from engine.catalog.store.store import CatalogStore
+from engine.catalog.store.transaction import EndingTransaction, SessionCatalog
+from engine.storage import tables
+from engine.storage.kept_rows import KeptRows
+from engine.storage.staging import KEPT_BYTES
+from engine.storage.tables import FileChange
+from wire.dataclass import dataclass
+
+#: Transactions that commit together: so many share the fate of the slowest.
+_GROUP_MAX: Final = 256
+
+_Member = tuple[SessionCatalog, EndingTransaction]
+
+
+@dataclass(slots=True)
+class _Unit:
+    """Transactions that are one for the catalog. rows: what they append to a table, where that is in no file yet. changes: what is
+    to be committed; None where `outcome` tells why nothing is."""
+
+    members: list[_Member]
+    rows: KeptRows | None
+    changes: Sequence[AnyChange] | None = None
+    outcome: Snapshot | BaseException | None = None
+
+    def takes(self, rows: KeptRows) -> bool:
+        """Whether rows of another transaction may be committed with these."""
+        return self.rows is not None and tables.definition(self.rows.table) == tables.definition(rows.table)
+
+    def write(self, store: CatalogStore) -> None:
+        """Write the rows. May block on the disk. Raises SqlError, and no files are left."""
+        if self.rows is not None:
+            # A table that is gone has no folder to write to: that is a conflict, and no error of the disk.
+            store.snapshot.replay([DataChange(self.rows.table, FileChange())])
+            self.changes = [DataChange(self.rows.table, FileChange(self.rows.write(KEPT_BYTES)))]
+
+    def settle(self) -> Snapshot | BaseException:
+        """Tell each transaction's session how the commit has ended. What was written is removed by the first, where it is to be."""
+        assert self.outcome is not None, "nobody is told before"
+        changes = self.changes or ()
+        for catalog, ending in self.members:
+            catalog.settle(ending, changes, self.outcome)
+            changes = ()
+        return self.outcome
+
+
+def commit_together(store: CatalogStore, catalogs: Sequence[SessionCatalog]) -> Sequence[Snapshot | BaseException]:
+    """End the transactions of these sessions: commit them, as if one after the other. Returns the outcome of each. Blocks."""
+    endings = [(catalog, catalog.end()) for catalog in catalogs]
+    units = [written for unit in _units(endings) for written in _write_unit(store, unit)]
+    committing = [unit for unit in units if unit.changes is not None]
+    outcomes: Sequence[Snapshot | BaseException]
+    try:
+        outcomes = store.commit_group([unit.changes or () for unit in committing])
+    except BaseException as error:  # noqa: BLE001 - those who wait are told
+        outcomes = [error] * len(committing)
+    for unit, outcome in zip(committing, outcomes, strict=True):
+        unit.outcome = outcome
+    told: dict[int, Snapshot | BaseException] = {}
+    for unit in units:
+        outcome = unit.settle()
+        told |= {id(catalog): outcome for catalog, _ in unit.members}
+    return [told[id(catalog)] for catalog in catalogs]
+
+
+class CommitQueue:
+    """Commits of the sessions of a member. submit: runs a call, which may block, on some thread."""
+
+    def __init__(self, store: CatalogStore, submit: Callable[[Callable[[], None]], object]) -> None:
+        self._store = store
+        self._submit = submit
+        self._lock = threading.Lock()
+        self._waiting: list[tuple[SessionCatalog, Future[None]]] = []
+        self._is_committing = False
+
+    def commit(self, catalog: SessionCatalog) -> Future[None]:
+        """Commit a session's transaction with those that wait. One that is cancelled before its group's turn stays as it is."""
+        future: Future[None] = Future()
+        with self._lock:
+            self._waiting.append((catalog, future))
+            if self._is_committing:
+                return future
+            self._is_committing = True
+        self._go_on()
+        return future
+
+    def _go_on(self) -> None:
+        try:
+            self._submit(self._commit_waiting)
+        except BaseException as error:  # noqa: BLE001 - the pool is closed
+            with self._lock:
+                waiting, self._waiting, self._is_committing = self._waiting, [], False
+            for _, future in waiting:
+                future.set_exception(error)
+
+    def _commit_waiting(self) -> None:
+        with self._lock:
+            group, self._waiting = self._waiting[:_GROUP_MAX], self._waiting[_GROUP_MAX:]
+        group = [(catalog, future) for catalog, future in group if future.set_running_or_notify_cancel()]
+        outcomes = commit_together(self._store, [catalog for catalog, _ in group])
+        with self._lock:
+            self._is_committing = goes_on = bool(self._waiting)
+        if goes_on:
+            self._go_on()
+        for (_, future), outcome in zip(group, outcomes, strict=True):
+            if isinstance(outcome, Snapshot):
+                future.set_result(None)
+            else:
+                future.set_exception(outcome)
+
+
+def _units(endings: Sequence[_Member]) -> list[_Unit]:
+    units: list[_Unit] = []
+    appending: dict[str, _Unit] = {}
+    for member in endings:
+        changes = member[1].changes
+        rows = changes[0] if len(changes) == 1 else None
+        if not isinstance(rows, KeptRows):
+            assert not any(isinstance(change, KeptRows) for change in changes), "written before"
+            units.append(_Unit([member], None, changes))  # type: ignore[arg-type]
+            continue
+        unit = appending.get(rows.table.path)
+        if unit is not None and unit.takes(rows):
+            unit.members.append(member)
+        else:
+            unit = appending[rows.table.path] = _Unit([member], KeptRows(rows.table))
+            units.append(unit)
+    return units
+
+
+def _write_unit(store: CatalogStore, unit: _Unit) -> list[_Unit]:
+    """The unit with its rows in files; its transactions each by itself where they cannot be together."""
+    if unit.rows is None:
+        return [unit]
+    try:
+        for _, ending in unit.members:
+            [rows] = ending.changes
+            assert isinstance(rows, KeptRows), "as it was found"
+            unit.rows.extend(rows)
+        unit.write(store)
+    except Exception as error:  # noqa: BLE001 - it is raised to whoever commits
+        if len(unit.members) == 1:
+            unit.outcome = error
+            return [unit]
+        alone = [_Unit([member], KeptRows(unit.rows.table)) for member in unit.members]
+        return [written for single in alone for written in _write_unit(store, single)]
+    return [unit]

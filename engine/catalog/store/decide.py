@@ -1,0 +1,61 @@
+"""What a group of commits comes to: each transaction replayed on the newest state and those of the group before it.
+
+Transactions of a group are written in one transaction of the catalog database, which syncs once, but each has an outcome of its
+own: one that conflicts changes nothing, and those after it are replayed as if it had not been there. So a group is what its members
+would be if they committed one after the other with nobody between them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import field, replace
+
+from engine.catalog.snapshot import AnyChange, Snapshot
+from engine.catalog.store import rows
+from engine.catalog.store.rows import Step
+from wire.dataclass import dataclass
+
+#: The state after a transaction's commit, or why it does not commit.
+CommitOutcome = Snapshot | Exception
+
+
+@dataclass(slots=True)
+class Decided:
+    """newest: the state after the group. outcomes: of its transactions, in their order. steps: what is to be written."""
+
+    newest: Snapshot
+    outcomes: list[CommitOutcome] = field(default_factory=list)
+    steps: list[Step] = field(default_factory=list)
+
+    @property
+    def changes_anything(self) -> bool:
+        """Whether one of the transactions commits."""
+        return any(isinstance(outcome, Snapshot) for outcome in self.outcomes)
+
+    def outcomes_at(self, stamp: int) -> Sequence[CommitOutcome]:
+        """The outcomes, once all are written with this stamp. Only the last state has all that the stamp says."""
+        return [
+            replace(outcome, stamp=stamp if outcome is self.newest else stamp - 1)
+            if isinstance(outcome, Snapshot)
+            else outcome
+            for outcome in self.outcomes
+        ]
+
+
+def decide(newest: Snapshot, group: Sequence[Sequence[AnyChange]], seconds: int) -> Decided:
+    """Replay transactions on the newest state, under the lock of commits. seconds: since 1970, now.
+
+    An error of one, whatever it is, is its own: nothing of it has been written.
+    """
+    decided = Decided(newest)
+    for changes in group:
+        try:
+            committed = decided.newest.after_commit(changes)
+            steps = list(rows.steps(decided.newest, changes, committed, seconds))
+        except Exception as error:  # noqa: BLE001 - it is raised to whoever commits
+            decided.outcomes.append(error)
+            continue
+        decided.newest = committed
+        decided.outcomes.append(committed)
+        decided.steps += steps
+    return decided
