@@ -120,7 +120,11 @@ class CommitQueue:
         with self._lock:
             group, self._waiting = self._waiting[:_GROUP_MAX], self._waiting[_GROUP_MAX:]
         group = [(catalog, future) for catalog, future in group if future.set_running_or_notify_cancel()]
-        outcomes = commit_together(self._store, [catalog for catalog, _ in group])
+        outcomes: Sequence[Snapshot | BaseException]
+        try:
+            outcomes = commit_together(self._store, [catalog for catalog, _ in group])
+        except BaseException as error:  # noqa: BLE001 - those who wait are told, and the next group is not held up
+            outcomes = [error] * len(group)
         with self._lock:
             self._is_committing = goes_on = bool(self._waiting)
         if goes_on:

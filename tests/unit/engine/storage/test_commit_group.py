@@ -130,6 +130,20 @@ def test_commits_that_come_while_one_runs_are_the_next_group(store: CatalogStore
     assert sorted(values(SessionCatalog(store))) == [1, 2, 3]
 
 
+def test_a_group_that_fails_holds_up_no_other(store: CatalogStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[Callable[[], None]] = []
+    queue = CommitQueue(store, calls.append)
+    broken = keeping(store, 1)
+    failed = queue.commit(broken)
+    monkeypatch.setattr(broken, "end", lambda: 1 / 0)
+    calls.pop()()
+    assert isinstance(failed.exception(timeout=0), ZeroDivisionError)
+    committed = queue.commit(keeping(store, 2))
+    calls.pop()()
+    assert committed.result(timeout=0) is None
+    assert values(SessionCatalog(store)) == [2]
+
+
 def test_definitions_are_the_same_as_long_as_only_files_change(store: CatalogStore) -> None:
     other = CatalogStore(store.tables.parent / "catalog.sqlite")
     insert(SessionCatalog(store), 0)
