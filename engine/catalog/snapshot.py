@@ -290,19 +290,21 @@ class Snapshot:
         if before is not None and types.pop((before.schema, before.name), None) != before:
             raise ChangedByAnother(before.name)
         if after is None:
-            return replace(self, types=types).redefined()
+            return replace(self, types=types).with_new_definitions()
         if change.key in types or change.key in self.relations:
             raise ChangedByAnother(after.name)
         if after.schema not in self.schemas:
             raise SchemaDropped(after.schema)
         types[change.key] = after
         relations = {key: with_current_types(r, types) for key, r in self.relations.items()}
-        return replace(self, types=types, relations=relations).redefined()
+        return replace(self, types=types, relations=relations).with_new_definitions()
 
     def _with_role(self, change: RoleChange) -> Snapshot:
         if self.roles.find_role(change.name) != change.before:
             raise ChangedByAnother(change.name)
-        return replace(self, roles=Roles(_with_entry(self.roles.by_name, change.name, change.after))).redefined()
+        return replace(
+            self, roles=Roles(_with_entry(self.roles.by_name, change.name, change.after))
+        ).with_new_definitions()
 
     def put_defaults(self, of: DefaultKey, after: Acl | None) -> tuple[Snapshot, DefaultsChange]:
         change = DefaultsChange(of, after, self.rights.defaults.get(of))
@@ -311,28 +313,28 @@ class Snapshot:
     def _with_rights(self, change: RightsChange) -> Snapshot:
         if self.rights.objects.get(change.oid) != change.before:
             raise ChangedByAnother(change.name)
-        return replace(self, rights=self.rights.with_object(change.oid, change.after)).redefined()
+        return replace(self, rights=self.rights.with_object(change.oid, change.after)).with_new_definitions()
 
     def _with_defaults(self, change: DefaultsChange) -> Snapshot:
         if self.rights.defaults.get(change.of) != change.before:
             raise ChangedByAnother("default privileges")
-        return replace(self, rights=self.rights.with_default(change.of, change.after)).redefined()
+        return replace(self, rights=self.rights.with_default(change.of, change.after)).with_new_definitions()
 
-    def redefined(self) -> Snapshot:
+    def with_new_definitions(self) -> Snapshot:
         """Return the same with definitions that are no other snapshot's."""
         return replace(self, definitions=next(_DEFINITIONS))
 
     def _apply(self, change: Change) -> Snapshot:
         schema, name = change.key
         if not name:
-            return replace(self, schemas=_with_entry(self.schemas, schema, change.after)).redefined()
+            return replace(self, schemas=_with_entry(self.schemas, schema, change.after)).with_new_definitions()
         after = change.after
         if isinstance(after, Table | View):
             try:
                 after = with_current_types(after, self.types)
             except KeyError:
                 raise ChangedByAnother(name) from None
-        return replace(self, relations=_with_entry(self.relations, change.key, after)).redefined()
+        return replace(self, relations=_with_entry(self.relations, change.key, after)).with_new_definitions()
 
     def replay(self, changes: Iterable[AnyChange]) -> Snapshot:
         """This snapshot with a transaction's changes, not committed. Raises SerializationFailure when something else now

@@ -1,4 +1,4 @@
-"""What a group of commits comes to: each transaction replayed on the newest state and those of the group before it.
+"""The outcome of a group of commits: each transaction is replayed on the newest state and those of the group before it.
 
 Transactions of a group are written in one transaction of the catalog database, which syncs once, but each has an outcome of its
 own: one that conflicts changes nothing, and those after it are replayed as if it had not been there. So a group is what its members

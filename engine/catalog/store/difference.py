@@ -154,7 +154,7 @@ class Difference:
             by_kind.setdefault(kind, []).append((first, second))
         snapshot = replace(known, version=marks.version, stamp=marks.stamp)
         if by_kind.keys() - {"files"}:
-            snapshot = snapshot.redefined()
+            snapshot = snapshot.with_new_definitions()
         if "schemas" in by_kind:
             snapshot = replace(snapshot, schemas=rows.read_schemas(read("schemas")))
         if "roles" in by_kind:
