@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from itertools import chain
 
 from engine.common.interrupts import check_for_interrupts
 from engine.common.sql_type import of
@@ -160,9 +161,10 @@ def _prune(node: Node, used: set[int]) -> Node:
         case Window():
             return _prune_calls(node, used)
         case Join() | Limit() | Sort() | DistinctOn():
-            if len(node.columns) == sum(len(child.columns) for child in node.inputs()):
+            given = tuple(chain.from_iterable(child.columns for child in node.inputs()))
+            if node.columns == given:
                 return node
-            below = {column.id for child in node.inputs() for column in child.columns}
+            below = {column.id for column in given}
             kept = [i for i, column in enumerate(node.columns) if column.id in below]
             return node if len(kept) == len(node.columns) else replace(node, columns=_at(node.columns, kept))
         case With():
