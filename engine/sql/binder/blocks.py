@@ -33,10 +33,13 @@ class Bound:
 
     def subquery_plan(self) -> Node:
         """The plan of a subquery: visible columns only, its order stated by a Limit."""
-        if not self.requirement:
+        if not self.requirement and self.plan.columns == self.columns:
             return self.plan
         if isinstance(self.plan, Limit):
             return replace(self.plan, columns=self.columns)
+        if not self.requirement:
+            # DISTINCT ON has its keys among its columns.
+            return Evaluator(self.columns, self.plan, pass_through(self.columns))
         return Limit(self.columns, self.plan, requirement=self.requirement)
 
 

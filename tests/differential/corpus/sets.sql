@@ -15,3 +15,8 @@ values (1, 'a'), (2, 'b') order by 1 desc; -- ordered
 select distinct n_regionkey from nation;
 select distinct on (n_regionkey) n_regionkey, n_name from nation order by n_regionkey, n_name desc; -- ordered
 select distinct on (a) a, b from (values (1,2),(1,1),(2,null),(2,5)) t(a,b) order by a, b nulls first; -- ordered
+select * from (select distinct on (n_regionkey) 1 as one from nation) s;
+select count(*) from (select distinct on (n_regionkey) 1 from nation limit 3) s;
+with w as (select distinct on (n_regionkey) 1 as one from nation) select count(*), sum(one) from w;
+select array(select distinct on (n_regionkey) 7 from nation), 1 in (select distinct on (n_regionkey) 2 from nation);
+select count(*) from (select 1 from nation order by n_name limit 3) s;
