@@ -47,8 +47,8 @@ FAULTS: Final = (
     Fault(
         "files that the pinned version lacks are taken for files without rows",
         _PRUNING,
-        "(at := version.numbers.get(file[start:])) is None or test(log.bounds_of(at))",
-        "(at := version.numbers.get(file[start:])) is not None and test(log.bounds_of(at))",
+        "        paths += [file.path for file in storage.added]\n",
+        "",
     ),
     Fault(
         "a plan has the files that were taken away, too",
