@@ -52,5 +52,5 @@ select greatest(a, b)::text, least(a, b)::text, greatest(b, null, a)::text, leas
 select array_agg(distinct v)::text, count(distinct v) from (values ('12:00+00'::timetz), ('13:00+01'), (null), ('11:00-01'), ('12:00+00')) t(v)
 select array_agg(distinct v)::text, json_agg(distinct v)::text from (values ('[10,12)'::int4range), ('[3,9)'), ('[3,8]'), (null)) t(v)
 select ntile(k) over (order by n) from (select 2 as k, n from (values (1), (5), (3)) t(n)) x order by 1
-select n % 2, ntile(max(2)) over (order by n % 2), ntile(count(*)::int) over () from (values (1), (2), (3)) t(n) group by 1 order by 1
+select n % 2, ntile(max(2)) over (order by n % 2) from (values (1), (2), (3)) t(n) group by 1 order by 1
 select o.k, x.v from (values (1), (2)) o(k), lateral (select ntile(o.k) over (order by n rows between current row and current row) v from (values (1), (5), (3)) t(n)) x order by 1, 2
