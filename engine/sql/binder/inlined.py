@@ -75,7 +75,7 @@ def _with_arguments(text: str, node: exp.Anonymous, scope: Scope) -> exp.Express
 
 def query_from(text: str, scope: Scope) -> exp.Expression:
     """The query that a text of ours says; `{path}` in it is the search path, which begins with temporary tables."""
-    path = scope.context.search_path
+    path = scope.context.session_path or scope.context.search_path
     return _read(text.replace("{path}", _array(path if TEMPORARY in path else (TEMPORARY, *path)))).copy()
 
 

@@ -101,11 +101,12 @@ class QueryBinder:
     def as_seen_by(self, view: View) -> Iterator[None]:
         """While a view's definition is bound: its own search path, and what its names meant when it was created."""
         context = self.context
-        kept = context.search_path, context.catalog
+        kept = context.search_path, context.catalog, context.session_path
+        context.session_path = context.session_path or context.search_path
         context.search_path = view.search_path
         if view.sees:
             context.catalog = SeenCatalog(view, context.catalog)
         try:
             yield
         finally:
-            context.search_path, context.catalog = kept
+            context.search_path, context.catalog, context.session_path = kept

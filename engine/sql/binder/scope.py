@@ -203,6 +203,7 @@ class BindContext:
     """The state of a statement while it is bound; one for all its levels.
 
     search_path: effective, in order, implicit schemas included.
+    session_path: within a view, whose names are found along its own path, the session's, by which functions see and spell names.
     input_settings: the session's DateStyle, TimeZone and IntervalStyle, and `now`. literal_settings: those by which literals are
         read, where these are others: a prepared statement's are read as it is prepared.
     parameter_digits: known digits of parameters' values (at Bind, `engine.session.context.parameter_digits`); empty at Parse.
@@ -234,6 +235,7 @@ class BindContext:
     find_file: Callable[[str], Table] | None = None
     column_names: dict[int, tuple[exp.Expr, frozenset[str]]] = field(default_factory=dict)
     literal_settings: InputSettings | None = None
+    session_path: tuple[str, ...] | None = None
     _columns: Iterator[int] = field(default_factory=lambda: itertools.count(1))
     _ctes: Iterator[int] = field(default_factory=lambda: itertools.count(1))
 
