@@ -113,7 +113,8 @@ class WritingRun(Run):
         return super()._disturbs(manner) or self._power_failed
 
     def _end_work(self) -> str | None:
-        """The disk is well, and publishers end."""
+        """The disk is well, and publishers end. A member that had left and comes again only now has no clients."""
+        self._clients_come = False
         self.storage.heal()
         over = self.world.run(lambda: not self.stage.actors, self.world.now + _REST)
         return None if over else f"{[actor.name for actor in self.stage.actors]} do not end"
