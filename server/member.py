@@ -95,7 +95,7 @@ class Member:
         identity = self._identity(config.mesh if config.in_cluster else "", Address.parse(config.listen))
         engine = config.engine()
         self.link = MeshLink(
-            identity, _link_options(config, engine.topology, tls), lambda: self.engine.load, _host_and_port
+            identity, _link_options(config, engine.topology, tls), lambda: self.engine.monitor.load, _host_and_port
         )
         mesh = self._mesh = ServerMesh(self.link)
         self.engine = Engine(engine, self.listener, mesh)
@@ -111,14 +111,16 @@ class Member:
                 gate=self.gate,
                 member=config.member,
                 door=_door(config, mesh),
-                ended=EndedStatements(describe=self.engine.last_graph),
+                ended=EndedStatements(describe=self.engine.monitor.last_graph),
                 statements_max=int(_setting(config, "pg_stat_statements.max")),
                 log_connections=_setting(config, "log_connections") == "on",
             ),
         )
         self.activity = ClusterActivity(
             mesh,
-            MemberActivity(config.member, self.engine, self.clients.registry, self.clients.host.ended, self.status),
+            MemberActivity(
+                config.member, self.engine.monitor, self.clients.registry, self.clients.host.ended, self.status
+            ),
         )
         self.clients.registry.cluster = self.activity
         self.final_figures = FinalFigures(self.activity, self.clients.host.ended)
@@ -268,7 +270,7 @@ class Member:
 
     async def status(self) -> Mapping[str, Any]:
         """The member's state, for the console."""
-        await self.engine.observe()
+        await self.engine.monitor.observe()
         attempts = self.gate.attempts
         logins = {"failed": attempts.failed_count, "refused": attempts.refused_count}
         statements = self.clients.host.statements
@@ -277,7 +279,7 @@ class Member:
             "member": self._config.member,
             "pid": os.getpid(),
             "members": [asdict(info) for info in self.link.members()],
-            "engines": self.engine.status(),
+            "engines": self.engine.monitor.status(),
             "connections": [asdict(activity) for activity in self.clients.registry.activity()],
             "sockets": self.clients.connections,
             "http_sessions": len(self.http.connection) if self.http is not None else 0,
@@ -291,9 +293,9 @@ class Member:
                 "errors": dict(statements.errors),
                 "engines": dict(statements.engines),
             },
-            "caches": {name: figures._asdict() for name, figures in self.engine.caches().items()},
+            "caches": {name: figures._asdict() for name, figures in self.engine.monitor.caches().items()},
             "counters": {
-                **self.engine.statistics(),
+                **self.engine.monitor.statistics(),
                 "cursors": self.cursors.statistics(),
                 "clients": clients,
                 "logins": logins,

@@ -88,6 +88,11 @@ class AloneMesh:
     def __init__(self, info: MemberInfo) -> None:
         self._info = info
 
+    @classmethod
+    def of(cls, member: str) -> AloneMesh:
+        """The mesh of a data member of that name."""
+        return cls(MemberInfo(member, "1", "", "", "data", "up", 0, "", local=True))
+
     @property
     def member(self) -> str:
         return self._info.id

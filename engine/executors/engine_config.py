@@ -7,7 +7,9 @@ from dataclasses import field
 from pathlib import Path
 from typing import Final, Literal
 
+from engine.catalog.store.store import is_url
 from engine.lakes.iceberg import Catalog
+from engine.lakes.member_files import MemberFiles
 from engine.lakes.stores import Store
 from engine.plan_ir.topology import Topology
 from engine.settings.numbers import memory_bytes
@@ -17,6 +19,8 @@ from wire.dataclass import dataclass
 PRIVATE: Final = ".sluice"
 #: `sluice.local_limit`, where it is not given, is so many times the local engine's memory: what is scanned passes through it.
 LOCAL_LIMIT_MEMORIES: Final = 8
+#: What the names of the files of a catalog have beyond the catalog's; the last is that of advisory locks.
+_CATALOG_FILES: Final = ("", "-wal", "-shm", "-journal", "-locks")
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +91,30 @@ class EngineConfig:
         return self.catalog or self.private / "catalog.sqlite"
 
     @property
+    def catalog_files(self) -> tuple[Path, ...]:
+        """The files of a catalog that is a file of its own, outside of `private`."""
+        if not self.catalog or is_url(self.catalog):
+            return ()
+        return tuple(Path(self.catalog + more) for more in _CATALOG_FILES)
+
+    @property
+    def locks_file(self) -> Path | None:
+        """The file of advisory locks, beside the catalog, where the other members that share it find it too; None for a URL."""
+        if self.catalog and is_url(self.catalog):
+            return None
+        return Path(f"{self.catalog_location}{_CATALOG_FILES[-1]}")
+
+    @property
     def tables(self) -> Path:
         """The folder of stored tables, which all members of the catalog see."""
         return (self.base or self.data) / "tables"
+
+    @property
+    def files(self) -> MemberFiles:
+        """The files that the member may read."""
+        return MemberFiles(self.member, self.data, self.base or self.data, self.roots, self.tables, self.topology)
+
+    @property
+    def copy_folders(self) -> tuple[Path, ...]:
+        """The folders that files of COPY must lie in."""
+        return self.copy_roots or ((self.base or self.data) / "files",)

@@ -5,7 +5,7 @@
 Pure arithmetic over `PlanWork` (`engine.planner.optimizer.plan_work`). The model is a value: it belongs to what a query is planned
 by, as settings do, so that the same model chooses the same engine on every machine. `EngineModel()` has the constants below, which
 were measured on two cores of an AMD EPYC with TPC-H; a member measures its own and corrects them by what statements take
-(`engine.monitor.engine_times`).
+(`engine.runtime.engine_times`).
 
 An engine takes a fixed time for a statement, one for each time that rows meet (an exchange between Spark's tasks, with a stage to
 plan and to schedule), and then what its cores take for the bytes and rows. What it gives to a client or a writer comes on top.

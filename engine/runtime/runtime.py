@@ -119,7 +119,7 @@ _Do = Instruction | _Prepared
 
 
 class MeshRuntime:
-    """See the module's docstring. Made and used on one loop."""
+    """See the module's docstring. Used on one loop, from `start` on."""
 
     def __init__(
         self,
@@ -142,8 +142,8 @@ class MeshRuntime:
         self._mesh = mesh
         self._operations = operations
         self._shards = [MemberQueries(mesh.member) for _ in range(operations.threads)]
-        self._loop = asyncio.get_running_loop()
-        self._thread = threading.get_ident()
+        self._loop: asyncio.AbstractEventLoop
+        self._thread: int
         self._peer_statements = PeerStatements()
         self._runs: dict[str, QueryRun] = {}
         self._streams: dict[str, DistributedStream] = {}
@@ -156,6 +156,9 @@ class MeshRuntime:
         self._closed = False
 
     def start(self) -> None:
+        """Begin to hear the mesh, on the loop that runs now."""
+        self._loop = asyncio.get_running_loop()
+        self._thread = threading.get_ident()
         self._mesh.listen(self._on_message, self._on_lost)
         self._tick()
 

@@ -52,7 +52,7 @@ async def _set_constraints(session: SessionContext, engine: SessionServices, sta
     tables = list(session.catalog.current().tables())
     named = deferred.named_constraints(statement, tables, session.search_path()) if statement.names else None
     session.transaction.deferral = session.transaction.deferral.set_constraints(named, deferred=statement.deferred)
-    await deferred.judge(SessionMutationContext(session, engine, ()), everything=False)
+    await deferred.judge(SessionMutationContext(session, engine), everything=False)
     return StreamExecution(None, "SET CONSTRAINTS")
 
 

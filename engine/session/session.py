@@ -15,6 +15,7 @@ from engine.session.context.permissions import require_permitted
 from engine.session.context.services import SessionServices
 from engine.session.context.session_context import SessionContext
 from engine.session.engine_session import EngineSession
+from engine.session.progress import read_progress
 from engine.session.transaction import SessionTransaction
 from engine.settings.session_settings import SessionSettings
 from engine.sql.binder import regnames
@@ -25,8 +26,9 @@ from engine.statements.copy.copy_to import copy_to
 from engine.statements.ddl import run as ddl
 from engine.statements.ddl.definitions import refuse_in_read_only
 from engine.statements.dml import deferred, with_running
+from engine.statements.dml.planned_mutation import PlannedMutation
 from engine.statements.dml.session_changes import SessionChanges
-from engine.statements.dml.statement import PlannedMutation, SessionMutationContext
+from engine.statements.dml.statement import SessionMutationContext
 from engine.statements.query import explain
 from engine.statements.query import run as query
 
@@ -57,12 +59,12 @@ class Session(EngineSession):
         self.context.record = now
 
     def new_query_id(self) -> QueryId:
-        return self._engine.new_query_id()
+        return self._engine.queries.new_query_id()
 
     # -- statements ----------------------------------------------------------------------------------------------
 
     async def parse(self, sql: str) -> Sequence[s.Statement]:
-        return await self._engine.parse(sql)
+        return await self._engine.parser.parse(sql)
 
     async def prepare(self, statement: s.Statement, parameter_types: Sequence[int]) -> Prepared:
         await self._engine.see_commits()
@@ -122,7 +124,7 @@ class Session(EngineSession):
         return await own_statements.execute(session, engine, statement)
 
     async def progress(self) -> Progress:
-        return await self._engine.progress(self.context.underway, self.context.client.backend_pid)
+        return await read_progress(self._engine, self.context.underway, self.context.client.backend_pid)
 
     def takes_rows(self, prepared: Prepared) -> bool:
         return self._changes.takes_rows(prepared)
@@ -167,7 +169,7 @@ class Session(EngineSession):
         if self._transaction.deferral.events or not self.context.catalog.only_keeps_rows:
             await self.context.write_kept()
         if self._transaction.deferral.events:
-            await deferred.judge(SessionMutationContext(self.context, self._engine, ()), everything=True)
+            await deferred.judge(SessionMutationContext(self.context, self._engine), everything=True)
 
     # -- transactions --------------------------------------------------------------------------------------------
 

@@ -22,7 +22,7 @@ from engine.contracts.activity import (
     SparkJobReport,
     StatementReport,
 )
-from engine.engine import Engine
+from engine.monitor.engine_monitor import EngineMonitor
 from engine.monitor.record import SHORT_TEXT, STATEMENTS_MAX, TEXT_MAX, StatementRecord
 from server.monitor.records import EndedStatements
 from server.session.cancel import SessionRegistry
@@ -44,7 +44,7 @@ class MemberActivity:
     def __init__(
         self,
         member: str,
-        engine: Engine,
+        engine: EngineMonitor,
         registry: SessionRegistry,
         ended: EndedStatements,
         status: Callable[[], Awaitable[Mapping[str, Any]]] = _no_status,

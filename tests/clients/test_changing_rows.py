@@ -122,7 +122,7 @@ def test_a_large_insert_is_written_in_parts(connection: Connection, changed: Loc
     assert connection.execute("update t set a = -a where a % 100000 = 0").rowcount == 7
     assert connection.execute("delete from t where a > 10").rowcount == count - 10 - 7
     assert connection.execute("select count(*), sum(a) from t").fetchone() == (17, 55 - 2_800_000)
-    assert changed.engine.statistics()["local"]["streams"] == 0
+    assert changed.engine.monitor.statistics()["local"]["streams"] == 0
 
 
 def test_insert_from_its_own_target_ends(connection: Connection) -> None:
@@ -166,7 +166,7 @@ def test_nothing_is_left_of_a_statement_that_is_cancelled(connection: Connection
     canceller.join()
     assert data_files(changed) == set()
     assert connection.execute("insert into t values (1) returning a").fetchall() == [(1,)]
-    assert changed.engine.statistics()["local"]["streams"] == 0
+    assert changed.engine.monitor.statistics()["local"]["streams"] == 0
 
 
 def cancel_once_it_writes(member: LocalMember, pid: int) -> None:

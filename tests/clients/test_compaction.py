@@ -117,7 +117,7 @@ def test_many_small_files_are_compacted_in_the_background(kept: LocalMember, con
     connection.execute("create table t (a int primary key)")
     for number in range(150):
         connection.execute("insert into t values (%s)", [number])
-    counted = kept.engine.statistics
+    counted = kept.engine.monitor.statistics
     wait_until(lambda: counted()["tables"]["compacted"] >= 2 and files(connection) < 64)
     assert connection.execute("select count(*), sum(a) from t").fetchone() == (150, 11175)
 
@@ -179,7 +179,7 @@ def test_a_table_that_is_always_deleted_from_is_compacted(tmp_path: Path) -> Non
         try:
             for number in range(rows):
                 connection.execute("insert into t values (%s, 0), (%s, 1)", (number, number))
-            wait_until(lambda: kept.engine.statistics()["tables"]["compacted"] >= 2, seconds=120)
+            wait_until(lambda: kept.engine.monitor.statistics()["tables"]["compacted"] >= 2, seconds=120)
             before = deleted
             wait_until(lambda: deleted > before + 3)
         finally:

@@ -50,7 +50,7 @@ def test_what_cannot_be_spilled_ends_the_statement(local: LocalMember) -> None:
 def test_what_can_be_spilled_is(local: LocalMember) -> None:
     with local.connect(user="narrow") as narrow:
         assert value(narrow, SORTED.format(3_000_000)) == 3_000_000
-    assert local.engine.statistics()["local"]["role_databases"] == 1
+    assert local.engine.monitor.statistics()["local"]["role_databases"] == 1
 
 
 def test_sessions_of_a_role_share_it(local: LocalMember) -> None:
@@ -82,7 +82,7 @@ def test_who_exceeds_it_costs_nobody_else_anything(local: LocalMember) -> None:
         failing, going = threads.map(narrow, range(4)), threads.map(wide, range(4))
         assert list(failing) == ["53200"] * 4
         assert list(going) == [3] * 4
-    assert local.engine.statistics()["local"]["cursors"] == 0
+    assert local.engine.monitor.statistics()["local"]["cursors"] == 0
 
 
 def test_rows_that_are_told_are_counted(local: LocalMember) -> None:
@@ -130,4 +130,4 @@ def test_databases_that_nobody_uses_are_few(local: LocalMember) -> None:
     for number in range(12):
         with local.connect(user=f"r{number}") as connection:
             assert value(connection, "select sum(g) from generate_series(1, 10) g") == 55
-    assert local.engine.statistics()["local"]["role_databases"] == 8
+    assert local.engine.monitor.statistics()["local"]["role_databases"] == 8

@@ -194,7 +194,7 @@ def test_other_statements_go_on_while_many_wait_for_the_catalog(
         threads = stack.enter_context(ThreadPoolExecutor(20))
         with locked(catalog_of(tmp_path)):
             told = [threads.submit(client.execute, b"insert into t values (1)") for client in clients]
-            wait_until(lambda: member.engine.statistics()["operations"]["aside"] >= 2)
+            wait_until(lambda: member.engine.monitor.statistics()["operations"]["aside"] >= 2)
             for number in range(5):
                 # A text of its own each time: it is bound and planned on an operation thread.
                 assert reader.execute(f"select count(*) + {number} from t".encode()).fetchone() == (number,)

@@ -70,9 +70,9 @@ def local_member(
         await engine.start()
         gate = Gate(access, engine.roles) if access is not None else trust()
         clients = Listener(
-            engine.session, ListenerOptions(gate=gate, ended=EndedStatements(describe=engine.last_graph))
+            engine.session, ListenerOptions(gate=gate, ended=EndedStatements(describe=engine.monitor.last_graph))
         )
-        activity = MemberActivity(engine.config.member, engine, clients.registry, clients.host.ended)
+        activity = MemberActivity(engine.config.member, engine.monitor, clients.registry, clients.host.ended)
         clients.registry.cluster = ClusterActivity(ServerMesh(engine.mesh), activity)
         await clients.start("127.0.0.1", 0)
         return mesh, engine, clients, None if http is None else await _door(clients, http)

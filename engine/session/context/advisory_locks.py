@@ -89,6 +89,11 @@ class AdvisoryLocks:
         self._held: dict[Key, Counter[tuple[int, bool]]] = {}
         self._waiting: list[_Waiter] = []
 
+    @classmethod
+    def beside(cls, file: Path | None) -> AdvisoryLocks:
+        """The locks of a member that shares this file with others; None: there can be no such file."""
+        return cls(None if file is None else MemberLocks(file))
+
     def attempt(self, owner: int, key: Key, *, shared: bool) -> bool:
         """Take a lock if nobody is in the way, not even one who came before and waits."""
         queued = any(w.key == key and not (w.shared and shared) and w.owner != owner for w in self._waiting)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from engine.contracts.progress import Progress, RunningQuery
 from engine.session.context.advisory_locks import AdvisoryLocks
 from engine.session.context.statement_cache import StatementCache
 from engine.statements.shared.engine_services import EngineServices
@@ -15,7 +14,3 @@ class SessionServices(EngineServices, Protocol):
 
     statements: StatementCache
     advisory_locks: AdvisoryLocks
-
-    async def progress(self, underway: RunningQuery, pid: int) -> Progress:
-        """Return the progress of a session's query. pid: of the session."""
-        ...

@@ -189,7 +189,7 @@ class SessionContext:
         """Return the context of a new query, under the settings as they are."""
         facts = self.facts
         return ExecutionContext(
-            query=next_query_id(self.record, self._engine.new_query_id),
+            query=next_query_id(self.record, self._engine.queries.new_query_id),
             time_zone=facts.time_zone,
             page_bytes=facts.page_bytes,
             notice=self.notify,

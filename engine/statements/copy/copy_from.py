@@ -32,9 +32,10 @@ from engine.statements.copy.copy_rows import CopiedRows, ReceiveColumn
 from engine.statements.copy.options import FILE_FORMS, CopyFormat, copy_format, names_of, written_form
 from engine.statements.copy.source import RowSource
 from engine.statements.dml.intents import Intents
+from engine.statements.dml.planned_mutation import require_writable
 from engine.statements.dml.run import run
 from engine.statements.dml.shown_columns import with_shown
-from engine.statements.dml.statement import SessionMutationContext, require_writable
+from engine.statements.dml.statement import SessionMutationContext
 from engine.statements.shared.copy_files import FileRows, open_file
 from wire.copy.binary import BinaryReader
 from wire.copy.reader import RowReader
@@ -117,12 +118,12 @@ class CopiedFiles:
     def __init__(self, session: SessionContext, engine: SessionServices, plan: Mutate) -> None:
         self.stream: BatchStream = RowsStream((), ())
         self.columns: tuple[ResultColumn, ...] | None = None
-        self._ground = SessionMutationContext(session, engine, ())
+        self._ground = SessionMutationContext(session, engine)
         self._plan = plan
 
     async def write(self) -> int:
         """Write all rows. Returns how many. Raises SqlError with nothing changed."""
-        told = await run(self._plan, self._ground, self._ground)
+        told = await run(self._plan, self._ground, self._ground.queries)
         await self._ground.judge(self._plan)
         return told.rows
 
@@ -166,7 +167,7 @@ class CopyFromExecution:
     async def receive(self, source: RowSource, column: ReceiveColumn) -> int:
         """Write all rows of the source. column: reads the binary format. Returns how many. Raises SqlError with nothing changed."""
         ground = _Ground(
-            SessionMutationContext(self._session, self._engine, ()), self._engine, self._bound, self._format, source,
+            SessionMutationContext(self._session, self._engine), self._engine, self._bound, self._format, source,
             self._progress, column,
         )  # fmt: skip
         try:
@@ -216,12 +217,12 @@ class _Ground:
 
     def compile_statement(self, plan: Root) -> tuple[PrintedStatement, pa.Schema]:
         ready = functions.evaluate(plan, self.inner.session, {})
-        fragment = compile_plan(ready, "local", self.inner.bindings(ready))
+        fragment = compile_plan(ready, "local", self.inner.queries.bindings(ready))
         return self.local.print_fragment(fragment), fragment.schema
 
     @property
     def local(self) -> LocalExecutor:
-        local = self.engine.executor("local")
+        local = self.engine.executors.local
         assert isinstance(local, LocalExecutor), "a member has an engine of its own"
         return local
 

@@ -63,7 +63,7 @@ class CopiedFolder:
     ) -> None:
         self.stream: BatchStream = RowsStream((), ())
         self.columns: tuple[ResultColumn, ...] | None = None
-        self._ground = SessionMutationContext(session, engine, ())
+        self._ground = SessionMutationContext(session, engine)
         self._engine = engine
         self._target = target
         self._shown = shown
@@ -77,7 +77,7 @@ class CopiedFolder:
         in_pool, folder = self._engine.in_writer_pool, Path(self._plan.table.path)
         try:
             await shielded(in_pool(lambda: folder.mkdir(parents=True)))
-            written = await write_rows(self._plan, self._plan.input, self._ground, self._ground, follows=False)
+            written = await write_rows(self._plan, self._plan.input, self._ground, self._ground.queries, follows=False)
             await shielded(in_pool(lambda: self._publish(folder, written)))
         except OSError as error:
             raise IoError(f'could not write folder "{self._shown}": {error.strerror or error}') from error

@@ -27,8 +27,9 @@ from engine.statements.ddl.filling import BEFORE, insert_statement, reading_befo
 from engine.statements.ddl.index import create_index
 from engine.statements.ddl.table import create_table_as
 from engine.statements.ddl.view import create_view
-from engine.statements.dml import statement as mutations
+from engine.statements.dml.planned_mutation import plan_mutation
 from engine.statements.dml.shown_columns import shown_columns
+from engine.statements.dml.statement import run_mutation
 from engine.statements.query import run as query_run
 from engine.statements.shared.named_tables import NamedTables
 from wire.errors import FeatureNotSupported, UniqueViolation
@@ -191,12 +192,12 @@ async def _fill(
     context, catalog = session.bind_context([p.oid for p in parameters], {})
     if before is not None:
         context.catalog = NamedTables({BEFORE: refresh(before) if isinstance(before, Table) else before}, catalog)
-    planned = await mutations.plan(engine, statement, context, catalog.reads.values, None)
+    planned = await plan_mutation(engine, statement, context, catalog.reads.values, None)
     if isinstance(before, View):
         # A refresh is for whoever may look after the view; its query reads what the view's owner may.
         session.authority().require(needed for needed in planned.requirements if needed.relation != before.oid)
     await query_run.guard(session, engine, planned.bound.locks, planned.reads)
-    return (await mutations.outcome(session, engine, planned, arguments)).rows
+    return (await run_mutation(session, engine, planned, arguments)).rows
 
 
 _DOERS: Final[dict[type[s.Statement], Callable[[SessionContext, SessionServices, Any], Awaitable[str]]]] = {

@@ -29,7 +29,8 @@ from engine.planner.optimizer.pruning import prune_files
 from engine.planner.planner import optimise
 from engine.session.context import functions
 from engine.sql.parser.nodes import statements as s
-from engine.statements.dml.statement import SessionMutationContext, keeps_order
+from engine.statements.dml.mutation_queries import MutationQueries, keeps_order
+from engine.statements.dml.staged_change import stage_change
 from engine.statements.shared.distribution import CompiledQuery, DistributedQuery, compile_query, physical_plan
 from engine.statements.shared.fragment_texts import fragment_texts
 from engine.statements.shared.plan_files import only_files
@@ -91,7 +92,7 @@ def _lines(
         return _physical(planned, query, statements, statement, actual, describe_files)
     sql = None
     if statement.verbose and not isinstance(query.runs, DistributedQuery):
-        sql = engine.executor(query.choice.engine).sql(query.runs)
+        sql = engine.executors.find(query.choice.engine).sql(query.runs)
     summary = Summary(query.choice.engine, query.choice.reason, sql, actual)
     if statement.format != "text":
         return [format_document(json_text(planned.plan, summary, describe_files), statement.format)]
@@ -133,12 +134,15 @@ def _compile_mutation(
     """Compile the plan that would make the rows, and write them."""
     values = {name: session.context_value(name) for name in functions.context_names(planned.input)}
     bindings = Bindings(dict(parameters), values, session.settings.get("TimeZone"))
-    ground, plan, topology = (
-        SessionMutationContext(session, engine, ()),
+    queries, plan, topology = (
+        MutationQueries(session, engine),
         planned.plan,
         engine.config.topology,
     )
-    terms, change = ground.terms(planned.input, writes=True), ground.stage_change(replace(plan, input=planned.input))
+    terms, change = (
+        queries.terms(planned.input, writes=True),
+        stage_change(session, engine, replace(plan, input=planned.input)),
+    )
     query = compile_query(planned.input, terms, bindings, mesh, topology, change=change)
     if keeps_order(plan, query):
         terms = terms.on_this_member()

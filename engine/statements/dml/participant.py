@@ -20,6 +20,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from engine.catalog.model.objects import Sequence
+from engine.catalog.store.store import CatalogStore
 from engine.common.shielded import shielded
 from engine.contracts.executor import ExecutionContext
 from engine.contracts.memory_share import MemoryShare
@@ -37,6 +38,11 @@ from engine.writers.sink import RowSink
 from engine.writers.write_result import Written, encode_result
 from wire.dataclass import dataclass
 from wire.errors import InsufficientPrivilege
+
+
+def open_writers(store: CatalogStore, in_pool: InPool, spark: SparkExecutor) -> StagedWriters:
+    """The writers of a member that has this catalog."""
+    return StagedWriters(store.tables, in_pool, spark, lambda: SessionSequences(store))
 
 
 class Rows(Protocol):

@@ -17,10 +17,12 @@ from engine.session.context.parameter_digits import Digits, digits_of
 from engine.session.context.services import SessionServices
 from engine.session.context.session_context import SessionContext
 from engine.sql.parser.nodes import statements as s
-from engine.statements.dml import statement as mutations
 from engine.statements.dml.autocommit_retry import needs_turn
+from engine.statements.dml.direct_run import direct_outcome
 from engine.statements.dml.explain import explain_change
+from engine.statements.dml.planned_mutation import PlannedMutation, answer, plan_mutation
 from engine.statements.dml.run import Outcome
+from engine.statements.dml.statement import run_mutation
 from engine.statements.query.explain import plan_columns, select_summary
 from engine.statements.query.run import guard, require_same_columns
 from wire.errors import SqlError
@@ -37,7 +39,7 @@ class SessionChanges:
         self._session = session
         self._engine = engine
         #: INSERTs whose rows are made directly, by text and types of parameters; the last ones.
-        self._direct: OrderedDict[tuple[str, tuple[int, ...]], mutations.PlannedMutation] = OrderedDict()
+        self._direct: OrderedDict[tuple[str, tuple[int, ...]], PlannedMutation] = OrderedDict()
 
     async def prepare(self, statement: s.MutationStatement, parameter_types: tuple[int, ...]) -> Prepared:
         """Bind a statement for Describe. Raises SqlError."""
@@ -53,7 +55,7 @@ class SessionChanges:
     async def execute(self, prepared: Prepared, arguments: Sequence[Any]) -> Execution:
         """Run a prepared statement to its end. Raises SqlError."""
         planned, told = await self._run_change(prepared, prepared.statement, prepared.columns or (), arguments)
-        return mutations.answer(planned, prepared, told)
+        return answer(planned, prepared, told)
 
     async def explain(self, prepared: Prepared, arguments: Sequence[Any]) -> Execution:
         """EXPLAIN of a statement, which ANALYZE runs. Raises SqlError."""
@@ -81,7 +83,7 @@ class SessionChanges:
         return (
             isinstance(prepared.statement, s.MutationStatement)
             and prepared.columns is None
-            and isinstance(plan, mutations.PlannedMutation)
+            and isinstance(plan, PlannedMutation)
             and plan.direct is not None
         )
 
@@ -115,7 +117,7 @@ class SessionChanges:
         self._session.authority().require(planned.requirements)
         if needs_turn(planned.bound.plan):
             await self._claim(planned.bound.plan.table)
-        return await mutations.direct_outcome(self._session, self._engine, planned, rows, keeps=True) is not None
+        return await direct_outcome(self._session, self._engine, planned, rows, keeps=True) is not None
 
     async def _run_change(
         self,
@@ -123,7 +125,7 @@ class SessionChanges:
         statement: s.Statement,
         columns: Sequence[ResultColumn],
         arguments: Sequence[Any],
-    ) -> tuple[mutations.PlannedMutation, Outcome]:
+    ) -> tuple[PlannedMutation, Outcome]:
         """Run a statement to its end. columns: RETURNING's, as Describe told them. A statement that is all of its transaction
         runs again where commits of others conflict with it (`engine.statements.dml.autocommit_retry`)."""
         assert isinstance(statement, s.MutationStatement), "as it was dispatched"
@@ -137,13 +139,13 @@ class SessionChanges:
             require_same_columns(columns, planned.bound.columns or ())
             self._session.authority().require(planned.requirements)
             if planned.direct is not None:
-                told = await mutations.direct_outcome(self._session, self._engine, planned, [arguments], keeps=True)
+                told = await direct_outcome(self._session, self._engine, planned, [arguments], keeps=True)
                 if told is not None:
                     return told
                 await self._session.write_kept()
                 planned = await self._planned_now(prepared, planned, statement, arguments, direct=False)
             await guard(self._session, self._engine, planned.bound.locks, planned.reads)
-            return await mutations.outcome(self._session, self._engine, planned, arguments)
+            return await run_mutation(self._session, self._engine, planned, arguments)
 
         if alone and needs_turn(planned.bound.plan):
             await self._session.transaction.take_turn(planned.bound.plan.table)
@@ -159,7 +161,7 @@ class SessionChanges:
 
     async def _prepare_mutation(
         self, statement: s.MutationStatement, parameter_types: tuple[int, ...]
-    ) -> mutations.PlannedMutation:
+    ) -> PlannedMutation:
         if (found := self._find_direct(statement, parameter_types, self._session.facts.input)) is not None:
             return found
         planned = await self._plan(statement, parameter_types, {}, self._session.facts.input)
@@ -172,20 +174,20 @@ class SessionChanges:
         parameter_types: tuple[int, ...],
         digits: Digits,
         read_by: InputSettings | None,
-    ) -> mutations.PlannedMutation:
+    ) -> PlannedMutation:
         context, catalog = self._session.bind_context(parameter_types, digits, read_by)
         key, definitions = self._key(digits, read_by), self._definitions_key(read_by)
-        return await mutations.plan(self._engine, statement, context, catalog.reads.values, key, definitions)
+        return await plan_mutation(self._engine, statement, context, catalog.reads.values, key, definitions)
 
     async def _planned_now(
         self,
         prepared: Prepared,
-        planned: mutations.PlannedMutation,
+        planned: PlannedMutation,
         statement: s.MutationStatement,
         arguments: Sequence[Any],
         *,
         direct: bool = True,
-    ) -> mutations.PlannedMutation:
+    ) -> PlannedMutation:
         """Bind a prepared statement again unless the plan is valid now. direct: a plan whose rows can be made directly is, whatever
         digits the arguments have."""
         types = tuple(p.oid for p in prepared.parameters)
@@ -223,8 +225,8 @@ class SessionChanges:
         statement: s.MutationStatement,
         types: tuple[int, ...],
         read_by: InputSettings | None,
-        known: mutations.PlannedMutation | None = None,
-    ) -> mutations.PlannedMutation | None:
+        known: PlannedMutation | None = None,
+    ) -> PlannedMutation | None:
         """An INSERT whose rows are made directly, as it was bound under the definitions that there are, over its table as it is."""
         definitions = self._definitions_key(read_by)
         for planned in (known, self._direct.get((statement.text, types))):
@@ -235,9 +237,7 @@ class SessionChanges:
                 return planned.over(present)
         return None
 
-    def _keep_direct(
-        self, statement: s.MutationStatement, types: tuple[int, ...], planned: mutations.PlannedMutation
-    ) -> None:
+    def _keep_direct(self, statement: s.MutationStatement, types: tuple[int, ...], planned: PlannedMutation) -> None:
         if planned.direct is not None and len(statement.text) <= SHORT_CHARACTERS:
             self._direct[statement.text, types] = planned
             self._direct.move_to_end((statement.text, types))

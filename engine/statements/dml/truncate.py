@@ -13,7 +13,8 @@ from engine.sql.binder.scope import BindContext
 from engine.sql.parser.nodes.statements import Truncate
 from engine.statements.dml import foreign_keys
 from engine.statements.dml.intents import Intents
-from engine.statements.dml.statement import SessionMutationContext, require_writable
+from engine.statements.dml.planned_mutation import require_writable
+from engine.statements.dml.statement import SessionMutationContext
 from engine.statements.shared.engine_services import EngineServices
 from engine.statements.shared.restarted_sequences import restart_owned
 from wire.errors import FeatureNotSupported
@@ -35,7 +36,7 @@ async def truncate(session: SessionContext, engine: EngineServices, statement: T
             await engine.in_operation_pool(lambda table=table: restart_owned(table, session.catalog))  # type: ignore[misc]
         removed = tuple(file.path for file in session.catalog.files(table))
         if removed:
-            ground = SessionMutationContext(session, engine, ())
+            ground = SessionMutationContext(session, engine)
             await ground.record(table, Intents(removed=removed), appends_only=False, whole=True)
     return "TRUNCATE TABLE"
 

@@ -30,9 +30,10 @@ from engine.sql.binder.mutations import BoundMutation
 from engine.sql.parser.nodes.statements import WithChanges
 from engine.statements.dml import deferred
 from engine.statements.dml.autocommit_retry import needs_turn
+from engine.statements.dml.planned_mutation import PlannedMutation, answer, require_writable
 from engine.statements.dml.run import Outcome, run
 from engine.statements.dml.shown_columns import with_shown
-from engine.statements.dml.statement import PlannedMutation, SessionMutationContext, answer, require_writable
+from engine.statements.dml.statement import SessionMutationContext
 from engine.statements.dml.with_changes import RETURNED_OID, BoundWith, bind_with_changes
 from engine.statements.query import run as query_run
 
@@ -114,7 +115,7 @@ class _Running:
         ground = SessionMutationContext(
             self._session, self._engine, self._arguments, judges_later=len(self._bound.mutations) > 1
         )
-        told = await run(plan, ground, ground)
+        told = await run(plan, ground, ground.queries)
         self._judged.append((plan, ground, told))
         return told
 

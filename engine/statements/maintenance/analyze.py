@@ -98,7 +98,7 @@ async def _run_query(session: SessionContext, engine: EngineServices, plan: Root
     ready, bindings = optimise(plan), Bindings({}, {}, context.time_zone)
     terms = session.terms().on_this_member()
     stream = await RepeatableQuery(
-        engine,
+        engine.queries,
         "fail",
         terms,
         lambda chosen: compile_aside(engine, ready, chosen, bindings),

@@ -148,7 +148,7 @@ def _record(
 async def _open(engine: EngineServices, query: Root, terms: Terms, context: ExecutionContext) -> BatchStream:
     plan, bindings = optimise(query), Bindings({}, {}, context.time_zone)
     return await RepeatableQuery(
-        engine,
+        engine.queries,
         "fail",
         terms,
         lambda chosen: compile_aside(engine, plan, chosen, bindings),

@@ -124,7 +124,7 @@ class Compactor:
             return Compacted()
         settings = SessionSettings(engine.config.settings)
         context = ExecutionContext(
-            engine.new_query_id(),
+            engine.queries.new_query_id(),
             time_zone=settings.get("TimeZone"),
             page_bytes=settings.size_bytes("cursor_buffer_size"),
             settings={"spool_limit": settings.size_bytes("sluice.spool_limit")},

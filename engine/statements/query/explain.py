@@ -98,7 +98,7 @@ def _lines(request: ExplainRequest, engine: EngineServices, mesh: Members, run: 
         return _physical(request, query, engine, mesh, actual, run)
     sql = None
     if statement.verbose and not isinstance(query.runs, DistributedQuery):
-        sql = engine.executor(query.choice.engine).sql(query.runs)
+        sql = engine.executors.find(query.choice.engine).sql(query.runs)
     if isinstance(query.runs, CompiledFragment) and query.runs.engine == "local":
         request = replace(request, plan=in_file_order(request.plan))
     plan = with_values(request.plan, request.bindings.parameters)
@@ -159,7 +159,7 @@ async def _run(query: CompiledQuery, engine: EngineServices, context: ExecutionC
     """Run the query, throw its rows away, and give what was counted."""
     started = time.perf_counter()
     first: float | None = None
-    stream: BatchStream = await engine.open(query, replace(context, analyze=True))
+    stream: BatchStream = await engine.queries.open(query, replace(context, analyze=True))
     try:
         while await stream.next_batch() is not None:
             first = first or (time.perf_counter() - started) * 1e3

@@ -179,7 +179,7 @@ async def run_planned(
     # Functions of the session may do something, so they are called once, however often the query is begun.
     bound = functools.cache(lambda: bind_arguments(session, engine, planned, arguments))
     repeatable = RepeatableQuery(
-        engine,
+        engine.queries,
         cast("Policy", session.settings.get("sluice.fault_policy")),
         session.terms(),
         lambda terms: _compile(session, engine, planned, arguments, bound, terms),

@@ -47,7 +47,7 @@ _LOOK_SECONDS: Final = 0.1
 
 
 class Opener(Protocol):
-    """Starts the execution of a planned query: `engine.engine.Engine`."""
+    """Starts the execution of a planned query: `engine.statements.shared.query_opener.QueryOpener`."""
 
     @property
     def mesh(self) -> Mesh: ...

@@ -15,6 +15,6 @@ if TYPE_CHECKING:
 def fragment_texts(query: CompiledQuery, engine: EngineServices) -> Mapping[int, str]:
     """The SQL given to the engines, by fragment."""
     if not isinstance(query.runs, DistributedQuery):
-        return {1: engine.executor(query.choice.engine).sql(query.runs)}
+        return {1: engine.executors.find(query.choice.engine).sql(query.runs)}
     shared = SharedSpec.decode(query.runs.shared)
     return {fragment.id: fragment.statement for fragment in shared.fragments if fragment.statement is not None}

@@ -18,11 +18,11 @@ import pytest
 from support.local_member import LocalMember, local_member
 from support.member_process import wait_until
 
-from engine import engine
 from engine.common.weighted_lru_cache import WeightedLruCache
 from engine.executors.local import executor, small_files, statements
 from engine.planner.optimizer import footers
 from engine.session.context import statement_cache
+from engine.statements.shared import statement_parser
 from engine.storage import delta
 
 # Each looks through all objects of the process a few times, of which a whole run of the tests has many.
@@ -45,7 +45,7 @@ _OURS = (
 @pytest.fixture
 def member(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[LocalMember]:
     monkeypatch.setattr(statement_cache, "_STATEMENTS", 4)
-    monkeypatch.setattr(engine, "_PARSED", 4)
+    monkeypatch.setattr(statement_parser, "_PARSED", 4)
     monkeypatch.setattr(executor, "_TEXTS", 4)
     monkeypatch.setattr(statements, "_STATEMENTS", WeightedLruCache(4))
     monkeypatch.setattr(small_files, "_name_files", lru_cache(4)(small_files._name_files.__wrapped__))
@@ -69,7 +69,7 @@ def counted(member: LocalMember) -> Counter[str]:
     wait_until(lambda: not any(member.engine.store.pending_commits().values()))
     # Who wrote them there has them in hand a moment longer.
     wait_until(lambda: not _objects()["engine.catalog.store.rows.Decision"])
-    wait_until(lambda: member.engine.executor("local").statistics()["streams"] == 0)
+    wait_until(lambda: member.engine.executors.local.statistics()["streams"] == 0)
     # Clients have closed their sockets, of which the server hears a moment later.
     wait_until(lambda: not _objects()["server.pgwire.session.Session"])
     return _objects()

@@ -18,7 +18,7 @@ def test_a_clock_that_stands_still_or_goes_back_repeats_none(tmp_path: Path, mon
     for seconds in (1_700_000_000.0, 1_700_000_000.0, 1_600_000_000.0):
         monkeypatch.setattr(time, "time", lambda seconds=seconds: seconds)
         with local_member(tmp_path) as member:
-            given = [member.engine.new_query_id() for _ in range(100)]
+            given = [member.engine.queries.new_query_id() for _ in range(100)]
         assert all(after.local == before.local + 1 for before, after in pairwise(given))
         ids += given
     assert len(set(ids)) == len(ids)

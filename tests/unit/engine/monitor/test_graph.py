@@ -93,7 +93,7 @@ def test_the_operators_of_a_statement_are_described_once(tmp_path: Path) -> None
         connection.execute("declare c cursor for select g, count(*) from generate_series(1, 10000) as g group by g")
         connection.execute("fetch 1 from c")
         [record] = [one for one in member.clients.registry.statements() if one.portal == "c"]
-        first, second = (member.engine.graph(record, (), ()) for _ in range(2))
+        first, second = (member.engine.monitor.graph(record, (), ()) for _ in range(2))
         assert first is not None
         assert second is not None
         [whole, _client] = first.fragments

@@ -170,7 +170,7 @@ def test_the_clock_runs_while_a_query_string_is_read(member: LocalMember) -> Non
             connection.execute(b"select " + b"1+" * 400_000)
         connection.execute("set statement_timeout = 0")
         assert connection.execute("select 1").fetchall() == [(1,)]
-    wait_until(lambda: member.engine.statistics()["operations"]["running"] == 0)
+    wait_until(lambda: member.engine.monitor.statistics()["operations"]["running"] == 0)
 
 
 @pytest.mark.table
@@ -183,12 +183,12 @@ def test_the_clock_runs_while_a_query_string_is_read(member: LocalMember) -> Non
     ids=["or", "columns"],
 )
 def test_a_timeout_ends_the_planning(member: LocalMember, statement: str) -> None:
-    before = member.engine.statistics()["planning"]["interrupted"]
+    before = member.engine.monitor.statistics()["planning"]["interrupted"]
     with member.connect() as connection:
         connection.execute("set statement_timeout = '150ms'")
         with pytest.raises(psycopg.errors.QueryCanceled, match="statement timeout"):
             connection.execute(statement.encode())
-    assert member.engine.statistics()["planning"]["interrupted"] == before + 1
+    assert member.engine.monitor.statistics()["planning"]["interrupted"] == before + 1
 
 
 def test_a_member_without_room_refuses_long_statements_only(tmp_path: Path) -> None:

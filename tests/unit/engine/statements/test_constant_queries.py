@@ -63,7 +63,7 @@ def test_an_engine_is_asked_once_for_a_constant_query(
     member: LocalMember, monkeypatch: pytest.MonkeyPatch, statement: str, runs: int
 ) -> None:
     asked: list[object] = []
-    executor = member.engine.executor("local")
+    executor = member.engine.executors.local
     opened = executor.open
 
     async def count(fragment: CompiledFragment, context: ExecutionContext) -> BatchStream:

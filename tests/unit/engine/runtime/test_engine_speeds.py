@@ -10,9 +10,9 @@ import pytest
 from support.local_member import local_member
 
 from engine.executors.engine_config import PRIVATE
-from engine.monitor import engine_speeds
-from engine.monitor.engine_times import Known, KnownFile
 from engine.planner.engine_model import EngineModel
+from engine.runtime import engine_speeds
+from engine.runtime.engine_times import Known, KnownFile
 
 _PATIENCE_SECONDS = 60
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from engine.monitor.engine_times import EngineTimes, Known, KnownFile, Machine
 from engine.planner.engine_model import LOCAL_SPEED, SPARK_SPEED, SPARK_START, EngineModel, Expected
 from engine.planner.optimizer.plan_work import PlanWork
+from engine.runtime.engine_times import EngineTimes, Known, KnownFile, Machine
 from wire.errors import SqlError
 
 _WORK = PlanWork(400_000_000, 40_000_000, 3)

@@ -1,7 +1,7 @@
 """The engines of a member with what is known of their speeds: the model by which one is chosen for a statement, as of now.
 
 It measures the machine once, some seconds after the start of a member that has not done so before, watches what is run, and keeps
-what it finds in the member's folder (`engine.monitor.engine_times`).
+what it finds in the member's folder (`engine.runtime.engine_times`).
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from engine.executors.engine_config import EngineConfig
 from engine.executors.local.calibration import measure_speed
 from engine.executors.local.executor import LocalExecutor
 from engine.executors.spark.executor import SparkExecutor
-from engine.monitor.engine_times import EngineTimes, Known, KnownFile, Machine
 from engine.planner.codegen.compiled_fragment import CompiledFragment
 from engine.planner.engine_model import EngineModel, Expected
+from engine.runtime.engine_times import EngineTimes, Known, KnownFile, Machine
 
 if TYPE_CHECKING:
     from typing import Any

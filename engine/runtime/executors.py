@@ -1,0 +1,52 @@
+"""The executors of a member: DuckDB and Spark, with the spool that Spark's streams share with those of the mesh."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from engine.common.shielded import closed_in_turn
+from engine.contracts.query_id import EngineName
+from engine.exchange.listener import DataListener
+from engine.exchange.spool import Spooler
+from engine.executors.engine_config import EngineConfig
+from engine.executors.executor import Executor
+from engine.executors.local.executor import LocalExecutor
+from engine.executors.spark.executor import SparkExecutor
+
+#: The folder of spool files, in the member's own.
+_SPOOL: Final = "spool"
+
+
+class Executors:
+    """See the module's docstring. listener: where Spark's tasks connect."""
+
+    def __init__(self, config: EngineConfig, listener: DataListener) -> None:
+        self.spooler = Spooler(config.private / _SPOOL)
+        self.local = LocalExecutor(config)
+        self.spark = SparkExecutor(config.spark, config.private, listener=listener, spooler=self.spooler)
+        self._named: dict[EngineName, Executor] = {"local": self.local, "spark": self.spark}
+
+    def find(self, name: EngineName) -> Executor:
+        return self._named[name]
+
+    async def start(self) -> None:
+        """Ready the executors. Spark starts in the background."""
+        for executor in self._named.values():
+            await executor.start()
+
+    @property
+    def load(self) -> int:
+        """How many queries run on them."""
+        return sum(executor.load for executor in self._named.values())
+
+    def status(self) -> Mapping[str, str]:
+        """Each executor's state in a word or two."""
+        return {name: executor.state for name, executor in self._named.items()}
+
+    def statistics(self) -> Mapping[str, Mapping[str, int]]:
+        return {name: executor.statistics() for name, executor in self._named.items()}
+
+    async def close(self) -> None:
+        """End what runs on them."""
+        await closed_in_turn(*(executor.close for executor in self._named.values()), self.spooler.close)

@@ -1,0 +1,22 @@
+"""A member's runtime, composed of its executors, its pools and the files that it reads for others."""
+
+from __future__ import annotations
+
+from engine.contracts.mesh import Mesh
+from engine.exchange.listener import DataListener
+from engine.executors.engine_config import EngineConfig
+from engine.runtime.executors import Executors
+from engine.runtime.pools import Pools
+from engine.runtime.query_run import Writers
+from engine.runtime.readable_files import ReadableFiles
+from engine.runtime.runtime import MeshRuntime
+
+
+def open_runtime(
+    config: EngineConfig, mesh: Mesh, listener: DataListener, executors: Executors, pools: Pools, writers: Writers
+) -> MeshRuntime:
+    """The runtime of a member; whoever has it starts it. listener: where streams of other members come in."""
+    files = ReadableFiles(config.member, config.files.shared_roots, config.files.held_sources())
+    return MeshRuntime(
+        mesh, listener, executors.local, executors.spark, executors.spooler, pools.messages, files, writers
+    )

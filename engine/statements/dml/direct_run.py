@@ -1,0 +1,84 @@
+"""INSERTs whose rows are made without an engine (`engine.statements.dml.direct_rows`): run at once, or kept for the transaction."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+import pyarrow as pa
+
+from engine.catalog.model.objects import DataFile
+from engine.catalog.snapshot import TEMPORARY
+from engine.contracts.memory_share import writer_bytes
+from engine.lakes.foreign_files import refresh
+from engine.statements.dml.planned_mutation import TAGS, PlannedMutation, require_writable
+from engine.statements.dml.run import Outcome
+from engine.statements.dml.shown_columns import with_shown
+from engine.statements.dml.statement import run_mutation
+from engine.storage.kept_rows import KEPT_ROWS_BYTES
+from engine.writers.sink import RowSink
+from wire.types.output import OutputSettings
+
+if TYPE_CHECKING:
+    from engine.session.context.session_context import SessionContext
+    from engine.statements.shared.engine_services import EngineServices
+
+#: Rows that are made directly on the loop's thread.
+_ROWS_HERE: Final = 64
+
+
+async def direct_outcome(
+    session: SessionContext,
+    engine: EngineServices,
+    planned: PlannedMutation,
+    rows: Sequence[Sequence[Any]],
+    *,
+    keeps: bool,
+) -> Outcome | None:
+    """Run an INSERT once for each of these arguments, all at once; None where its rows cannot be made directly, and nothing was
+    done. keeps: whether rows that depend on nothing may be kept in memory, since the transaction goes on. Raises SqlError, with
+    nothing changed but values taken of sequences."""
+    assert planned.direct is not None, "asked before"
+    make = functools.partial(planned.direct.batch, rows, session.context_value, session.taken)
+    aside = planned.direct.takes_numbers or len(rows) > _ROWS_HERE
+    batch = await engine.in_operation_pool(make) if aside else make()
+    if batch is None:
+        return None
+    change = planned.bound.plan
+    if change.keys or change.foreign_keys:
+        # What is asked of its rows is asked of the files that it has now.
+        planned = planned.over(await engine.in_operation_pool(lambda: refresh(change.table)))
+    elif keeps and change.table.schema != TEMPORARY:
+        return await _keep_rows(session, planned, batch)
+    return await run_mutation(session, engine, planned, (), batch)
+
+
+async def _keep_rows(session: SessionContext, planned: PlannedMutation, batch: pa.RecordBatch) -> Outcome:
+    """The rows judged and kept for the transaction."""
+    change = with_shown(planned.bound.plan, session.authority(), planned.requirements)
+    require_writable(session, TAGS[change.kind].split()[0], change.table)
+    rows = _Collected()
+    sink = RowSink(change, rows, session.taken, OutputSettings.read(session.settings.get), memory=session.memory)
+    sink.write(batch)
+    if not session.catalog.has_room(batch, writer_bytes(session.memory, KEPT_ROWS_BYTES)):
+        await session.write_kept()
+    for written in rows.batches:
+        session.catalog.keep_rows(change.table, written)
+    return Outcome(sink.count, sink.summarize(()).returned)
+
+
+class _Collected:
+    """A writer (`engine.writers.parts.Writer`) that leaves rows where they are."""
+
+    def __init__(self) -> None:
+        self.batches: list[pa.RecordBatch] = []
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        self.batches.append(batch)
+
+    def finish(self) -> tuple[DataFile, ...]:
+        return ()
+
+    def abandon(self) -> None:
+        self.batches.clear()

@@ -1,0 +1,103 @@
+"""A statement that changes rows, bound and kept until it runs, and its answer: PostgreSQL's command tags."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from engine.catalog.model.objects import Relation, Table
+from engine.catalog.snapshot import TEMPORARY
+from engine.contracts.materialized_results import BatchesStream, StreamExecution
+from engine.contracts.sessions import Execution, Prepared
+from engine.lakes.foreign_files import refresh
+from engine.plan_ir.requirements import Requirement
+from engine.runtime.planning_pool import SHORT_CHARACTERS
+from engine.session.context.statement_cache import lists_many
+from engine.sql.binder.mutations import BoundMutation, bind_mutation
+from engine.sql.binder.scope import BindContext
+from engine.sql.parser.nodes.statements import MutationStatement
+from engine.statements.dml.direct_rows import DirectRows, direct_rows
+from engine.statements.dml.run import Outcome
+from wire.dataclass import dataclass
+from wire.errors import ReadOnlySqlTransaction
+from wire.types.text_settings import InputSettings
+
+if TYPE_CHECKING:
+    from engine.session.context.session_context import SessionContext
+    from engine.statements.shared.engine_services import EngineServices
+
+#: The words of command tags.
+TAGS: Final = {"insert": "INSERT 0", "update": "UPDATE", "delete": "DELETE", "merge": "MERGE"}
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedMutation:
+    """A bound statement, and under what it is valid: equal keys mean that binding it again would give the same.
+
+    key: None where it never would. reads: the relations that it names. requirements: what has to be permitted whenever it runs.
+    long: whether it waits for its turn to be planned. direct: how its rows are made without an engine, where they can be; then the
+    statement is valid under `definitions`, too, whatever rows there are. read_by: the settings by which its literals were read.
+    """
+
+    bound: BoundMutation
+    key: Hashable | None
+    reads: tuple[Relation, ...]
+    requirements: tuple[Requirement, ...] = ()
+    long: bool = False
+    direct: DirectRows | None = None
+    definitions: Hashable | None = None
+    read_by: InputSettings | None = None
+
+    def over(self, table: Table) -> PlannedMutation:
+        """The same over the table as it is now; for one whose rows are made directly."""
+        if table is self.bound.plan.table:
+            return self
+        return replace(self, key=None, bound=replace(self.bound, plan=replace(self.bound.plan, table=table)))
+
+    def fresh(self) -> bool:
+        """Whether the files of its tables are still those it was bound for."""
+        return all(refresh(relation) is relation for relation in self.reads if isinstance(relation, Table))
+
+    @property
+    def lists_many(self) -> bool:
+        """Whether `fresh` takes long."""
+        return lists_many(relation for relation in self.reads if isinstance(relation, Table))
+
+
+async def plan_mutation(
+    engine: EngineServices,
+    statement: MutationStatement,
+    context: BindContext,
+    reads: Callable[[], Iterable[Relation]],
+    key: Hashable | None,
+    definitions: Hashable | None = None,
+) -> PlannedMutation:
+    """Bind a statement, on an operation thread. key, definitions: see `PlannedMutation`."""
+    long = len(statement.text) > SHORT_CHARACTERS
+
+    def bind() -> BoundMutation:
+        with context.statement_binding():
+            return bind_mutation(statement, context)
+
+    bound = await engine.planning.run(bind, long=long)
+    stable = context.stable
+    return PlannedMutation(
+        bound, key if stable else None, tuple(reads()), context.accesses.to_requirements(), long,
+        direct_rows(bound.plan) if stable and not bound.locks else None, definitions if stable else None,
+        context.literal_settings and replace(context.literal_settings, now=0),
+    )  # fmt: skip
+
+
+def answer(planned: PlannedMutation, prepared: Prepared, outcome: Outcome) -> Execution:
+    """Return the statement's result for the client: its command tag, and the rows of RETURNING."""
+    tag = f"{TAGS[planned.bound.plan.kind]} {outcome.rows}"
+    if prepared.columns is None:
+        return StreamExecution(None, tag)
+    return StreamExecution(planned.bound.columns, tag, stream=BatchesStream(outcome.returned))
+
+
+def require_writable(session: SessionContext, command: str, table: Table) -> None:
+    """Raises ReadOnlySqlTransaction for a table that outlives the session in a transaction that may not write."""
+    if table.schema != TEMPORARY and session.settings.get("transaction_read_only") == "on":
+        raise ReadOnlySqlTransaction(f"cannot execute {command} in a read-only transaction")

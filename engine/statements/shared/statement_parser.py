@@ -1,0 +1,51 @@
+"""Query strings as statements: parsed once and kept, or parsed on a thread where they are long."""
+
+from __future__ import annotations
+
+import functools
+import gc
+from collections.abc import Sequence
+from typing import Final
+
+from engine.common.weighted_lru_cache import CacheFigures, WeightedLruCache
+from engine.runtime.planning_pool import SHORT_CHARACTERS, PlanningPool
+from engine.sql.parser.masking import names_password
+from engine.sql.parser.nodes.statements import Statement
+from engine.sql.parser.parse import parse
+
+#: Statements that are kept parsed: how many, and of how many characters together, each of which takes up to 250 bytes.
+_PARSED: Final = 1024
+_PARSED_ROOM: Final = 1 << 19
+#: Characters of a long text for a node of its trees.
+_NODE_CHARACTERS: Final = 5
+
+
+class StatementParser:
+    """The parser that the sessions of a member share. planning: parses long texts."""
+
+    def __init__(self, planning: PlanningPool) -> None:
+        self._planning = planning
+        self._parsed: WeightedLruCache[str, Sequence[Statement]] = WeightedLruCache(
+            _PARSED, _PARSED_ROOM, lambda sql, _: len(sql)
+        )
+
+    async def parse(self, sql: str) -> Sequence[Statement]:
+        """`parse(sql)`, remembered for texts of ordinary length without passwords; nobody else waits for a long one. Raises
+        SqlError."""
+        if len(sql) > SHORT_CHARACTERS:
+            statements = await self._planning.run(functools.partial(parse, sql), long=True)
+            self._dispose_after(statements, len(sql) // _NODE_CHARACTERS)
+            return statements
+        if names_password(sql):
+            return parse(sql)
+        return self._parsed.get(sql, lambda: parse(sql))
+
+    def _dispose_after(self, statements: Sequence[Statement], nodes: int) -> None:
+        """Have the trees of a long text taken apart once its last statement is freed."""
+        if statements:
+            *before, last = statements
+            self._planning.dispose_with(last, [*before, *filter(gc.is_tracked, gc.get_referents(last))], nodes)
+
+    def figures(self) -> CacheFigures:
+        """How well the kept statements serve."""
+        return self._parsed.figures()
