@@ -14,7 +14,7 @@ from benchmarks.ground import Ground
 
 _RUNS: Final = 15
 _YARDSTICK: Final = "duckdb, pyarrow, sqlglot, deltalake"
-_MEMBER, _COMMAND_LINE = "server.member", "server.cli.main"
+_MEMBER, _COMMAND_LINE = "server.serving", "server.cli.main"
 _MEMBER_BAR: Final = 2.7
 _COMMAND_LINE_BAR: Final = 0.75
 

@@ -97,7 +97,7 @@ def serve(
         return
     settings = _load(config, **flags)
     if settings.processes == 1:
-        from server.member import run
+        from server.serving import run
 
         sys.exit(run(settings))
     from server.cli.serve_processes import serve_processes

@@ -10,9 +10,9 @@ from server.common.ended_line import ENDED_LINE
 from server.config.address import Address
 from server.config.config import Config
 from server.config.errors import ConfigurationError
-from server.member import configure_log, run
 from server.processes.configurations import process_configurations
 from server.processes.dispatcher import CannotListen, Dispatcher
+from server.serving import configure_log, run
 
 
 def serve_processes(config: Config) -> int:

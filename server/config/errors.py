@@ -9,3 +9,7 @@ class ConfigurationError(Exception):
 
 class AccessError(Exception):
     """Certificates or rules have mistakes; the message begins with the key."""
+
+
+class CannotStart(Exception):
+    """Why a member does not start, in words for its operator."""

@@ -19,18 +19,18 @@ from support.member_process import MemberProcess
 #: `sluice serve --data ...`, whose close fails at its end where the second argument says so.
 _PROGRAM = """
 import sys
-from server import member
+from server import serving
 from server.config.config import load
 
-class Failing(member.Member):
+class Failing(serving.Member):
     async def close(self):
         await super().close()
         raise RuntimeError("a close that fails")
 
 if sys.argv[2] == "fails":
-    member.Member = Failing
+    serving.Member = Failing
 flags = dict.fromkeys(("listen", "mesh", "console"), "127.0.0.1:0")
-sys.exit(member.run(load(None, {**flags, "data": sys.argv[1], "spark": {"start": "lazy"}, "log_level": "warning"})))
+sys.exit(serving.run(load(None, {**flags, "data": sys.argv[1], "spark": {"start": "lazy"}, "log_level": "warning"})))
 """
 _LINE = re.compile(r"\d{4}-\d\d-\d\d \S+ UTC \[\d+\] (LOG|WARNING):  ")
 

@@ -18,7 +18,7 @@ from multiprocessing.connection import Connection
 from typing import IO, Final
 
 _CONTEXT: Final = multiprocessing.get_context("forkserver")
-_CONTEXT.set_forkserver_preload(["server.cli.main", "server.member"])
+_CONTEXT.set_forkserver_preload(["server.cli.main", "server.serving"])
 
 
 class ForkedMember:

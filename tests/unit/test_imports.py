@@ -11,7 +11,7 @@ from server.cli import main
 
 #: Not before a command runs that needs them.
 _NOT_BY_THE_COMMAND_LINE = (
-    "duckdb", "engine", "msgspec", "numpy", "psycopg", "pyarrow", "pydantic", "rich", "server.config.config", "server.member",
+    "duckdb", "engine", "msgspec", "numpy", "psycopg", "pyarrow", "pydantic", "rich", "server.config.config", "server.serving",
     "sqlglot", "wire", "yaml",
 )  # fmt: skip
 #: With the console, the HTTP door, the configuration, Spark, a table of Iceberg, a client that proves its password.
@@ -27,7 +27,7 @@ def test_the_command_line_imports_no_engine() -> None:
 
 
 def test_a_member_imports_what_every_start_needs() -> None:
-    assert _loaded("server.member", _NOT_BY_A_MEMBER) == []
+    assert _loaded("server.serving", _NOT_BY_A_MEMBER) == []
 
 
 def test_what_is_looked_for_would_be_found() -> None:

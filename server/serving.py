@@ -1,0 +1,133 @@
+# ruff: noqa: E402 -- the garbage collector rests while the rest is imported
+"""`sluice serve`: a member's process, from its log and its loop to its end.
+
+It prints one line when clients can connect, and ends on SIGTERM or SIGINT with everything closed in reverse order
+(`server.member`).
+"""
+
+from __future__ import annotations
+
+import gc
+
+# What is imported stays, and to look through it for garbage again and again takes a sixth of the imports' time.
+gc.disable()
+
+import asyncio
+import faulthandler
+import logging
+import os
+import signal
+import sys
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import uvloop
+
+from server.common.descriptors import raise_limit
+from server.common.ended_line import ENDED_LINE
+from server.common.full_collections import FullCollections
+from server.common.unused_memory import UnusedMemory
+from server.config.errors import CannotStart, ConfigurationError
+from server.config.start_files import read_setting
+from server.logs.lines import formatter_of
+from server.member import Member
+from server.monitor.tracing_setup import record_spans
+from wire.errors import SqlError
+
+gc.enable()
+
+if TYPE_CHECKING:
+    from server.config.config import Config
+    from server.processes.place import Place
+
+log: Final = logging.getLogger(__name__)
+#: How long everything that is left may take to end, once what had begun had its time.
+_END_SECONDS: Final = 15.0
+
+
+async def _serve(config: Config, place: Place | None) -> None:
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    member = Member(config, place)
+    await member.start()
+    # What has come so far stays: to look through it again and again for garbage stops every session for 0.1 s and more.
+    gc.collect()
+    gc.freeze()
+    engine = member.engine
+    collections = FullCollections(
+        lambda: engine.planning.live_nodes,
+        engine.config.memory_bytes,
+        engine.background.supervise("collections"),
+    )
+    collections.start()
+    unused = UnusedMemory(engine.background.supervise("trim"))
+    unused.start()
+    reloads: set[asyncio.Task[None]] = set()
+
+    def reload() -> None:
+        reloads.add(task := loop.create_task(member.reload()))
+        task.add_done_callback(reloads.discard)
+
+    loop.add_signal_handler(signal.SIGHUP, reload)
+    try:
+        if place is None:
+            _print_line(member.ready_line())
+        else:
+            place.announce(member.ready_line())
+            log.info("process %d takes clients as member %s: %s", place.number + 1, config.member, member.ready_line())
+        await stop.wait()
+    finally:
+        last = threading.Timer(config.cluster.drain_seconds + _END_SECONDS, _end_anyway)
+        last.daemon = True
+        last.start()
+        try:
+            await member.close()
+        finally:
+            unused.close()
+            collections.close()
+            last.cancel()
+            # What DuckDB's binding finds frozen when the interpreter ends, it takes for leaked and says so on and on.
+            gc.unfreeze()
+
+
+def _end_anyway() -> None:
+    """The member does not end: somebody waits for what will not come. Say who, for the log, and leave."""
+    print(f"sluice: the member could not end within {_END_SECONDS:g} s; its threads are:", file=sys.stderr)  # noqa: T201
+    faulthandler.dump_traceback()
+    os._exit(1)
+
+
+def configure_log(config: Config) -> None:
+    """Have the process's log written as the configuration says."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(formatter_of(read_setting(config, "log_destination"), read_setting(config, "log_line_prefix")))
+    logging.basicConfig(level=config.log_level.upper(), handlers=[handler])
+    for name, level in (("py4j", logging.WARNING), ("sqlglot", logging.ERROR), ("uvicorn", logging.WARNING)):
+        logging.getLogger(name).setLevel(level)
+
+
+def _print_line(line: str) -> None:
+    print(line, flush=True)  # noqa: T201
+
+
+def run(config: Config, place: Place | None = None) -> int:
+    """Serve until told to stop; the process's exit status. place: of one of several processes."""
+    configure_log(config)
+    raise_limit()
+    try:
+        Path(config.data).mkdir(parents=True, exist_ok=True)
+        with record_spans(config.tracing, config.member):
+            uvloop.run(_serve(config, place))
+    except SqlError as error:
+        hint = f" ({error.hint})" if error.hint else ""
+        print(f"sluice: {error.message}{hint}", file=sys.stderr)  # noqa: T201
+        return 1
+    except (CannotStart, ConfigurationError, OSError) as error:
+        print(f"sluice: {error}", file=sys.stderr)  # noqa: T201
+        return 1
+    if place is None:
+        _print_line(ENDED_LINE)
+    return 0
