@@ -77,7 +77,7 @@ class EngineMonitor:
     def _edge_figures(self) -> Mapping[str, int]:
         spark, runtime = self._executors.spark, self._runtime
         receivers = [receiver for _, receiver in spark.streams()] + runtime.mailboxes.receivers()
-        return edge_figures(receivers, runtime.streams_out, spark.sent.with_other(runtime.totals))
+        return edge_figures(receivers, runtime.figures.streams_out, spark.sent.with_other(runtime.totals))
 
     def caches(self) -> Mapping[str, CacheFigures]:
         """How well each cache serves, by its name."""
@@ -89,7 +89,7 @@ class EngineMonitor:
 
     def running_counters(self, query: str = "") -> Observed:
         """Count what runs here of distributed queries, and of those whose rows Spark's tasks send. query: only this one's."""
-        fragments, edges = self._runtime.observe(query)
+        fragments, edges = self._runtime.figures.observe(query)
         member = self._config.member
         sent = [
             receiver_counters(token, (0, 0, 0), member, receiver, list(receiver.streams.values()))

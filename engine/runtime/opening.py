@@ -18,5 +18,5 @@ def open_runtime(
     """The runtime of a member; whoever has it starts it. listener: where streams of other members come in."""
     files = ReadableFiles(config.member, config.files.shared_roots, config.files.held_sources())
     return MeshRuntime(
-        mesh, listener, executors.local, executors.spark, executors.spooler, pools.messages, files, writers
+        mesh, listener, executors.local, executors.spark.productions, executors.spooler, pools.messages, files, writers
     )

@@ -29,7 +29,6 @@ from engine.contracts.profile import Operator, by_files, counters, reader_source
 from engine.contracts.query_id import EngineName, QueryId
 from engine.exchange.edge_totals import EdgeTotals
 from engine.exchange.limit import LimitedRows
-from engine.exchange.mesh_tls import TlsPeer
 from engine.exchange.outbound import OutboundStream
 from engine.exchange.partition_streams import Sent
 from engine.exchange.receive import Receiver
@@ -49,6 +48,7 @@ from engine.plan_ir.spec import (
     SharedSpec,
 )
 from engine.planner.codegen.files import plain_path
+from engine.runtime.channels import Channels
 from engine.runtime.edge_input import EdgeInput
 from engine.runtime.edge_output import EdgeOutput, Pieces, retry_while_denied
 from engine.runtime.mailboxes import Mailboxes
@@ -89,19 +89,8 @@ class Host(Protocol):
     @property
     def totals(self) -> EdgeTotals: ...
 
-    def tls_peer(self, member: str) -> TlsPeer | None:
-        """How Spark tasks are to connect to a member; None: in the clear."""
-        ...
-
-    async def find_channel(self, query: str, edge: EdgeSpec, sender: int, receiver: int) -> ChannelOk:
-        """Where a stream is to connect. Raises as `edge_output.Opener` says."""
-        ...
-
-    def announce_streams(self, query: str, edge: EdgeSpec, sender: int, receiver: int, rows: Mapping[int, int]) -> None:
-        """Tell a receiver which streams it is to have had."""
-        ...
-
-    async def open_stream(self, query: str, edge: EdgeSpec, sender: int, receiver: int) -> OutboundStream: ...
+    @property
+    def channels(self) -> Channels: ...
 
     def instance_ended(self, query: str, number: int, cause: Cause | None) -> None:
         """An instance holds nothing any more."""
@@ -122,7 +111,7 @@ class Production(Protocol):
 
 
 class TaskSenders(Protocol):
-    """The engine whose tasks send by themselves: `engine.executors.spark.executor.SparkExecutor`. name: in whose SQL its
+    """The engine whose tasks send by themselves: `engine.executors.spark.productions.Productions`. name: in whose SQL its
     statements are."""
 
     @property
@@ -475,7 +464,7 @@ class QueryRun:
         try:
             sent = await asyncio.shield(production.ended)
             for receiver in range(len(edge.receivers)):
-                self._host.announce_streams(self.query, edge, sender, receiver, sent.rows.get(receiver, {}))
+                self._host.channels.announce_streams(self.query, edge, sender, receiver, sent.rows.get(receiver, {}))
             rows = [sum(sent.rows.get(receiver, {}).values()) for receiver in range(len(edge.receivers))]
             once = max(rows) if edge.router.kind == "mirror" else sum(rows)
             self.counters[f"instance.{instance.fragment}.{instance.instance}.begun"] = 1
@@ -489,10 +478,10 @@ class QueryRun:
     def _edge_to(self, edge: EdgeSpec, member: str, channel: ChannelOk) -> Edge:
         """Return the description of a receiver that Spark's tasks get."""
         where = channel.host, channel.port, channel.channel, channel.token
-        return Edge(*where, edge.id, edge.schema, self.shared.page_bytes, self._host.tls_peer(member))
+        return Edge(*where, edge.id, edge.schema, self.shared.page_bytes, self._host.channels.tls_peer(member))
 
     def _finder(self, edge: EdgeSpec, sender: int) -> Callable[[int], Awaitable[ChannelOk]]:
-        return lambda receiver: self._host.find_channel(self.query, edge, sender, receiver)
+        return lambda receiver: self._host.channels.find_channel(self.query, edge, sender, receiver)
 
     def _reader_parameters(self, fragment: FragmentSpec, instance: InstanceSpec) -> Mapping[str, Any]:
         """Return the parameters for the instance's readers: the files that this member has found and that it allows to be read.
@@ -532,7 +521,7 @@ class QueryRun:
         )
 
     def _opener(self, edge: EdgeSpec, sender: int) -> Callable[[int], Awaitable[OutboundStream]]:
-        return lambda receiver: self._host.open_stream(self.query, edge, sender, receiver)
+        return lambda receiver: self._host.channels.open_stream(self.query, edge, sender, receiver)
 
     async def _in_pool(self, call: Callable[[], Pieces]) -> Pieces:
         pieces: Pieces = await self._host.local.in_pool(call)

@@ -1,4 +1,4 @@
-"""What a member's sessions ask of other members, and answer them: activity, cancels, cursors, notifications."""
+"""Routers between members, for their sessions: activity, cancels, cursors, notifications."""
 
 from __future__ import annotations
 

@@ -23,6 +23,8 @@ from support.planting import Fault, plant, run_hunts  # noqa: E402
 #: So many seeds are tried.
 SEEDS: Final = 400
 _RUNTIME: Final = "engine.runtime.runtime"
+_CHANNELS: Final = "engine.runtime.channels"
+_STREAM: Final = "engine.runtime.distributed_stream"
 _OUTPUT: Final = "engine.runtime.edge_output"
 _POLICY: Final = "engine.statements.shared.fault_policy"
 
@@ -30,11 +32,11 @@ FAULTS: Final = (
     Fault("a stream that breaks is nobody's business", _RUNTIME, "if not fatal:", "if True:"),
     Fault(
         "a query that waits does not outlive its connections",
-        _RUNTIME,
+        _CHANNELS,
         "kept = None if backlog is None else backlog.first",
         "kept = None",
     ),
-    Fault("a query is finished before all has arrived", _RUNTIME, "if self._run.all_arrived:", "if True:"),
+    Fault("a query is finished before all has arrived", _STREAM, "if self._run.all_arrived:", "if True:"),
     Fault("rows are repeated that were given already", _POLICY, "if self._begun:", "if False:"),
     Fault(
         "one receiver's end is all receivers'",
@@ -70,8 +72,8 @@ FAULTS: Final = (
     Fault(
         "all receivers are told the rows of the first",
         "engine.runtime.query_run",
-        "self._host.announce_streams(self.query, edge, sender, receiver, sent.rows.get(receiver, {}))",
-        "self._host.announce_streams(self.query, edge, sender, receiver, sent.rows.get(0, {}))",
+        "self._host.channels.announce_streams(self.query, edge, sender, receiver, sent.rows.get(receiver, {}))",
+        "self._host.channels.announce_streams(self.query, edge, sender, receiver, sent.rows.get(0, {}))",
     ),
     Fault(
         "an ordered reader passes over streams that go on",

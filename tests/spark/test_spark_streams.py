@@ -32,9 +32,10 @@ from engine.contracts.executor import ExecutionContext, OutputColumn
 from engine.contracts.query_id import QueryId
 from engine.executors.engine_config import SparkConfig
 from engine.executors.spark.collect import collect_arrow
-from engine.executors.spark.executor import SparkExecutor, SparkStream
+from engine.executors.spark.executor import SparkExecutor
 from engine.executors.spark.jobs import SparkJob
 from engine.executors.spark.session import SparkRuntime
+from engine.executors.spark.stream import SparkStream
 from engine.lakes.infer import infer_columns
 from engine.planner.codegen.compiled_fragment import CompiledFragment
 from engine.sql.trees.storage_types import relation_name
@@ -104,8 +105,8 @@ class Ground:
 
     @property
     def runtime(self) -> SparkRuntime:
-        assert self.executor._starting is not None
-        return self.executor._starting.result()
+        assert self.executor._spark._starting is not None
+        return self.executor._spark._starting.result()
 
     def _active_in_spark(self) -> tuple[list[int], list[int]]:
         runtime = self.runtime

@@ -58,7 +58,7 @@ class MeshMember:
         self.catalog = CatalogStore(folder / name / "catalog.sqlite", folder / "tables")
         files = ReadableFiles(name, DataRoots(folder))
         self.runtime = MeshRuntime(
-            self.link, self.listener, self.local, self.spark, self.spooler, self.operations, files,
+            self.link, self.listener, self.local, self.spark.productions, self.spooler, self.operations, files,
             StagedWriters(folder / "tables", self.local.in_pool, self.spark, lambda: SessionSequences(self.catalog)),
         )  # fmt: skip
 

@@ -18,7 +18,8 @@ from uuid import uuid4
 
 from engine.common.shielded import shielded
 from engine.contracts.executor import ExecutionContext
-from engine.executors.spark.executor import SparkExecutor, rows_of
+from engine.executors.spark.executor import SparkExecutor
+from engine.executors.spark.fragment_rows import rows_of
 from engine.executors.spark.production import SparkProduction
 from engine.executors.spark.rows import SparkRows
 from engine.plan_ir.logical import Mutate
@@ -73,11 +74,13 @@ class WritingJob:
             # Of participants that share a folder each has its own place in it.
             made = folder / f"made-{uuid4().hex}"
             names = [column.file_column for column in plan.table.columns]
-            await _wait_for_end(await self.spark.write_files(self.rows, self.context, names, made))
+            await _wait_for_end(await self.spark.productions.write_files(self.rows, self.context, names, made))
             written: Written | None = await shielded(self.in_pool(lambda: take_over_files(plan.table, folder, made)))
             if written is not None:
                 return written
-        return await _wait_for_end(await self.spark.write(self.rows, self.context, plan, folder, self.output))
+        return await _wait_for_end(
+            await self.spark.productions.write(self.rows, self.context, plan, folder, self.output)
+        )
 
 
 async def _wait_for_end(job: SparkProduction[R]) -> R:

@@ -21,7 +21,7 @@ from engine.contracts.mesh import Members, MembersNow
 from engine.contracts.profile import Operator, by_files, table_source, with_sources
 from engine.contracts.sessions import Execution, Prepared, ResultColumn
 from engine.executors.local.executor import LocalStream
-from engine.executors.spark.executor import SparkStream
+from engine.executors.spark.stream import SparkStream
 from engine.plan_ir import logical
 from engine.plan_ir.expr import Const, Expr, Node, ParamRef
 from engine.plan_ir.logical import TableReader
@@ -35,7 +35,7 @@ from engine.planner.explain.row_counts import rows_of_physical, rows_of_plan
 from engine.planner.optimizer.file_order import in_file_order
 from engine.planner.optimizer.pruning import prune_files
 from engine.runtime.analysis import analysis_of
-from engine.runtime.runtime import DistributedStream
+from engine.runtime.distributed_stream import DistributedStream
 from engine.session.context.parameter_digits import digits_of
 from engine.session.context.services import SessionServices
 from engine.session.context.session_context import SessionContext

@@ -35,7 +35,7 @@ from engine.contracts.executor import ExecutionContext
 from engine.contracts.mesh import Mesh
 from engine.contracts.query_id import QueryId
 from engine.planner.codegen.compiled_fragment import CompiledFragment
-from engine.runtime.runtime import DistributedStream
+from engine.runtime.distributed_stream import DistributedStream
 from engine.statements.shared.distribution import CompiledQuery, DistributedQuery, Terms
 from wire.dataclass import dataclass
 from wire.errors import FatalError, QueryCanceled, SqlError

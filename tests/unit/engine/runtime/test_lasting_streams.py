@@ -15,8 +15,8 @@ from support.session_server import eventually
 
 from engine.exchange.listener import DataConnection
 from engine.exchange.outbound import ConnectionBroken
-from engine.runtime import runtime
-from engine.runtime.runtime import DistributedStream
+from engine.runtime import channels
+from engine.runtime.distributed_stream import DistributedStream
 
 _ONE = pa.schema([("c1", pa.int64())])
 _KEYED = pa.schema([("c1", pa.int64()), ("sort_key", pa.binary())])
@@ -126,7 +126,7 @@ async def test_closing_ends_the_attempts_to_connect(members: list[MeshMember], m
     try:
         assert await stream.next_batch() is not None
         await eventually(lambda: _carried(members[0]) == 2)
-        monkeypatch.setattr(runtime, "open_remote", fails)
+        monkeypatch.setattr(channels, "open_remote", fails)
         assert _cut(members[0]) == 2
         await eventually(lambda: len(attempts) > 4)
         assert set(attempts) == {"m1"}

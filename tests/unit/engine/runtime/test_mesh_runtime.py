@@ -14,8 +14,8 @@ from support.mesh_ground import MeshMember, gathered, mesh, rows
 from support.session_server import eventually
 
 from engine.plan_ir.spec import ChannelSpec, EdgeSpec, FragmentSpec, InstanceSpec, MemberSpec, RouterSpec, SharedSpec
+from engine.runtime.distributed_stream import DistributedStream
 from engine.runtime.query_run import QueryRun
-from engine.runtime.runtime import DistributedStream
 from server.cluster.mesh_link import MeshLink
 from wire.errors import SqlError
 from wire.mesh.control_messages import ControlMessage, OpenChannel, Start

@@ -1,0 +1,144 @@
+"""Spark's start and end on a member: in the background, once for all who wait for it, and anew where it failed or has ended."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from engine.executors.engine_config import SparkConfig
+from engine.executors.spark.connection import own_connection
+from wire.errors import AdminShutdown, SqlError
+
+if TYPE_CHECKING:
+    from engine.executors.spark.session import SparkRuntime
+
+_log = logging.getLogger(__name__)
+_STARTING: Final = "waiting for Spark to start"
+_STARTED: Final = "Spark has started"
+
+
+class SparkStart:
+    """See the module's docstring. directory: the member's own folder for Spark's files. listen: opens the port for tasks.
+    start_seconds: how long Spark took to start; None as long as it has not."""
+
+    def __init__(self, config: SparkConfig, directory: Path, listen: Callable[[], Awaitable[object]]) -> None:
+        self._config = config
+        self._directory = directory
+        self._listen_for_tasks = listen
+        self._starting: asyncio.Task[SparkRuntime] | None = None
+        self._started = False
+        self._closing = False
+        self.start_seconds: float | None = None
+
+    def start(self) -> bool:
+        """Begin to start Spark, unless it is to wait for its first query. Returns whether this is the first call."""
+        if self._started:
+            return False
+        self._started = True
+        if self._config.start == "eager":
+            self._begin()
+        return True
+
+    def _begin(self) -> asyncio.Task[SparkRuntime]:
+        """The start of Spark, which begins now if it has not yet; anew, if it failed or Spark has ended by itself."""
+        former = self._starting
+        if former is not None and not self._is_over(former):
+            return former
+        self.start_seconds = None
+        starting = asyncio.get_running_loop().create_task(self._start(former))
+        starting.add_done_callback(_log_failure)
+        self._starting = starting
+        return starting
+
+    async def _start(self, former: asyncio.Task[SparkRuntime] | None) -> SparkRuntime:
+        if former is not None:
+            await self._stop(former)
+        await self._listen()
+        begun = time.monotonic()
+        runtime = await asyncio.to_thread(self._start_runtime)
+        self.start_seconds = time.monotonic() - begun
+        return runtime
+
+    async def _listen(self) -> None:
+        """Have a port for tasks: the member's mesh port, or one for them alone where the member has none."""
+        try:
+            await self._listen_for_tasks()
+        except OSError as error:
+            raise SqlError(
+                f"could not listen for Spark's tasks: {error.strerror or error}", sqlstate="58000"
+            ) from error
+
+    @staticmethod
+    def _is_over(starting: asyncio.Task[SparkRuntime]) -> bool:
+        return starting.done() and (starting.exception() is not None or starting.result().has_ended())
+
+    def _start_runtime(self) -> SparkRuntime:
+        from engine.executors.spark.session import SparkRuntime
+
+        with own_connection():
+            return SparkRuntime(self._config, self._directory, abandoned=lambda: self._closing)
+
+    async def wait_runtime(self, notice: Callable[[str], None]) -> SparkRuntime:
+        """Spark, when it has started. Raises SqlError."""
+        if not self._started or self._closing:
+            raise AdminShutdown("terminating connection due to administrator command")
+        starting = self._begin()
+        if starting.done():
+            return starting.result()
+        notice(_STARTING)
+        runtime = await asyncio.shield(starting)
+        notice(_STARTED)
+        return runtime
+
+    async def _stop(self, starting: asyncio.Task[SparkRuntime]) -> None:
+        try:
+            runtime = await starting
+        except SqlError:
+            return
+        await asyncio.to_thread(runtime.stop)
+
+    def running_runtime(self) -> SparkRuntime | None:
+        """Spark, if it has started and has not ended."""
+        starting = self._starting
+        if starting is None or not starting.done() or self._is_over(starting):
+            return None
+        return starting.result()
+
+    @property
+    def state(self) -> str:
+        """Whether Spark runs, in a word or two."""
+        if self._closing or not self._started:
+            return "closed"
+        if self._starting is None:
+            return "not started"
+        if not self._starting.done():
+            return "starting"
+        error = self._starting.exception()
+        if error is not None:
+            return f"failed: {error}"
+        return "ended" if self._is_over(self._starting) else "ready"
+
+    def slot_count(self) -> int:
+        """How many tasks run at once; 1 as long as nobody knows."""
+        if self._starting is None or not self._starting.done() or self._starting.exception() is not None:
+            return 1
+        return self._starting.result().slots
+
+    def end(self) -> None:
+        """Give Spark to nobody any more."""
+        self._closing = True
+
+    async def close(self) -> None:
+        """Stop Spark, if it has begun to start."""
+        if self._starting is not None:
+            await self._stop(self._starting)
+
+
+def _log_failure(starting: asyncio.Task[SparkRuntime]) -> None:
+    error = None if starting.cancelled() else starting.exception()
+    if error is not None and not isinstance(error, AdminShutdown):
+        _log.error("Spark could not be started", exc_info=error)

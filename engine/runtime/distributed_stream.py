@@ -1,0 +1,176 @@
+"""The root of a distributed query, as the portal reads it, and what becomes of the query when nobody wants its rows any more."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Mapping, Set
+from typing import Final, Protocol
+
+import pyarrow as pa
+
+from engine.common.shielded import closed_in_turn, shielded
+from engine.runtime.analysis import merge_counters
+from engine.runtime.mailboxes import Mailboxes
+from engine.runtime.query_run import QueryRun, Source
+from engine.runtime.query_state import (
+    SUCCESS,
+    Cause,
+)
+from engine.runtime.run_figures import RunFigures
+from engine.runtime.spawned_tasks import SpawnedTasks
+from engine.runtime.spool_while_idle import IdleSpool
+from wire.errors import ConnectionFailure, QueryCanceled, SqlError
+
+#: How long the initiator waits for counters once all rows are there.
+_COUNTED_SECONDS: Final = 5.0
+_CLOSED_EARLY: Final = Cause(SUCCESS, "the initiator wants no more rows")
+
+
+class Initiator(Protocol):
+    """The member that began the query: `engine.runtime.runtime.MeshRuntime`."""
+
+    @property
+    def mailboxes(self) -> Mailboxes: ...
+
+    @property
+    def tasks(self) -> SpawnedTasks: ...
+
+    @property
+    def figures(self) -> RunFigures: ...
+
+    def finish(self, query: str) -> None:
+        """Report the query done."""
+        ...
+
+    def cancel(self, query: str, cause: Cause) -> None: ...
+
+    def forget_stream(self, query: str) -> None: ...
+
+
+class DistributedStream:
+    """The root of a distributed query, as the portal reads it (`engine.contracts.batch_stream.BatchStream`). notice: as in
+    `ExecutionContext`."""
+
+    engine_name: Final = "distributed"
+
+    def __init__(self, runtime: Initiator, run: QueryRun, counting: Set[str], notice: Callable[[str], None]) -> None:
+        self.notice = notice
+        self._runtime = runtime
+        self._run = run
+        self._counting = set(counting)
+        self._counters: list[Mapping[str, int]] = []
+        self._all_counted = asyncio.Event()
+        self._root: Source | None = None
+        self._ended = False
+        self._error: SqlError | None = None
+        self._failed = asyncio.get_running_loop().create_future()
+        self._closed: asyncio.Task[None] | None = None
+        self._absence: IdleSpool | None = None
+        self._counts = {"rows": 0, "bytes": 0, "batches": 0}
+
+    def begin(self, schema: pa.Schema) -> None:
+        self._root = self._run.root(schema)
+
+    async def next_batch(self) -> pa.RecordBatch | None:
+        assert self._root is not None
+        if self._absence is not None:
+            self._absence.end()
+        try:
+            batch = await self._root.next_batch()
+        except ConnectionFailure as error:
+            # Somebody knows better what happened, or nobody does within a second.
+            raise await self._told_cause(error) from error
+        except SqlError as error:
+            raise self._error or error from None
+        if self._error is not None:
+            raise self._error
+        if batch is None:
+            self._end()
+            return None
+        self._counts["rows"] += batch.num_rows
+        self._counts["bytes"] += batch.nbytes
+        self._counts["batches"] += 1
+        if self._absence is not None:
+            self._absence.begin()
+        return batch
+
+    def spool_while_away(self, bytes_max: int) -> None:
+        """While nobody asks for rows, let producers go on into files, so many bytes in all. Before the first row is asked for."""
+        receiver = self._run.root_receiver
+        if receiver is not None:
+            self._absence = IdleSpool(receiver, bytes_max)
+            self._absence.begin()
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all that other members give to the query is here."""
+        return self._run.is_whole
+
+    def fail(self, error: SqlError) -> None:
+        """The query failed elsewhere: whoever waits for rows hears of it."""
+        if self._error is not None or self._ended:
+            return
+        self._error = error
+        if not self._failed.done():
+            self._failed.set_result(None)
+        self._run.fail(error)
+        if self._root is not None:
+            self._runtime.tasks.spawn(self._root.close())
+
+    async def close(self) -> None:
+        if self._closed is None:
+            self._closed = asyncio.get_running_loop().create_task(self._close())
+        await shielded(self._closed)
+
+    def statistics(self) -> Mapping[str, int]:
+        return dict(self._counts)
+
+    def note(self, member: str, counters: Mapping[str, int]) -> None:
+        """Add the counters of a member whose part of the query is over."""
+        if member in self._counting:
+            self._counting.discard(member)
+            self._counters.append(counters)
+        if not self._counting:
+            self._all_counted.set()
+
+    async def collect_counters(self) -> Mapping[str, int]:
+        """Wait for the counters of all members and merge them. A member that does not send its counters in time is left out."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_COUNTED_SECONDS):
+                await self._all_counted.wait()
+        own = {} if self._root is None else self._run.root_operators(self._root)
+        return merge_counters([*self._counters, own])
+
+    def _end(self) -> None:
+        """The root has given its last row. If it did not need all of its input, the others are to stop, now."""
+        if not self._ended:
+            self._ended = True
+            self._counters.append(self._runtime.mailboxes.spooled_by_edge(self._run.query))
+            if self._run.all_arrived:
+                self._runtime.finish(self._run.query)
+            else:
+                self._runtime.cancel(self._run.query, _CLOSED_EARLY)
+
+    async def _told_cause(self, error: ConnectionFailure) -> SqlError:
+        cause = Cause("40001", f"could not complete the query: {error.message}", echo=True)
+        self._runtime.cancel(self._run.query, cause)
+        await self._failed
+        return self._error or QueryCanceled("canceling statement due to user request")
+
+    async def _close(self) -> None:
+        self._runtime.figures.keep(self._run.query)
+        if self._absence is not None:
+            self._absence.end()
+        if not self._ended:
+            self._runtime.cancel(self._run.query, _CLOSED_EARLY)
+        if not self._failed.done():
+            # Nobody will say any more why a connection broke: whoever waits to hear it has closed the stream.
+            self._failed.set_result(None)
+        await closed_in_turn(
+            lambda: None if self._root is None else self._root.close(),
+            self._run.wait_ended,
+            lambda: self._runtime.mailboxes.close_query(self._run.query),
+            lambda: self._runtime.forget_stream(self._run.query),
+        )
+        self._run.trace_root(self._counts["rows"], self._error)
