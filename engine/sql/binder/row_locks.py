@@ -18,7 +18,7 @@ from engine.catalog.model.objects import Relation, Table
 from engine.plan_ir.expr import Node
 from engine.plan_ir.logical import Aggregator, ProjectSet, Window
 from engine.sql.binder.scope import BindContext, RowLock, Rows, Scope, Source
-from engine.sql.parser.grammar.queries import strength_of
+from engine.sql.parser.grammar.tail_clauses import strength_of
 from engine.sql.parser.lexical.positions import cursor, position
 from wire.errors import FeatureNotSupported, SqlSyntaxError, UndefinedTable, WrongObjectType
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from sqlglot import exp
 
 from engine.common.keywords import COLUMN_NAME
-from engine.sql.parser.grammar.forms import FormGrammar
+from engine.sql.parser.grammar.string_forms import StringFormGrammar
 from engine.sql.parser.lexical.lexer import Kind, Token
 from wire.errors import SqlSyntaxError
 
 
-class CallGrammar(FormGrammar):
+class CallGrammar(StringFormGrammar):
     """Reads calls."""
 
     def _constant_of(self, typ: exp.DataType, token: Token) -> exp.Expression:

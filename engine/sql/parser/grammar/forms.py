@@ -25,7 +25,6 @@ VALUE_FUNCTIONS: Final = frozenset(
 #: Those of them that may have a precision.
 _TIMED: Final = frozenset(("current_time", "current_timestamp", "localtime", "localtimestamp"))
 _QUERY_WORDS: Final = frozenset(("select", "with", "table"))
-_TRIMS: Final = {"both": "btrim", "leading": "ltrim", "trailing": "rtrim"}
 
 
 class FormGrammar(WindowGrammar):
@@ -129,22 +128,6 @@ class FormGrammar(WindowGrammar):
         token = self.next()
         return self._call(token, token.text, self.parenthesized_list(self.expression))
 
-    def _normalize(self) -> exp.Expression:
-        """NORMALIZE(text [, NFC | NFD | NFKC | NFKD])."""
-        token = self.next()
-        self.expect_symbol("(")
-        arguments = [self.expression()]
-        if self.take_symbol(","):
-            arguments.append(self._normal_form())
-        self.expect_symbol(")")
-        return self._call(token, "normalize", arguments)
-
-    def _normal_form(self) -> exp.Expression:
-        if not self.word_at("nfc", "nfd", "nfkc", "nfkd"):
-            self.fail()
-        token = self.next()
-        return self.node(exp.Literal, token, this=token.text.upper(), is_string=True)
-
     def _nullif(self) -> exp.Expression:
         token = self.next()
         self.expect_symbol("(")
@@ -180,68 +163,6 @@ class FormGrammar(WindowGrammar):
         source = self.expression()
         self.expect_symbol(")")
         return self.node(exp.Extract, token, this=name, expression=source)
-
-    def _position(self) -> exp.Expression:
-        token = self.next()
-        self.expect_symbol("(")
-        part = self.bare_expression()
-        self.expect("in")
-        whole = self.bare_expression()
-        self.expect_symbol(")")
-        return self._call(token, "position", [whole, part])
-
-    def _substring(self) -> exp.Expression:
-        """SUBSTRING(a FROM b FOR c) in any order, (a SIMILAR p ESCAPE e), or a plain list."""
-        token = self.next()
-        self.expect_symbol("(")
-        if self.take_symbol(")"):
-            return self._call(token, "substring", [])
-        arguments = self._argument_list()
-        if len(arguments) == 1 and not self.symbol_at(")"):
-            arguments += self._substring_words(token)
-        self.expect_symbol(")")
-        return self._call(token, "substring", arguments)
-
-    def _substring_words(self, token: Token) -> list[exp.Expression]:
-        if self.take("similar"):
-            pattern = self.expression()
-            self.expect("escape")
-            return [pattern, self.expression()]
-        found: dict[str, exp.Expression] = {}
-        while self.word_at("from", "for") and self.token.text not in found:
-            word = self.next().text
-            found[word] = self.expression()
-        if not found:
-            self.fail()
-        start = found.get("from") or self.node(exp.Literal, token, this="1", is_string=False)
-        return [start, found["for"]] if "for" in found else [start]
-
-    def _overlay(self) -> exp.Expression:
-        token = self.next()
-        self.expect_symbol("(")
-        arguments = self._argument_list() if not self.symbol_at(")") else []
-        if len(arguments) == 1 and self.take("placing"):
-            arguments.append(self.expression())
-            self.expect("from")
-            arguments.append(self.expression())
-            if self.take("for"):
-                arguments.append(self.expression())
-        self.expect_symbol(")")
-        return self._call(token, "overlay", arguments)
-
-    def _trim(self) -> exp.Expression:
-        token = self.next()
-        self.expect_symbol("(")
-        name = "btrim"
-        if self.word_at(*_TRIMS):
-            name = _TRIMS[self.next().text]
-        arguments = [] if self.take("from") else self.expression_list()
-        if not arguments:
-            arguments = self.expression_list()
-        elif len(arguments) == 1 and self.take("from"):
-            arguments = [*self.expression_list(), *arguments]
-        self.expect_symbol(")")
-        return self._call(token, name, arguments)
 
     def _case(self) -> exp.Expression:
         token = self.next()

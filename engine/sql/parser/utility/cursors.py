@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, Literal
 
-from engine.sql.parser.grammar.queries import strength_of
+from engine.sql.parser.grammar.tail_clauses import strength_of
 from engine.sql.parser.lexical.lexer import Kind
 from engine.sql.parser.nodes.statements import CloseCursor, DeclareCursor, Fetch, Statement
 from engine.sql.parser.utility.reader import StatementReader
