@@ -29,6 +29,7 @@ from engine.runtime.mailboxes import Mailbox, Mailboxes
 from engine.runtime.queries import ChannelState
 from engine.runtime.query_steps import QuerySteps
 from engine.runtime.requests import Requests
+from engine.runtime.run_inputs import RunInputs
 from wire.mesh.backlog import Backlog
 from wire.mesh.control_messages import (
     ChannelDeny,
@@ -45,9 +46,7 @@ class TellingRun(Protocol):
 
     shared: SharedSpec
 
-    def told_channel(self, edge: int, sender: int, receiver: int) -> ChannelOk | None:
-        """Where a stream is to connect, if the start has told it, and once."""
-        ...
+    inputs: RunInputs
 
 
 class Channels:
@@ -99,7 +98,7 @@ class Channels:
     ) -> RemoteStream:
         """A data connection for a stream; attempt, backlog: as in `outbound.Connector`."""
         run = self._find_run(query)
-        told = run.told_channel(edge.id, sender, receiver) if run is not None else None
+        told = run.inputs.told_channel(edge.id, sender, receiver) if run is not None else None
         found = told or await self.find_channel(query, edge, sender, receiver)
         tls, member = self._listener.tls, edge.receivers[receiver]
         kept = None if backlog is None else backlog.first

@@ -12,12 +12,13 @@ import pyarrow as pa
 from engine.common.shielded import closed_in_turn, shielded
 from engine.runtime.analysis import merge_counters
 from engine.runtime.mailboxes import Mailboxes
-from engine.runtime.query_run import QueryRun, Source
+from engine.runtime.query_run import QueryRun
 from engine.runtime.query_state import (
     SUCCESS,
     Cause,
 )
 from engine.runtime.run_figures import RunFigures
+from engine.runtime.run_services import Source
 from engine.runtime.spawned_tasks import SpawnedTasks
 from engine.runtime.spool_while_idle import IdleSpool
 from wire.errors import ConnectionFailure, QueryCanceled, SqlError
@@ -105,7 +106,7 @@ class DistributedStream:
     @property
     def is_whole(self) -> bool:
         """Whether all that other members give to the query is here."""
-        return self._run.is_whole
+        return self._run.inputs.is_whole
 
     def fail(self, error: SqlError) -> None:
         """The query failed elsewhere: whoever waits for rows hears of it."""
@@ -114,7 +115,7 @@ class DistributedStream:
         self._error = error
         if not self._failed.done():
             self._failed.set_result(None)
-        self._run.fail(error)
+        self._run.inputs.fail(error)
         if self._root is not None:
             self._runtime.tasks.spawn(self._root.close())
 
@@ -147,7 +148,7 @@ class DistributedStream:
         if not self._ended:
             self._ended = True
             self._counters.append(self._runtime.mailboxes.spooled_by_edge(self._run.query))
-            if self._run.all_arrived:
+            if self._run.inputs.all_arrived:
                 self._runtime.finish(self._run.query)
             else:
                 self._runtime.cancel(self._run.query, _CLOSED_EARLY)

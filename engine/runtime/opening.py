@@ -7,8 +7,8 @@ from engine.exchange.listener import DataListener
 from engine.executors.engine_config import EngineConfig
 from engine.runtime.executors import Executors
 from engine.runtime.pools import Pools
-from engine.runtime.query_run import Writers
 from engine.runtime.readable_files import ReadableFiles
+from engine.runtime.run_services import Writers
 from engine.runtime.runtime import MeshRuntime
 
 

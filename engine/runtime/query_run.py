@@ -15,140 +15,44 @@ import logging
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final, Protocol, cast
+from typing import Any, Final, cast
 
 import pyarrow as pa
 
 from engine.catalog.model.objects import Table
-from engine.common import tracing
 from engine.common.shielded import shielded, together
 from engine.contracts.activity import InstanceState
 from engine.contracts.executor import ExecutionContext
-from engine.contracts.memory_share import MemoryShare
 from engine.contracts.profile import Operator, by_files, counters, reader_source, table_source, with_sources
-from engine.contracts.query_id import EngineName, QueryId
-from engine.exchange.edge_totals import EdgeTotals
+from engine.contracts.query_id import QueryId
 from engine.exchange.limit import LimitedRows
 from engine.exchange.outbound import OutboundStream
-from engine.exchange.partition_streams import Sent
 from engine.exchange.receive import Receiver
 from engine.exchange.schemas import stream_schema
 from engine.exchange.send import Edge
-from engine.executors.local.executor import LocalExecutor, LocalStream, LocalWork
+from engine.executors.local.executor import LocalStream, LocalWork
 from engine.executors.spark.rows import SparkRows
 from engine.plan_ir.physical import relation_of
 from engine.plan_ir.spec import (
-    ChannelSpec,
     EdgeSpec,
     FragmentSpec,
     InstanceSpec,
     MemberSpec,
-    MutationSpec,
     ReaderSpec,
     SharedSpec,
 )
 from engine.planner.codegen.files import plain_path
-from engine.runtime.channels import Channels
-from engine.runtime.edge_input import EdgeInput
 from engine.runtime.edge_output import EdgeOutput, Pieces, retry_while_denied
-from engine.runtime.mailboxes import Mailboxes
 from engine.runtime.peer_statements import PART, PeerStatements
 from engine.runtime.query_state import Cause
-from engine.runtime.readable_files import ReadableFiles
+from engine.runtime.run_inputs import PARTITION_BITS, RunInputs
+from engine.runtime.run_services import Host, Source
+from engine.runtime.run_spans import RunSpans
 from wire.errors import ConnectionFailure, SqlError
 from wire.mesh.control_messages import ChannelOk
-from wire.mesh.messages import Open
 
 _log = logging.getLogger(__name__)
 _BUCKET: Final = pa.field("bucket", pa.int32())
-#: A stream's number is its producer's, then the partition's, where a producer opens one a partition.
-PARTITION_BITS: Final = 20
-
-
-class Host(Protocol):
-    """The services that a run uses of its member."""
-
-    @property
-    def local(self) -> LocalExecutor: ...
-
-    @property
-    def spark(self) -> TaskSenders: ...
-
-    @property
-    def mailboxes(self) -> Mailboxes: ...
-
-    @property
-    def files(self) -> ReadableFiles: ...
-
-    @property
-    def writers(self) -> Writers: ...
-
-    @property
-    def member(self) -> str: ...
-
-    @property
-    def totals(self) -> EdgeTotals: ...
-
-    @property
-    def channels(self) -> Channels: ...
-
-    def instance_ended(self, query: str, number: int, cause: Cause | None) -> None:
-        """An instance holds nothing any more."""
-        ...
-
-    def report_counters(self, query: str, counters: Mapping[str, int]) -> None:
-        """All instances have ended; what they counted (`engine.runtime.analysis`), if the query is analyzed."""
-        ...
-
-
-class Production(Protocol):
-    """A job whose tasks send (`engine.executors.spark.production`). ended: what they have sent, or the job's error."""
-
-    @property
-    def ended(self) -> asyncio.Future[Sent]: ...
-
-    async def close(self) -> None: ...
-
-
-class TaskSenders(Protocol):
-    """The engine whose tasks send by themselves: `engine.executors.spark.productions.Productions`. name: in whose SQL its
-    statements are."""
-
-    @property
-    def name(self) -> EngineName: ...
-
-    async def produce(
-        self,
-        context: ExecutionContext,
-        statement: str,
-        tables: Mapping[str, Table],
-        edges: tuple[Edge | None, ...],
-        *,
-        parting: str | None = None,
-        base: int = 0,
-    ) -> Production: ...
-
-
-class Source(Protocol):
-    async def next_batch(self) -> pa.RecordBatch | None: ...
-
-    async def close(self) -> None: ...
-
-
-class Writers(Protocol):
-    """The writer of a member's part of a MUTATE: `engine.statements.dml.participant.StagedWriters`.
-
-    Its sources yield their result when all rows are in files, and raise SqlError for a folder that this member may not write.
-    """
-
-    def intents(self, rows: Source, spec: MutationSpec, memory: MemoryShare | None) -> Source:
-        """Return a source that writes the rows of another one. Closing it closes that source, and removes files that were not
-        reported. memory: as in `ExecutionContext`."""
-        ...
-
-    def intents_of_tasks(self, find: Callable[[], SparkRows], context: ExecutionContext, spec: MutationSpec) -> Source:
-        """Return a source that has this member's Spark write the rows that it computes. find: may block."""
-        ...
 
 
 class QueryRun:
@@ -168,12 +72,9 @@ class QueryRun:
         self._edges = {edge.id: edge for edge in shared.edges}
         self._fragments = {fragment.id: fragment for fragment in shared.fragments}
         self._instances = spec.instances
-        self._told = {(channel.edge, channel.receiver): channel for channel in spec.channels}
-        self._told_at = spec.host, spec.port
+        self.inputs = RunInputs(host.mailboxes, query, shared, spec)
+        self._spans = RunSpans(query, host.member, shared, spec.trace)
         self._trace = spec.trace
-        self._begun = time.time()
-        self._used: set[tuple[int, int, int]] = set()
-        self._inflows: dict[tuple[int, int], EdgeInput] = {}
         self._reading: dict[tuple[int, int], Sequence[ReaderSpec]] = {}
         self._tasks: dict[int, asyncio.Task[Cause | None]] = {}
         self._cause: Cause | None = None
@@ -184,12 +85,7 @@ class QueryRun:
 
     def start(self) -> None:
         """Adopt the mailboxes of all inputs, then begin to run."""
-        for instance in self._instances:
-            for edge in self._fragments[instance.fragment].inputs:
-                receiver = self._host.mailboxes.adopt(
-                    self.query, self._edges[edge], instance.instance, self.shared.page_bytes
-                )
-                self._inflows[edge, instance.instance] = EdgeInput(self._edges[edge], receiver)
+        self.inputs.adopt()
         loop = asyncio.get_running_loop()
         for number in self.numbers:
             task = self._tasks[number] = loop.create_task(self._run(self._instances[number]))
@@ -237,25 +133,11 @@ class QueryRun:
         fragment, instance = self._root_instance()
         if instance.statement or fragment.statement:
             return None
-        return self._host.mailboxes.find_or_make((self.query, fragment.inputs[0], instance.instance)).receiver
+        return self.inputs.receiver_of(fragment, instance)
 
-    def own_channels(self) -> tuple[ChannelSpec, ...]:
-        """This member's receiving ends, but those whose senders are let in one after another: they have to ask."""
-        found = []
-        for instance in self._instances:
-            for edge in self._fragments[instance.fragment].inputs:
-                mailbox = self._host.mailboxes.find_or_make((self.query, edge, instance.instance))
-                if not mailbox.in_turn:
-                    found.append(ChannelSpec(edge, instance.instance, mailbox.channel, mailbox.token))
-        return tuple(found)
-
-    def told_channel(self, edge: int, sender: int, receiver: int) -> ChannelOk | None:
-        """Where a stream is to connect, if the start has told it. Only once: a stream that was refused there has to ask."""
-        told, stream = self._told.get((edge, receiver)), (edge, sender, receiver)
-        if told is None or stream in self._used:
-            return None
-        self._used.add(stream)
-        return ChannelOk(0, told.channel, told.token, *self._told_at)
+    def trace_root(self, rows: int, error: SqlError | None) -> None:
+        """Record the span of the root, which the portal has read."""
+        self._spans.record_root(self._root_instance()[1], rows, error)
 
     def _root_instance(self) -> tuple[FragmentSpec, InstanceSpec]:
         """The fragment without an output; only the initiator has an instance of it."""
@@ -268,29 +150,6 @@ class QueryRun:
             self._cause = cause
             for task in self._tasks.values():
                 task.cancel()
-
-    def fail(self, error: SqlError) -> None:
-        """Whatever reads an input here hears of it."""
-        for mailbox in self._host.mailboxes.of_query(self.query):
-            mailbox.receiver.fail(error)
-
-    @property
-    def all_arrived(self) -> bool:
-        """Whether every stream into this member has been received whole and read to its end."""
-        return all(mailbox.receiver.at_end for mailbox in self._host.mailboxes.of_query(self.query))
-
-    @property
-    def is_whole(self) -> bool:
-        """Whether every stream into this member is here whole, in memory or on disk, read or not."""
-        return all(mailbox.receiver.is_whole for mailbox in self._host.mailboxes.of_query(self.query))
-
-    def sender_of(self, opening: Open) -> str:
-        """The member that sends a stream into this one; empty if the stream has a number that none of its edge has."""
-        edge = self._edges.get(opening.edge)
-        if edge is None:
-            return ""
-        number = opening.partition if edge.counted else opening.partition >> PARTITION_BITS
-        return edge.senders[number] if number < len(edge.senders) else ""
 
     async def wait_ended(self) -> None:
         """Wait until all instances have ended."""
@@ -305,9 +164,9 @@ class QueryRun:
         try:
             cause = await self._outcome(instance)
         except asyncio.CancelledError:
-            self._trace_instance(instance, begun, self._cause)
+            self._spans.record_instance(instance, begun, self._cause, self.counters)
             raise
-        self._trace_instance(instance, begun, cause)
+        self._spans.record_instance(instance, begun, cause, self.counters)
         return cause
 
     async def _outcome(self, instance: InstanceSpec) -> Cause | None:
@@ -323,35 +182,6 @@ class QueryRun:
             _log.error("query %s: a fragment failed", self.query, exc_info=error)
             return Cause("XX000", f"a fragment failed: {error}")
         return None
-
-    def _trace_instance(self, instance: InstanceSpec, begun: float, cause: Cause | None) -> None:
-        """Record the span of an instance that has ended, and that of the edge that it has sent over."""
-        if not self._trace:
-            return
-        error = None if cause is None or not cause.is_failure else f"{cause.sqlstate}: {cause.message}"
-        rows = self.counters[f"instance.{instance.fragment}.{instance.instance}.rows"]
-        parent = self._trace_fragment(instance, begun, rows, error)
-        edge = f"edge.{self._fragments[instance.fragment].output}"
-        sent = {f"sluice.{name}": self.counters[f"{edge}.{name}"] for name in ("bytes", "batches", "stalls")}
-        about: dict[str, str | int] = {
-            "sluice.edge": self._fragments[instance.fragment].output or 0,
-            "sluice.sender": instance.instance,
-        }
-        tracing.record("edge", parent, begun, {**about, **sent}, error=error)
-
-    def trace_root(self, rows: int, error: SqlError | None) -> None:
-        """Record the span of the root, which the portal has read."""
-        if self._trace:
-            told = None if error is None else f"{error.sqlstate}: {error.message}"
-            self._trace_fragment(self._root_instance()[1], self._begun, rows, told)
-
-    def _trace_fragment(self, instance: InstanceSpec, begun: float, rows: int, error: str | None) -> str:
-        fragment = self._fragments[instance.fragment]
-        about: dict[str, str | int] = {
-            "sluice.query": self.query, "sluice.member": self._host.member, "sluice.fragment": instance.fragment,
-            "sluice.instance": instance.instance, "sluice.engine": fragment.engine, "sluice.rows": rows,
-        }  # fmt: skip
-        return tracing.record("fragment", self._trace, begun, about, error=error)
 
     def _on_instance_ended(self, number: int, task: asyncio.Task[Cause | None]) -> None:
         if self.shared.analyze and all(other.done() for other in self._tasks.values()):
@@ -501,7 +331,7 @@ class QueryRun:
         find: Callable[[], Mapping[str, Any]] | None,
     ) -> Source:
         """find: as in `LocalWork`; None: it reads what the instance says, as this member has told itself."""
-        inflows = {relation_of(edge): self._inflows[edge, instance.instance] for edge in fragment.inputs}
+        inflows = self.inputs.relations_of(fragment, instance)
         statement = instance.statement or fragment.statement
         if statement is None:
             [only] = inflows.values()

@@ -39,7 +39,7 @@ from engine.runtime.drain import Drain
 from engine.runtime.mailboxes import Mailboxes
 from engine.runtime.operation_pool import Operations
 from engine.runtime.peer_statements import PeerStatements
-from engine.runtime.query_run import QueryRun, TaskSenders, Writers
+from engine.runtime.query_run import QueryRun
 from engine.runtime.query_state import (
     Cause,
     DropEarly,
@@ -54,6 +54,7 @@ from engine.runtime.query_state import (
 from engine.runtime.query_steps import Do, PreparedRun, QuerySteps
 from engine.runtime.readable_files import ReadableFiles
 from engine.runtime.run_figures import RunFigures
+from engine.runtime.run_services import TaskSenders, Writers
 from engine.runtime.spawned_tasks import SpawnedTasks
 from wire.errors import AdminShutdown
 from wire.mesh.control_messages import (
@@ -139,7 +140,7 @@ class MeshRuntime:
         self._steps.post(query, lambda queries, now: queries.fragments_started(query, run.numbers, now))
         if len(participants) == 1:
             return stream
-        channels, (host, port) = run.own_channels(), self.channels.address
+        channels, (host, port) = run.inputs.own_channels(), self.channels.address
         for member in participants[1:]:
             told = msgspec.structs.replace(members[member], channels=channels, host=host, port=port)
             body = msgspec.msgpack.encode(told)
@@ -156,7 +157,7 @@ class MeshRuntime:
     def forget_stream(self, query: str) -> None:
         self._streams.pop(query, None)
 
-    # -- as host of runs (`engine.runtime.query_run.Host`) ---------------------------------------------------------
+    # -- as host of runs (`engine.runtime.run_services.Host`) ---------------------------------------------------------
 
     def instance_ended(self, query: str, number: int, cause: Cause | None) -> None:
         self._steps.post(query, lambda queries, now: queries.fragment_ended(query, number, cause, now))
@@ -201,7 +202,7 @@ class MeshRuntime:
         if not fatal:
             return
         run = self._runs.get(query)
-        sender = run.sender_of(opening) if run is not None else ""
+        sender = run.inputs.sender_of(opening) if run is not None else ""
         message = f"could not complete the query: a data connection from member {sender or 'unknown'} was lost"
         self.cancel(query, replace(transient_cause(message), echo=True))
 
@@ -209,7 +210,7 @@ class MeshRuntime:
         """A stream into this member outlives the connection that it has lost; the client is told what its query waits for."""
         run, stream = self._runs.get(query), self._streams.get(query)
         if run is not None and stream is not None:
-            sender = run.sender_of(opening)
+            sender = run.inputs.sender_of(opening)
             stream.notice(
                 f"a data connection from member {sender} was lost; the query goes on when it is connected again"
             )

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from engine.contracts.activity import EdgeCounters, FragmentCounters, StreamState
-from engine.runtime.query_run import PARTITION_BITS
+from engine.runtime.run_inputs import PARTITION_BITS
 
 if TYPE_CHECKING:
     from engine.exchange.receive import InboundStream, Receiver

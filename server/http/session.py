@@ -21,7 +21,8 @@ from engine.contracts.progress import Progress
 from engine.contracts.sessions import Activity
 from engine.monitor.record import StatementRecord
 from engine.sql.parser.nodes.statements import Statement
-from engine.statements.copy.copy_from import CopiedFiles, CopyFromExecution
+from engine.statements.copy.copied_files import CopiedFiles
+from engine.statements.copy.copy_from import CopyFromExecution
 from engine.statements.copy.copy_to import CopyToExecution
 from engine.statements.copy.folder_target import CopiedFolder
 from server.auth.gate import Visitor

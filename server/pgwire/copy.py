@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from engine.statements.copy.copy_from import CopiedFiles, CopyFromExecution
+from engine.statements.copy.copied_files import CopiedFiles
+from engine.statements.copy.copy_from import CopyFromExecution
 from engine.statements.copy.copy_to import CopyToExecution
 from engine.statements.copy.folder_target import CopiedFolder
 from server.cursors.portal import Portal

@@ -9,7 +9,7 @@ from typing import Final, Literal
 from parts import BATCH_BYTES, OVERSIZE_ROWS, SCHEMA_MESSAGE, body
 
 from engine.plan_ir.spec import EdgeSpec, RouterSpec
-from engine.runtime.query_run import PARTITION_BITS
+from engine.runtime.run_inputs import PARTITION_BITS
 
 QUERY: Final = "a:1"
 

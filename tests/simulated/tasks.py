@@ -35,7 +35,7 @@ from engine.exchange.send import Edge
 from engine.executors.local.executor import LocalExecutor, LocalWork
 from engine.plan_ir.spec import EdgeSpec, FragmentSpec, InstanceSpec, MemberSpec, MutationSpec, SharedSpec
 from engine.planner.codegen import to_sql
-from engine.runtime.query_run import Production, Source
+from engine.runtime.run_services import Production, Source
 from engine.sql.trees.engine_dialects import DIALECTS
 from engine.statements.shared.distribution import DistributedQuery
 from wire.errors import QueryCanceled, SerializationFailure
@@ -59,7 +59,7 @@ _End = Literal["over", "complete", "failed"]
 
 
 class NoWriters:
-    """`engine.runtime.query_run.Writers` of a cluster whose tables never change."""
+    """`engine.runtime.run_services.Writers` of a cluster whose tables never change."""
 
     def intents(self, rows: Any, spec: MutationSpec, memory: MemoryShare | None) -> Source:
         raise AssertionError("nothing is written")
@@ -69,8 +69,8 @@ class NoWriters:
 
 
 class SimulatedTasks:
-    """`engine.runtime.query_run.TaskSenders`, whose tasks are DuckDB's. running: jobs. troubled: the queries of which a task died,
-    had its input cut off, or ran twice at once."""
+    """`engine.runtime.run_services.TaskSenders`, whose tasks are DuckDB's. running: jobs. troubled: the queries of which a task
+    died, had its input cut off, or ran twice at once."""
 
     name: EngineName = "local"
 
@@ -99,7 +99,7 @@ class SimulatedTasks:
 
 
 class _Job:
-    """`engine.runtime.query_run.Production`."""
+    """`engine.runtime.run_services.Production`."""
 
     def __init__(
         self,

@@ -36,7 +36,7 @@ FAULTS: Final = (
         "kept = None if backlog is None else backlog.first",
         "kept = None",
     ),
-    Fault("a query is finished before all has arrived", _STREAM, "if self._run.all_arrived:", "if True:"),
+    Fault("a query is finished before all has arrived", _STREAM, "if self._run.inputs.all_arrived:", "if True:"),
     Fault("rows are repeated that were given already", _POLICY, "if self._begun:", "if False:"),
     Fault(
         "one receiver's end is all receivers'",

@@ -30,7 +30,7 @@ R = TypeVar("R")
 
 
 class Productions:
-    """Begins such jobs (`engine.runtime.query_run.TaskSenders`), and knows those that run: `sending` and `writing`. call: runs a
+    """Begins such jobs (`engine.runtime.run_services.TaskSenders`), and knows those that run: `sending` and `writing`. call: runs a
     short call to the JVM."""
 
     name: EngineName = "spark"

@@ -2,51 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, TypeVar
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
-import numpy as np
-import numpy.typing as npt
-import pyarrow as pa
-
-from engine.catalog.model.objects import Constraint, FileFormat, Table
+from engine.catalog.model.objects import FileFormat, Table
 from engine.common.shielded import shielded
 from engine.contracts.batch_stream import BatchStream
 from engine.contracts.copy_progress import CopyProgress
 from engine.contracts.materialized_results import RowsStream
-from engine.contracts.memory_share import MemoryShare
 from engine.contracts.query_id import QueryId
 from engine.contracts.sessions import ResultColumn
-from engine.executors.local.executor import LocalExecutor, LocalWork
-from engine.plan_ir.expr import Column, Expr
-from engine.plan_ir.logical import Evaluator, Mutate, Root
-from engine.plan_ir.physical import Receive, relation_of
-from engine.planner.codegen import compile_plan
-from engine.session.context import functions
-from engine.sql.binder.mutations.copying import EDGE, BoundCopy, bind_copy
+from engine.plan_ir.logical import Mutate
+from engine.sql.binder.mutations.copying import BoundCopy, bind_copy
 from engine.sql.parser.nodes.copy import CopyFrom
-from engine.sql.trees.printed import PrintedStatement
 from engine.statements.copy import lake_files
-from engine.statements.copy.copy_rows import CopiedRows, ReceiveColumn
+from engine.statements.copy.copied_files import CopiedFiles
+from engine.statements.copy.copy_context import CopyContext
+from engine.statements.copy.copy_rows import ReceiveColumn
 from engine.statements.copy.options import FILE_FORMS, CopyFormat, copy_format, names_of, written_form
 from engine.statements.copy.source import RowSource
-from engine.statements.dml.intents import Intents
 from engine.statements.dml.planned_mutation import require_writable
 from engine.statements.dml.run import run
 from engine.statements.dml.shown_columns import with_shown
 from engine.statements.dml.statement import SessionMutationContext
 from engine.statements.shared.copy_files import FileRows, open_file
-from wire.copy.binary import BinaryReader
-from wire.copy.reader import RowReader
 from wire.errors import ObjectNotInPrerequisiteState, SqlError
-from wire.types.output import OutputSettings
 
 if TYPE_CHECKING:
     from engine.session.context.services import SessionServices
     from engine.session.context.session_context import SessionContext
-
-T = TypeVar("T")
 
 
 async def copy_from(
@@ -110,30 +94,6 @@ async def _of_files(
     return CopiedFiles(session, engine, plan)
 
 
-class CopiedFiles:
-    """An `engine.contracts.sessions.Execution` that has rows of files written. None come."""
-
-    query: QueryId | None = None
-
-    def __init__(self, session: SessionContext, engine: SessionServices, plan: Mutate) -> None:
-        self.stream: BatchStream = RowsStream((), ())
-        self.columns: tuple[ResultColumn, ...] | None = None
-        self._ground = SessionMutationContext(session, engine)
-        self._plan = plan
-
-    async def write(self) -> int:
-        """Write all rows. Returns how many. Raises SqlError with nothing changed."""
-        told = await run(self._plan, self._ground, self._ground.queries)
-        await self._ground.judge(self._plan)
-        return told.rows
-
-    def tag(self, rows: int) -> str:
-        return f"COPY {rows}"
-
-    async def close(self) -> None:
-        await self.stream.close()
-
-
 class CopyFromExecution:
     """An `engine.contracts.sessions.Execution` that runs when it is given rows. width: how many fields they have. file: where
     they are."""
@@ -166,7 +126,7 @@ class CopyFromExecution:
 
     async def receive(self, source: RowSource, column: ReceiveColumn) -> int:
         """Write all rows of the source. column: reads the binary format. Returns how many. Raises SqlError with nothing changed."""
-        ground = _Ground(
+        ground = CopyContext(
             SessionMutationContext(self._session, self._engine), self._engine, self._bound, self._format, source,
             self._progress, column,
         )  # fmt: skip
@@ -185,109 +145,3 @@ class CopyFromExecution:
         await self.stream.close()
         if self.file is not None:
             await self.file.close()
-
-
-@dataclass(slots=True)
-class _Ground:
-    """`engine.statements.dml.run.MutationContext` whose rows are the client's; other queries are run as for any statement."""
-
-    inner: SessionMutationContext
-    engine: SessionServices
-    bound: BoundCopy
-    form: CopyFormat
-    source: RowSource
-    progress: CopyProgress
-    column: ReceiveColumn
-    rows: CopiedRows | None = None
-
-    async def open(self, plan: Root, *, here: bool) -> BatchStream:
-        if here:
-            return await self.inner.open(plan, here=True)
-        bound = self.bound
-        name, names = bound.plan.table.name, names_of(bound.targets)
-        encoding = self.form.encoding or self.inner.session.settings.get("client_encoding")
-        binary = self.form.form == "binary"
-        reader = BinaryReader(name, names) if binary else RowReader(self.form.layout, name, names, encoding)
-        column = self.column if binary else None
-        self.rows = CopiedRows(self.source, reader, bound, _Runs(self, plan), self.progress, column)
-        return self.rows
-
-    def with_line(self, error: SqlError) -> SqlError:
-        return error if self.rows is None else self.rows.with_line(error)
-
-    def compile_statement(self, plan: Root) -> tuple[PrintedStatement, pa.Schema]:
-        ready = functions.evaluate(plan, self.inner.session, {})
-        fragment = compile_plan(ready, "local", self.inner.queries.bindings(ready))
-        return self.local.print_fragment(fragment), fragment.schema
-
-    @property
-    def local(self) -> LocalExecutor:
-        local = self.engine.executors.local
-        assert isinstance(local, LocalExecutor), "a member has an engine of its own"
-        return local
-
-    async def in_writer_pool(self, call: Callable[[], T]) -> T:
-        return await self.inner.in_writer_pool(call)
-
-    def take(self, sequence: int, count: int) -> npt.NDArray[np.int64]:
-        return self.inner.take(sequence, count)
-
-    def postpones(self, key: Constraint) -> bool:
-        return self.inner.postpones(key)
-
-    def wants_moved(self, plan: Mutate) -> bool:
-        return self.inner.wants_moved(plan)
-
-    async def record(self, table: Table, intents: Intents, *, appends_only: bool, whole: bool) -> None:
-        await self.inner.record(table, intents, appends_only=appends_only, whole=whole)
-
-    @property
-    def memory(self) -> MemoryShare | None:
-        return self.inner.memory
-
-    @property
-    def output(self) -> OutputSettings:
-        return self.inner.output
-
-
-class _Runs:
-    """`engine.statements.copy.copy_rows.Runs`, with statements compiled once. plan: from values to what the INSERT wants."""
-
-    def __init__(self, ground: _Ground, plan: Root) -> None:
-        self._ground = ground
-        self._plan = plan
-        self._context = ground.inner.session.execution_context()
-        self._whole: tuple[PrintedStatement, pa.Schema] | None = None
-
-    def casts(self, texts: pa.RecordBatch, wanted: Sequence[tuple[Column, Expr]]) -> BatchStream:
-        columns = tuple(column for column, _ in wanted)
-        node = Evaluator(columns, Receive(self._ground.bound.texts, EDGE), tuple(cast for _, cast in wanted))
-        return self._run(self._ground.compile_statement(Root(columns, node)), texts)
-
-    def rows(self, values: pa.RecordBatch) -> BatchStream:
-        self._whole = self._whole or self._ground.compile_statement(self._plan)
-        return self._run(self._whole, values)
-
-    def _run(self, compiled: tuple[PrintedStatement, pa.Schema], batch: pa.RecordBatch) -> BatchStream:
-        statement, schema = compiled
-        size = self._context.page_bytes
-        inputs = {relation_of(EDGE): _OneBatch(batch)}
-        zone, memory = self._context.time_zone, self._context.memory
-        return self._ground.local.run(
-            LocalWork(statement.text, schema, size, zone, parameters=statement.values, inputs=inputs, memory=memory)
-        )
-
-    def in_pool(self, call: Callable[[], T]) -> Awaitable[T]:
-        return self._ground.in_writer_pool(call)
-
-
-class _OneBatch:
-    """The input of a run (`engine.executors.local.inputs.Inflow`)."""
-
-    def __init__(self, batch: pa.RecordBatch) -> None:
-        self.schema = batch.schema
-        self._batch: pa.RecordBatch | None = batch
-
-    async def next_batch(self) -> pa.RecordBatch | None:
-        batch, self._batch = self._batch, None
-        return batch

@@ -53,7 +53,7 @@ class Rows(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class StagedWriters:
-    """The writers on this member (`engine.runtime.query_run.Writers`). tables: its folder of tables. sequences: gives what
+    """The writers on this member (`engine.runtime.run_services.Writers`). tables: its folder of tables. sequences: gives what
     takes the values of sequences for one statement."""
 
     tables: Path
@@ -87,7 +87,7 @@ class StagedWriters:
 
 
 class StagedIntents:
-    """A source of what it tells when all rows are in files; see `engine.runtime.query_run.Writers`. begin: gives the writer, and
+    """A source of what it tells when all rows are in files; see `engine.runtime.run_services.Writers`. begin: gives the writer, and
     may block."""
 
     def __init__(

@@ -23,7 +23,8 @@ from engine.statements.dml.explain import explain_change
 from engine.statements.dml.planned_mutation import PlannedMutation, answer, plan_mutation
 from engine.statements.dml.run import Outcome
 from engine.statements.dml.statement import run_mutation
-from engine.statements.query.explain import plan_columns, select_summary
+from engine.statements.query.explain import plan_columns
+from engine.statements.query.explained_plan import select_summary
 from engine.statements.query.run import guard, require_same_columns
 from wire.errors import SqlError
 from wire.types.text_settings import InputSettings

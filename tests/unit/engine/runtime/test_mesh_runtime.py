@@ -15,7 +15,7 @@ from support.session_server import eventually
 
 from engine.plan_ir.spec import ChannelSpec, EdgeSpec, FragmentSpec, InstanceSpec, MemberSpec, RouterSpec, SharedSpec
 from engine.runtime.distributed_stream import DistributedStream
-from engine.runtime.query_run import QueryRun
+from engine.runtime.run_inputs import RunInputs
 from server.cluster.mesh_link import MeshLink
 from wire.errors import SqlError
 from wire.mesh.control_messages import ControlMessage, OpenChannel, Start
@@ -215,6 +215,6 @@ async def test_a_stream_that_is_refused_where_the_start_said_asks(
     members: list[MeshMember], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     elsewhere = (ChannelSpec(1, 0, "mesh/0", b"nobody's"),)
-    monkeypatch.setattr(QueryRun, "own_channels", lambda _run: elsewhere)
+    monkeypatch.setattr(RunInputs, "own_channels", lambda _run: elsewhere)
     assert await rows(_open(members, gathered(members, "select 1::bigint as c1", _ONE))) == [(1,)] * 3
     assert members[0].listener.denied == 2
