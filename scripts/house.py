@@ -24,6 +24,10 @@ from typing import Final
 ROOT: Final = Path(__file__).resolve().parent.parent
 PACKAGES: Final = ("wire", "engine", "server")
 Graph = Mapping[str, Set[str]]
+#: What a class is to have at the most: functions in its body, properties included, whether it composes others or not.
+METHODS_MAX: Final = 25
+#: What a module is to have at the most: import statements, wherever they are.
+IMPORTS_MAX: Final = 30
 
 #: The first word of a docstring that is a clause without a subject.
 _HEADLESS: Final = re.compile(
@@ -139,7 +143,13 @@ class House:
             "loose modules of engine": sum(name.startswith("engine.") for name in loose),
             "loose modules of wire": sum(name.startswith("wire.") for name in loose),
             "methods of the largest class": max(_methods(node) for node in self._classes()),
+            f"classes of more than {METHODS_MAX} methods": sum(
+                _methods(node) > METHODS_MAX for node in self._classes()
+            ),
             "imports of the module with most": max(map(_import_statements, self.trees.values())),
+            f"modules of more than {IMPORTS_MAX} imports": sum(
+                _import_statements(tree) > IMPORTS_MAX for tree in self.trees.values()
+            ),
             "docstrings without a subject": sum(bool(_HEADLESS.match(text)) for text in docstrings),
             "functions named by a participle": sum(_is_participle(node.name) for node in self.functions),
         }
@@ -232,7 +242,9 @@ LIMITS: Final[Mapping[str, int]] = {
     "loose modules of engine": 1,
     "loose modules of wire": 3,
     "methods of the largest class": 60,
-    "imports of the module with most": 43,
+    f"classes of more than {METHODS_MAX} methods": 17,
+    "imports of the module with most": 41,
+    f"modules of more than {IMPORTS_MAX} imports": 11,
     "docstrings without a subject": 0,
     "functions named by a participle": 5,
 }
