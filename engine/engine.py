@@ -23,7 +23,6 @@ from engine.contracts.mesh import AloneMesh, Mesh
 from engine.contracts.sessions import Client
 from engine.exchange.listener import DataListener
 from engine.executors.engine_config import EngineConfig
-from engine.lakes.member_files import register_sources
 from engine.monitor.engine_monitor import EngineMonitor
 from engine.runtime.engine_speeds import EngineSpeeds
 from engine.runtime.executors import Executors
@@ -58,7 +57,7 @@ class Engine:
         self.initiation = Initiation(config.role, self.mesh)
         self.store = CatalogStore(config.catalog_location, config.tables, allow_empty=config.allow_empty_catalog)
         self.background = self.store.background
-        register_sources(config.stores, config.catalogs)
+        config.register_sources()
         files = config.files
         self.roots = files.foreign_roots
         self.tables = config.tables

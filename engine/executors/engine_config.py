@@ -9,7 +9,7 @@ from typing import Final, Literal
 
 from engine.catalog.store.store import is_url
 from engine.lakes.iceberg import Catalog
-from engine.lakes.member_files import MemberFiles
+from engine.lakes.member_files import MemberFiles, register_sources
 from engine.lakes.stores import Store
 from engine.plan_ir.topology import Topology
 from engine.settings.numbers import memory_bytes
@@ -113,6 +113,10 @@ class EngineConfig:
     def files(self) -> MemberFiles:
         """The files that the member may read."""
         return MemberFiles(self.member, self.data, self.base or self.data, self.roots, self.tables, self.topology)
+
+    def register_sources(self) -> None:
+        """Make the member's object stores and Iceberg catalogs known to the process."""
+        register_sources(self.stores, self.catalogs)
 
     @property
     def copy_folders(self) -> tuple[Path, ...]:

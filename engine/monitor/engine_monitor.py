@@ -26,7 +26,7 @@ Caches = Mapping[str, Callable[[], CacheFigures]]
 
 
 class EngineMonitor:
-    """See the module's docstring. copies, maintenance: those that run. counters, caches: of the parts that belong to higher rooms."""
+    """See the module's docstring. copies, maintenance: those that run. counters, caches: of parts of higher rooms."""
 
     def __init__(
         self,

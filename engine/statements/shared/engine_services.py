@@ -30,9 +30,9 @@ T = TypeVar("T")
 class EngineServices(Protocol):
     """store: the catalog. commits: those of the sessions. roots: where files of foreign tables may lie. turns: statements that wait
     for each other. copies: the COPY statements that run. maintenance: the tables that VACUUM and ANALYZE are at. planning: threads
-    that plan. background: tasks that no statement waits for. executors: DuckDB and Spark. tables: the folder of stored tables, which
-    all members of the catalog see. copy_roots: folders in which files of COPY may lie. speeds: of the engines. queries: begins
-    compiled queries. parser: parses query strings."""
+    that plan. background: tasks that no statement waits for. executors: DuckDB and Spark. tables: the folder of stored tables,
+    which all members of the catalog see. copy_roots: folders in which files of COPY may lie. speeds: of the engines. queries:
+    begins compiled queries. parser: parses query strings."""
 
     config: EngineConfig
     store: CatalogStore
