@@ -103,7 +103,7 @@ class Dispatcher:
         theirs.close()
         ours.setblocking(False)
         process.pid, process.channel, process.handed, process.ready = pid, ours, 0, ""
-        self._selector.register(ours, selectors.EVENT_READ, lambda: self._hear(process))
+        self._selector.register(ours, selectors.EVENT_READ, lambda: self._hear(process, ours))
 
     def _become(self, process: _Process, ours: socket.socket, place: Place) -> None:
         """In the forked process: leave what is the dispatcher's, and be a member until its end."""
@@ -123,11 +123,13 @@ class Dispatcher:
             # The frames above are the dispatcher's: they are not unwound here.
             os._exit(status)
 
-    def _hear(self, process: _Process) -> None:
+    def _hear(self, process: _Process, channel: socket.socket) -> None:
         """A member says that it is ready, or its channel has ended."""
-        assert process.channel is not None
+        if process.channel is not channel:
+            # What came before it in the same round has found the member dead.
+            return
         try:
-            message = process.channel.recv(_LINE_BYTES)
+            message = channel.recv(_LINE_BYTES)
         except BlockingIOError:
             return
         except ConnectionError:

@@ -10,8 +10,7 @@ import psycopg
 import pytest
 from support.local_member import LocalMember, local_member
 
-from engine import engine as engines
-from engine.statements.shared import compiling
+from engine.statements.shared import compiling, statement_parser
 
 _CONDITIONS = " or ".join(f"(a = {number} and b <> {number})" for number in range(500))
 
@@ -39,7 +38,7 @@ class _Held:
         return self._function(*arguments, **named)
 
 
-@pytest.mark.parametrize(("module", "step"), [(engines, "parse"), (compiling, "compile_query")])
+@pytest.mark.parametrize(("module", "step"), [(statement_parser, "parse"), (compiling, "compile_query")])
 def test_others_are_answered(local: LocalMember, monkeypatch: pytest.MonkeyPatch, module: Any, step: str) -> None:
     query = f"select count(*) as {step} from t where {_CONDITIONS}"
     counted: list[Any] = []

@@ -185,7 +185,7 @@ def test_sessions_of_a_member_whose_catalog_is_locked(tmp_path: Path) -> None:
 def test_other_statements_go_on_while_many_wait_for_the_catalog(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Twenty wait for the lock on operation threads, of which there are two; who only reads is answered meanwhile."""
+    """The commits of twenty wait for the lock, together on one of two operation threads; who only reads is answered meanwhile."""
     monkeypatch.setattr(sqlite, "_BUSY_SECONDS", 600.0)
     with local_member(tmp_path, operation_threads=2) as member, ExitStack() as stack:
         clients = [stack.enter_context(member.connect()) for _ in range(20)]
@@ -194,7 +194,7 @@ def test_other_statements_go_on_while_many_wait_for_the_catalog(
         threads = stack.enter_context(ThreadPoolExecutor(20))
         with locked(catalog_of(tmp_path)):
             told = [threads.submit(client.execute, b"insert into t values (1)") for client in clients]
-            wait_until(lambda: member.engine.monitor.statistics()["operations"]["aside"] >= 2)
+            wait_until(lambda: member.engine.monitor.statistics()["operations"]["aside"] >= 1)
             for number in range(5):
                 # A text of its own each time: it is bound and planned on an operation thread.
                 assert reader.execute(f"select count(*) + {number} from t".encode()).fetchone() == (number,)

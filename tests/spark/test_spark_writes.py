@@ -60,7 +60,7 @@ def jobs(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         counted.append(written.rows)
         return written
 
-    monkeypatch.setattr("engine.statements.dml.statement.write", counting)
+    monkeypatch.setattr("engine.statements.dml.mutation_queries.write", counting)
     return counted
 
 

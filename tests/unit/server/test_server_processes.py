@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import os
+import selectors
 import socket
 from pathlib import Path
 
 import pytest
 from pydantic import ValidationError
 
+from server.config.address import Address
 from server.config.config import Config
 from server.processes.configurations import process_configurations, process_count
 from server.processes.counts import SharedCounts
+from server.processes.dispatcher import Dispatcher
 from server.processes.place import Place, hand_client
 
 
@@ -101,4 +104,22 @@ async def test_a_client_is_handed_over() -> None:
         assert near.recv(100) == b"hello"
     place.close()
     for each in (ours, theirs, near):
+        each.close()
+
+
+def test_a_member_that_ended_in_the_same_round_is_not_heard(tmp_path: Path) -> None:
+    """Its end and that of its channel may be found at once, and the first of them closes the channel."""
+    dispatcher = Dispatcher(Address("127.0.0.1", 0), [_config(tmp_path)], lambda _config, _place: 0)
+    [process] = dispatcher._processes
+    ours, theirs = socket.socketpair()
+    with theirs, ours:
+        process.channel, process.ready = ours, "ready"
+        dispatcher._selector.register(ours, selectors.EVENT_READ)
+        theirs.close()
+        [(key, _)] = dispatcher._selector.select(10)
+        dispatcher._close_channel(process)
+        dispatcher._hear(process, key.fileobj)  # type: ignore[arg-type]
+        assert process.channel is None
+        assert process.ready == ""
+    for each in (dispatcher._signals, dispatcher._wake, dispatcher._selector):
         each.close()

@@ -20,7 +20,7 @@ _ASKED: Final = (
     "select current_user::text, session_user::text, current_schema()::text",
     "select count(*) from first.told",
     "select count(*) from told",
-    "select date '2026-02-01' + interval '1 month', timestamptz '2026-02-01 12:00'::text",
+    "select date '2026-02-01' + interval '1 month', timestamptz '2026-02-01 12:00+00'::text",
 )
 #: What another session changes, one after the other.
 _CHANGES: Final = (

@@ -88,7 +88,7 @@ def test_what_a_volatile_function_gives_is_not_kept(member: LocalMember, stateme
 
 
 def test_rows_are_those_of_the_settings_that_hold_when_they_are_asked_for(member: LocalMember) -> None:
-    statement = "select timestamptz '2026-01-02 03:04'::text, date '2026-02-03'::text, 1.25::float8::text"
+    statement = "select timestamptz '2026-01-02 03:04+00'::text, date '2026-02-03'::text, 1.25::float8::text"
     changes = (
         "set TimeZone to 'Asia/Tokyo'",
         "set TimeZone to 'UTC'",
