@@ -70,8 +70,8 @@ def _check_whole(quotient: Any, a: Any, b: Any, short: npt.NDArray[np.bool_]) ->
 def _exact(texts: Any, scale: int, digits: Digits) -> Any:
     """The decimals, without the fractional digits that are zero in all of them: they would take room from the quotient."""
     column = pa.chunked_array([texts]) if isinstance(texts, pa.Array) else texts
-    # With a point and a sign, a text of a decimal has two characters more than it has digits.
-    precision = _NUMERIC if lengths(column).max() <= _NUMERIC + 2 else _WIDEST
+    figures = lengths(column) - np.asarray(pc.starts_with(column, "-").to_numpy(zero_copy_only=False), np.int64)
+    precision = _NUMERIC if figures.max() <= _NUMERIC + (scale > 0) else _WIDEST
     exact = pc.cast(column, pa.decimal256(precision, scale))
     return pc.cast(exact, pa.decimal256(precision, max(0, int(digits.decimals.max()))))
 

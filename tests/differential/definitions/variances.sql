@@ -11,4 +11,7 @@ select stddev(v), var_pop(v) from (values (1::numeric)) t(v);
 select stddev(v), var_pop(v) from n where v > 100;
 select stddev(v) filter (where w % 2 = 0) from n;
 select stddev(v) over (order by w rows 3 preceding) from n order by w limit 5;
-select stddev(extract(epoch from timestamp '2024-01-01' + i * interval '1 hour')) from generate_series(1, 1000) i
+select stddev(extract(epoch from timestamp '2024-01-01' + i * interval '1 hour')) from generate_series(1, 1000) i;
+create table u (g int, v numeric);
+insert into u select i % 10, (i % 7) * 1.37 - 4 from generate_series(1, 10000) i;
+select g, round(stddev(v), 10), var_pop(v), var_samp(v) from u group by g order by g
