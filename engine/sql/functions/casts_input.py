@@ -239,13 +239,23 @@ def _bytea(engine: EngineName) -> str:
     )
     pairs = _matches(engine, "substr($1, 3)", "([0-9a-fA-F]{2})*")
     odd = _matches(engine, "substr($1, 3)", "[0-9a-fA-F]*")
+    # Escapes are two backslashes, or one and three octal digits: a backslash that is left without them is an error.
+    escape = f"concat({backslash}, {backslash}, '(', {backslash}, {backslash}, '|[0-3][0-7]{{2}})')"
+    everywhere = ", 'g'" if engine == "local" else ""
+    left_over = f"regexp_replace($1, {escape}, ''{everywhere})"
     return (
         f"CASE WHEN $1 IS NULL THEN NULL WHEN {hexadecimal} THEN CASE WHEN {pairs} THEN unhex(substr($1, 3))"
         f" WHEN {odd} THEN RAISE('22023', 'invalid hexadecimal data: odd number of digits')"
         f" ELSE {_unusual(engine, 'bytes')} END"
-        f" WHEN {'strpos($1, ' + backslash + ')' if engine == 'local' else 'locate(' + backslash + ', $1)'} = 0"
-        f" THEN {encoded} ELSE {_unusual(engine, 'bytes')} END"
+        f" WHEN {_backslash_in(engine, '$1')} = 0 THEN {encoded}"
+        f" WHEN {_backslash_in(engine, left_over)} > 0 THEN RAISE('22P02', 'invalid input syntax for type bytea')"
+        f" ELSE {_unusual(engine, 'bytes')} END"
     )
+
+
+def _backslash_in(engine: EngineName, text: str) -> str:
+    """The position of the first backslash; 0 without one."""
+    return f"strpos({text}, chr(92))" if engine == "local" else f"locate(chr(92), {text})"
 
 
 def _words() -> Iterator[Function]:
