@@ -22,6 +22,7 @@ from engine.planner.optimizer.column_bounds import (
     AnyOf,
     ColumnBounds,
     Comparison,
+    ListTest,
     NullTest,
     PrefixTest,
     RangeOverlap,
@@ -120,7 +121,9 @@ def _leaves(name: str) -> some.SearchStrategy[Test]:
     wanted = [1, 7] if name == "o" else values
     operator, value = some.sampled_from(_OPERATORS), some.sampled_from(wanted)
     comparison = some.builds(Comparison, some.just(name), some.just(typ), operator, value)
+    listed = some.lists(value, min_size=1, max_size=3).map(lambda values: tuple(sorted(values)))
     leaves: some.SearchStrategy[Test] = comparison | some.builds(NullTest, some.just(name), some.booleans())
+    leaves = leaves | some.builds(ListTest, some.just(name), some.just(typ), listed, some.booleans())
     if pg in (t.TEXT, t.VARCHAR):
         prefixes = some.sampled_from(["a", "ab", "b", "é", "\U0001f600"])
         leaves = leaves | some.builds(PrefixTest, some.just(name), some.just(typ), prefixes)
@@ -156,6 +159,22 @@ def test_a_mask_of_keys_keeps_the_files_that_may_have_one(name: str, files: _Fil
     test = RangeOverlap(name, st.of(pg), (low, high))
     for kept, number in zip(_passing(test, files), range(files.count), strict=True):
         assert kept or not test(files.told(number))
+
+
+@settings(max_examples=150, deadline=None)
+@given(name=some.sampled_from(sorted(_COLUMNS)), negated=some.booleans(), files=_FILES, data=some.data())
+def test_a_list_is_judged_as_its_comparisons_are(
+    name: str, negated: bool, files: _Files, data: some.DataObject
+) -> None:
+    pg, _, values = _COLUMNS[name]
+    listed = data.draw(some.lists(some.sampled_from([1, 7] if name == "o" else values), min_size=1, max_size=4))
+    comparisons = tuple(Comparison(name, st.of(pg), "<>" if negated else "=", value) for value in listed)
+    whole = AllOf(comparisons) if negated else AnyOf(comparisons)
+    test = ListTest(name, st.of(pg), tuple(sorted(listed)), negated)
+    assert _passing(test, files) == _passing(whole, files)
+    assert [test(files.told(number)) for number in range(files.count)] == [
+        whole(files.told(number)) for number in range(files.count)
+    ]
 
 
 class _FilesOfIntervals:

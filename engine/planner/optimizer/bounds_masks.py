@@ -15,6 +15,7 @@ from dataclasses import replace
 from functools import reduce
 from typing import Any, Final, Protocol
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -23,6 +24,7 @@ from engine.planner.optimizer.column_bounds import (
     AnyOf,
     ColumnBounds,
     Comparison,
+    ListTest,
     NullTest,
     PrefixTest,
     RangeOverlap,
@@ -54,6 +56,10 @@ class FileValues:
     values: tuple[ColumnBounds | None, ...]
 
 
+#: Tests of a column's least and greatest value.
+_RangeTest = Comparison | ListTest | PrefixTest | RangeOverlap
+
+
 class LoggedFiles(Protocol):
     """The files of a log."""
 
@@ -76,15 +82,13 @@ def mask_of(test: Test, files: LoggedFiles) -> pa.Array | None:
             masks = [mask_of(part, files) for part in tests]
             known = [mask for mask in masks if mask is not None]
             return reduce(pc.or_, known) if len(known) == len(masks) else None
-        case NullTest() | Comparison() | PrefixTest() | RangeOverlap():
+        case NullTest() | Comparison() | ListTest() | PrefixTest() | RangeOverlap():
             return _of_column(test, files.bounds(test.name))
         case _:
             return None
 
 
-def _of_column(
-    test: NullTest | Comparison | PrefixTest | RangeOverlap, bounds: FileBounds | FileValues | None
-) -> pa.Array | None:
+def _of_column(test: NullTest | _RangeTest, bounds: FileBounds | FileValues | None) -> pa.Array | None:
     match bounds:
         case FileValues(numbers=numbers, values=values):
             passing = [test(lambda _, value=value: value) for value in values]  # type: ignore[misc]
@@ -105,7 +109,7 @@ def _of_nulls(test: NullTest, bounds: FileBounds) -> pa.Array:
     return pc.fill_null(found, True)
 
 
-def _of_range(test: Comparison | PrefixTest | RangeOverlap, bounds: FileBounds) -> pa.Array | None:
+def _of_range(test: _RangeTest, bounds: FileBounds) -> pa.Array | None:
     least, greatest = _comparable(bounds.least, test.column.pg), _comparable(bounds.greatest, test.column.pg)
     # A column with nothing but nulls has no bounds.
     has_values = pc.fill_null(pc.less(bounds.nulls, bounds.rows), True)
@@ -122,11 +126,14 @@ def _of_range(test: Comparison | PrefixTest | RangeOverlap, bounds: FileBounds) 
     return passes if isinstance(test, RangeOverlap) else pc.and_(passes, has_values)
 
 
-def _within(test: Comparison | PrefixTest | RangeOverlap, least: pa.Array, greatest: pa.Array) -> pa.Array | None:
+def _within(test: _RangeTest, least: pa.Array, greatest: pa.Array) -> pa.Array | None:
     match test:
         case Comparison(operator=operator, value=value):
             latest = pc.add(greatest, _CUT) if isinstance(value, dt.datetime) else greatest
             return _MAY_MATCH[operator](least, latest, _scalar(value, least))
+        case ListTest(values=values, negated=negated):
+            latest = pc.add(greatest, _CUT) if isinstance(values[0], dt.datetime) else greatest
+            return _in_list(least, latest, values, negated=negated)
         case PrefixTest(prefix=prefix):
             size, text = len(prefix), _scalar(prefix, least)
             first, last = (pc.utf8_slice_codeunits(end, 0, size) for end in (least, greatest))
@@ -137,6 +144,19 @@ def _within(test: Comparison | PrefixTest | RangeOverlap, least: pa.Array, great
             return pc.and_(
                 pc.less_equal(least, _scalar(high, least)), pc.greater_equal(greatest, _scalar(low, greatest))
             )
+
+
+def _in_list(least: pa.Array, greatest: pa.Array, values: tuple[Any, ...], *, negated: bool) -> pa.Array:
+    """Find in the sorted list, for all files at once, the first value that is not below the least one of a file. A file whose
+    bounds are null is no matter here: the caller leaves it in."""
+    some = _scalar(values[0], least)
+    low, high = (pc.fill_null(end, some).to_numpy(zero_copy_only=False) for end in (least, greatest))
+    listed = pa.array(values, least.type).to_numpy(zero_copy_only=False)
+    first = np.searchsorted(listed, low)
+    nearest = listed[np.minimum(first, len(listed) - 1)]
+    if negated:
+        return pa.array(~((low == nearest) & (low == high)), pa.bool_())
+    return pa.array((first < len(listed)) & (nearest <= high), pa.bool_())
 
 
 def _comparable(ends: pa.Array | None, pg: t.PgType) -> pa.Array | None:
