@@ -322,6 +322,19 @@ def test_statement_timeout(member: MemberProcess) -> None:
         assert connection.execute("select count(*) from region").fetchone() == (5,)
 
 
+def test_a_regular_expression_ends_at_the_timeout(member: MemberProcess) -> None:
+    # A second or so a row.
+    rows = "select g || repeat('a', 151) as s from generate_series(1, 100000) g"
+    endless = rf"select count(*) from ({rows}) r where s ~ '^\d+(a+)(a+)\1\2$'"
+    with member.connect(options="-c statement_timeout=1s") as connection:
+        with pytest.raises(psycopg.errors.QueryCanceled, match="statement timeout"):
+            connection.execute(endless)
+        connection.execute("set statement_timeout = 0")
+        assert connection.execute("select 1").fetchone() == (1,)
+        with pytest.raises(psycopg.errors.StatementTooComplex, match="too many ways"):
+            connection.execute(r"select repeat('a', 61) ~ '^(a+)(a+)(a+)(a+)\1\2\3\4$'")
+
+
 def test_pg_terminate_backend(connect: Connect) -> None:
     with connect() as connection, connect() as other:
         found = other.execute("select pg_terminate_backend(%s)", (connection.info.backend_pid,)).fetchone()

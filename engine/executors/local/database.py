@@ -32,6 +32,7 @@ from sqlglot import exp
 from engine.catalog.model.objects import SystemTable, Table
 from engine.executors.engine_config import EngineConfig
 from engine.executors.local import own_functions
+from engine.executors.local.cursor_work import CURSOR_VARIABLE, CursorWork
 from engine.executors.local.sandbox import CONFINED
 from engine.executors.local.zone_names import zone_name
 from engine.sql.trees.storage_types import relation_name
@@ -90,6 +91,8 @@ class LocalCursor:
         self._registered: OrderedDict[str, None] = OrderedDict()
         self._inputs: dict[str, tuple[Literal["held", "view", "table"], pa.Schema]] = {}
         self._held: dict[str, _Held] = {}
+        self._work = CursorWork()
+        connection.execute(_command("SET", f"VARIABLE {CURSOR_VARIABLE} = {self._work.number}"))
 
     def run(
         self,
@@ -105,6 +108,7 @@ class LocalCursor:
         tables: what it reads of the catalog's. in_memory: it reads nothing but tables of this database, whose names never
         stand for others, and inputs; so its plan may be kept.
         """
+        self._work.begin()
         for table in tables:
             if isinstance(table, SystemTable):
                 self._register(table)
@@ -231,6 +235,7 @@ class LocalCursor:
             self._forget_plans()
 
     def interrupt(self) -> None:
+        self._work.interrupt()
         self._connection.interrupt()
 
     def close(self) -> None:

@@ -2,7 +2,8 @@
 
     register("sluice_jsonb_typeof", ["VARCHAR"], "VARCHAR", documents.kind)
 
-Each different call of a batch is made once, its answer put wherever it was asked.
+Each different call of a batch is made once, its answer put wherever it was asked. Calls that may take long are interruptible
+(`engine.executors.local.cursor_work`).
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ from typing import Any, Final
 
 import pyarrow as pa
 
+from engine.common.interrupts import check_for_interrupts
+from engine.executors.local.cursor_work import work_of_cursor
 from engine.executors.local.udf import arrow_function
 
 #: DuckDB's types by name, as what a function gives.
@@ -36,13 +39,17 @@ def register(
     compute: Callable[..., Any],
     *,
     strict: bool = True,
-    begin: Callable[[], None] | None = None,
+    interruptible: bool = False,
 ) -> None:
     """Make `compute` a function of columns. parameters, returns: DuckDB's types by name; lists come as tuples.
 
-    strict: null where an argument is, without asking `compute`. begin: called before the calls of a batch, on their thread.
+    strict: null where an argument is, without asking `compute`. interruptible: SQL gives the cursor's number after the
+    parameters (`cursor_work.CURSOR_VARIABLE`), and `compute` runs as work that ends when the cursor is interrupted.
     """
-    column = _over(compute if not strict else _strictly(compute), len(parameters), returns, begin)
+    compute = _strictly(compute) if strict else compute
+    if interruptible:
+        parameters = [*parameters, "BIGINT"]
+    column = _over(_interruptibly(compute) if interruptible else _each(compute), len(parameters), returns)
     arrow_function(name, parameters, returns, sees_nulls=True)(column)
 
 
@@ -50,18 +57,35 @@ def _strictly(compute: Callable[..., Any]) -> Callable[..., Any]:
     return lambda *args: None if None in args else compute(*args)
 
 
-def _over(
-    compute: Callable[..., Any], arity: int, returns: str, begin: Callable[[], None] | None
-) -> Callable[..., Any]:
-    def column(*arrays: Any) -> Any:
-        if begin is not None:
-            begin()
+def _each(compute: Callable[..., Any]) -> Callable[[Sequence[tuple[Any, ...]]], list[Any]]:
+    """Return what makes each different call once, and gives all answers in order."""
+
+    def make_calls(calls: Sequence[tuple[Any, ...]]) -> list[Any]:
         known: dict[tuple[Any, ...], Any] = {}
-        calls = list(zip(*(_values(array) for array in arrays), strict=True))
         for call in calls:
             if call not in known:
+                check_for_interrupts()
                 known[call] = compute(*call)
-        return pa.array([known[call] for call in calls], _ARROW[returns])
+        return [known[call] for call in calls]
+
+    return make_calls
+
+
+def _interruptibly(compute: Callable[..., Any]) -> Callable[[Sequence[tuple[Any, ...]]], list[Any]]:
+    """Return what does as `_each` for calls whose last argument is the cursor's number, as a part of the cursor's work."""
+    make_calls = _each(lambda *call: compute(*call[:-1]))
+
+    def make_interruptible_calls(calls: Sequence[tuple[Any, ...]]) -> list[Any]:
+        with work_of_cursor(calls[0][-1] if calls else None):
+            return make_calls(calls)
+
+    return make_interruptible_calls
+
+
+def _over(make_calls: Callable[[Sequence[tuple[Any, ...]]], list[Any]], arity: int, returns: str) -> Callable[..., Any]:
+    def column(*arrays: Any) -> Any:
+        calls = list(zip(*(_values(array) for array in arrays), strict=True))
+        return pa.array(make_calls(calls), _ARROW[returns])
 
     # DuckDB counts a function's parameters by its signature.
     places = [Parameter(f"column_{n}", Parameter.POSITIONAL_ONLY) for n in range(arity)]

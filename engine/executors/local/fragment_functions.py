@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from engine.executors.local.cursor_work import CURSOR_VARIABLE
+
 FUNCTIONS: Final = frozenset((
     "abs", "acos", "acosh", "add", "any_value", "array_agg", "array_slice", "array_to_string", "ascii", "asin", "asinh", "atan",
     "atan2", "atanh", "avg", "bit_and", "bit_count", "bit_length", "bit_or", "bit_xor", "bool_and", "bool_or", "cbrt", "ceil",
@@ -47,5 +49,5 @@ READER_OPTIONS: Final = frozenset((
     "hive_partitioning", "nullstr", "quote", "union_by_name",
 ))  # fmt: skip
 
-#: The only setting whose value a fragment may ask for.
-SETTING: Final = "timezone"
+#: The functions that tell a setting or a variable, and the only one of them for which a fragment may ask.
+TOLD: Final = {"current_setting": "timezone", "getvariable": CURSOR_VARIABLE}

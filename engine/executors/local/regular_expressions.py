@@ -2,8 +2,8 @@
 
     sluice_regexp_matches(text, pattern, letters, start, most)   the matches, each a list of the whole and of its groups
 
-letters: options as the client writes them, `g` aside. start: the character, from 1, at which the search begins. The texts of a
-batch have one budget: nothing else ends a call before it returns.
+letters: options as the client writes them, `g` aside. start: the character, from 1, at which the search begins. Each text has its
+own budget of steps, whatever stands in the same batch. All of it is interruptible (`engine.executors.local.cursor_work`).
 
 The calls are built in `engine.sql.functions.exact_regexp`. Source: PostgreSQL 15, regexp.c (setup_regexp_matches,
 build_regexp_split_result), varlena.c (replace_text_regexp).
@@ -11,7 +11,6 @@ build_regexp_split_result), varlena.c (replace_text_regexp).
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 from functools import lru_cache
 
@@ -20,19 +19,6 @@ from engine.sql.functions.replacement import replacement_parts
 from engine.sql.regex.matching import Budget, Spans, TextMatcher
 from wire.errors import InvalidParameterValue
 from wire.regex.grammar import Pattern, read, read_options
-
-
-class _Batch(threading.local):
-    """The budget of the batch that a thread is at."""
-
-    def __init__(self) -> None:
-        self.budget = Budget()
-
-    def begin(self) -> None:
-        self.budget = Budget()
-
-
-_BATCH = _Batch()
 
 
 @lru_cache(maxsize=64)
@@ -44,7 +30,7 @@ def _spans(text: str, pattern: Pattern, start: int) -> Iterator[Spans]:
     """Every match from a character on; after an empty one the search goes on a character later."""
     if start < 1:
         raise InvalidParameterValue(f'invalid value for parameter "start": {start}')
-    matcher, place = TextMatcher(pattern, text, _BATCH.budget), start - 1
+    matcher, place = TextMatcher(pattern, text, Budget()), start - 1
     while place <= len(text):
         found = matcher.search(place)
         if found is None:
@@ -112,10 +98,10 @@ def _place(text: str, written: str, letters: str, start: int, nth: int, after: i
 
 
 _ASKED = ["VARCHAR", "VARCHAR", "VARCHAR"]
-register("sluice_regexp_test", _ASKED, "BOOLEAN", _test, begin=_BATCH.begin)
-register("sluice_regexp_matches", [*_ASKED, "INTEGER", "INTEGER"], "VARCHAR[][]", _matches, begin=_BATCH.begin)
-register("sluice_regexp_split", _ASKED, "VARCHAR[]", _split, begin=_BATCH.begin)
-register("sluice_regexp_replace", [*_ASKED, "VARCHAR", "INTEGER", "INTEGER"], "VARCHAR", _replace, begin=_BATCH.begin)
+register("sluice_regexp_test", _ASKED, "BOOLEAN", _test, interruptible=True)
+register("sluice_regexp_matches", [*_ASKED, "INTEGER", "INTEGER"], "VARCHAR[][]", _matches, interruptible=True)
+register("sluice_regexp_split", _ASKED, "VARCHAR[]", _split, interruptible=True)
+register("sluice_regexp_replace", [*_ASKED, "VARCHAR", "INTEGER", "INTEGER"], "VARCHAR", _replace, interruptible=True)
 register(
-    "sluice_regexp_place", [*_ASKED, "INTEGER", "INTEGER", "INTEGER", "INTEGER"], "INTEGER", _place, begin=_BATCH.begin
+    "sluice_regexp_place", [*_ASKED, "INTEGER", "INTEGER", "INTEGER", "INTEGER"], "INTEGER", _place, interruptible=True
 )

@@ -24,7 +24,7 @@ import msgspec
 
 from engine.common.depth import bounded_depth
 from engine.executors.local import udf
-from engine.executors.local.fragment_functions import FUNCTIONS, READER_OPTIONS, READERS, SETTING, TABLE_FUNCTIONS
+from engine.executors.local.fragment_functions import FUNCTIONS, READER_OPTIONS, READERS, TABLE_FUNCTIONS, TOLD
 from engine.executors.local.sandbox import CONFINED
 from engine.planner.codegen.files import literal_path, plain_path
 from engine.planner.codegen.provenance import refusal, require_compilable
@@ -100,10 +100,12 @@ def _below(node: Node, tables: Set[str], named: list[str]) -> Iterator[_Part]:
 def _require_function(node: Node) -> None:
     name = node["function_name"]
     plain = not node.get("schema") and not node.get("catalog")
-    if plain and name == "current_setting":
+    if plain and name in TOLD:
         [asked] = [argument["expression"] for argument in node["arguments"]]
         text = asked.get("literal", {}).get("text", "")
-        require_compilable(asked["class"] == "CONSTANT" and text.lower() == SETTING, "the value of a setting")
+        require_compilable(
+            asked["class"] == "CONSTANT" and text.lower() == TOLD[name], "the value of a setting or a variable"
+        )
         return
     known = name in FUNCTIONS or name in udf.FUNCTIONS or (node.get("is_operator") and _OPERATOR.fullmatch(name))
     require_compilable(bool(plain and known), f'the function "{name}"')

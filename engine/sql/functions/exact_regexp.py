@@ -36,7 +36,9 @@ def _call(function: str, args: Arguments, letters: exp.Expression, *more: exp.Ex
     if written is not None and options is not None:
         compile_pattern(read(written, read_options(options)))
     places = ", ".join(f"${n}" for n in range(1, 4 + len(more)))
-    return sql("local", f"sluice_regexp_{function}({places})", args[0], args[1], letters, *more)
+    # The variable tells which statement's interrupt ends the call (engine.executors.local.cursor_work).
+    call = f"sluice_regexp_{function}({places}, getvariable('sluice_cursor'))"
+    return sql("local", call, args[0], args[1], letters, *more)
 
 
 def _at(args: Arguments, place: int) -> exp.Expression | None:

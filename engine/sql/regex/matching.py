@@ -7,28 +7,38 @@ long or short as the manual says.
 
 Sets of places in the text are whole numbers, a bit a place, so that a step over all places is one operation. A back reference
 stands for what its group matches, conditions aside, until it is compared. What it then matches may have to be tried in many ways,
-which a `Budget` bounds.
+which a `Budget` bounds. Each step looks for interrupts, and every few of them let other threads have the interpreter.
 
 Source: PostgreSQL 15, regcomp.c (parse, parsebranch, parseqatom), regexec.c (find, cfind, cdissect and its kin), section 9.7.3.5.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import lru_cache
 from typing import Final, Literal
 
+from engine.common.interrupts import check_for_interrupts
 from engine.sql.regex.classes import holds
 from wire.dataclass import dataclass
-from wire.errors import FeatureNotSupported
+from wire.errors import FeatureNotSupported, StatementTooComplex
 from wire.regex.grammar import Assertion, Backreference, Chars, Choice, Group, Look, Node, Pattern, Repeat, Sequence
 
 _LONGER, _SHORTER, _MIXED, _CAPTURES, _REFERS = 1, 2, 4, 8, 16
 _LOCAL: Final = _LONGER | _SHORTER
 _MESSY: Final = _MIXED | _CAPTURES | _REFERS
-#: Steps over all places of a text of 2,048 characters: ten seconds or so.
-_STEPS_MOST: Final = 10_000_000
+#: Steps over all places of a text of 2,048 characters: a second or two.
+_STEPS_MOST: Final = 1_000_000
+#: Steps between two pauses, a millisecond or two. A thread that asks for the interpreter waits five otherwise, each time.
+_STEPS_AT_ONCE: Final = 1_000
+#: Long enough that a thread which waits has the interpreter.
+_PAUSE_SECONDS: Final = 10e-6
+#: Bytes of steps that are kept for one text, whose result may be asked for again.
+_KNOWN_BYTES: Final = 32 << 20
+#: Of one of them beside the places, a bit each.
+_KNOWN_ENTRY_BYTES: Final = 256
 _TEXT_MOST: Final = 100_000
 _WORD: Final = Chars(names=frozenset({"word"}))
 
@@ -178,20 +188,30 @@ def _bits(places: int, *, descending: bool) -> Iterator[int]:
 
 
 class Budget:
-    """The steps that are left for some texts."""
+    """The steps that are left for a text."""
 
     def __init__(self) -> None:
         self._left = _STEPS_MOST
+        self._pause_at = _STEPS_MOST - _STEPS_AT_ONCE
 
     def spend(self, steps: int) -> None:
-        """Raises FeatureNotSupported where none are left."""
+        """Raises StatementTooComplex where none are left, and as `check_for_interrupts`."""
+        check_for_interrupts()
         self._left -= steps
+        if self._left < self._pause_at:
+            self._pause_at = self._left - _STEPS_AT_ONCE
+            time.sleep(_PAUSE_SECONDS)
         if self._left < 0:
-            raise FeatureNotSupported("not supported: a regular expression with so many ways to match a text")
+            raise StatementTooComplex(
+                "regular expression has too many ways to match a text",
+                detail=f"The search was given up after {_STEPS_MOST} steps.",
+                hint="Make the groups that back references name match less, or apply the pattern to shorter texts.",
+            )
 
 
 class TextMatcher:
-    """The matches of one pattern in one text. Raises FeatureNotSupported for a text that is too long, or for want of steps."""
+    """The matches of one pattern in one text. Raises FeatureNotSupported for a text that is too long, StatementTooComplex
+    for want of steps, QueryCanceled."""
 
     def __init__(self, pattern: Pattern, text: str, budget: Budget) -> None:
         if len(text) > _TEXT_MOST:
@@ -201,6 +221,7 @@ class TextMatcher:
         self._all = (1 << len(text) + 1) - 1
         self._masks: dict[Node, int] = {}
         self._known: dict[tuple[int, int, bool], int] = {}
+        self._known_most = _KNOWN_BYTES // (_KNOWN_ENTRY_BYTES + len(text) // 4)
         self._budget, self._cost = budget, 1 + len(text) // 2048
 
     def search(self, start: int) -> Spans | None:
@@ -235,7 +256,10 @@ class TextMatcher:
         found = self._known.get(key)
         if found is None:
             self._spend()
-            found = self._known[key] = self._step_far(node, places, forward)
+            found = self._step_far(node, places, forward)
+            if len(self._known) >= self._known_most:
+                self._known.clear()
+            self._known[key] = found
         return found
 
     def _spend(self) -> None:

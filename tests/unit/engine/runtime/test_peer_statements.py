@@ -58,6 +58,7 @@ LOCAL_HOSTILE = (
     "SELECT getenv('HOME')",
     "SELECT current_setting('temp_directory')",
     "SELECT current_setting('Time' || 'Zone')",
+    "SELECT getvariable('sluice_' || 'cursor')",
     "SELECT getvariable('x')",
     "SELECT nextval('s')",
     "SELECT query('SELECT 1')",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import AsyncIterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -129,6 +130,30 @@ async def test_close_interrupts_a_running_pull(executor: LocalExecutor) -> None:
     with pytest.raises(QueryCanceled):
         await stream.next_batch()
     assert await rows(await executor.open(fragment("SELECT 1 AS c1", INT8), context())) == [(1,)]
+
+
+async def test_close_interrupts_regular_expressions_within_a_batch(executor: LocalExecutor) -> None:
+    # Each text takes a second or so, and all of a vector half an hour, which DuckDB itself does not interrupt.
+    call = "sluice_regexp_test(range || REPEAT('a', 151), $1, '', GETVARIABLE('sluice_cursor'))"
+    pattern = r"'^\d+(a+)(a+)\1\2$'"
+    slow = fragment(f"SELECT COUNT(*) AS c1 FROM RANGE(1000000) WHERE {call.replace('$1', pattern)}", INT8)
+    stream = await executor.open(slow, context())
+    pull = asyncio.ensure_future(stream.next_batch())
+    await eventually(lambda: stream._cursor is not None)
+    await asyncio.sleep(0.2)
+    assert await rows(await executor.open(fragment("SELECT 1 AS c1", INT8), context())) == [(1,)]
+    await stream.close()
+    with pytest.raises(QueryCanceled):
+        await pull
+
+
+async def test_an_interrupt_ends_no_other_regular_expression(executor: LocalExecutor) -> None:
+    call = r"sluice_regexp_test('x' || range, '(\d)\1', '', GETVARIABLE('sluice_cursor'))"
+    sql = f"SELECT COUNT(*) AS c1 FROM RANGE(5000) WHERE {call}"
+    for _ in range(2):
+        interrupted, whole = [await executor.open(fragment(sql, INT8), context()) for _ in range(2)]
+        await interrupted.close()
+        assert await rows(whole) == [(sum(any(a == b for a, b in pairwise(str(n))) for n in range(5000)),)]
 
 
 async def test_close_before_anything_ran(executor: LocalExecutor) -> None:
