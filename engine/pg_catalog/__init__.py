@@ -19,8 +19,8 @@ from typing import Final
 import pyarrow as pa
 
 from engine.catalog.model.counters import Count
+from engine.catalog.model.objects import Relation, SystemTable, TableColumn, View
 from engine.catalog.model.objects import Sequence as NumberSequence
-from engine.catalog.model.objects import SystemTable, TableColumn, View
 from engine.catalog.snapshot import Snapshot
 from engine.pg_catalog import (
     cluster,
@@ -67,6 +67,11 @@ SYSTEM: Final[Mapping[Key, SystemRelation]] = {
     relation.key: relation for module in (postgres_views, *FAMILIES) for relation in module.SYSTEM
 }
 _BY_OID: Final[Mapping[int, SystemRelation]] = {relation.oid: relation for relation in SYSTEM.values()}
+
+
+def is_system(relation: Relation) -> bool:
+    """Whether it is declared here: no sequence, whose row has the form of a system relation too, and no table of users'."""
+    return isinstance(relation, SystemTable) and (relation.schema, relation.name) in SYSTEM
 
 
 class SystemCatalog:

@@ -59,6 +59,10 @@ class RecordingCatalog:
             return table
         return self.resolve(table.schema, table.name, (table.schema,))
 
+    def resolve_again(self, table: SystemTable) -> Relation | None:
+        """A system relation that a plan has read under an earlier state of the catalog, with the rows of this one."""
+        return self.system.find((table.schema,), table.name, self.context)
+
     def _before_users(self, schema: str | None, name: str, search_path: Sequence[str]) -> Sequence[str]:
         """The schemas in which a relation of the system's would be found before one of users'."""
         if schema is not None:

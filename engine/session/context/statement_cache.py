@@ -22,6 +22,7 @@ from engine.catalog.model.objects import Relation, Table
 from engine.common.weighted_lru_cache import CacheFigures
 from engine.contracts.sessions import ResultColumn
 from engine.lakes.foreign_files import refresh
+from engine.pg_catalog import is_system
 from engine.plan_ir.logical import Root, TableReader
 from engine.plan_ir.requirements import Requirement
 from engine.plan_ir.rewrite import size, walk_all
@@ -75,7 +76,8 @@ class PlannedQuery:
     costs: of its plans.
     length: of its text. keys: those of the cache under which it is what it would be if it were planned anew. kept: whether the
     cache has it. of_session: it reads rows that are the session's (`engine.session.context.system_rows`). read_by: the settings by
-    which its literals were read, whenever it is bound again.
+    which its literals were read, whenever it is bound again. rows_of: by which state of the catalog the system's rows are those of
+    the plan, where it is kept for longer.
     """
 
     plan: Root
@@ -94,6 +96,7 @@ class PlannedQuery:
     kept: bool = False
     of_session: bool = False
     read_by: InputSettings = field(default_factory=InputSettings)
+    rows_of: Hashable = None
 
     def with_plan(self, plan: Root) -> PlannedQuery:
         """The same over other rows of the system's, which nobody keeps."""
@@ -111,6 +114,12 @@ class PlannedQuery:
     def tables(self) -> tuple[Table, ...]:
         readers = (node.table for node in walk_all(self.plan) if isinstance(node, TableReader))
         return tuple(table for table in readers if isinstance(table, Table))
+
+    @functools.cached_property
+    def reads_system(self) -> bool:
+        """Whether it reads relations of the system's and no other."""
+        tables = [node.table for node in walk_all(self.plan) if isinstance(node, TableReader)]
+        return bool(tables) and all(is_system(table) for table in tables)
 
     @functools.cached_property
     def context_names(self) -> frozenset[str]:
@@ -134,7 +143,15 @@ class PlannedQuery:
 
     def survey(self) -> None:
         """Find what is asked of each plan, where nobody has to wait for the walk: on the thread that planned it."""
-        _ = self.size, self.files, self.lists_many, self.context_names, self.calls_session, self.is_constant
+        _ = (
+            self.size,
+            self.files,
+            self.lists_many,
+            self.reads_system,
+            self.context_names,
+            self.calls_session,
+            self.is_constant,
+        )
         if self.calls_session:
             _ = self.split
 

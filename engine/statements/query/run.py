@@ -105,9 +105,9 @@ async def plan(
     read_by = settings if before is None else before.read_by
     version = session.catalog.cache_key()
 
-    def key_of(types: tuple[int, ...]) -> Hashable:
+    def key_of(types: tuple[int, ...], seen: Hashable = version) -> Hashable:
         return (
-            query.text, types, tuple(digits.items()), version, path, session.database,
+            query.text, types, tuple(digits.items()), seen, path, session.database,
             settings.date_order, settings.time_zone, settings.interval_style, read_by,
         )  # fmt: skip
 
@@ -121,6 +121,9 @@ async def plan(
         for schema in found.schemas:
             session.authority().require_usage(session.catalog.current(), schema)
         return await _with_rows_of_now(session, engine, found) if found.of_session else found
+    settled = (key_of(parameter_types, ("definitions", session.catalog.definition_key())), session.roles.session_name)
+    if version is not None and (found := kept.find(settled)) is not None:
+        return await _as_of_now(session, engine, found, settled, own)
     context, catalog = session.bind_context(parameter_types, digits, read_by)
     record = session.record
 
@@ -142,7 +145,11 @@ async def plan(
     planned = await engine.planning.run(bind, long=len(query.text) > SHORT_CHARACTERS)
     if version is not None and context.stable:
         planned.keys = frozenset((own if planned.of_session else key,))
-        kept.keep(own if planned.of_session else key, planned)
+        if not catalog.reads and planned.reads_system:
+            planned.rows_of = own
+            kept.keep(settled, planned)
+        else:
+            kept.keep(own if planned.of_session else key, planned)
         found_types = tuple(parameter.oid for parameter in planned.parameters)
         if found_types != parameter_types and not planned.of_session:
             # It is executed with the types that were found for what the client left open: as it was prepared.
@@ -164,6 +171,24 @@ async def _with_rows_of_now(session: SessionContext, engine: SessionServices, pl
     find = functools.partial(with_rows_of_now, planned.plan, catalog.of_now)
     plan = await engine.planning.run(find)
     return planned if plan is planned.plan else planned.with_plan(plan)
+
+
+async def _as_of_now(
+    session: SessionContext, engine: SessionServices, known: PlannedQuery, settled: Hashable, own: Hashable
+) -> PlannedQuery:
+    """One that reads the system's relations alone, kept while only rows of tables change, with the system's rows as they are in
+    this state of the catalog. What it was compiled to holds where they are the same."""
+    for schema in known.schemas:
+        session.authority().require_usage(session.catalog.current(), schema)
+    if known.rows_of == own and not known.of_session:
+        return known
+    find = functools.partial(with_rows_of_now, known.plan, session.recording_catalog().resolve_again)
+    plan = await engine.planning.run(find)
+    if plan is not known.plan:
+        known = known.with_plan(plan)
+        engine.statements.keep(settled, known)
+    known.rows_of, known.keys = own, frozenset((own,))
+    return known
 
 
 async def run_planned(
