@@ -149,8 +149,8 @@ class Session(EngineSession):
             await self.context.write_kept()
 
     async def _claim_snapshot(self) -> None:
-        if self.context.catalog.claims_snapshot:
-            await self._engine.in_operation_pool(self.context.catalog.claim_snapshot)
+        if self.context.catalog.claims.needs_snapshot:
+            await self._engine.in_operation_pool(self.context.catalog.claims.claim_snapshot)
 
     @staticmethod
     def _only_appends(prepared: Prepared) -> bool:
@@ -166,7 +166,7 @@ class Session(EngineSession):
 
     async def _judge_deferred(self) -> None:
         """Before a commit."""
-        if self._transaction.deferral.events or not self.context.catalog.only_keeps_rows:
+        if self._transaction.deferral.events or not self.context.catalog.pending.only_keeps_rows:
             await self.context.write_kept()
         if self._transaction.deferral.events:
             await deferred.judge(SessionMutationContext(self.context, self._engine), everything=True)
@@ -193,7 +193,7 @@ class Session(EngineSession):
 
     async def discard(self, target: str) -> None:
         if target in ("all", "temp"):
-            self.context.catalog.discard_temporary()
+            self.context.catalog.temporary.discard()
         if target in ("all", "sequences"):
             self.context.sequences.discard()
         if target == "all":
@@ -204,4 +204,4 @@ class Session(EngineSession):
     async def close(self) -> None:
         self.context.locks.close()
         self.context.catalog.rollback()
-        self.context.catalog.discard_temporary()
+        self.context.catalog.temporary.discard()

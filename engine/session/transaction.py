@@ -140,8 +140,8 @@ class SessionTransaction:
         self.deferral = Deferral()
         await self._wait_turn_of_definitions(deadline, waits=waits)
         await self._engine.see_commits()
-        if self._catalog.claims_snapshot:
-            await self._engine.in_operation_pool(self._catalog.claim_snapshot)
+        if self._catalog.claims.needs_snapshot:
+            await self._engine.in_operation_pool(self._catalog.claims.claim_snapshot)
 
     async def _define_again(self, run: Callable[[], Awaitable[str]], *, waits: bool) -> str:
         """The same after a commit that failed."""
@@ -179,8 +179,8 @@ class SessionTransaction:
         try:
             await self._judge_deferred()
             if self._lone_query:
-                self._catalog.forget_guards()
-            if self._catalog.due_at_commit():
+                self._catalog.tables.forget_guards()
+            if self._catalog.temporary.due_at_commit():
                 await self._engine.in_operation_pool(lambda: on_commit.act(self._catalog))
             if self._catalog.has_changes:
                 await self._commit_changes()

@@ -55,16 +55,18 @@ Pair = tuple[CatalogStore, CatalogStore]
 def test_a_commit_is_seen_by_the_other_member_when_it_asks(stores: Pair) -> None:
     here, there = stores
     mine, other = SessionCatalog(here), SessionCatalog(there)
-    oid = mine.new_oid()
-    mine.put(table(oid, "t"))
-    mine.put(View(mine.new_oid(), "public", "v", table(1, "t").columns, "select * from t", ("a", "b"), (oid,)))
-    mine.put_schema(Schema(mine.new_oid(), "s"))
+    oid = mine.objects.new_oid()
+    mine.objects.put(table(oid, "t"))
+    mine.objects.put(
+        View(mine.objects.new_oid(), "public", "v", table(1, "t").columns, "select * from t", ("a", "b"), (oid,))
+    )
+    mine.objects.put_schema(Schema(mine.objects.new_oid(), "s"))
     assert other.current().resolve(None, "t", ("public",)) is None
     assert not there.is_current()
     there.refresh()
     assert there.snapshot == here.snapshot
-    other.remove(other.current().relations["public", "v"])
-    other.remove_schema("s")
+    other.objects.remove(other.current().relations["public", "v"])
+    other.objects.remove_schema("s")
     here.refresh()
     assert here.snapshot == there.snapshot
     assert set(here.snapshot.relations) == {("public", "t")}
@@ -73,16 +75,16 @@ def test_a_commit_is_seen_by_the_other_member_when_it_asks(stores: Pair) -> None
 def test_statistics_are_shared_and_go_with_their_table(stores: Pair) -> None:
     here, there = stores
     mine, other = SessionCatalog(here), SessionCatalog(there)
-    mine.put(table(mine.new_oid(), "t"))
+    mine.objects.put(table(mine.objects.new_oid(), "t"))
     known = mine.current().relations["public", "t"]
     assert isinstance(known, Table)
     for rows in (5.0, 7.0):
-        mine.keep_statistics(known, TableStatistics(rows, 1, (ColumnStatistics(1, 23, 0, 4, rows),)))
+        mine.tables.keep_statistics(known, TableStatistics(rows, 1, (ColumnStatistics(1, 23, 0, 4, rows),)))
     there.refresh()
     [seen] = there.snapshot.tables()
     assert seen.statistics == TableStatistics(7.0, 1, (ColumnStatistics(1, 23, 0, 4, 7.0),))
-    other.remove(seen)
-    other.put(table(seen.oid, "t"))
+    other.objects.remove(seen)
+    other.objects.put(table(seen.oid, "t"))
     here.refresh()
     assert [found.statistics for found in here.snapshot.tables()] == [None]
 
@@ -91,8 +93,8 @@ def test_a_commit_begins_on_what_others_committed_meanwhile(stores: Pair) -> Non
     here, there = stores
     mine, other = SessionCatalog(here), SessionCatalog(there)
     mine.begin()
-    mine.put(table(mine.new_oid(), "mine"))
-    other.put(table(other.new_oid(), "other"))
+    mine.objects.put(table(mine.objects.new_oid(), "mine"))
+    other.objects.put(table(other.objects.new_oid(), "other"))
     mine.commit()
     assert set(here.snapshot.relations) == {("public", "mine"), ("public", "other")}
     assert here.snapshot.version == 2
@@ -102,9 +104,9 @@ def test_the_same_name_on_two_members_is_a_conflict_and_changes_nothing(stores: 
     here, there = stores
     mine, other = SessionCatalog(here), SessionCatalog(there)
     mine.begin()
-    mine.put(table(mine.new_oid(), "kept_out"))
-    mine.put(table(mine.new_oid(), "t"))
-    other.put(table(other.new_oid(), "t"))
+    mine.objects.put(table(mine.objects.new_oid(), "kept_out"))
+    mine.objects.put(table(mine.objects.new_oid(), "t"))
+    other.objects.put(table(other.objects.new_oid(), "t"))
     with pytest.raises(SerializationFailure):
         mine.commit()
     for store in stores:
@@ -140,7 +142,7 @@ def test_rows_are_seen_by_the_other_member_whoever_publishes_them(stores: Pair) 
     storage_ground.delete(other, *other_files)
     with pytest.raises(SerializationFailure):
         mine.commit()
-    other.remove(storage_ground.table(other))
+    other.objects.remove(storage_ground.table(other))
     here.refresh()
     assert here.snapshot.relations == {}
     here.publish()
@@ -166,7 +168,7 @@ def test_questions_at_the_same_time_are_all_answered(stores: Pair) -> None:
             failures.append(number)
 
     for number in range(20):
-        writer.put(table(writer.new_oid(), f"t{number}"))
+        writer.objects.put(table(writer.objects.new_oid(), f"t{number}"))
         threads = [threading.Thread(target=look, args=(number,)) for _ in range(4)]
         for thread in threads:
             thread.start()
@@ -217,14 +219,14 @@ def test_a_file_that_is_no_catalog_is_named(tmp_path: Path) -> None:
 def test_a_connection_that_broke_is_made_again(postgres_database: Database) -> None:
     store = CatalogStore(postgres_database.url)
     catalog = SessionCatalog(store)
-    catalog.put(table(catalog.new_oid(), "before"))
+    catalog.objects.put(table(catalog.objects.new_oid(), "before"))
     with postgres_database.connect() as admin:
         admin.execute(
             sql.SQL("select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'sluice catalog'")
         )
     fault = Recovery("the connection to the catalog's database breaks")
     store.refresh()
-    catalog.put(table(catalog.new_oid(), "after"))
+    catalog.objects.put(table(catalog.objects.new_oid(), "after"))
     fault.reached("a change committed")
     assert set(store.snapshot.relations) == {("public", "before"), ("public", "after")}
     store.close()
@@ -240,7 +242,7 @@ def test_a_database_that_is_not_there_is_named_without_its_password() -> None:
 
 def test_members_share_the_counters_of_sequences(stores: Pair) -> None:
     s = Sequence(16_400, "public", "s", st.of(t.INT8), counter=16_400)
-    SessionCatalog(stores[0]).put(s)
+    SessionCatalog(stores[0]).objects.put(s)
     stores[1].refresh()
     assert stores[1].snapshot.relations["public", "s"] == s
     taken = [SessionSequences(store).take(s, 3).tolist() for store in stores]
@@ -269,12 +271,12 @@ def test_comments_and_definitions_cross_members(stores: Pair) -> None:
         TableColumn("b", st.of(t.TEXT), 3, default="'x'", stored="c"),
     )
     check = Constraint(9, "k", "check", ("a",), "a > 0", "why")
-    made = catalog.create_table(
+    made = catalog.tables.create_table(
         Table(7, "public", "t", columns, "parquet", "", (), constraints=(check,), comment="c", last_number=4)
     )
-    catalog.put_schema(Schema(2200, "public", "mine"), replacing=True)
+    catalog.objects.put_schema(Schema(2200, "public", "mine"), replacing=True)
     seen = Seen(None, "t", 7, ((1, "a"), (3, "b")), (1,))
-    catalog.put(View(8, "public", "v", columns[:1], "select a from t", depends=(7,), comment="v", sees=(seen,)))
+    catalog.objects.put(View(8, "public", "v", columns[:1], "select a from t", depends=(7,), comment="v", sees=(seen,)))
     there.refresh()
     found = there.snapshot.relations["public", "t"]
     assert isinstance(found, Table)
@@ -292,7 +294,7 @@ def test_a_member_vacuums_what_others_wrote(stores: Pair) -> None:
     storage_ground.insert(catalog, 2)
     storage_ground.delete(catalog, *first)
     storage_ground.created(catalog, "dropped")
-    catalog.remove(storage_ground.table(catalog, "dropped"))
+    catalog.objects.remove(storage_ground.table(catalog, "dropped"))
     left = tables.create(here.tables, storage_ground.COLUMNS)
     there.refresh()
     for path in here.tables.rglob("*"):

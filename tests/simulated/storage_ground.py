@@ -61,8 +61,8 @@ class StorageGround:
             store = CatalogStore(self.folder / "first" / CATALOG)
             catalog = SessionCatalog(store)
             for name in TABLES:
-                table = Table(catalog.new_oid(), "public", name, COLUMNS, "parquet", "", ())
-                self._fill(catalog, catalog.create_table(table))
+                table = Table(catalog.objects.new_oid(), "public", name, COLUMNS, "parquet", "", ())
+                self._fill(catalog, catalog.tables.create_table(table))
             store.publish()
             self._first = _read_beginning(self.folder / "first", store)
             store.close()
@@ -74,7 +74,7 @@ class StorageGround:
         for number in range(_FILES):
             writer = TableWriter(Path(table.path), table.columns, table.storage)
             writer.write(rows(table, [number]))
-            catalog.change_data(table, writer.finish(), (), appends_only=True)
+            catalog.tables.change_data(table, writer.finish(), (), appends_only=True)
 
     @contextmanager
     def run(self, seed: int) -> Iterator[Beginning]:

@@ -129,11 +129,11 @@ class Writers:
         name = chance.choice(TABLES)
         told = self._history.told
         self._store.refresh()
-        if catalog.claims_snapshot:
-            catalog.claim_snapshot()
+        if catalog.claims.needs_snapshot:
+            catalog.claims.claim_snapshot()
         kind = chance.choice(self.kinds)
         if kind in ("delete", "replace") and catalog.in_transaction:
-            catalog.claim(self._table(catalog, name))
+            catalog.claims.claim(self._table(catalog, name))
             self._store.refresh()
         with catalog.one_state() if kind in ("move", "column") else nullcontext():
             table = self._read_table(catalog, transaction, name, told)
@@ -209,13 +209,13 @@ class Writers:
             return
         assert table.storage is not None, "a stored table"
         base = self._version(catalog, transaction)
-        moved = catalog.rewrite_table(table, table)
+        moved = catalog.tables.rewrite_table(table, table)
         assert moved.storage is not None, "a stored table"
         transaction.bases.setdefault(table.storage.location, base)
         transaction.bases[moved.storage.location] = OWN
         files = self._stage_files(moved)
         transaction.added.setdefault(moved.storage.location, set()).update(file.path for file in files)
-        catalog.change_data(moved, files, (), appends_only=True)
+        catalog.tables.change_data(moved, files, (), appends_only=True)
 
     def _add_column(self, catalog: SessionCatalog, transaction: Transaction, table: Table) -> None:
         """ALTER TABLE ADD COLUMN. It depends on all rows of the table, as a default or a constraint of the column would."""
@@ -224,7 +224,7 @@ class Writers:
         number = max(column.number for column in table.columns) + 1
         column = TableColumn(f"c{number}", st.of(t.INT4), number, stored=f"c{self._stage.chance.randrange(1 << 30)}")
         transaction.bases.setdefault(table.storage.location, base)
-        catalog.put(replace(table, columns=(*table.columns, column)), replacing=True)
+        catalog.objects.put(replace(table, columns=(*table.columns, column)), replacing=True)
 
     def _change(
         self,
@@ -243,7 +243,7 @@ class Writers:
             transaction.bases.setdefault(location, self._version(catalog, transaction))
         transaction.added.setdefault(location, set()).update(file.path for file in added)
         transaction.removed.setdefault(location, set()).update(removed)
-        catalog.change_data(table, added, removed, appends_only=appends_only, whole=whole)
+        catalog.tables.change_data(table, added, removed, appends_only=appends_only, whole=whole)
 
     # -- files ---------------------------------------------------------------------------------------------------
 

@@ -27,7 +27,8 @@ _SNAPSHOT: Final = "engine.catalog.snapshot"
 _WHOLE_OR_MISSING: Final = """if (change.whole and not _same_files(present, change.before)) or tables.missing_paths(
             present, change.files.removed
         ):"""
-_SESSION: Final = "engine.catalog.store.transaction"
+_VISIBLE: Final = "engine.catalog.store.visible_catalog"
+_UNCOMMITTED: Final = "engine.catalog.store.uncommitted_files"
 _TABLES: Final = "engine.storage.tables"
 _VACUUM: Final = "engine.catalog.store.sweep"
 
@@ -183,22 +184,22 @@ FAULTS: Final = (
     ),
     Fault(
         "a repeatable transaction sees commits",
-        _SESSION,
-        "            self._frozen = self._store.snapshot\n",
-        "            return self._store.snapshot\n",
+        _VISIBLE,
+        "            self._frozen = self.store.snapshot\n",
+        "            return self.store.snapshot\n",
     ),
     Fault(
         "take back what nobody knows the end of",
-        _SESSION,
+        _UNCOMMITTED,
         "not isinstance(error, (StatementCompletionUnknown, IoError))",
         "not isinstance(error, StatementCompletionUnknown)",
     ),
-    Fault("remove what was committed as unused", _SESSION, "if file.path not in kept]", "if file.path]"),
+    Fault("remove what was committed as unused", _UNCOMMITTED, "if file.path not in kept]", "if file.path]"),
     Fault(
         "a change of a block is committed at once",
-        _SESSION,
-        "        elif self.in_transaction:\n            self._changes += (change, *more)",
-        "        elif self.in_transaction and not isinstance(change, DataChange):\n            self._changes += (change, *more)",
+        _VISIBLE,
+        "        elif self.in_transaction:\n            self.pending.append(change, *more)",
+        "        elif self.in_transaction and not isinstance(change, DataChange):\n            self.pending.append(change, *more)",
     ),
     Fault(
         "VACUUM takes what was just taken away",

@@ -28,8 +28,8 @@ def replace_contended(catalog: SessionCatalog, oid: int) -> bool:
     try:
         present = catalog.current().resolve("public", "contended", ())
         if present is not None:
-            catalog.remove(present)
-        catalog.put(table(oid, "contended"))
+            catalog.objects.remove(present)
+        catalog.objects.put(table(oid, "contended"))
         catalog.commit()
     except SerializationFailure:
         catalog.rollback()
@@ -42,8 +42,8 @@ def main(location: str, prefix: str, count: int) -> None:
     catalog = SessionCatalog(store)
     oids, lost = [], 0
     for number in range(count):
-        oids += [catalog.new_oid(), catalog.new_oid()]
-        catalog.put(table(oids[-2], f"{prefix}_{number}"))
+        oids += [catalog.objects.new_oid(), catalog.objects.new_oid()]
+        catalog.objects.put(table(oids[-2], f"{prefix}_{number}"))
         while not replace_contended(catalog, oids[-1]):
             lost += 1
             store.refresh()

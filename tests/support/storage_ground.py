@@ -19,7 +19,7 @@ COLUMNS = (TableColumn("a", st.of(t.INT4), 1), TableColumn("b", st.of(t.TEXT), 2
 
 
 def created(catalog: SessionCatalog, name: str, schema: str = "public") -> Table:
-    return catalog.create_table(Table(catalog.new_oid(), schema, name, COLUMNS, "parquet", "", ()))
+    return catalog.tables.create_table(Table(catalog.objects.new_oid(), schema, name, COLUMNS, "parquet", "", ()))
 
 
 def table(catalog: SessionCatalog, name: str = "t") -> Table:
@@ -39,12 +39,12 @@ def staged(of: Table, values: Sequence[int]) -> tuple[DataFile, ...]:
 def insert(catalog: SessionCatalog, *values: int, name: str = "t", whole: bool = False) -> tuple[DataFile, ...]:
     into = table(catalog, name)
     files = staged(into, values)
-    catalog.change_data(into, files, (), appends_only=not whole, whole=whole)
+    catalog.tables.change_data(into, files, (), appends_only=not whole, whole=whole)
     return files
 
 
 def delete(catalog: SessionCatalog, *files: DataFile, name: str = "t") -> None:
-    catalog.change_data(table(catalog, name), (), [file.path for file in files], appends_only=False)
+    catalog.tables.change_data(table(catalog, name), (), [file.path for file in files], appends_only=False)
 
 
 def values(catalog: SessionCatalog, name: str = "t") -> list[int]:

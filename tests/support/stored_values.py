@@ -95,11 +95,13 @@ def written(folder: Path) -> Table:
     """The table, in a catalog of its own below `folder`, with `ROWS`."""
     store = CatalogStore(folder / "catalog.sqlite")
     catalog = SessionCatalog(store)
-    table = catalog.create_table(Table(catalog.new_oid(), "public", "stored", COLUMNS, "parquet", "", ()))
+    table = catalog.tables.create_table(
+        Table(catalog.objects.new_oid(), "public", "stored", COLUMNS, "parquet", "", ())
+    )
     assert table.storage is not None
     writer = TableWriter(Path(table.path), COLUMNS, table.storage)
     writer.write(ROWS)
-    catalog.change_data(table, writer.finish(), (), appends_only=True)
+    catalog.tables.change_data(table, writer.finish(), (), appends_only=True)
     found = store.snapshot.resolve("public", "stored", ())
     store.close()
     assert isinstance(found, Table)

@@ -210,7 +210,7 @@ class SessionContext:
 
     async def write_kept(self) -> None:
         """Write the rows that the transaction has kept, for whatever may read them. Raises SqlError."""
-        if self.catalog.keeps_rows:
+        if self.catalog.pending.keeps_rows:
             most = writer_bytes(self.memory, KEPT_BYTES)
             await shielded(self._engine.in_writer_pool(functools.partial(self.catalog.write_kept, most)))
 

@@ -58,7 +58,7 @@ async def copy_from(
 def _require_new(session: SessionContext, table: Table) -> None:
     """FREEZE: rows are as visible as their commit makes them, frozen or not; but PostgreSQL refuses it for a table that others may
     be reading (copyfrom.c: CopyFrom). Of one without rows it is not known whether it has just been emptied."""
-    if table.files and not session.catalog.is_new(table):
+    if table.files and not session.catalog.tables.is_new(table):
         raise ObjectNotInPrerequisiteState(
             "cannot perform COPY FREEZE because the table was not created or truncated in the current subtransaction"
         )

@@ -95,7 +95,9 @@ class Rewrite:
     def finish(self, catalog: SessionCatalog) -> None:
         now = catalog.current().relations[self.after.schema, self.after.name]
         assert isinstance(now, Table)
-        catalog.put(replace(now, columns=self.after.columns, constraints=self.after.constraints), replacing=True)
+        catalog.objects.put(
+            replace(now, columns=self.after.columns, constraints=self.after.constraints), replacing=True
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,10 +231,10 @@ class _Alteration:
         catalog = self.definer.catalog
         if not self.values:
             # What was dropped with a column may have changed the table meanwhile.
-            catalog.put(self.table, replacing=True)
+            catalog.objects.put(self.table, replacing=True)
             return None
         bare = tuple(replace(column, nullable=True) for column in self.table.columns)
-        made = catalog.rewrite_table(self.before, replace(self.table, columns=bare, constraints=()))
+        made = catalog.tables.rewrite_table(self.before, replace(self.table, columns=bare, constraints=()))
         kept = [c for c in self.table.columns if self.values.get(c.number, c) is not None]
         then = {column.number: column for column in self.before.columns}
         read = [self.values.get(c.number) or _column(then[c.number].name) for c in kept]
@@ -294,7 +296,7 @@ class _Alteration:
         if any(c.file_column == column.name for c in table.columns):
             column = replace(column, stored=f"{column.name}@{number}")
         for sequence in maker.sequences:
-            self.definer.catalog.put(sequence)
+            self.definer.catalog.objects.put(sequence)
         self.table = replace(table, columns=(*table.columns, column), last_number=number)
         self.constraints += written.constraints
         self.values[number] = None
@@ -512,11 +514,11 @@ class _Alteration:
             self._no_identity(column, action)
         elif action.identity == "":
             self._replace(replace(column, identity="", default=None))
-            self.definer.catalog.remove(self._sequence(column))
+            self.definer.catalog.objects.remove(self._sequence(column))
         else:
             self._replace(replace(column, identity=action.identity or column.identity))
             changed = apply_options(self._sequence(column), action.options or s.SequenceOptions(), self.definer)
-            self.definer.catalog.put(changed, replacing=True)
+            self.definer.catalog.objects.put(changed, replacing=True)
 
     def _no_identity(self, column: TableColumn, action: s.SetIdentity) -> None:
         message = f'column "{column.name}" of relation "{self.table.name}" is not an identity column'
@@ -541,7 +543,7 @@ class _Alteration:
         maker = ColumnMaker(self.definer, name, self.table.schema, self.table.oid, self.names)
         self._replace(maker.with_identity(column, written))
         for sequence in maker.sequences:
-            self.definer.catalog.put(sequence)
+            self.definer.catalog.objects.put(sequence)
 
     def _sequence(self, column: TableColumn) -> NumberSequence:
         owner = (self.table.oid, column.number)

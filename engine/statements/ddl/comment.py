@@ -37,13 +37,13 @@ def comment(statement: Comment, definer: Definer) -> None:
         case "type" | "domain":
             typ = definer.type(statement.name) if statement.kind == "type" else _domain(statement.name, definer)
             definer.authority.require_owner(typ, "type")
-            definer.catalog.put_type(replace(typ, comment=text), typ)
+            definer.catalog.objects.put_type(replace(typ, comment=text), typ)
         case _:
             relation = _relation(statement, definer)
             if kind_of(relation) != statement.kind:
                 raise WrongObjectType(f'"{relation.name}" is not a {statement.kind}')
             definer.authority.require_owner(relation, kind_of(relation))
-            definer.catalog.put(replace(relation, comment=text), replacing=True)
+            definer.catalog.objects.put(replace(relation, comment=text), replacing=True)
 
 
 def _relation(statement: Comment, definer: Definer) -> StoredRelation:
@@ -59,7 +59,7 @@ def _on_schema(statement: Comment, text: str | None, definer: Definer) -> None:
     if schema is None:
         raise InvalidSchemaName(f'schema "{statement.name.name}" does not exist')
     definer.authority.require_schema_owner(schema.oid, schema.name)
-    definer.catalog.put_schema(replace(schema, comment=text), replacing=True)
+    definer.catalog.objects.put_schema(replace(schema, comment=text), replacing=True)
 
 
 def _on_attribute(typ: CompositeType, name: str, text: str | None, definer: Definer) -> None:
@@ -68,7 +68,7 @@ def _on_attribute(typ: CompositeType, name: str, text: str | None, definer: Defi
     if not definer.authority.owns(typ):
         raise InsufficientPrivilege(f"must be owner of relation {typ.name}")
     attributes = tuple(replace(item, comment=text) if item.name == name else item for item in typ.attributes)
-    definer.catalog.put_type(replace(typ, attributes=attributes), typ)
+    definer.catalog.objects.put_type(replace(typ, attributes=attributes), typ)
 
 
 def _on_column(statement: Comment, text: str | None, definer: Definer) -> None:
@@ -88,7 +88,7 @@ def _on_column(statement: Comment, text: str | None, definer: Definer) -> None:
         raise UndefinedColumn(f'column "{statement.part}" of relation "{statement.name}" does not exist')
     definer.authority.require_owner(relation, "relation")
     columns = tuple(replace(c, comment=text) if c.name == statement.part else c for c in relation.columns)
-    definer.catalog.put(replace(relation, columns=columns), replacing=True)
+    definer.catalog.objects.put(replace(relation, columns=columns), replacing=True)
 
 
 def _on_constraint(name: str, relation: StoredRelation, text: str | None, definer: Definer) -> None:
@@ -97,7 +97,7 @@ def _on_constraint(name: str, relation: StoredRelation, text: str | None, define
         raise UndefinedObject(f'constraint "{name}" for table "{relation.name}" does not exist')
     definer.authority.require_owner(relation, "relation")
     constraints = tuple(replace(c, comment=text) if c.name == name and not c.is_index else c for c in there)
-    definer.catalog.put(replace(relation, constraints=constraints), replacing=True)
+    definer.catalog.objects.put(replace(relation, constraints=constraints), replacing=True)
 
 
 def _domain(name: QualifiedName, definer: Definer) -> DomainType:
@@ -113,7 +113,7 @@ def _on_domain_constraint(statement: Comment, text: str | None, definer: Definer
         raise UndefinedObject(f'constraint "{name}" for domain {domain.name} does not exist')
     definer.authority.require_owner(domain, "type")
     checks = tuple(replace(check, comment=text) if check.name == name else check for check in domain.checks)
-    definer.catalog.put_type(replace(domain, checks=checks), domain)
+    definer.catalog.objects.put_type(replace(domain, checks=checks), domain)
 
 
 def _on_index(name: QualifiedName, text: str | None, definer: Definer) -> None:
@@ -123,7 +123,7 @@ def _on_index(name: QualifiedName, text: str | None, definer: Definer) -> None:
         definer.authority.require_owner(replace(table, name=index.name), "index")
         told = replace(index, comment=text) if index.is_index else replace(index, index_comment=text)
         constraints = tuple(told if c is index else c for c in table.constraints)
-        definer.catalog.put(replace(table, constraints=constraints), replacing=True)
+        definer.catalog.objects.put(replace(table, constraints=constraints), replacing=True)
         return
     if definer.resolve(name) is not None:
         raise WrongObjectType(f'"{name.name}" is not an index')

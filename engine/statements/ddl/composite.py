@@ -51,8 +51,8 @@ def create_composite(statement: CreateComposite, definer: Definer) -> None:
             raise DuplicateColumn(f'column "{written.name}" specified more than once')
         with without_position():
             made.append(_attribute(written, len(made) + 1, definer))
-    oids = (catalog.new_oid(), catalog.new_oid(), catalog.new_oid())
-    catalog.put_type(CompositeType(*oids, schema, name.name, tuple(made), len(made)))
+    oids = (catalog.objects.new_oid(), catalog.objects.new_oid(), catalog.objects.new_oid())
+    catalog.objects.put_type(CompositeType(*oids, schema, name.name, tuple(made), len(made)))
 
 
 def _attribute(written: AttributeDefinition, number: int, definer: Definer) -> Attribute:
@@ -76,7 +76,7 @@ def rename_attribute(typ: CompositeType, action: RenameAttribute, definer: Defin
         raise DuplicateColumn(f'column "{action.to}" of relation "{typ.name}" already exists')
     _require_unsaid(typ, definer)
     renamed = (replace(item, name=action.to) if item.name == action.name else item for item in typ.attributes)
-    definer.catalog.put_type(replace(typ, attributes=tuple(renamed)), typ)
+    definer.catalog.objects.put_type(replace(typ, attributes=tuple(renamed)), typ)
 
 
 def alter_attributes(typ: CompositeType, actions: tuple[AttributeAction, ...], definer: Definer) -> None:
@@ -97,7 +97,7 @@ def alter_attributes(typ: CompositeType, actions: tuple[AttributeAction, ...], d
             f"not supported: a column of type {typ.name} without any attribute that its table knows"
         )
     if changed != typ:
-        definer.catalog.put_type(changed, typ)
+        definer.catalog.objects.put_type(changed, typ)
 
 
 def _keeps_one(before: CompositeType, after: CompositeType) -> bool:

@@ -59,7 +59,7 @@ def _with_check(table: Table, written: ConstraintDefinition, definer: Definer, n
         _check_free(table, name)
         names.take(name, key=False)
     stored = definer.storage_text(written.formula.text)
-    made = Constraint(definer.catalog.new_oid(), name, "check", columns, stored, valid=written.valid)
+    made = Constraint(definer.catalog.objects.new_oid(), name, "check", columns, stored, valid=written.valid)
     return replace(table, constraints=(*table.constraints, made))
 
 
@@ -86,7 +86,7 @@ def _with_key(table: Table, written: ConstraintDefinition, definer: Definer, nam
         _check_free(table, name)
     names.take(name, key=True)
     made = Constraint(
-        definer.catalog.new_oid(),
+        definer.catalog.objects.new_oid(),
         name,
         written.kind,
         written.columns,

@@ -48,4 +48,4 @@ def _set(owner: Role, schema: int, letter: Kind, wanted: Wanted, ground: RoleGro
     )  # fmt: skip
     said = None if acl.same(after, nothing_said) else acl.in_order(after)
     if said != before:
-        ground.catalog.put_defaults(key, said)
+        ground.catalog.objects.put_defaults(key, said)

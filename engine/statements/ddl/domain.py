@@ -34,7 +34,7 @@ def create_domain(statement: d.CreateDomain, definer: Definer) -> None:
     name, catalog = statement.name, definer.catalog
     schema = schema_of_new_type(name, definer)
     with without_position():
-        catalog.put_type(_make_domain(statement, schema, definer))
+        catalog.objects.put_type(_make_domain(statement, schema, definer))
 
 
 def _make_domain(statement: d.CreateDomain, schema: str, definer: Definer) -> DomainType:
@@ -46,7 +46,7 @@ def _make_domain(statement: d.CreateDomain, schema: str, definer: Definer) -> Do
     if users(typ.pg):
         raise FeatureNotSupported(f"not supported: a domain of type {typ.pg.sql_name}")
     made = DomainType(
-        catalog.new_oid(), catalog.new_oid(), schema, name, (under or typ.pg).oid, -1 if under else typ.typmod,
+        catalog.objects.new_oid(), catalog.objects.new_oid(), schema, name, (under or typ.pg).oid, -1 if under else typ.typmod,
         statement.not_null,
     )  # fmt: skip
     made = replace(made, default=_default(statement.default, name, typ, definer))
@@ -70,7 +70,7 @@ def _with_check(
     name = written.name or Names.free(domain.name, "", "check", taken)
     if name in taken:
         raise DuplicateObject(f'constraint "{name}" for domain "{domain.name}" already exists')
-    made = DomainCheck(definer.catalog.new_oid(), name, definer.storage_text(written.formula.text), valid=valid)
+    made = DomainCheck(definer.catalog.objects.new_oid(), name, definer.storage_text(written.formula.text), valid=valid)
     return replace(domain, checks=(*domain.checks, made))
 
 
@@ -89,7 +89,7 @@ def alter_domain(statement: d.AlterDomain, definer: Definer) -> tuple[Question, 
             with without_position():
                 altered = _apply_action(domain, action, typ, definer)
             _require_not_inside(domain, action, definer)
-            definer.catalog.put_type(altered, domain)
+            definer.catalog.objects.put_type(altered, domain)
             return tuple(_questions(domain, action, definer))
     return ()
 

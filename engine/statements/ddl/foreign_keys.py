@@ -58,7 +58,7 @@ def with_foreign_key(table: Table, written: ConstraintDefinition, definer: Defin
     some = tuple(_set_column(table, column, own) for column in said.delete_columns)
     references = References(there.oid, numbers, said.on_update, said.on_delete, said.full, some)
     made = Constraint(
-        definer.catalog.new_oid(),
+        definer.catalog.objects.new_oid(),
         name,
         "foreign key",
         written.columns,

@@ -63,9 +63,9 @@ def import_tables(statement: ImportForeignSchema, found: Sequence[SparkTable], d
         if statement.wants(remote.name):
             for column, typ in remote.left_out:
                 definer.notify(f'column "{column}" of "{remote.name}" is left out: its type in Spark is {typ}')
-            definer.catalog.put(
+            definer.catalog.objects.put(
                 Table(
-                    definer.catalog.new_oid(), statement.into, remote.name, remote.columns, "parquet", remote.path,
+                    definer.catalog.objects.new_oid(), statement.into, remote.name, remote.columns, "parquet", remote.path,
                     (remote.path,), lakes.next_reading(), lake="spark",
                 )
             )  # fmt: skip

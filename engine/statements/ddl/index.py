@@ -56,7 +56,7 @@ def create_index(statement: CreateIndex, definer: Definer) -> tuple[Question, ..
     classes = classes_of(statement, parts, table)
     kind: Literal["index", "unique index"] = "unique index" if statement.unique else "index"
     made = Constraint(
-        definer.catalog.new_oid(),
+        definer.catalog.objects.new_oid(),
         name,
         kind,
         tuple(part.name for part in parts) if plain else columns_read(parts if where is None else (*parts, where)),
@@ -69,7 +69,7 @@ def create_index(statement: CreateIndex, definer: Definer) -> tuple[Question, ..
         nulls_not_distinct=statement.nulls_not_distinct,
     )
     table = replace(table, constraints=(*table.constraints, made))
-    definer.catalog.put(table, replacing=True)
+    definer.catalog.objects.put(table, replacing=True)
     return (keys_twice(table, made),) if statement.unique else ()
 
 

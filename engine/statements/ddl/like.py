@@ -71,7 +71,7 @@ def checks_like(like: LikeTable, table: str, definer: Definer) -> Iterator[Const
         if check.kind == "check":
             text = with_table_renamed(check.expression, source.name, table)
             comment = check.comment if "comments" in like.including else None
-            yield replace(check, oid=definer.catalog.new_oid(), expression=text, comment=comment)
+            yield replace(check, oid=definer.catalog.objects.new_oid(), expression=text, comment=comment)
 
 
 def keys_like(like: LikeTable, definer: Definer) -> Iterator[ConstraintDefinition]:
@@ -97,7 +97,7 @@ def indexes_like(like: LikeTable, table: str, names: Names, definer: Definer) ->
             attributes = "_".join((*(part.name for part in index.key_parts), *index.included))
             yield replace(
                 with_renamed_table(index, source.name, table),
-                oid=definer.catalog.new_oid(),
+                oid=definer.catalog.objects.new_oid(),
                 name=names.relation(table, attributes, "idx"),
                 comment=index.comment if "comments" in like.including else None,
             )

@@ -43,7 +43,7 @@ def create(statement: CreateMaterializedView, planned: PlannedQuery, definer: De
         keys=planned.primary_keys,
     )
     made = replace(table, query=query, populated=statement.with_data)
-    definer.catalog.put(made, replacing=True)
+    definer.catalog.objects.put(made, replacing=True)
     return made
 
 
@@ -64,5 +64,5 @@ def renew(statement: RefreshMaterializedView, definer: Definer) -> tuple[Table, 
             f'cannot refresh materialized view "{table.schema}.{table.name}" concurrently',
             hint="Create a unique index with no WHERE clause on one or more columns of the materialized view.",
         )
-    renewed = definer.catalog.rewrite_table(table, replace(table, populated=statement.with_data))
+    renewed = definer.catalog.tables.rewrite_table(table, replace(table, populated=statement.with_data))
     return renewed, table.query

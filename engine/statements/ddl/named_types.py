@@ -48,7 +48,7 @@ def _require_free(schema: str, name: str, definer: Definer, message: str) -> Non
 
 
 def _put_as(typ: UserType, schema: str, name: str, definer: Definer) -> None:
-    definer.catalog.put_type(replace(typ, schema=schema, name=name), typ)
+    definer.catalog.objects.put_type(replace(typ, schema=schema, name=name), typ)
 
 
 def _require_unnamed(typ: UserType, definer: Definer) -> None:

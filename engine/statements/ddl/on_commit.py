@@ -11,11 +11,11 @@ from engine.statements.shared.dependencies import Thing, remove
 
 def act(catalog: SessionCatalog) -> None:
     """Blocks on the disk."""
-    due = catalog.due_at_commit()
+    due = catalog.temporary.due_at_commit()
     dropped = [Thing(table.oid) for table, action in due if action == "drop"]
     if dropped:
         remove(dropped, "temporary tables", True, catalog, (), lambda _message: None)
     for table, action in due:
         if action == "delete":
-            removed = [file.path for file in catalog.files(table)]
-            catalog.change_data(table, (), removed, appends_only=False, whole=True)
+            removed = [file.path for file in catalog.tables.files(table)]
+            catalog.tables.change_data(table, (), removed, appends_only=False, whole=True)

@@ -89,9 +89,9 @@ def _revoke_all(role: int, ground: RoleGround) -> None:
     draft.record()
     for key, defaults in ground.catalog.current().rights.defaults.items():
         if key.role == role:
-            ground.catalog.put_defaults(key, None)
+            ground.catalog.objects.put_defaults(key, None)
         elif role in acl.named_roles(defaults, key.role):
-            ground.catalog.put_defaults(key, acl.without_role(defaults, role, key.role, has))
+            ground.catalog.objects.put_defaults(key, acl.without_role(defaults, role, key.role, has))
 
 
 # -- DROP ROLE -------------------------------------------------------------------------------------------------------

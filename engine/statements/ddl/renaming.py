@@ -33,8 +33,8 @@ def rename(relation: StoredRelation, to: str, definer: Definer) -> None:
     definer.authority.require_creation(definer.snapshot, relation.schema)
     if Names(definer.snapshot, relation.schema).has_relation(to):
         raise DuplicateTable(f'relation "{to}" already exists')
-    definer.catalog.remove(relation)
-    definer.catalog.put(with_name(relation, relation.schema, to))
+    definer.catalog.objects.remove(relation)
+    definer.catalog.objects.put(with_name(relation, relation.schema, to))
 
 
 def move(relation: StoredRelation, schema: str, definer: Definer) -> None:
@@ -53,8 +53,8 @@ def move(relation: StoredRelation, schema: str, definer: Definer) -> None:
     for moved in (relation, *_owned_sequences(relation, definer)):
         if Names(definer.snapshot, schema).has_relation(moved.name):
             raise DuplicateTable(f'relation "{moved.name}" already exists in schema "{schema}"')
-        definer.catalog.remove(moved)
-        definer.catalog.put(with_name(moved, schema, moved.name))
+        definer.catalog.objects.remove(moved)
+        definer.catalog.objects.put(with_name(moved, schema, moved.name))
 
 
 def _check_target(schema: str, definer: Definer) -> None:
@@ -111,7 +111,7 @@ def rename_column(relation: StoredRelation, name: str, to: str, definer: Definer
     made = _with_column(relation, name, to)
     if isinstance(made, Table):
         made = replace(made, constraints=tuple(_with_printed_text(c, made, definer) for c in made.constraints))
-    definer.catalog.put(made, replacing=True)
+    definer.catalog.objects.put(made, replacing=True)
 
 
 def _with_printed_text(constraint: Constraint, table: Table, definer: Definer) -> Constraint:
@@ -157,4 +157,4 @@ def rename_found(relation: Table, found: Constraint, to: str, definer: Definer) 
     if (found.is_key or found.is_index) and Names(definer.snapshot, relation.schema).has_relation(to):
         raise DuplicateTable(f'relation "{to}" already exists')
     constraints = tuple(replace(c, name=to) if c is found else c for c in relation.constraints)
-    definer.catalog.put(replace(relation, constraints=constraints), replacing=True)
+    definer.catalog.objects.put(replace(relation, constraints=constraints), replacing=True)

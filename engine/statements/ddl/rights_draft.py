@@ -35,4 +35,4 @@ class RightsDraft:
             if (before := self._before.get(oid)) != self._changed[oid]
         ]
         if changes:
-            self._catalog.put_rights(changes)
+            self._catalog.objects.put_rights(changes)

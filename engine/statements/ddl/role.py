@@ -46,8 +46,8 @@ def create_role(statement: CreateRole, ground: RoleGround) -> None:
             return
     if ground.roles.find_role(statement.name) is not None:
         raise DuplicateObject(f'role "{statement.name}" already exists')
-    role = Role(ground.catalog.new_oid(), statement.name)
-    ground.catalog.put_role(_with_options(role, statement.options, ground))
+    role = Role(ground.catalog.objects.new_oid(), statement.name)
+    ground.catalog.objects.put_role(_with_options(role, statement.options, ground))
     _join(role.oid, statement.options, ground)
 
 
@@ -57,7 +57,7 @@ def _create_first(statement: CreateRole, ground: RoleGround) -> None:
     role = Role(FIRST_ROLE, name, secret=secrets.token_hex(_SECRET_BYTES))
     if statement.name == name:
         role = _with_options(role, statement.options, ground)
-    ground.catalog.put_role(
+    ground.catalog.objects.put_role(
         replace(role, superuser=True, createrole=True, createdb=True, login=True, replication=True, bypassrls=True)
     )
     ground.notify(Notice(f'role "{name}" is a superuser, as there was no role before'))
@@ -128,7 +128,7 @@ def alter_role(statement: AlterRole, ground: RoleGround) -> None:
     _check_alteration(role, options, ground)
     if role.oid == FIRST_ROLE and options.superuser is False:
         raise FeatureNotSupported(f'role "{role.name}" must stay a superuser', detail="It is the first role.")
-    ground.catalog.put_role(_with_options(role, options, ground))
+    ground.catalog.objects.put_role(_with_options(role, options, ground))
     current = ground.find_role(statement.role)
     _join(current.oid, replace(options, in_roles=(), admins=()), ground)
 
@@ -166,8 +166,8 @@ def rename_role(statement: RenameRole, ground: RoleGround) -> None:
     if password is not None and verifiers.is_md5(password):
         ground.notify(Notice("MD5 password cleared because of role rename"))
         password = None
-    ground.catalog.remove_role(role)
-    ground.catalog.put_role(replace(role, name=statement.to, password=password))
+    ground.catalog.objects.remove_role(role)
+    ground.catalog.objects.put_role(replace(role, name=statement.to, password=password))
 
 
 def drop_roles(statement: DropRole, ground: RoleGround) -> None:
@@ -195,8 +195,8 @@ def _drop(role: Role, ground: RoleGround) -> None:
     require_free(role, ground)
     for member in _members(role, ground.roles):
         left = tuple(m for m in member.member_of if m.role != role.oid)
-        ground.catalog.put_role(replace(member, member_of=left))
-    ground.catalog.remove_role(ground.find_role(RoleName(name=role.name)))
+        ground.catalog.objects.put_role(replace(member, member_of=left))
+    ground.catalog.objects.remove_role(ground.find_role(RoleName(name=role.name)))
 
 
 def _members(role: Role, roles: Roles) -> Iterable[Role]:

@@ -67,7 +67,7 @@ def _enter(member: Role, joined: Membership, role: Role, ground: RoleGround) -> 
         ground.notify(Notice(f'role "{member.name}" is already a member of role "{role.name}"'))
         return
     others = tuple(m for m in member.member_of if m.role != role.oid)
-    ground.catalog.put_role(replace(member, member_of=(*others, joined)))
+    ground.catalog.objects.put_role(replace(member, member_of=(*others, joined)))
 
 
 def _leave(member: Role, role: Role, admin_only: bool, ground: RoleGround) -> None:
@@ -81,4 +81,4 @@ def _leave(member: Role, role: Role, admin_only: bool, ground: RoleGround) -> No
     kept = tuple(m for m in member.member_of if m.role != role.oid)
     if admin_only:
         kept = tuple(replace(m, admin=False) if m.role == role.oid else m for m in member.member_of)
-    ground.catalog.put_role(replace(member, member_of=kept))
+    ground.catalog.objects.put_role(replace(member, member_of=kept))

@@ -25,13 +25,15 @@ def alter_setting(statement: AlterRoleSetting, ground: RoleGround) -> None:
     everybody = statement.role is None
     match everybody, bool(statement.database):
         case True, True:
-            ground.catalog.put_role(replace(role, all_here=_change_settings(role.all_here, statement, ground)))
+            ground.catalog.objects.put_role(replace(role, all_here=_change_settings(role.all_here, statement, ground)))
         case True, False:
-            ground.catalog.put_role(replace(role, all_settings=_change_settings(role.all_settings, statement, ground)))
+            ground.catalog.objects.put_role(
+                replace(role, all_settings=_change_settings(role.all_settings, statement, ground))
+            )
         case False, True:
-            ground.catalog.put_role(replace(role, here=_change_settings(role.here, statement, ground)))
+            ground.catalog.objects.put_role(replace(role, here=_change_settings(role.here, statement, ground)))
         case _:
-            ground.catalog.put_role(replace(role, settings=_change_settings(role.settings, statement, ground)))
+            ground.catalog.objects.put_role(replace(role, settings=_change_settings(role.settings, statement, ground)))
 
 
 def _find_altered_role(statement: AlterRoleSetting, ground: RoleGround) -> Role:

@@ -35,12 +35,12 @@ def create_schema(statement: CreateSchema, definer: Definer) -> None:
     if statement.if_not_exists and definer.snapshot.has_schema(name):
         definer.notify(f'schema "{name}" already exists, skipping')
         return
-    made = Schema(definer.catalog.new_oid(), name)
-    definer.catalog.put_schema(made)
+    made = Schema(definer.catalog.objects.new_oid(), name)
+    definer.catalog.objects.put_schema(made)
     before = definer.snapshot.rights.objects.get(made.oid)
     if definer.snapshot.rights.of(made.oid).owner != owner.oid:
         after = owned_by(definer.snapshot.rights.of(made.oid), owner.oid)
-        definer.catalog.put_rights([RightsChange(made.oid, name, after, before)])
+        definer.catalog.objects.put_rights([RightsChange(made.oid, name, after, before)])
 
 
 def _owner(statement: CreateSchema, definer: Definer) -> Role:
@@ -67,13 +67,13 @@ def alter_schema(statement: AlterSchema, definer: Definer) -> None:
     if statement.to in snapshot.schemas or statement.to == SLUICE:
         raise DuplicateSchema(f'schema "{statement.to}" already exists')
     _check_name(statement.to)
-    catalog.put_schema(Schema(schema.oid, statement.to, schema.comment))
+    catalog.objects.put_schema(Schema(schema.oid, statement.to, schema.comment))
     for relation in [r for r in snapshot.relations.values() if r.schema == statement.name]:
-        catalog.remove(relation)
-        catalog.put(with_name(relation, statement.to, relation.name))
+        catalog.objects.remove(relation)
+        catalog.objects.put(with_name(relation, statement.to, relation.name))
     for typ in [typ for typ in snapshot.types.values() if typ.schema == statement.name]:
-        catalog.put_type(replace(typ, schema=statement.to), typ)
-    catalog.remove_schema(statement.name)
+        catalog.objects.put_type(replace(typ, schema=statement.to), typ)
+    catalog.objects.remove_schema(statement.name)
 
 
 def _check_name(name: str) -> None:

@@ -43,7 +43,7 @@ def create_sequence(statement: CreateSequence, definer: Definer) -> None:
             raise DuplicateTable(f'relation "{name}" already exists')
         definer.notify(f'relation "{name}" already exists, skipping')
         return
-    definer.catalog.put(new_sequence(schema, name, statement.options, st.of(t.INT8), definer))
+    definer.catalog.objects.put(new_sequence(schema, name, statement.options, st.of(t.INT8), definer))
 
 
 def new_sequence(schema: str, name: str, options: SequenceOptions, typ: SqlType, definer: Definer) -> Sequence:
@@ -58,7 +58,7 @@ def new_sequence(schema: str, name: str, options: SequenceOptions, typ: SqlType,
     maximum = options.maximum if isinstance(options.maximum, int) else natural.maximum
     _check_bounds(typ, minimum, maximum)
     start = options.start if options.start is not None else (minimum if increment > 0 else maximum)
-    oid = definer.catalog.new_oid()
+    oid = definer.catalog.objects.new_oid()
     made = Sequence(
         oid, schema, name, typ, start, increment, minimum, maximum, _cache(options, 1), bool(options.cycle),
         counter=oid, first=start,
@@ -78,7 +78,7 @@ def alter_sequence(statement: AlterSequence, definer: Definer) -> None:
         return
     sequence = definer.sequence(statement.name)
     definer.authority.require_owner(sequence, "sequence")
-    definer.catalog.put(
+    definer.catalog.objects.put(
         with_owner(apply_options(sequence, statement.options, definer), statement.options, definer), replacing=True
     )
 

@@ -63,7 +63,7 @@ def create_table(statement: CreateTable, definer: Definer) -> None:
     names = Names(definer.snapshot, schema)
     if _is_there(statement.name, names, statement.if_not_exists, definer):
         return
-    oid = definer.catalog.new_oid()
+    oid = definer.catalog.objects.new_oid()
     maker = ColumnMaker(definer, statement.name, schema, oid, names)
     elements = _elements(statement, maker, definer)
     columns = tuple(column for column, _ in elements)
@@ -93,7 +93,7 @@ def create_table(statement: CreateTable, definer: Definer) -> None:
         for column, (_, written) in zip(table.columns, elements, strict=True)
     )
     for sequence in maker.sequences:
-        definer.catalog.put(sequence)
+        definer.catalog.objects.put(sequence)
     _put(replace(table, columns=columns), statement.layout, definer)
 
 
@@ -138,7 +138,7 @@ def create_table_as(statement: CreateTableAs, columns: Sequence[ResultColumn], d
         for i, (n, c) in enumerate(zip(given, columns, strict=True), 1)
     )
     table = Table(
-        definer.catalog.new_oid(),
+        definer.catalog.objects.new_oid(),
         schema,
         statement.name.name,
         made,
@@ -179,8 +179,8 @@ def _put(table: Table, layout: TableLayout, definer: Definer) -> Table:
     sort_by = _sort_by(table, _options(layout))
     if layout.on_commit != "preserve" and table.schema != TEMPORARY:
         raise InvalidTableDefinition("ON COMMIT can only be used on temporary tables")
-    stored = definer.catalog.create_table(table, partition_by=partition_by, sort_by=sort_by)
-    definer.catalog.plan_for_commit(stored, layout.on_commit)
+    stored = definer.catalog.tables.create_table(table, partition_by=partition_by, sort_by=sort_by)
+    definer.catalog.temporary.plan_for_commit(stored, layout.on_commit)
     return stored
 
 

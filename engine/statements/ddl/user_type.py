@@ -45,8 +45,8 @@ def create_enum(statement: CreateEnum, definer: Definer) -> None:
     twice = next((label for label in statement.labels if statement.labels.count(label) > 1), None)
     if twice is not None:
         raise UniqueViolation('duplicate key value violates unique constraint "pg_enum_typid_label_index"')
-    labels = tuple(Label(catalog.new_oid(), STEP * n, label) for n, label in enumerate(statement.labels, 1))
-    catalog.put_type(EnumType(catalog.new_oid(), catalog.new_oid(), schema, name.name, labels))
+    labels = tuple(Label(catalog.objects.new_oid(), STEP * n, label) for n, label in enumerate(statement.labels, 1))
+    catalog.objects.put_type(EnumType(catalog.objects.new_oid(), catalog.objects.new_oid(), schema, name.name, labels))
 
 
 def _check_label(label: str) -> None:
@@ -90,8 +90,8 @@ def _add_label(typ: EnumType, action: AddLabel, definer: Definer) -> None:
     at = len(typ.labels)
     if action.neighbour is not None:
         at = _place(typ, action.neighbour) + (0 if action.before else 1)
-    made = Label(definer.catalog.new_oid(), _number_at(typ, at), action.label)
-    definer.catalog.put_type(replace(typ, labels=(*typ.labels[:at], made, *typ.labels[at:])), typ)
+    made = Label(definer.catalog.objects.new_oid(), _number_at(typ, at), action.label)
+    definer.catalog.objects.put_type(replace(typ, labels=(*typ.labels[:at], made, *typ.labels[at:])), typ)
 
 
 def _place(typ: EnumType, name: str) -> int:
@@ -124,4 +124,4 @@ def _rename_label(typ: EnumType, action: RenameLabel, definer: Definer) -> None:
     if any(label.name == action.to for label in typ.labels):
         raise DuplicateObject(f'enum label "{action.to}" already exists')
     labels = tuple(replace(label, name=action.to) if n == at else label for n, label in enumerate(typ.labels))
-    definer.catalog.put_type(replace(typ, labels=labels), typ)
+    definer.catalog.objects.put_type(replace(typ, labels=labels), typ)

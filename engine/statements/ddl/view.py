@@ -51,7 +51,7 @@ def create_view(
     require_updatable(options, statement.query.tree)
     sees = tuple(relation_meanings(statement.query, planned, snapshot, search_path))
     view = View(
-        existing.oid if existing is not None and statement.replace else catalog.new_oid(),
+        existing.oid if existing is not None and statement.replace else catalog.objects.new_oid(),
         schema,
         statement.name.name,
         defined,
@@ -63,7 +63,7 @@ def create_view(
         options=options,
         keys=planned.primary_keys,
     )
-    catalog.put(view, replacing=statement.replace)
+    catalog.objects.put(view, replacing=statement.replace)
 
 
 def relation_meanings(

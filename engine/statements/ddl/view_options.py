@@ -62,4 +62,4 @@ def alter_view_options(statement: AlterViewOptions, definer: Definer) -> None:
     new = [(name, value) for name, value in statement.options if value is not None]
     options = check_options((*kept, *new))
     require_updatable(new, definition_of(view))
-    definer.catalog.put(replace(view, options=options), replacing=True)
+    definer.catalog.objects.put(replace(view, options=options), replacing=True)

@@ -86,7 +86,7 @@ async def _judge(event: Event, table: Table, constraint: Constraint, ground: Ses
 
 async def _judge_key(table: Table, key: Constraint, ground: SessionMutationContext) -> None:
     table = await ground.refresh(table)
-    own = {names.absolute(table, path) for path in ground.session.catalog.own_files(table)}
+    own = {names.absolute(table, path) for path in ground.session.catalog.tables.own_files(table)}
     added = [file for file in table.files if file in own]
     kept = [file for file in table.files if file not in own]
     if not added:

@@ -61,10 +61,10 @@ async def _keep_rows(session: SessionContext, planned: PlannedMutation, batch: p
     rows = _Collected()
     sink = RowSink(change, rows, session.taken, OutputSettings.read(session.settings.get), memory=session.memory)
     sink.write(batch)
-    if not session.catalog.has_room(batch, writer_bytes(session.memory, KEPT_ROWS_BYTES)):
+    if not session.catalog.pending.has_room(batch, writer_bytes(session.memory, KEPT_ROWS_BYTES)):
         await session.write_kept()
     for written in rows.batches:
-        session.catalog.keep_rows(change.table, written)
+        session.catalog.pending.keep_rows(change.table, written)
     return Outcome(sink.count, sink.summarize(()).returned)
 
 

@@ -157,7 +157,7 @@ class SessionChanges:
 
     async def _claim(self, table: Table) -> None:
         """Have the commit depend on the table as it is, and see what others have committed. Raises SqlError."""
-        await self._engine.in_operation_pool(functools.partial(self._session.catalog.claim, table))
+        await self._engine.in_operation_pool(functools.partial(self._session.catalog.claims.claim, table))
         await self._engine.see_commits()
 
     async def _prepare_mutation(

@@ -113,14 +113,16 @@ class SessionMutationContext:
     async def record(self, table: Table, intents: Intents, *, appends_only: bool, whole: bool) -> None:
         catalog = self.session.catalog
         await self.engine.in_operation_pool(
-            lambda: catalog.change_data(table, intents.added, intents.removed, appends_only=appends_only, whole=whole)
+            lambda: catalog.tables.change_data(
+                table, intents.added, intents.removed, appends_only=appends_only, whole=whole
+            )
         )
         self._recorded = intents
 
     async def coalesce(self, table: Table) -> None:
         """Write the rows of an open transaction's INSERTs into one file where they are in many: a transaction that inserts one row
         at a time would read, and leave, a file for each. The transaction removes the small ones when it ends."""
-        catalog, files = self.session.catalog, self.session.catalog.appended_files(table)
+        catalog, files = self.session.catalog, self.session.catalog.tables.appended_files(table)
         if len(files) < COALESCED:
             return
         present = catalog.current().relations[table.schema, table.name]
@@ -130,7 +132,9 @@ class SessionMutationContext:
         added = await write_anew(self.engine.store.tables, present, files, ask, self.in_writer_pool, kept)
         removed = tuple(file.path for file in files)
         await shielded(
-            self.engine.in_operation_pool(lambda: catalog.change_data(present, added, removed, appends_only=False))
+            self.engine.in_operation_pool(
+                lambda: catalog.tables.change_data(present, added, removed, appends_only=False)
+            )
         )
 
     # -- foreign keys --------------------------------------------------------------------------------------------
@@ -159,7 +163,7 @@ class SessionMutationContext:
         return await self.in_writer_pool(lambda: refresh(table))
 
     async def guard(self, table: Table, *, whole: bool) -> None:
-        await self.engine.in_operation_pool(lambda: self.session.catalog.guard(table, whole=whole))
+        await self.engine.in_operation_pool(lambda: self.session.catalog.tables.guard(table, whole=whole))
 
     async def carry_out(self, statement: MutationStatement, tables: Mapping[str, Table]) -> None:
         """A statement of our own that reads these besides."""

@@ -34,7 +34,7 @@ async def truncate(session: SessionContext, engine: EngineServices, statement: T
         require_writable(session, "TRUNCATE TABLE", table)
         if statement.restart:
             await engine.in_operation_pool(lambda table=table: restart_owned(table, session.catalog))  # type: ignore[misc]
-        removed = tuple(file.path for file in session.catalog.files(table))
+        removed = tuple(file.path for file in session.catalog.tables.files(table))
         if removed:
             ground = SessionMutationContext(session, engine)
             await ground.record(table, Intents(removed=removed), appends_only=False, whole=True)

@@ -5,7 +5,7 @@ that stay. Null is not equal to null, so a key with a null in it is never there 
 answer is one key; where there is one, the same is asked again with the places of the new rows, for the message: PostgreSQL
 tells the first row whose key is there already.
 
-That the files that stay are still those when the transaction commits is the commit's to see (`SessionCatalog.change_data`): such a
+That the files that stay are still those when the transaction commits is the commit's to see (`StoredTables.change_data`): such a
 change is no blind append.
 
 PostgreSQL judges each row as it is written, so that `UPDATE t SET id = id + 1` may fail for the order in which it finds rows;

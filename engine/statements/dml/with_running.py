@@ -78,7 +78,7 @@ async def execute(
     for change in bound.mutations:
         require_writable(session, command, change.plan.table)
         if needs_turn(change.plan):
-            await engine.in_operation_pool(functools.partial(session.catalog.claim, change.plan.table))
+            await engine.in_operation_pool(functools.partial(session.catalog.claims.claim, change.plan.table))
     await engine.see_commits()
     bound = await bind(session, engine, statement, oids, digits)
     session.authority().require(bound.requirements)

@@ -78,7 +78,7 @@ async def _analyze(
     progress.pages_done, progress.phase = progress.pages, "computing statistics"
 
     def keep() -> None:
-        session.catalog.keep_statistics(of.table, statistics(of, counted, sample, _size(table), around.target))
+        session.catalog.tables.keep_statistics(of.table, statistics(of, counted, sample, _size(table), around.target))
 
     await engine.in_operation_pool(keep)
     if verbose:

@@ -142,7 +142,7 @@ def _record(
         _discard(engine, table, added)
         raise SerializationFailure(f'an open transaction has changed "{table.name}"')
     removed = [file.path for file in files]
-    SessionCatalog(engine.store).change_data(table, added, removed, appends_only=False)
+    SessionCatalog(engine.store).tables.change_data(table, added, removed, appends_only=False)
 
 
 async def _open(engine: EngineServices, query: Root, terms: Terms, context: ExecutionContext) -> BatchStream:

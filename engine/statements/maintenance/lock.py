@@ -35,7 +35,7 @@ async def lock_tables(session: SessionContext, engine: SessionServices, statemen
     for name in statement.tables:
         async for table in _tables(session, engine, name, statement.mode):
             if statement.mode not in _BESIDE_WRITERS:
-                await engine.in_operation_pool(functools.partial(session.catalog.guard, table, whole=True))
+                await engine.in_operation_pool(functools.partial(session.catalog.tables.guard, table, whole=True))
 
 
 async def _tables(

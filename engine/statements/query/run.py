@@ -230,7 +230,7 @@ async def guard(
     asked = {lock.relation.oid for lock in locks}
     for table in reads:
         if isinstance(table, Table) and table.storage is not None and table.oid in asked:
-            await engine.in_operation_pool(functools.partial(session.catalog.guard, table))
+            await engine.in_operation_pool(functools.partial(session.catalog.tables.guard, table))
 
 
 def bind_arguments(

@@ -359,29 +359,29 @@ def _because(found: _Found, dependencies: Dependencies) -> str:
 def _remove(thing: Thing, gone: set[Thing], dependencies: Dependencies, catalog: SessionCatalog) -> None:
     if thing.kind == "relation":
         relation = dependencies.relation(thing.oid)
-        catalog.remove(catalog.current().relations[relation.schema, relation.name])
+        catalog.objects.remove(catalog.current().relations[relation.schema, relation.name])
     elif thing.kind == "default" and Thing(thing.oid) not in gone:
         table = next(table for table in catalog.current().tables() if table.oid == thing.oid)
         columns = tuple(replace(c, default=None) if c.number == thing.column else c for c in table.columns)
-        catalog.put(replace(table, columns=columns), replacing=True)
+        catalog.objects.put(replace(table, columns=columns), replacing=True)
     elif thing.kind == "constraint":
         owner, _ = dependencies.constraint(thing.oid)
         if Thing(owner.oid) not in gone:
             owner = next(table for table in catalog.current().tables() if table.oid == owner.oid)
             kept = tuple(constraint for constraint in owner.constraints if constraint.oid != thing.oid)
-            catalog.put(replace(owner, constraints=kept), replacing=True)
+            catalog.objects.put(replace(owner, constraints=kept), replacing=True)
     elif thing.kind == "column" and Thing(thing.oid) not in gone:
         table = next(table for table in catalog.current().tables() if table.oid == thing.oid)
-        catalog.put(without_column(table, thing.column), replacing=True)
+        catalog.objects.put(without_column(table, thing.column), replacing=True)
     elif thing.kind == "attribute" and Thing(thing.oid, kind="type") not in gone:
         now = next(typ for typ in catalog.current().types.values() if typ.oid == thing.oid)
         assert isinstance(now, CompositeType)
         kept_attributes = tuple(item for item in now.attributes if item.number != thing.column)
-        catalog.put_type(replace(now, attributes=kept_attributes), now)
+        catalog.objects.put_type(replace(now, attributes=kept_attributes), now)
     elif thing.kind == "type":
         typ = dependencies.type(thing.oid)
         if thing.oid == typ.oid:
-            catalog.remove_type(next(now for now in catalog.current().types.values() if now.oid == typ.oid))
+            catalog.objects.remove_type(next(now for now in catalog.current().types.values() if now.oid == typ.oid))
     elif thing.kind == "schema":
         schemas = catalog.current().schemas
-        catalog.remove_schema(next(name for name, schema in schemas.items() if schema.oid == thing.oid))
+        catalog.objects.remove_schema(next(name for name, schema in schemas.items() if schema.oid == thing.oid))

@@ -106,7 +106,7 @@ def create_foreign_table(
         notify(f'column "{column}" of "{statement.name.name}" is left out: its type in the files is {typ}')
 
     source, declared = _source(statement), _Declared(schema, statement.name.name, _columns_of(statement))
-    catalog.put(_table(source, declared, catalog.new_oid(), roots, leave_out))
+    catalog.objects.put(_table(source, declared, catalog.objects.new_oid(), roots, leave_out))
 
 
 def table_of_path(path: str, oid: int, roots: DataRoots, notify: Callable[[str], None]) -> Table:

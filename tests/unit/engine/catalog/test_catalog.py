@@ -37,10 +37,10 @@ def store(tmp_path: Path) -> Iterator[CatalogStore]:
 def test_objects_and_oids_survive_a_restart(tmp_path: Path) -> None:
     store = CatalogStore(tmp_path / "c.sqlite")
     catalog = SessionCatalog(store)
-    oid = catalog.new_oid()
-    catalog.put(table(oid, "t"))
-    catalog.put(View(catalog.new_oid(), "public", "v", COLUMNS, "select * from t", ("a", "b"), (oid,)))
-    catalog.put_schema(Schema(catalog.new_oid(), "s"))
+    oid = catalog.objects.new_oid()
+    catalog.objects.put(table(oid, "t"))
+    catalog.objects.put(View(catalog.objects.new_oid(), "public", "v", COLUMNS, "select * from t", ("a", "b"), (oid,)))
+    catalog.objects.put_schema(Schema(catalog.objects.new_oid(), "s"))
     before = store.snapshot
     store.close()
     again = CatalogStore(tmp_path / "c.sqlite")
@@ -52,7 +52,7 @@ def test_objects_and_oids_survive_a_restart(tmp_path: Path) -> None:
 def test_changes_are_seen_by_others_at_commit_and_not_before(store: CatalogStore) -> None:
     mine, other = SessionCatalog(store), SessionCatalog(store)
     mine.begin()
-    mine.put(table(1, "t"))
+    mine.objects.put(table(1, "t"))
     assert mine.current().resolve(None, "t", ("public",)) is not None
     assert other.current().resolve(None, "t", ("public",)) is None
     mine.commit()
@@ -62,16 +62,16 @@ def test_changes_are_seen_by_others_at_commit_and_not_before(store: CatalogStore
 def test_rollback_and_savepoints_undo(store: CatalogStore) -> None:
     catalog = SessionCatalog(store)
     catalog.begin()
-    catalog.put(table(1, "kept"))
+    catalog.objects.put(table(1, "kept"))
     token = catalog.savepoint()
-    catalog.put(table(2, "undone"))
-    catalog.put(table(3, "temporary", "pg_temp"))
+    catalog.objects.put(table(2, "undone"))
+    catalog.objects.put(table(3, "temporary", "pg_temp"))
     catalog.rollback_to(token)
     catalog.commit()
     assert set(store.snapshot.relations) == {("public", "kept")}
     assert catalog.current().resolve(None, "temporary", ("public",)) is None
     catalog.begin()
-    catalog.remove(store.snapshot.relations["public", "kept"])
+    catalog.objects.remove(store.snapshot.relations["public", "kept"])
     catalog.rollback()
     assert catalog.current().resolve(None, "kept", ("public",)) is not None
 
@@ -80,21 +80,21 @@ def test_two_transactions_that_create_the_same_name_meet_at_commit(store: Catalo
     first, second = SessionCatalog(store), SessionCatalog(store)
     first.begin()
     second.begin()
-    first.put(table(1, "t"))
-    second.put(table(2, "t"))
+    first.objects.put(table(1, "t"))
+    second.objects.put(table(2, "t"))
     first.commit()
     with pytest.raises(SerializationFailure):
         second.commit()
     second.begin()
     with pytest.raises(DuplicateTable):
-        second.put(table(3, "t"))
+        second.objects.put(table(3, "t"))
     second.rollback()
 
 
 def test_temporary_relations_hide_lasting_ones_and_stay_with_their_session(store: CatalogStore) -> None:
     mine, other = SessionCatalog(store), SessionCatalog(store)
-    mine.put(table(1, "t"))
-    mine.put(table(2, "t", "pg_temp"))
+    mine.objects.put(table(1, "t"))
+    mine.objects.put(table(2, "t", "pg_temp"))
     found = [
         catalog.current().resolve(schema, "t", ("public",))
         for catalog, schema in ((mine, None), (mine, "public"), (other, None))
@@ -191,7 +191,7 @@ def test_a_catalog_of_the_first_format_is_brought_up(tmp_path: Path) -> None:
     assert (found.columns[0].default, found.storage, found.options) == (None, None, {"header": "true"})
     assert isinstance(view, View)
     assert view.reads_column(16385, 1)
-    SessionCatalog(store).put_schema(Schema(16384, "s", "a comment"), replacing=True)
+    SessionCatalog(store).objects.put_schema(Schema(16384, "s", "a comment"), replacing=True)
     store.close()
     again = CatalogStore(path)
     assert again.snapshot.schemas["s"].comment == "a comment"

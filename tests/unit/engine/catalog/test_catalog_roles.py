@@ -35,25 +35,25 @@ def reopen(request: pytest.FixtureRequest, tmp_path: Path) -> Open:
 def test_they_are_what_they_were(reopen: Open) -> None:
     with closing(reopen()) as one, closing(reopen()) as other:
         session = SessionCatalog(one)
-        session.put_role(_ANN)
-        session.put_role(_BI)
+        session.objects.put_role(_ANN)
+        session.objects.put_role(_BI)
         other.refresh()
         assert other.snapshot.roles == Roles({"ann": _ANN, "bi": _BI})
-        session.remove_role(_ANN)
+        session.objects.remove_role(_ANN)
     with closing(reopen()) as again:
         assert again.snapshot.roles == Roles({"bi": _BI})
 
 
 def test_two_that_change_one_role(reopen: Open) -> None:
     with closing(reopen()) as one, closing(reopen()) as other:
-        SessionCatalog(one).put_role(_ANN)
+        SessionCatalog(one).objects.put_role(_ANN)
         other.refresh()
         first, second = SessionCatalog(one), SessionCatalog(other)
         first.begin()
         second.begin()
-        first.put_role(Role(20_000, "ann", superuser=True))
-        second.put_role(Role(20_000, "ann", login=False))
-        second.put_role(_BI)
+        first.objects.put_role(Role(20_000, "ann", superuser=True))
+        second.objects.put_role(Role(20_000, "ann", login=False))
+        second.objects.put_role(_BI)
         first.commit()
         with pytest.raises(SerializationFailure):
             second.commit()
@@ -70,7 +70,7 @@ def test_a_catalog_of_before_roles(tmp_path: Path) -> None:
         connection.commit()
     with closing(CatalogStore(path)) as store:
         assert not store.snapshot.roles
-        SessionCatalog(store).put_role(_ANN)
+        SessionCatalog(store).objects.put_role(_ANN)
     with closing(CatalogStore(path)) as store:
         assert store.snapshot.roles.find_role("ann") == _ANN
 

@@ -86,66 +86,70 @@ class Changes:
         created(catalog, self._name())
 
     def _drop(self, catalog: SessionCatalog) -> None:
-        catalog.remove(self._table(catalog))
+        catalog.objects.remove(self._table(catalog))
 
     def _rename(self, catalog: SessionCatalog) -> None:
         before = self._table(catalog)
         name = self._name()
         if catalog.current().resolve("public", name, ()) is None:
-            catalog.remove(before)
-            catalog.put(replace(before, name=name))
+            catalog.objects.remove(before)
+            catalog.objects.put(replace(before, name=name))
 
     def _move(self, catalog: SessionCatalog) -> None:
         before = self._table(catalog)
-        made = catalog.rewrite_table(before, before)
-        catalog.change_data(made, staged(made, [self._chance.randrange(100)]), (), appends_only=True)
+        made = catalog.tables.rewrite_table(before, before)
+        catalog.tables.change_data(made, staged(made, [self._chance.randrange(100)]), (), appends_only=True)
 
     def _insert(self, catalog: SessionCatalog) -> None:
         insert(catalog, self._chance.randrange(100), name=self._table(catalog).name)
 
     def _delete(self, catalog: SessionCatalog) -> None:
         at = self._table(catalog)
-        delete(catalog, self._chance.choice(catalog.files(at)), name=at.name)
+        delete(catalog, self._chance.choice(catalog.tables.files(at)), name=at.name)
 
     def _analyse(self, catalog: SessionCatalog) -> None:
-        catalog.keep_statistics(self._table(catalog), TableStatistics(self._chance.randrange(1000), 1))
+        catalog.tables.keep_statistics(self._table(catalog), TableStatistics(self._chance.randrange(1000), 1))
 
     def _role(self, catalog: SessionCatalog) -> None:
         name = f"role_{self._chance.randrange(3)}"
         known = catalog.current().roles.find_role(name)
         if known is None:
-            catalog.put_role(Role(catalog.new_oid(), name))
+            catalog.objects.put_role(Role(catalog.objects.new_oid(), name))
         else:
-            catalog.remove_role(known)
+            catalog.objects.remove_role(known)
 
     def _grant(self, catalog: SessionCatalog) -> None:
         of = self._table(catalog)
         before = catalog.current().rights.objects.get(of.oid)
         after = ObjectRights(acl=(Item(0, 10, self._chance.randrange(1, 4)),))
-        catalog.put_rights([RightsChange(of.oid, of.name, after, before)])
+        catalog.objects.put_rights([RightsChange(of.oid, of.name, after, before)])
 
     def _default(self, catalog: SessionCatalog) -> None:
         said = self._chance.choice([None, (Item(0, 10, self._chance.randrange(1, 4)),)])
-        catalog.put_defaults(DefaultKey(10, 0, "r"), said)
+        catalog.objects.put_defaults(DefaultKey(10, 0, "r"), said)
 
     def _type(self, catalog: SessionCatalog) -> None:
         known = catalog.current().types.get(("public", "mood"))
         if known is None:
-            label = Label(catalog.new_oid(), 1, "fine")
-            catalog.put_type(EnumType(catalog.new_oid(), catalog.new_oid(), "public", "mood", (label,)))
+            label = Label(catalog.objects.new_oid(), 1, "fine")
+            catalog.objects.put_type(
+                EnumType(catalog.objects.new_oid(), catalog.objects.new_oid(), "public", "mood", (label,))
+            )
         else:
-            catalog.remove_type(known)
+            catalog.objects.remove_type(known)
 
     def _schema(self, catalog: SessionCatalog) -> None:
         if "more" in catalog.current().schemas:
-            catalog.remove_schema("more")
+            catalog.objects.remove_schema("more")
         else:
-            catalog.put_schema(Schema(catalog.new_oid(), "more", self._chance.choice([None, "a comment"])))
+            catalog.objects.put_schema(
+                Schema(catalog.objects.new_oid(), "more", self._chance.choice([None, "a comment"]))
+            )
 
     def _view(self, catalog: SessionCatalog) -> None:
         of = self._table(catalog)
-        catalog.put(
-            View(catalog.new_oid(), "public", "seen", of.columns, f"select * from {of.name}", depends=(of.oid,))
+        catalog.objects.put(
+            View(catalog.objects.new_oid(), "public", "seen", of.columns, f"select * from {of.name}", depends=(of.oid,))
         )
 
 
@@ -267,9 +271,9 @@ def test_privileges_of_what_a_topology_declares_outlive_what_is_dropped(tmp_path
         declared = Table(DECLARED_OIDS + 1, "public", "declared", (), "parquet", "declared", ())
         one.declare([declared])
         catalog = SessionCatalog(one)
-        catalog.put_rights([RightsChange(declared.oid, "declared", ObjectRights(acl=(Item(0, 10, 2),)), None)])
+        catalog.objects.put_rights([RightsChange(declared.oid, "declared", ObjectRights(acl=(Item(0, 10, 2),)), None)])
         dropped = created(catalog, "t")
         two.refresh()
         created(SessionCatalog(two), "u")
-        catalog.remove(dropped)
+        catalog.objects.remove(dropped)
         assert declared.oid in one.snapshot.rights.objects

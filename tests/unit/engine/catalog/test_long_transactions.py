@@ -68,9 +68,9 @@ def test_guards_that_are_forgotten(catalog: SessionCatalog) -> None:
     insert(catalog, 1)
     catalog.begin()
     table = catalog.current().resolve(None, "t", ("public",))
-    catalog.guard(table)  # type: ignore[arg-type]
+    catalog.tables.guard(table)  # type: ignore[arg-type]
     assert values(catalog) == [1]
-    catalog.forget_guards()
+    catalog.tables.forget_guards()
     insert(catalog, 2)
     assert sorted(values(catalog)) == [1, 2]
 
@@ -82,7 +82,7 @@ def test_files_that_come_and_go_in_one_transaction(catalog: SessionCatalog) -> N
     delete(catalog, *first)
     third = insert(catalog, 3)
     assert sorted(values(catalog)) == [2, 3]
-    recorded = [change for change in catalog._changes if not isinstance(change, KeptRows)]
+    recorded = [change for change in catalog.pending.changes if not isinstance(change, KeptRows)]
     [change] = net_changes(recorded).values()
     assert set(change.added) == {*second, *third}
     assert not change.removed

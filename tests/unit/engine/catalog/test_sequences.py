@@ -135,7 +135,7 @@ def test_no_value_is_given_twice(tmp_path: Path) -> None:
 def test_a_counter_survives_a_rollback_and_a_restart_and_goes_with_its_sequence(tmp_path: Path) -> None:
     store = CatalogStore(tmp_path / "catalog.sqlite")
     catalog, s = SessionCatalog(store), sequence()
-    catalog.put(s)
+    catalog.objects.put(s)
     catalog.begin()
     assert SessionSequences(store).next(s) == 1
     catalog.rollback()
@@ -144,10 +144,10 @@ def test_a_counter_survives_a_rollback_and_a_restart_and_goes_with_its_sequence(
     assert store.read_sequence(s) == Count(1, called=True)
     catalog = SessionCatalog(store)
     catalog.begin()
-    catalog.remove(s)
-    catalog.put(replace(s, name="renamed"))
+    catalog.objects.remove(s)
+    catalog.objects.put(replace(s, name="renamed"))
     catalog.commit()
     assert store.read_sequence(s) == Count(1, called=True)
-    catalog.remove(replace(s, name="renamed"))
+    catalog.objects.remove(replace(s, name="renamed"))
     assert store.read_sequence(s) == Count(1, called=False)
     store.close()

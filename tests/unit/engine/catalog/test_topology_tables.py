@@ -124,8 +124,10 @@ def test_declared_tables_stand_in_every_snapshot_and_nobody_changes_them(tmp_pat
     orders = catalog.current().resolve(None, "orders", ("public",))
     assert orders is declared[0]
     with pytest.raises(DuplicateTable):
-        catalog.put(Table(catalog.new_oid(), "public", "orders", COLUMNS, "csv", "/o.csv", ()))
-    catalog.put(View(catalog.new_oid(), "public", "v", COLUMNS, "select * from orders", ("public",), (orders.oid,)))
+        catalog.objects.put(Table(catalog.objects.new_oid(), "public", "orders", COLUMNS, "csv", "/o.csv", ()))
+    catalog.objects.put(
+        View(catalog.objects.new_oid(), "public", "v", COLUMNS, "select * from orders", ("public",), (orders.oid,))
+    )
     assert catalog.current().resolve(None, "orders", ("public",)) is orders
     for text in ("drop foreign table orders", "drop foreign table public.orders cascade", "drop schema public cascade"):
         [statement] = parse(text)
@@ -141,7 +143,7 @@ def test_declared_tables_stand_in_every_snapshot_and_nobody_changes_them(tmp_pat
 def test_a_name_that_is_in_the_catalog_is_refused(tmp_path: Path) -> None:
     store = CatalogStore(tmp_path / "catalog.sqlite")
     catalog = SessionCatalog(store)
-    catalog.put(Table(catalog.new_oid(), "public", "lines", COLUMNS, "csv", "/l.csv", ()))
+    catalog.objects.put(Table(catalog.objects.new_oid(), "public", "lines", COLUMNS, "csv", "/l.csv", ()))
     with pytest.raises(DuplicateTable, match='"lines", which the topology file declares'):
         store.declare(topology_tables(topology(*COLUMNS), "west", DataRoots(tmp_path)))
     store.close()
@@ -152,7 +154,7 @@ def test_one_that_is_stored_later_by_another_member_is_hidden(tmp_path: Path) ->
     declared = topology_tables(topology(*COLUMNS), "west", DataRoots(tmp_path))
     mine.declare(declared)
     theirs = SessionCatalog(other)
-    theirs.put(Table(theirs.new_oid(), "public", "lines", COLUMNS, "csv", "/l.csv", ()))
+    theirs.objects.put(Table(theirs.objects.new_oid(), "public", "lines", COLUMNS, "csv", "/l.csv", ()))
     mine.refresh()
     assert mine.snapshot.resolve(None, "lines", ("public",)) is declared[1]
     mine.close()

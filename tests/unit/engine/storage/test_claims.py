@@ -29,12 +29,12 @@ def catalog(tmp_path: Path) -> Iterator[SessionCatalog]:
 
 def test_a_claim_is_its_transactions(catalog: SessionCatalog) -> None:
     folder = Path(table(catalog).path)
-    catalog.claim(table(catalog))
+    catalog.claims.claim(table(catalog))
     assert not is_claimed(folder)
     for end in (catalog.commit, catalog.rollback):
         catalog.begin()
         for _ in range(2):
-            catalog.claim(table(catalog))
+            catalog.claims.claim(table(catalog))
         assert len(list(folder.glob("_staging-claim-*"))) == 1
         insert(catalog, 1)
         assert is_claimed(folder)
@@ -45,7 +45,7 @@ def test_a_claim_is_its_transactions(catalog: SessionCatalog) -> None:
 def test_it_goes_with_a_commit_that_fails(catalog: SessionCatalog, tmp_path: Path) -> None:
     folder = Path(table(catalog).path)
     catalog.begin()
-    catalog.claim(table(catalog))
+    catalog.claims.claim(table(catalog))
     insert(catalog, 1, whole=True)
     other = CatalogStore(tmp_path / "catalog.sqlite")
     insert(SessionCatalog(other), 2)

@@ -31,7 +31,7 @@ def keeping(store: CatalogStore, value: int, name: str = "t") -> SessionCatalog:
     catalog = SessionCatalog(store)
     catalog.begin()
     batch = pa.record_batch({"a": pa.array([value], pa.int32()), "b": pa.array(["x"])})
-    catalog.keep_rows(table(catalog, name), batch)
+    catalog.pending.keep_rows(table(catalog, name), batch)
     return catalog
 
 
@@ -79,7 +79,7 @@ def test_another_member_reads_each_commit_of_a_group(store: CatalogStore) -> Non
 def test_a_changed_definition_is_in_the_way_of_all_that_append(store: CatalogStore) -> None:
     appending = [keeping(store, 1), keeping(store, 2)]
     definer = SessionCatalog(store)
-    definer.put(replace(table(definer), comment="another"), replacing=True)
+    definer.objects.put(replace(table(definer), comment="another"), replacing=True)
     outcomes = commit_together(store, appending)
     assert all(isinstance(outcome, SerializationFailure) for outcome in outcomes)
     assert not any(catalog.in_transaction for catalog in appending)
@@ -89,7 +89,7 @@ def test_a_changed_definition_is_in_the_way_of_all_that_append(store: CatalogSto
 def test_a_definition_of_the_same_group_leaves_no_file_of_those_that_append(store: CatalogStore) -> None:
     definer = SessionCatalog(store)
     definer.begin()
-    definer.put(replace(table(definer), comment="another"), replacing=True)
+    definer.objects.put(replace(table(definer), comment="another"), replacing=True)
     outcomes = commit_together(store, [definer, keeping(store, 1), keeping(store, 2)])
     assert [isinstance(outcome, Snapshot) for outcome in outcomes] == [True, False, False]
     assert on_disk(table(SessionCatalog(store))) == set()

@@ -109,7 +109,7 @@ def test_columns_that_are_added_are_synced(store: CatalogStore) -> None:
     catalog = SessionCatalog(store)
     before = table(catalog)
     column = TableColumn("c", st.of(t.INT4), 3)
-    catalog.put(replace(before, files=(), columns=(*before.columns, column)), replacing=True)
+    catalog.objects.put(replace(before, files=(), columns=(*before.columns, column)), replacing=True)
     insert_wider(catalog, 7)
     with watched() as watching:
         store.publish()
@@ -123,7 +123,7 @@ def insert_wider(catalog: SessionCatalog, value: int) -> None:
     writer = TableWriter(Path(into.path), into.columns, into.storage)
     numbers = pa.array([value], pa.int32())
     writer.write(pa.RecordBatch.from_arrays([numbers, pa.array(["x"]), numbers], names=["a", "b", "c"]))
-    catalog.change_data(into, writer.finish(), (), appends_only=True)
+    catalog.tables.change_data(into, writer.finish(), (), appends_only=True)
 
 
 @pytest.mark.parametrize("torn", [b"", b"\0" * 700, b'{"commitInfo":{"timest'], ids=["none", "zeros", "cut off"])
@@ -174,7 +174,7 @@ def test_columns_are_added_only_with_decisions(store: CatalogStore) -> None:
     decisions = store._database.decisions()
     store.publish()
     before = table(catalog)
-    catalog.put(replace(before, columns=(*before.columns, TableColumn("c", st.of(t.INT4), 3))), replacing=True)
+    catalog.objects.put(replace(before, columns=(*before.columns, TableColumn("c", st.of(t.INT4), 3))), replacing=True)
     (late,) = pending_publications(store._database, store.tables, decisions, store._database.load())
     for _ in late:
         pass
@@ -237,7 +237,7 @@ def test_a_removed_folder_is_gone_for_good_before_the_catalog_forgets_it(
     store: CatalogStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     catalog = SessionCatalog(store)
-    catalog.remove(table(catalog))
+    catalog.objects.remove(table(catalog))
     now = time.time()
     monkeypatch.setattr("engine.catalog.store.store.time.time", lambda: now + DROPPED_SECONDS + 1)
     with watched() as watching:
@@ -258,7 +258,7 @@ def test_a_change_is_taken_back_where_its_files_cannot_be_removed(store: Catalog
 
     catalog = SessionCatalog(store)
     catalog.begin()
-    catalog.claim(table(catalog))
+    catalog.claims.claim(table(catalog))
     insert(catalog, 1)
     with disk.replace_disk(Refusing()):
         catalog.rollback()

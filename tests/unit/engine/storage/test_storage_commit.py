@@ -77,15 +77,15 @@ def test_what_a_transaction_makes_and_does_away_with_leaves_no_file(store: Catal
     one = insert(catalog, 1)
     created(catalog, "u")
     insert(catalog, 2, name="u")
-    catalog.remove(table(catalog, "u"))
+    catalog.objects.remove(table(catalog, "u"))
     created(catalog, "kept", "pg_temp")
     delete(catalog, *one)
     insert(catalog, 3)
     renamed = table(catalog)
-    catalog.remove(renamed)
-    catalog.put(replace(renamed, name="v"))
-    catalog.remove(table(catalog, "v"))
-    catalog.put(replace(renamed, name="w"))
+    catalog.objects.remove(renamed)
+    catalog.objects.put(replace(renamed, name="v"))
+    catalog.objects.remove(table(catalog, "v"))
+    catalog.objects.put(replace(renamed, name="w"))
     catalog.commit()
     assert values(catalog, "w") == [3]
     assert on_disk(table(catalog, "w")) == set(table(catalog, "w").files)
@@ -174,14 +174,14 @@ def test_two_that_write_the_same_file_anew_conflict_and_others_do_not(store: Cat
     one, two = insert(first, 1), insert(first, 2)
     second.begin()
     into = table(second)
-    second.change_data(into, staged(into, [10]), [one[0].path], appends_only=False)
+    second.tables.change_data(into, staged(into, [10]), [one[0].path], appends_only=False)
     delete(first, *two)
     insert(first, 3)
     assert values(second) == [10, 3]
     second.commit()
     assert values(first) == [10, 3]
     first.begin()
-    ten, three = sorted(first.files(table(first)), key=lambda file: file.path)
+    ten, three = sorted(first.tables.files(table(first)), key=lambda file: file.path)
     delete(first, ten, three)
     delete(second, three)
     with pytest.raises(SerializationFailure):
@@ -195,7 +195,7 @@ def test_a_path_that_is_not_the_tables_is_refused_however_it_is_spelled(store: C
     (file,) = insert(catalog, 1)
     for path in ("nowhere.parquet", f"{t.path}/{file.path}", f"file://{t.path}/{file.path}", f"./{file.path}", ""):
         with pytest.raises(InternalError, match="does not have it"):
-            catalog.change_data(table(catalog), (), [path], appends_only=False)
+            catalog.tables.change_data(table(catalog), (), [path], appends_only=False)
     store.publish()
     delete(catalog, file)
     with pytest.raises(InternalError):
@@ -208,7 +208,7 @@ def test_a_definition_conflicts_with_rows_and_with_another_definition(store: Cat
     created(first, "t")
     strict = tuple(replace(column, nullable=False) for column in COLUMNS)
     first.begin()
-    first.put(replace(table(first), columns=strict), replacing=True)
+    first.objects.put(replace(table(first), columns=strict), replacing=True)
     assert table(first).columns == strict
     insert(first, 1)
     second.begin()
@@ -217,7 +217,7 @@ def test_a_definition_conflicts_with_rows_and_with_another_definition(store: Cat
     with pytest.raises(SerializationFailure):
         second.commit()
     first.begin()
-    first.put(replace(table(first), columns=COLUMNS), replacing=True)
+    first.objects.put(replace(table(first), columns=COLUMNS), replacing=True)
     insert(second, 3)
     with pytest.raises(SerializationFailure):
         first.commit()
@@ -231,16 +231,16 @@ def test_a_renamed_table_keeps_what_was_committed_under_its_old_name(store: Cata
     insert(first, 1)
     first.begin()
     old = table(first)
-    first.remove(old)
+    first.objects.remove(old)
     token = first.savepoint()
-    first.put(replace(old, name="u"))
+    first.objects.put(replace(old, name="u"))
     first.rollback_to(token)
-    first.put(replace(old, name="v"))
+    first.objects.put(replace(old, name="v"))
     first.rollback()
     assert values(first) == [1]
     first.begin()
-    first.remove(old)
-    first.put(replace(old, name="u"))
+    first.objects.remove(old)
+    first.objects.put(replace(old, name="u"))
     insert(first, 2, name="u")
     insert(second, 3)
     first.commit()
@@ -257,7 +257,7 @@ def test_a_dropped_tables_folder_stays_for_those_who_read_it(store: CatalogStore
     read = table(second)
     second.begin()
     insert(second, 2)
-    first.remove(table(first))
+    first.objects.remove(table(first))
     with pytest.raises(SerializationFailure):
         second.commit()
     store.publish()
@@ -279,11 +279,11 @@ def test_a_table_that_is_written_anew_moves_to_another_folder(store: CatalogStor
 
     def rewrite() -> None:
         old = table(first)
-        new = first.rewrite_table(old, replace(old, columns=wider))
+        new = first.tables.rewrite_table(old, replace(old, columns=wider))
         assert new.storage is not None
         writer = TableWriter(Path(new.path), new.columns, new.storage)
         writer.write(pa.RecordBatch.from_arrays([pa.array([7], pa.int64()), pa.array(["7"])], names=["a", "b"]))
-        first.change_data(new, writer.finish(), (), appends_only=True)
+        first.tables.change_data(new, writer.finish(), (), appends_only=True)
 
     first.begin()
     rewrite()
@@ -297,7 +297,7 @@ def test_a_table_that_is_written_anew_moves_to_another_folder(store: CatalogStor
     assert table(second).columns == wider
     first.begin()
     rewrite()
-    deleted = second.files(table(second))
+    deleted = second.tables.files(table(second))
     delete(second, *deleted)
     with pytest.raises(SerializationFailure):
         first.commit()
@@ -316,7 +316,7 @@ def test_temporary_tables_stay_with_their_session(store: CatalogStore) -> None:
     assert values(mine) == [1]
     assert other.current().resolve(None, "t", ("public",)) is None
     assert store.snapshot.version == 0
-    mine.discard_temporary()
+    mine.temporary.discard()
     assert folders(store) == set()
 
 
@@ -413,8 +413,8 @@ def test_a_table_that_cannot_be_published_keeps_no_other_from_it_and_is_read_all
 
 def test_partitions_have_folders_of_any_name(store: CatalogStore) -> None:
     catalog = SessionCatalog(store)
-    made = Table(catalog.new_oid(), "public", "t", COLUMNS, "parquet", "", ())
-    into = catalog.create_table(made, partition_by=["b"], sort_by=["a"])
+    made = Table(catalog.objects.new_oid(), "public", "t", COLUMNS, "parquet", "", ())
+    into = catalog.tables.create_table(made, partition_by=["b"], sort_by=["a"])
     assert into.storage is not None
     names = ["a b", "50%/2", "é", None, "=", "x" * 300, "", ".", ".."]
     writer = TableWriter(Path(into.path), COLUMNS, into.storage)
@@ -422,7 +422,7 @@ def test_partitions_have_folders_of_any_name(store: CatalogStore) -> None:
     for _ in range(2):
         writer.write(pa.RecordBatch.from_arrays(batch, names=["a", "b"]))
     files = writer.finish()
-    catalog.change_data(into, files, (), appends_only=True)
+    catalog.tables.change_data(into, files, (), appends_only=True)
     assert {file.partition[0]: file.rows for file in files} == dict.fromkeys(names, 2)
     store.publish()
     now = table(catalog)
@@ -431,9 +431,9 @@ def test_partitions_have_folders_of_any_name(store: CatalogStore) -> None:
     delta = DeltaTable(now.path)
     assert delta.metadata().partition_columns == ["b"]
     for file in files[:4]:
-        catalog.change_data(table(catalog), (), [file.path], appends_only=False)
+        catalog.tables.change_data(table(catalog), (), [file.path], appends_only=False)
     store.publish()
     assert len(DeltaTable(now.path).file_uris()) == len(table(catalog).files) == 5
     wide = replace(COLUMNS[1], type=st.of(t.BYTEA))
     with pytest.raises(FeatureNotSupported, match="PARTITION BY"):
-        catalog.create_table(replace(made, name="u", columns=(wide,)), partition_by=["b"])
+        catalog.tables.create_table(replace(made, name="u", columns=(wide,)), partition_by=["b"])

@@ -55,7 +55,7 @@ def transaction(folder: Path) -> Iterator[str]:
     insert(catalog, 3)
     yield "staged"
     insert(catalog, 4)
-    one = min(catalog.files(table(catalog, "u")), key=lambda file: file.path)
+    one = min(catalog.tables.files(table(catalog, "u")), key=lambda file: file.path)
     delete(catalog, one, name="u")
     insert(catalog, 5, name="u")
     yield "staged"

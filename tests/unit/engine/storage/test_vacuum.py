@@ -150,7 +150,7 @@ def test_files_of_running_statements_stay(store: CatalogStore, catalog: SessionC
     files = staged(into, [1])
     age(store.tables)
     assert vacuumed(store, catalog) == 0
-    catalog.change_data(into, files, (), appends_only=True)
+    catalog.tables.change_data(into, files, (), appends_only=True)
     assert values(catalog) == [1]
 
 
@@ -222,7 +222,7 @@ def test_folders_of_sessions_and_of_dropped_tables_stay(store: CatalogStore, cat
     created(catalog, "dropped")
     insert(catalog, 1, name="dropped")
     store.publish()
-    catalog.remove(table(catalog, "dropped"))
+    catalog.objects.remove(table(catalog, "dropped"))
     catalog.begin()
     created(catalog, "new")
     other = SessionCatalog(store)

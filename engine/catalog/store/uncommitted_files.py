@@ -1,0 +1,53 @@
+"""Removal of files that a transaction has written and that its commit does not need.
+
+Files that a change adds, and folders of tables that it makes, are removed when the change is taken back. A commit that fails
+because of a conflict is taken back; one of which nobody knows how it ended leaves everything where it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from engine.catalog.model.objects import Schema, StoredRelation, Table
+from engine.catalog.snapshot import AnyChange, DataChange, net_changes
+from engine.storage import tables
+from engine.storage.kept_rows import KeptRows
+from wire.errors import IoError, SqlError, StatementCompletionUnknown
+
+
+def take_back(root: Path, changes: Iterable[AnyChange | KeptRows], made: Iterable[str]) -> None:
+    """Remove what changes that will never be committed have written. made: the folders that they have made."""
+    for location in made:
+        tables.discard(root, location)
+    for change in changes:
+        if isinstance(change, DataChange):
+            tables.unlink(root, change.location, change.files.added)
+
+
+def remove_unused(
+    root: Path, changes: Sequence[AnyChange], made: Iterable[str], present: Iterable[StoredRelation]
+) -> None:
+    """Remove what the transaction itself did away with again: tables made and dropped, files added and removed.
+    present: the relations that there are after it."""
+    if made := tuple(made):
+        live = {location_of(table) for table in present}
+        for location in made:
+            if location not in live:
+                tables.discard(root, location)
+    whole = net_changes(changes)
+    for change in changes:
+        if isinstance(change, DataChange):
+            kept = {file.path for file in whole[change.location].added}
+            unused = [file for file in change.files.added if file.path not in kept]
+            tables.unlink(root, change.location, unused)
+
+
+def has_surely_failed(error: BaseException) -> bool:
+    """Whether a commit that ended so has surely not taken place."""
+    return isinstance(error, SqlError) and not isinstance(error, (StatementCompletionUnknown, IoError))
+
+
+def location_of(relation: StoredRelation | Schema | None) -> str | None:
+    """Return the folder of a stored table, below the folder of all tables."""
+    return relation.storage.location if isinstance(relation, Table) and relation.storage is not None else None
