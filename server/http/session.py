@@ -300,7 +300,7 @@ class Session(core.Session):
         running.stop_clock()
         await running.log_slow_plan(portal)
         # What the client is told of the end is so: a commit that fails takes its place.
-        await running.commands.finish_statement()
+        await running.commands.transaction.finish_statement()
         running.complete(portal, tag)
         running.log.simple_done()
         return Ending(headers=asked.headers) if portal.columns is not None else _ending_of(tag, asked)

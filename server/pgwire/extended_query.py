@@ -17,7 +17,7 @@ from server.pgwire import pipelined_rows
 from server.pgwire.copy import copy
 from server.pgwire.exchange_of_messages import Exchange
 from server.pgwire.results import require_known, row_description, spread_formats
-from server.session.commands import EXITS
+from server.session.transaction_control import EXITS
 from wire.errors import SqlError, SqlSyntaxError
 from wire.pg import messages as m
 from wire.pg.values import decode_parameter
@@ -207,4 +207,4 @@ async def flush(exchange: Exchange, _message: m.Flush) -> None:
 async def sync(exchange: Exchange, _message: m.Sync) -> None:
     """Up to but without ReadyForQuery."""
     exchange.log.on_message("")
-    await exchange.commands.finish_statement()
+    await exchange.commands.transaction.finish_statement()

@@ -53,7 +53,7 @@ async def function_call(exchange: Exchange, message: m.FunctionCall) -> None:
     if not (function.strict and None in arguments):
         value = await _call_function(exchange, function, arguments, message.result_format)
     exchange.stop_clock()
-    await commands.finish_statement()
+    await commands.transaction.finish_statement()
     exchange.send(m.FunctionCallResponse(value))
 
 

@@ -15,7 +15,7 @@ from typing import Final
 from engine.contracts.progress import Progress
 from engine.contracts.query_id import QueryId
 from server.cursors.portal import Portal
-from server.session.commands import Fetching
+from server.session.cursor_statements import Fetching
 
 log: Final = logging.getLogger(__name__)
 _ENGINES: Final = {"local": "the local engine", "spark": "Spark"}

@@ -20,9 +20,11 @@ from server.logs.lines import Origin
 from server.logs.statements import StatementLog
 from server.monitor.records import SessionRecords
 from server.pgwire.statement_counts import StatementCounts
-from server.session.commands import EXITS, Commands, Fetching
+from server.session.commands import Commands
+from server.session.cursor_statements import Fetching
 from server.session.session_settings import SettingsView
 from server.session.statement_statistics import StatementStatistics, counted_statement
+from server.session.transaction_control import EXITS
 from wire.errors import ConfigurationLimitExceeded, QueryCanceled, SqlError
 
 
@@ -93,7 +95,7 @@ class Running:
         if record is None or not record.is_fresh or not record.is_of(text):
             self.read(text)
         self.start_clock()
-        self.commands.start_transaction(shared=shared)
+        self.commands.transaction.start(shared=shared)
 
     def require_usable(self, statement: Statement | None) -> None:
         """In a failed block only what ends it is let through; an empty query too, since it does nothing. The same holds where the
@@ -228,7 +230,7 @@ class Running:
         if portal is not None:
             portal.fail()
             await portal.close()
-        await self.commands.fail()
+        await self.commands.transaction.fail()
 
     def _fail(self, error: SqlError) -> None:
         record = self.record

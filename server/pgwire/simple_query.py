@@ -53,6 +53,6 @@ async def _run(exchange: Exchange, statement: Statement, *, last: bool) -> None:
     exchange.stop_clock()
     if last:
         # Before the tag is sent: a commit that fails takes its place.
-        await commands.finish_statement()
+        await commands.transaction.finish_statement()
     exchange.complete(portal, tag)
     exchange.send(m.CommandComplete(tag))

@@ -1,0 +1,62 @@
+"""Positions of errors in a statement, counted in the whole query string."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import fields, is_dataclass
+
+from sqlglot import exp
+
+from engine.sql.parser.lexical.positions import cursor, position
+from engine.sql.parser.nodes import statements as s
+from wire.errors import SqlError, UndefinedParameter
+
+
+def query_of(statement: s.Statement) -> s.Statement:
+    """The query inside a statement, whose text the engine's positions count in; else the statement itself."""
+    match statement:
+        case (
+            s.DeclareCursor(query=query)
+            | s.CreateView(query=query)
+            | s.CreateTableAs(query=query)
+            | s.CreateMaterializedView(query=query)
+        ):
+            return query
+        case s.Explain(inner=inner):
+            return query_of(inner)
+    return statement
+
+
+def no_such_parameter(statement: s.Statement) -> UndefinedParameter:
+    """Return the error of a simple query with a parameter, which cannot get a value. It names the first parameter."""
+    query = query_of(statement)
+    trees = _trees(query) if isinstance(query, s.Query | s.MutationStatement) else ()
+    nodes = (node for tree in trees for node in tree.find_all(exp.Parameter))
+    first = min(nodes, key=position, default=None)
+    if first is None:
+        return UndefinedParameter("there is no parameter $1")
+    return UndefinedParameter(f"there is no parameter ${first.name}", position=cursor(position(first)))
+
+
+def _trees(part: object) -> Iterator[exp.Expression]:
+    """The trees of a statement, those in its lists and parts too."""
+    if isinstance(part, exp.Expression):
+        yield part
+    elif isinstance(part, tuple):
+        for item in part:
+            yield from _trees(item)
+    elif is_dataclass(part):
+        for item in fields(part):
+            yield from _trees(getattr(part, item.name))
+
+
+@contextmanager
+def locate_errors(statement: s.Statement) -> Iterator[None]:
+    """Errors of a statement point into the query string that it is part of, not into the statement."""
+    try:
+        yield
+    except SqlError as error:
+        if error.position is not None:
+            error.position += statement.offset
+        raise
