@@ -24,13 +24,11 @@ from sqlglot import exp
 from engine.catalog.model.objects import Constraint, StoredRelation, Table, TableColumn
 from engine.catalog.model.objects import Sequence as NumberSequence
 from engine.catalog.store.transaction import SessionCatalog
-from engine.common.sql_type import SqlType
-from engine.sql.binder.casts import can_coerce
-from engine.sql.binder.definitions import RowOfTable, bind_check, bind_default, is_integer, without_position
+from engine.sql.binder.definitions import is_integer, without_position
 from engine.sql.binder.domains import is_constrained
 from engine.sql.binder.type_names import domain_named, resolve_type
-from engine.sql.deparse.stored_text import columns_of, read_formula
 from engine.sql.parser.nodes import statements as s
+from engine.statements.ddl.column_type import check_type, is_relabelling
 from engine.statements.ddl.columns import ColumnMaker, check_name, stored_default
 from engine.statements.ddl.constraint_scan import Question, keys_twice, not_null, violation_query, without_match
 from engine.statements.ddl.constraints import with_constraints
@@ -42,19 +40,15 @@ from engine.statements.shared.definer import Definer
 from engine.statements.shared.dependencies import (
     Dependencies,
     Thing,
-    check_layout,
     kind_of,
-    names_column,
     remove,
     without_column,
 )
 from engine.statements.shared.names import Names
 from wire.dataclass import dataclass
 from wire.errors import (
-    DatatypeMismatch,
     DuplicateColumn,
     FeatureNotSupported,
-    InvalidColumnDefinition,
     InvalidParameterValue,
     InvalidTableDefinition,
     ObjectNotInPrerequisiteState,
@@ -64,7 +58,6 @@ from wire.errors import (
     UndefinedTable,
     WrongObjectType,
 )
-from wire.types import pg_types as t
 
 _RENAMINGS: Final = (s.RenameRelation, s.RenameColumn, s.RenameConstraint, s.SetSchema)
 _NAMES: Final = {
@@ -80,7 +73,6 @@ _NAMES: Final = {
     s.DropConstraint: "DROP CONSTRAINT",
     s.SetIdentity: "ALTER COLUMN ... SET",
 }
-_TEXTS: Final = (t.TEXT, t.VARCHAR)
 
 
 @dataclass(frozen=True, slots=True)
@@ -414,86 +406,15 @@ class _Alteration:
         with without_position():
             typ = resolve_type(action.type, self.definer.notify, self.definer.user_type)
         domain = domain_named(action.type, self.definer.user_type)
-        if typ.pg.category == "P":
-            raise InvalidTableDefinition(f'column "{column.name}" has pseudo-type {typ.pg.sql_name}')
-        check_layout(self.table, column, "alter")
-        self._check_cast(column, typ, action.using is not None)
-        self._check_views(column)
-        self._check_generated(column, action.using is not None)
-        self._check_foreign_keys(column, typ)
         changed = replace(column, type=typ, domain=domain)
-        self._check_dependents(changed)
+        check_type(self.table, column, changed, using=action.using is not None, definer=self.definer)
         self._replace(changed)
         self._check_indexes(changed)
-        if action.using is not None or not _is_relabelling(column.type, typ) or is_constrained(domain):
+        if action.using is not None or not is_relabelling(column.type, typ) or is_constrained(domain):
             self.values[column.number] = action.using.tree if action.using is not None else _column(column.name)
             for constraint in self.table.constraints:
                 if column.name in constraint.columns:
                     self._ask(constraint)
-
-    def _check_cast(self, column: TableColumn, typ: SqlType, using: bool) -> None:
-        if not using and not can_coerce(column.type.pg, typ.pg, "assignment"):
-            raise DatatypeMismatch(
-                f'column "{column.name}" cannot be cast automatically to type {typ.pg.sql_name}',
-                hint=f'You might need to specify "USING {column.name}::{typ}".',
-            )
-        if column.identity and not is_integer(typ):
-            raise InvalidParameterValue("identity column type must be smallint, integer, or bigint")
-
-    def _check_views(self, column: TableColumn) -> None:
-        for view in self.definer.snapshot.dependents(self.table.oid):
-            if view.reads_column(self.table.oid, column.number):
-                relation = self.definer.snapshot.relations[view.schema, view.name]
-                raise FeatureNotSupported(
-                    "cannot alter type of a column used by a view or rule",
-                    detail=f'rule _RETURN on {kind_of(relation)} {view.name} depends on column "{column.name}"',
-                )
-
-    def _check_generated(self, column: TableColumn, using: bool) -> None:
-        """Raise an error if the column is generated and USING is given, or if a generated column depends on it."""
-        if column.generated and using:
-            raise InvalidColumnDefinition(
-                "cannot specify USING when altering type of generated column",
-                detail=f'Column "{column.name}" is a generated column.',
-            )
-        for other in self.table.columns:
-            if other.generated and other.default is not None and column.name in columns_of(other.default):
-                raise FeatureNotSupported(
-                    "cannot alter type of a column used by a generated column",
-                    detail=f'Column "{column.name}" is used by generated column "{other.name}".',
-                )
-
-    def _check_foreign_keys(self, column: TableColumn, typ: SqlType) -> None:
-        """Values of a foreign key and of the key that it names are compared: their types may not part."""
-        named = any(
-            names_column(constraint, self.table.oid, column.number)
-            for table in self.definer.snapshot.tables()
-            for constraint in table.constraints
-        )
-        own = any(c.references is not None and column.name in c.columns for c in self.table.constraints)
-        if (named or own) and not _is_relabelling(column.type, typ):
-            raise FeatureNotSupported(
-                f'not supported: another type for column "{column.name}", which a foreign key constraint is about',
-                hint="Drop the constraint, and add it again afterwards.",
-            )
-
-    def _check_dependents(self, column: TableColumn) -> None:
-        """The column's default and the checks that read it must go on making sense."""
-        if column.default is not None and not column.identity and not column.generated:
-            try:
-                bind_default(read_formula(column.default), column.name, column.type, self.definer.context())
-            except DatatypeMismatch:
-                message = (
-                    f'default for column "{column.name}" cannot be cast automatically to type {column.type.pg.sql_name}'
-                )
-                raise DatatypeMismatch(message) from None
-        columns = [column if c.number == column.number else c for c in self.table.columns]
-        for constraint in self.table.constraints:
-            if constraint.kind == "check" and column.name in constraint.columns:
-                context = self.definer.context()
-                row = RowOfTable.from_columns(self.table.name, columns, context)
-                with without_position():
-                    bind_check(read_formula(constraint.expression), row, context)
 
     def _check_indexes(self, column: TableColumn) -> None:
         """Bind the expressions of indexes over the column again, so that they raise an error if the new type does not fit them."""
@@ -570,15 +491,6 @@ def _pass(action: s.TableAction) -> int:
             return 5
         case _:
             return 6
-
-
-def _is_relabelling(source: SqlType, target: SqlType) -> bool:
-    """Whether every value, as files hold it, is one of the new type: a text that may be as long or longer."""
-    if source.pg is target.pg and source.modifier == target.modifier:
-        return True
-    if source.pg not in _TEXTS or target.pg not in _TEXTS:
-        return False
-    return target.typmod == -1 or (source.typmod != -1 and source.typmod <= target.typmod)
 
 
 def _column(name: str) -> exp.Column:
