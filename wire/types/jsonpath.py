@@ -216,57 +216,68 @@ def _replace_escape(found: re.Match[str]) -> str:
 # -- grammar -------------------------------------------------------------------------------------------------------------
 
 
-class _Parser:
-    def __init__(self, tokens: list[_Token]) -> None:
-        self._tokens, self._at, self._depth = tokens, 0, 0
+class _TokenStream:
+    """The tokens that are left."""
 
-    def _wrong(self) -> SqlSyntaxError:
-        if self._at >= len(self._tokens):
+    def __init__(self, tokens: list[_Token]) -> None:
+        self._tokens, self._at = tokens, 0
+
+    def wrong(self) -> SqlSyntaxError:
+        if self.at_end:
             return SqlSyntaxError("syntax error at end of jsonpath input")
         return SqlSyntaxError(f'syntax error at or near "{self._tokens[self._at].text}" of jsonpath input')
 
-    def _next(self) -> _Token:
+    def next(self) -> _Token:
         return self._tokens[self._at] if self._at < len(self._tokens) else _Token("end", "")
 
-    def _take(self, *kinds: str) -> str:
+    def take(self, *kinds: str) -> str:
         """The next token's text, if it is of one of these kinds."""
-        if self._next().kind not in kinds:
-            raise self._wrong()
+        if self.next().kind not in kinds:
+            raise self.wrong()
         self._at += 1
         return self._tokens[self._at - 1].text
 
-    def _sign(self, *signs: str) -> str | None:
+    def sign(self, *signs: str) -> str | None:
         """One of these signs, if it comes next."""
-        token = self._next()
+        token = self.next()
         if token.kind != "sign" or token.text not in signs:
             return None
         self._at += 1
         return token.text
 
-    def _word(self, *words: str) -> str | None:
-        token = self._next()
+    def word(self, *words: str) -> str | None:
+        token = self.next()
         if token.kind != "word" or token.text.lower() not in words:
             return None
         self._at += 1
         return token.text.lower()
 
-    def _must(self, sign: str) -> None:
-        if self._sign(sign) is None:
-            raise self._wrong()
+    def must(self, sign: str) -> None:
+        if self.sign(sign) is None:
+            raise self.wrong()
+
+    @property
+    def at_end(self) -> bool:
+        return self._at >= len(self._tokens)
+
+
+class _Parser:
+    def __init__(self, tokens: list[_Token]) -> None:
+        self._tokens, self._depth = _TokenStream(tokens), 0
 
     def mode(self) -> bool:
         """Whether it is strict."""
-        return self._word("strict", "lax") == "strict"
+        return self._tokens.word("strict", "lax") == "strict"
 
     def whole(self) -> Node:
         found = self._either()
-        if self._at < len(self._tokens):
-            raise self._wrong()
+        if not self._tokens.at_end:
+            raise self._tokens.wrong()
         return found
 
     def _as(self, node: Node, *, condition: bool) -> Node:
         if node.condition is not condition:
-            raise self._wrong()
+            raise self._tokens.wrong()
         return node
 
     def _either(self) -> Node:
@@ -280,54 +291,54 @@ class _Parser:
 
     def _join_operands(self, sign: str, part: _Part) -> Node:
         left = part()
-        while self._sign(sign):
+        while self._tokens.sign(sign):
             right = self._as(part(), condition=True)
             left = Node(sign, args=[self._as(left, condition=True), right], condition=True)
         return left
 
     def _condition(self) -> Node:
-        if self._sign("!"):
-            if self._word("exists"):
+        if self._tokens.sign("!"):
+            if self._tokens.word("exists"):
                 return Node("!", args=[self._exists()], condition=True)
-            self._must("(")
+            self._tokens.must("(")
             inside = self._as(self._either(), condition=True)
-            self._must(")")
+            self._tokens.must(")")
             return Node("!", args=[inside], condition=True)
         left = self._sum()
         if left.condition:
             return left
-        if sign := self._sign(*_COMPARISONS):
+        if sign := self._tokens.sign(*_COMPARISONS):
             return Node(_COMPARISONS[sign], args=[left, self._as(self._sum(), condition=False)], condition=True)
-        if self._word("starts"):
-            if not self._word("with"):
-                raise self._wrong()
-            kind = self._next().kind
-            written = self._take("string", "variable", "variable string")
+        if self._tokens.word("starts"):
+            if not self._tokens.word("with"):
+                raise self._tokens.wrong()
+            kind = self._tokens.next().kind
+            written = self._tokens.take("string", "variable", "variable string")
             return Node("starts with", args=[left, _scalar(kind, written)], condition=True)
-        return self._pattern(left) if self._word("like_regex") else left
+        return self._pattern(left) if self._tokens.word("like_regex") else left
 
     def _pattern(self, left: Node) -> Node:
-        pattern = _unquote(self._take("string"))
-        flags = _unquote(self._take("string")) if self._word("flag") else ""
+        pattern = _unquote(self._tokens.take("string"))
+        flags = _unquote(self._tokens.take("string")) if self._tokens.word("flag") else ""
         return Node("like_regex", _regex(pattern, flags), [left], condition=True)
 
     def _sum(self) -> Node:
         left = self._product()
-        while sign := self._sign("+", "-"):
+        while sign := self._tokens.sign("+", "-"):
             left = self._as(left, condition=False)
             left = Node(sign, args=[left, self._as(self._product(), condition=False)])
         return left
 
     def _product(self) -> Node:
         left = self._read_signed()
-        while sign := self._sign("*", "/", "%"):
+        while sign := self._tokens.sign("*", "/", "%"):
             left = self._as(left, condition=False)
             left = Node(sign, args=[left, self._as(self._read_signed(), condition=False)])
         return left
 
     def _read_signed(self) -> Node:
         signs = list[str]()
-        while sign := self._sign("+", "-"):
+        while sign := self._tokens.sign("+", "-"):
             signs.append(sign)
         if len(signs) > _DEPTH_MAX:
             raise FeatureNotSupported(f"not supported: jsonpath with more than {_DEPTH_MAX} signs")
@@ -341,16 +352,16 @@ class _Parser:
         return node
 
     def _accessor(self) -> Node:
-        if self._word("exists"):
+        if self._tokens.word("exists"):
             return self._exists()
-        if not self._sign("("):
+        if not self._tokens.sign("("):
             node = self._primary()
         else:
             node = self._either()
-            self._must(")")
-            if node.condition and self._word("is"):
-                if not self._word("unknown"):
-                    raise self._wrong()
+            self._tokens.must(")")
+            if node.condition and self._tokens.word("is"):
+                if not self._tokens.word("unknown"):
+                    raise self._tokens.wrong()
                 return Node("is unknown", args=[node], condition=True)
         while (step := self._step()) is not None:
             node.steps.append(step)
@@ -358,82 +369,82 @@ class _Parser:
         return node
 
     def _exists(self) -> Node:
-        self._must("(")
+        self._tokens.must("(")
         inside = self._as(self._either(), condition=False)
-        self._must(")")
+        self._tokens.must(")")
         return Node("exists", args=[inside], condition=True)
 
     def _primary(self) -> Node:
-        if sign := self._sign("$", "@"):
+        if sign := self._tokens.sign("$", "@"):
             return Node(sign)
-        if self._word("last"):
+        if self._tokens.word("last"):
             return Node("last")
-        token = self._next()
+        token = self._tokens.next()
         if token.kind == "word" and token.text in _CONSTANTS:
-            self._at += 1
+            self._tokens.take("word")
             return Node("constant", _CONSTANTS[token.text])
-        return _scalar(token.kind, self._take("string", "number", "integer", "variable", "variable string"))
+        return _scalar(token.kind, self._tokens.take("string", "number", "integer", "variable", "variable string"))
 
     def _step(self) -> Node | None:
-        if self._sign("?"):
-            self._must("(")
+        if self._tokens.sign("?"):
+            self._tokens.must("(")
             inside = self._as(self._either(), condition=True)
-            self._must(")")
+            self._tokens.must(")")
             return Node("filter", args=[inside])
-        if self._sign("["):
+        if self._tokens.sign("["):
             return self._subscripts()
-        if not self._sign("."):
+        if not self._tokens.sign("."):
             return None
-        if self._sign("*"):
+        if self._tokens.sign("*"):
             return Node("any key")
-        if self._sign("**"):
+        if self._tokens.sign("**"):
             return Node("any", self._levels())
         return self._key()
 
     def _subscripts(self) -> Node:
-        if self._sign("*"):
-            self._must("]")
+        if self._tokens.sign("*"):
+            self._tokens.must("]")
             return Node("any element")
         listed = list[Node]()
-        while not listed or self._sign(","):
+        while not listed or self._tokens.sign(","):
             begin = self._expression()
-            listed.append(Node("slice", args=[begin, self._expression()] if self._word("to") else [begin]))
-        self._must("]")
+            listed.append(Node("slice", args=[begin, self._expression()] if self._tokens.word("to") else [begin]))
+        self._tokens.must("]")
         return Node("subscripts", args=listed)
 
     def _expression(self) -> Node:
         return self._as(self._sum(), condition=False)
 
     def _levels(self) -> tuple[int, int]:
-        if not self._sign("{"):
+        if not self._tokens.sign("{"):
             return 0, LAST
         first = last = self._level()
-        if self._word("to"):
+        if self._tokens.word("to"):
             last = self._level()
-        self._must("}")
+        self._tokens.must("}")
         return first, last
 
     def _level(self) -> int:
-        if self._word("last"):
+        if self._tokens.word("last"):
             return LAST
-        digits = self._take("integer")
+        digits = self._tokens.take("integer")
         if len(digits) > 10 or int(digits) > _LEVEL_MAX:
             raise NumericValueOutOfRange(f'value "{digits}" is out of range for type integer')
         return int(digits)
 
     def _key(self) -> Node:
-        kind = self._next().kind
-        written = self._take("name", "word", "string")
+        kind = self._tokens.next().kind
+        written = self._tokens.take("name", "word", "string")
         if kind == "string":
             return Node("key", _unquote(written))
         lower = written.lower()
-        if lower in (*_METHODS, "datetime") and self._sign("("):
+        if lower in (*_METHODS, "datetime") and self._tokens.sign("("):
             argument = (
-                [_scalar("string", self._take("string"))]
-                if lower == "datetime" and self._next().kind == "string"
+                [_scalar("string", self._tokens.take("string"))]
+                if lower == "datetime" and self._tokens.next().kind == "string"
                 else []
             )
-            self._must(")")
+            self._tokens.must(")")
             return Node("method", lower, argument)
         return Node("key", written)
 
