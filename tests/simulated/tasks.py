@@ -70,7 +70,7 @@ class NoWriters:
 
 class SimulatedTasks:
     """`engine.runtime.run_services.TaskSenders`, whose tasks are DuckDB's. running: jobs. troubled: the queries of which a task
-    died, had its input cut off, or ran twice at once."""
+    died, had its input cut off, lost its connection, which its stream does not outlive, or ran twice at once."""
 
     name: EngineName = "local"
 
@@ -200,11 +200,15 @@ class _Job:
                     await streams[receiver].send(part)
                     rows[receiver] += part.num_rows
                     if lost := streams[receiver].end == "failed":
+                        if streams[receiver].is_broken:
+                            self._in_trouble()
                         return None
                     if streams[receiver].end == "over":
                         del edges[receiver], streams[receiver]
             for stream in streams.values():
                 await stream.finish()
+                if stream.is_broken:
+                    self._in_trouble()
                 if (lost := stream.end == "failed") or (mortal and self._dies()):
                     return None
             if cut:
@@ -230,10 +234,12 @@ class _Job:
 
 
 class _TaskStream(asyncio.Protocol):
-    """`engine.exchange.send.StreamSender`, on a loop. end: None while it is under way."""
+    """`engine.exchange.send.StreamSender`, on a loop. end: None while it is under way. is_broken: whether its connection was
+    reset, perhaps after it had sent all."""
 
     def __init__(self, edge: Edge, partition: int, attempt: int) -> None:
         self.end: _End | None = None
+        self.is_broken = False
         self._edge = edge
         schema = stream_fingerprint(edge.schema)
         self._opening = Open(VERSION, edge.channel, edge.token, edge.edge, partition, attempt, 0, schema)
@@ -310,6 +316,7 @@ class _TaskStream(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._gone = True
+        self.is_broken = exc is not None
         if self.end is None and self._denied == "" and self._machine.state is not State.DONE:
             self.end = "failed"
         self._bell.ring()

@@ -33,7 +33,7 @@ _REPEATS: Final[Mapping[Policy, float]] = {"fail": 0, "spool": 0, "local": 1, "r
 
 def judge(question: Question, *, disturbed: bool, linked: bool, troubled: Collection[str] = ()) -> str | None:
     """Return what is wrong with the result of a question; None: nothing. linked: a topology says what may be sent where.
-    troubled: queries whose tasks died, had their input cut off, or ran twice at once."""
+    troubled: queries whose tasks died, had their input cut off, lost a connection, or ran twice at once."""
     if question.state == "asking" and not question.is_gone:
         return f"{question.name} waits for ever: {question.asked.text}"
     if question.error is not None:
