@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Iterator
 from typing import Any, Final
@@ -11,6 +10,7 @@ import psycopg
 from psycopg import sql
 
 from benchmarks import processor
+from benchmarks.client_thread import ClientThread, run_clients
 from benchmarks.figures import Figure, Measure
 from benchmarks.ground import Ground
 from benchmarks.member import Member, started
@@ -23,24 +23,12 @@ _BAR: Final = 4.0
 _INSERT: Final = "insert into committed (id, name) values (%s, %s)"
 
 
-class _Client(threading.Thread):
-    """Inserts rows until the time is over. commits: as the server acknowledged them."""
+class _Client(ClientThread):
+    """Inserts rows."""
 
-    def __init__(self, number: int, connection: psycopg.Connection[Any]) -> None:
-        super().__init__(name=f"client-{number}")
-        self.commits = 0
-        self.failure: BaseException | None = None
-        self._number = number
-        self.connection = connection
-
-    def run(self) -> None:
-        end = time.monotonic() + _SECONDS
-        try:
-            while time.monotonic() < end:
-                self.connection.execute(_INSERT, (self._number, "a row"), prepare=True)
-                self.commits += 1
-        except BaseException as error:  # noqa: BLE001 - told by whoever waits for the thread
-            self.failure = error
+    def take_step(self, number: int) -> None:
+        self.connection.execute(_INSERT, (self.number, "a row"), prepare=True)
+        self.commits += 1
 
 
 def _run(ground: Ground) -> Iterator[Figure]:
@@ -74,23 +62,16 @@ def _fill(ground: Ground, connection: psycopg.Connection[Any], relations: int) -
 
 def _rate(member: Member, count: int) -> tuple[float, float]:
     """Commits a second, and milliseconds of the member's processor time for each. Raises RuntimeError for a row that is lost."""
-    clients = [_Client(number, member.connect("local")) for number in range(count)]
+    clients = [_Client(number, member.connect("local"), _SECONDS) for number in range(count)]
     for client in clients:
         for _ in range(_WARM):
             client.connection.execute(_INSERT, (-1, "warm"), prepare=True)
     with member.connect("local") as connection:
         [before] = connection.execute("select count(*) from committed").fetchone() or (0,)
         begun, used = time.monotonic(), processor.seconds(member.pid)
-        for client in clients:
-            client.start()
-        for client in clients:
-            client.join()
+        run_clients(clients)
         took, used = time.monotonic() - begun, processor.seconds(member.pid) - used
         [after] = connection.execute("select count(*) from committed").fetchone() or (0,)
-    for client in clients:
-        client.connection.close()
-        if client.failure is not None:
-            raise client.failure
     commits = sum(client.commits for client in clients)
     if after - before != commits:
         raise RuntimeError(f"{commits} rows were acknowledged, {after - before} are there")

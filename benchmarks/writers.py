@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import threading
-import time
 from collections.abc import Iterator
 from typing import Any, Final
 
 import psycopg
 from psycopg import errors
 
+from benchmarks.client_thread import ClientThread, run_clients
 from benchmarks.figures import Figure, Measure
 from benchmarks.ground import Ground
 from benchmarks.member import Member, running
@@ -18,39 +17,25 @@ _WRITERS: Final = 8
 _SECONDS: Final = 60.0
 
 
-class _Writer(threading.Thread):
+class _Writer(ClientThread):
     """Inserts, and now and then changes and deletes, rows of its own until the time is over.
 
     kept: the rows that must be there, by id, as the server acknowledged them.
     """
 
     def __init__(self, number: int, connection: psycopg.Connection[Any]) -> None:
-        super().__init__(name=f"writer-{number}")
+        super().__init__(number, connection, _SECONDS)
         self.kept: dict[int, int] = {}
-        self.commits = 0
         self.conflicts = 0
-        self.failure: BaseException | None = None
-        self._number = number
-        self._connection = connection
 
-    def run(self) -> None:
-        end = time.monotonic() + _SECONDS
-        try:
-            for step in range(1_000_000):
-                if time.monotonic() > end:
-                    return
-                self._step(step)
-        except BaseException as error:  # noqa: BLE001 - told by whoever waits for the thread
-            self.failure = error
-
-    def _step(self, step: int) -> None:
-        row = self._number * 1_000_000 + step
+    def take_step(self, number: int) -> None:
+        row = self.number * 1_000_000 + number
         self._repeated("insert into written values (%s, 0)", (row,))
         self.kept[row] = 0
-        if step % 10 == 5:
+        if number % 10 == 5:
             self._repeated("update written set value = value + 1 where id = %s", (row,))
             self.kept[row] = 1
-        elif step % 10 == 9:
+        elif number % 10 == 9:
             self._repeated("delete from written where id = %s", (row - 1,))
             del self.kept[row - 1]
 
@@ -58,7 +43,7 @@ class _Writer(threading.Thread):
         """Until it is committed: a conflict (40001) has changed nothing."""
         while True:
             try:
-                count = self._connection.execute(statement.encode(), arguments).rowcount
+                count = self.connection.execute(statement.encode(), arguments).rowcount
             except errors.SerializationFailure:
                 self.conflicts += 1
                 continue
@@ -82,12 +67,7 @@ def _run(ground: Ground) -> Iterator[Figure]:
 
 def _written(member: Member) -> list[_Writer]:
     writers = [_Writer(number, member.connect("auto")) for number in range(_WRITERS)]
-    for writer in writers:
-        writer.start()
-    for writer in writers:
-        writer.join()
-        if writer.failure is not None:
-            raise writer.failure
+    run_clients(writers)
     return writers
 
 

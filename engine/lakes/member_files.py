@@ -36,7 +36,7 @@ class MemberFiles:
 
     @property
     def foreign_roots(self) -> DataRoots:
-        """Where files of foreign tables may lie."""
+        """The folders in which files of foreign tables may lie."""
         return DataRoots(self.base, self.roots)
 
     @property

@@ -72,7 +72,7 @@ class Channels:
 
     @property
     def address(self) -> tuple[str, int]:
-        """Where streams of other members connect."""
+        """The address that streams of other members connect to."""
         return self._listener.address_from_afar
 
     @property
@@ -110,7 +110,7 @@ class Channels:
         return self._listener.tls.peer(member) if self._listener.tls is not None else None
 
     async def find_channel(self, query: str, edge: EdgeSpec, sender: int, receiver: int) -> ChannelOk:
-        """Where that stream is to connect. Raises as `edge_output.Opener` says."""
+        """Return the channel that the stream is to connect to. Raises as `edge_output.Opener` says."""
         member = edge.receivers[receiver]
         if member != self._mesh.member:
             return await self._ask_channel(member, query, edge.id, sender, receiver)

@@ -66,7 +66,7 @@ class RunInputs:
         return tuple(found)
 
     def told_channel(self, edge: int, sender: int, receiver: int) -> ChannelOk | None:
-        """Where a stream is to connect, if the start has told it. Only once: a stream that was refused there has to ask."""
+        """Return the channel of a stream, if the start has told it. Only once: a stream that was refused there has to ask."""
         told, stream = self._told.get((edge, receiver)), (edge, sender, receiver)
         if told is None or stream in self._used:
             return None

@@ -12,4 +12,4 @@ class AccessError(Exception):
 
 
 class CannotStart(Exception):
-    """Why a member does not start, in words for its operator."""
+    """A member does not start; the message tells its operator why."""

@@ -21,13 +21,13 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from typing import Final
 
-from engine.catalog.snapshot import AnyChange, DataChange, Snapshot
+from engine.catalog.snapshot import AnyChange, Snapshot
+from engine.catalog.store.pending_changes import write_rows
 from engine.catalog.store.store import CatalogStore
 from engine.catalog.store.transaction import EndingTransaction, SessionCatalog
 from engine.storage import tables
 from engine.storage.kept_rows import KeptRows
 from engine.storage.staging import KEPT_BYTES
-from engine.storage.tables import FileChange
 from wire.dataclass import dataclass
 
 #: Transactions that commit together: so many share the fate of the slowest.
@@ -53,9 +53,7 @@ class _Unit:
     def write(self, store: CatalogStore) -> None:
         """Write the rows. May block on the disk. Raises SqlError, and no files are left."""
         if self.rows is not None:
-            # A table that is gone has no folder to write to: that is a conflict, and no error of the disk.
-            store.snapshot.replay([DataChange(self.rows.table, FileChange())])
-            self.changes = [DataChange(self.rows.table, FileChange(self.rows.write(KEPT_BYTES)))]
+            self.changes = [write_rows(self.rows, store.snapshot, KEPT_BYTES)]
 
     def settle(self) -> Snapshot | BaseException:
         """Tell each transaction's session how the commit has ended. What was written is removed by the first, where it is to be."""

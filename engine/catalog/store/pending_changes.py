@@ -111,13 +111,17 @@ class PendingChanges:
         changes, written = self.changes, list[DataChange]()
         for index, rows in enumerate(changes):
             if isinstance(rows, KeptRows):
-                # A table that is gone has no folder to write to: that is a conflict, and no error of the disk.
-                now.replay([DataChange(rows.table, FileChange())])
-                change = DataChange(rows.table, FileChange(rows.write(writer_bytes)))
-                changes[index] = change
+                change = changes[index] = write_rows(rows, now, writer_bytes)
                 written.append(change)
         self._kept_bytes = 0
         return written
+
+
+def write_rows(rows: KeptRows, now: Snapshot, writer_bytes: int) -> DataChange:
+    """Write rows that were kept into files; as `PendingChanges.write_kept`."""
+    # A table that is gone has no folder to write to: that is a conflict, and no error of the disk.
+    now.replay([DataChange(rows.table, FileChange())])
+    return DataChange(rows.table, FileChange(rows.write(writer_bytes)))
 
 
 def catalog_changes(changes: Iterable[AnyChange | KeptRows]) -> list[AnyChange]:

@@ -209,7 +209,7 @@ class CatalogStore:
             if guards:
                 self.refresh()
                 self.snapshot.replay(guards)
-        except SqlError as error:
+        except Exception as error:  # noqa: BLE001 - it is raised to whoever commits, and the others of the group have committed
             return error
         return self.snapshot
 

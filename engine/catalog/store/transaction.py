@@ -19,7 +19,7 @@ from engine.catalog.store.pending_changes import PendingChanges, catalog_changes
 from engine.catalog.store.store import CatalogStore
 from engine.catalog.store.stored_tables import StoredTables
 from engine.catalog.store.temporary_relations import TemporaryRelations
-from engine.catalog.store.uncommitted_files import has_surely_failed, remove_unused, take_back
+from engine.catalog.store.uncommitted_files import settle_files, take_back
 from engine.catalog.store.visible_catalog import VisibleCatalog
 from engine.storage.in_flight_files import IN_FLIGHT_FILES
 from engine.storage.kept_rows import KeptRows
@@ -146,15 +146,8 @@ class SessionCatalog:
         """The commit of a transaction is over. changes: as they were committed, without what is somebody else's to remove. outcome:
         the state after it, or why it has failed. May block on the disk."""
         try:
-            if isinstance(outcome, Snapshot):
-                remove_unused(
-                    self._store.tables,
-                    changes,
-                    ending.made,
-                    (*outcome.relations.values(), *self.temporary.relations.values()),
-                )
-            elif has_surely_failed(outcome):
-                take_back(self._store.tables, changes, ending.made)
+            temporary = self.temporary.relations.values()
+            settle_files(self._store.tables, changes, ending.made, outcome, temporary)
         finally:
             if not isinstance(outcome, Snapshot):
                 self.temporary.relations = ending.temporary or {}

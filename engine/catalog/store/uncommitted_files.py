@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from engine.catalog.model.objects import Schema, StoredRelation, Table
-from engine.catalog.snapshot import AnyChange, DataChange, net_changes
+from engine.catalog.snapshot import AnyChange, DataChange, Snapshot, net_changes
 from engine.storage import tables
 from engine.storage.kept_rows import KeptRows
 from wire.errors import IoError, SqlError, StatementCompletionUnknown
@@ -41,6 +41,21 @@ def remove_unused(
             kept = {file.path for file in whole[change.location].added}
             unused = [file for file in change.files.added if file.path not in kept]
             tables.unlink(root, change.location, unused)
+
+
+def settle_files(
+    root: Path,
+    changes: Sequence[AnyChange],
+    made: Sequence[str],
+    outcome: Snapshot | BaseException,
+    temporary: Iterable[StoredRelation],
+) -> None:
+    """Remove what a commit leaves over. outcome: the state after it, or why it has failed. temporary: relations that stay, beside
+    those of the state."""
+    if isinstance(outcome, Snapshot):
+        remove_unused(root, changes, made, (*outcome.relations.values(), *temporary))
+    elif has_surely_failed(outcome):
+        take_back(root, changes, made)
 
 
 def has_surely_failed(error: BaseException) -> bool:

@@ -14,7 +14,7 @@ from engine.catalog.snapshot import TEMPORARY, AnyChange, DataChange, Guard, Sna
 from engine.catalog.store.pending_changes import PendingChanges, catalog_changes
 from engine.catalog.store.store import CatalogStore
 from engine.catalog.store.temporary_relations import TemporaryRelations
-from engine.catalog.store.uncommitted_files import has_surely_failed, remove_unused, take_back
+from engine.catalog.store.uncommitted_files import settle_files
 from engine.storage.kept_rows import KeptRows
 
 
@@ -124,11 +124,10 @@ class VisibleCatalog:
             self._commit([change, *more])
 
     def _commit(self, changes: Sequence[AnyChange]) -> None:
-        root = self.store.tables
+        root, temporary = self.store.tables, self.temporary.relations.values()
         try:
             committed = self.store.commit(changes)
         except BaseException as error:
-            if has_surely_failed(error):
-                take_back(root, changes, ())
+            settle_files(root, changes, (), error, temporary)
             raise
-        remove_unused(root, changes, (), (*committed.relations.values(), *self.temporary.relations.values()))
+        settle_files(root, changes, (), committed, temporary)

@@ -90,7 +90,7 @@ def _replace(text: str, written: str, letters: str, replacement: str, start: int
 
 
 def _place(text: str, written: str, letters: str, start: int, nth: int, after: int, group: int) -> int:
-    """Where the group of the n-th match begins, or the character after it; 0 where there is none."""
+    """Return the place at which the group of the n-th match begins, or the one after it; 0 where there is none."""
     for number, spans in enumerate(_spans(text, _read(written, letters), start), 1):
         if number == nth:
             return spans[group][bool(after)] + 1 if group in spans else 0

@@ -58,33 +58,36 @@ class Productions:
         tables: by the names that the statement has for them.
         """
         send = SendPartition(edges, parting=parting, base=base)
-        context.underway.begin(context.query, (self.name,))
-        runtime = await self._start.wait_runtime(context.notice)
         act = functools.partial(send_frame, send=send, analyze=context.analyze)
-        production = SparkProduction(runtime, context, statement, tables, act, self._views, self._call)
-        self.sending.add(production)
-        production.ended.add_done_callback(lambda _ended: self.sending.discard(production))
-        return production
+        return await self._begin(self.sending, context, statement, tables, act)
 
     async def write(
         self, rows: SparkRows, context: ExecutionContext, plan: Mutate, folder: Path, output: OutputSettings
     ) -> SparkProduction[Written]:
         """Begin to make rows that tasks write below a folder as a MUTATE says; see `engine.executors.spark.write_task`."""
         task = WritePartition(rules(plan), str(folder), rows.schema.serialize().to_pybytes(), output)
-        return await self._start_write(rows, context, functools.partial(write_frame, task=task))
+        act = functools.partial(write_frame, task=task)
+        return await self._begin(self.writing, context, rows.statement, rows.tables, act)
 
     async def write_files(
         self, rows: SparkRows, context: ExecutionContext, names: Sequence[str], folder: Path
     ) -> SparkProduction[None]:
         """Begin to make rows that Spark itself writes as Parquet files into a new folder, as columns of these names."""
-        return await self._start_write(rows, context, functools.partial(write_parquet, names=names, folder=folder))
+        act = functools.partial(write_parquet, names=names, folder=folder)
+        return await self._begin(self.writing, context, rows.statement, rows.tables, act)
 
-    async def _start_write(
-        self, rows: SparkRows, context: ExecutionContext, act: Callable[[DataFrame], R]
+    async def _begin(
+        self,
+        running: set[SparkProduction[R]],
+        context: ExecutionContext,
+        statement: str,
+        tables: Mapping[str, Named],
+        act: Callable[[DataFrame], R],
     ) -> SparkProduction[R]:
+        """Begin a job, which is in `running` until it has ended."""
         context.underway.begin(context.query, (self.name,))
         runtime = await self._start.wait_runtime(context.notice)
-        writing = SparkProduction(runtime, context, rows.statement, rows.tables, act, self._views, self._call)
-        self.writing.add(writing)
-        writing.ended.add_done_callback(lambda _ended: self.writing.discard(writing))
-        return writing
+        production = SparkProduction(runtime, context, statement, tables, act, self._views, self._call)
+        running.add(production)
+        production.ended.add_done_callback(lambda _ended: running.discard(production))
+        return production

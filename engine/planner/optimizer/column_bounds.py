@@ -128,10 +128,8 @@ class Comparison:
     value: Any
 
     def __call__(self, told: Told) -> bool:
-        facts = told(self.name)
-        if facts is None:
-            return True
-        return not facts.only_nulls and _may_match(facts.range, self.column, self.operator, self.value)
+        between = _range_or_verdict(told(self.name), self.column)
+        return between if isinstance(between, bool) else _may_match(between, self.operator, self.value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,14 +144,9 @@ class ListTest:
     negated: bool
 
     def __call__(self, told: Told) -> bool:
-        facts = told(self.name)
-        if facts is None:
-            return True
-        if facts.only_nulls:
-            return False
-        between = facts.range
-        if between is None or not are_of(between, self.column):
-            return True
+        between = _range_or_verdict(told(self.name), self.column)
+        if isinstance(between, bool):
+            return between
         low, high = between
         first = bisect_left(self.values, low)
         nearest = self.values[first] if first < len(self.values) else None
@@ -171,14 +164,9 @@ class PrefixTest:
     prefix: str
 
     def __call__(self, told: Told) -> bool:
-        facts = told(self.name)
-        if facts is None:
-            return True
-        if facts.only_nulls:
-            return False
-        between = facts.range
-        if between is None or not are_of(between, self.column):
-            return True
+        between = _range_or_verdict(told(self.name), self.column)
+        if isinstance(between, bool):
+            return between
         size = len(self.prefix)
         return bool(between[0][:size] <= self.prefix <= between[1][:size])
 
@@ -309,9 +297,15 @@ def _any_of(known: tuple[Test, ...], tests: Sequence[Test | None]) -> Test | Non
     return None if len(known) < len(tests) else AnyOf(known)
 
 
-def _may_match(between: Range | None, column: SqlType, operator: str, value: Any) -> bool:
-    if between is None or not are_of(between, column):
-        return True
+def _range_or_verdict(facts: ColumnBounds | None, column: SqlType) -> Range | bool:
+    """Return the range that a test is put to; its verdict where there are no values, or nothing is known of them."""
+    if facts is not None and facts.only_nulls:
+        return False
+    between = None if facts is None else facts.range
+    return True if between is None or not are_of(between, column) else between
+
+
+def _may_match(between: Range, operator: str, value: Any) -> bool:
     if isinstance(between[0], float) and operator in _WITH_NAN:
         return True
     return _MAY_MATCH[operator](*between, value)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def stage_change(session: SessionContext, engine: EngineServices, plan: Mutate) -> StagedChange | None:
-    """How participants are to write its rows, in a folder of this attempt's own; None where they cannot.
+    """Return the specification by which participants write rows in a folder of this attempt's own; None where they cannot.
 
     Members see this member's folder of tables if they share its base.
     """
