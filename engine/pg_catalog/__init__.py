@@ -85,19 +85,25 @@ class SystemCatalog:
     @staticmethod
     def oid_of(schemas: Sequence[str], name: str) -> int | None:
         """The OID of the relation of that name, without its rows."""
-        key = next((key for schema in schemas if (key := (schema, name)) in SYSTEM), None)
-        return SYSTEM[key].oid if key is not None else None
+        schema = SystemCatalog.schema_of(schemas, name)
+        return SYSTEM[schema, name].oid if schema is not None else None
+
+    @staticmethod
+    def schema_of(schemas: Sequence[str], name: str) -> str | None:
+        """The first of the schemas that has a system relation of that name."""
+        return next((schema for schema in schemas if (schema, name) in SYSTEM), None)
 
     def find(self, schemas: Sequence[str], name: str, context: SystemContext) -> SystemTable | View | None:
         """The relation of that name in the first of the schemas that has it; whether it may be read is checked as of any other."""
-        key = next((key for schema in schemas if (key := (schema, name)) in SYSTEM), None)
-        if key is None:
+        schema = self.schema_of(schemas, name)
+        if schema is None:
             return None
+        key = (schema, name)
         relation, made = SYSTEM[key], self._made.get(key)
         if relation.query:
             columns, is_closed = relation.declared_columns(), bool(relation.closed)
             return View(relation.oid, *key, columns, relation.query, (PG_CATALOG,), is_closed=is_closed)
-        if made is not None and made[0] is context.snapshot and not relation.volatile:
+        if made is not None and self.has_rows(key, context):
             return made[1]
         columns = relation.declared_columns()
         rows = _table(columns, relation.rows(replace(context, system=SYSTEM)))
@@ -107,6 +113,11 @@ class SystemCatalog:
         table = SystemTable(relation.oid, *key, columns, rows, next(self._versions), relation.closed)
         self._made[key] = (context.snapshot, table)
         return table
+
+    def has_rows(self, key: Key, context: SystemContext) -> bool:
+        """Whether the rows of a relation have been made, and are those of now."""
+        made = self._made.get(key)
+        return made is not None and made[0] is context.snapshot and not SYSTEM[key].volatile
 
     @staticmethod
     def with_oid(oid: int) -> SystemRelation | None:

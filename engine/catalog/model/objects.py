@@ -364,7 +364,8 @@ class Sequence:
 class SystemTable:
     """A relation of pg_catalog or information_schema: rows that the member has in memory, in carriers.
 
-    version: distinguishes the rows from those of other snapshots and sessions, for whoever registers them by name.
+    version: distinguishes the rows from those of other snapshots and sessions. A statement sees one version of a relation, by its
+    OID: so that a statement over other rows is the same one for the engine.
     closed: where only superusers may read it, what messages call it.
     """
 

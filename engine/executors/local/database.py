@@ -11,7 +11,8 @@ as much as to run it, and for a final stage over a few rows many times as much. 
 plan knows the files as they were.
 
 DuckDB's relations are not used to run anything: they bind a statement once more than it needs, and give no way to run
-a prepared one as a stream. What they call in the end, `_submit`, does both; the version of DuckDB is pinned.
+a prepared one as a stream. What they call in the end, `_submit`, does both; nor may a source of rows be registered by a public
+name. The version of DuckDB is pinned.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from typing import Any, Final, Literal
 
 import duckdb
 import pyarrow as pa
+from duckdb._sources.pyarrow import PyArrowTableSource
 from sqlglot import exp
 
 from engine.catalog.model.objects import SystemTable, Table
@@ -44,7 +46,8 @@ _ZONES: Final = 32
 _PLANS: Final = 64
 #: DuckDB's: no batch has fewer rows for less work.
 _VECTOR: Final = 2048
-_SYSTEM_TABLES: Final = 128
+#: Names that stay registered: the relations of the system catalog that clients read, sequences, inputs.
+_NAMES: Final = 256
 #: What DuckDB computes ahead of who reads a statement's rows, for each statement. By default it would be 10 MiB.
 _READ_AHEAD_BYTES: Final = 2 << 20
 _TABLE_BYTES: Final = (
@@ -59,17 +62,19 @@ _HELD_BYTES: Final = 1 << 20
 _log = logging.getLogger(__name__)
 
 
-class _Held:
+class _Held(PyArrowTableSource):
     """Rows under a name that stays registered from one statement to the next: to register it again would cost a short one a
-    millisecond. DuckDB asks for the stream each time that it scans the name."""
-
-    __slots__ = ("rows",)
+    millisecond, and have its plan made anew. DuckDB asks for the stream each time that it scans the name, and for the number of
+    rows when it makes a plan."""
 
     def __init__(self, rows: pa.Table) -> None:
-        self.rows = rows
+        super().__init__(rows)
+        #: What it has between statements.
+        self.none = rows.schema.empty_table()
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        return self.rows.__arrow_c_stream__(requested_schema)
+        """By having this it is an object that may be registered; what is asked for the rows is `stream`."""
+        return self.obj.__arrow_c_stream__(requested_schema)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,9 +93,8 @@ class LocalCursor:
         self._connection = connection
         self._plans: OrderedDict[Hashable, _Plan | None] = OrderedDict()
         self._numbers = count(1)
-        self._registered: OrderedDict[str, None] = OrderedDict()
         self._inputs: dict[str, tuple[Literal["held", "view", "table"], pa.Schema]] = {}
-        self._held: dict[str, _Held] = {}
+        self._held: OrderedDict[str, _Held] = OrderedDict()
         self._work = CursorWork()
         connection.execute(_command("SET", f"VARIABLE {CURSOR_VARIABLE} = {self._work.number}"))
 
@@ -111,7 +115,7 @@ class LocalCursor:
         self._work.begin()
         for table in tables:
             if isinstance(table, SystemTable):
-                self._register(table)
+                self._hold(relation_name(table), table.rows)
         values = dict(parameters) if parameters else None
         text = self._plan_or_statement(statement) if in_memory and values is None else statement
         return self._submit(text, values, batch_rows).arrow_reader()
@@ -160,10 +164,15 @@ class LocalCursor:
             self._drop_held(name)
             self._connection.register(name, rows)
             self._inputs[name] = ("view", rows.schema)
-            return
+        else:
+            self._hold(name, rows)
+
+    def _hold(self, name: str, rows: pa.Table) -> None:
+        """Have rows known by a name that stays registered."""
         held = self._held.get(name)
-        if held is not None and held.rows.schema == rows.schema:
-            held.rows = rows
+        if held is not None and held.none.schema == rows.schema:
+            held.obj = rows
+            self._held.move_to_end(name)
         else:
             self._drop_held(name)
             held = self._held[name] = _Held(rows)
@@ -203,7 +212,7 @@ class LocalCursor:
         try:
             for name, (kind, _) in inputs.items():
                 if kind == "held":
-                    self._held[name].rows = self._held[name].rows.schema.empty_table()
+                    self._held[name].obj = self._held[name].none
                 elif kind == "view":
                     self._connection.unregister(name)
                 else:
@@ -214,24 +223,14 @@ class LocalCursor:
             # Whatever it was, who lent the cursor is to have it back.
             _log.exception("a cursor could not let go of its inputs")
             return False
+        while len(self._held) > _NAMES:
+            self._drop_held(next(iter(self._held)))
         return True
 
     def _drop_held(self, name: str) -> None:
         if self._held.pop(name, None) is not None:
             self._connection.unregister(name)
             # They would go on reading what had the name when they were made.
-            self._forget_plans()
-
-    def _register(self, table: SystemTable) -> None:
-        """Have a system table's rows known by name."""
-        name = relation_name(table)
-        if name in self._registered:
-            self._registered.move_to_end(name)
-            return
-        self._connection.register(name, table.rows)
-        self._registered[name] = None
-        if len(self._registered) > _SYSTEM_TABLES:
-            self._connection.unregister(self._registered.popitem(last=False)[0])
             self._forget_plans()
 
     def interrupt(self) -> None:

@@ -596,12 +596,12 @@ class LocalStream:
         in_memory = False
         if self._cursor is None and not work.analyze:  # else its inputs are large, and stored where it will run
             small = self.databases.small
-            if (
-                small is not None and not self._of_catalog()
-            ):  # whose texts are long, and to read one takes as long as to run it
+            if self._of_catalog():
+                self._placed = Placed(statement, parameters)
+            elif small is not None:
                 self._placed = small.place(statement, parameters, self._inputs.values())
             in_memory = self._placed is not None
-            if self._placed is None and (self._of_catalog() or self._again or is_scan(statement)):
+            if self._placed is None and (self._again or is_scan(statement)):
                 self._placed = Placed(statement, parameters)
         if self._placed is not None:
             statement, parameters = self._placed.statement, self._placed.parameters

@@ -1,10 +1,16 @@
-"""The catalog as binding a statement sees it: what it asked for decides how long the bound statement holds."""
+"""The catalog as binding a statement sees it: what it asked for decides how long the bound statement holds.
+
+Each question is noted with its answer. A statement over the system's relations alone, which any definition would make useless if it
+went by the catalog's version, holds as long as the same questions have the same answers (`answers_alike`): whatever tables are
+created meanwhile, what `pg_class` is and which OID a name stands for does not change. Rows are no answers: they are looked up anew.
+"""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any, TypeVar, TypeVarTuple
 
 from engine.catalog.authority import Authority
 from engine.catalog.model.objects import Relation, StoredRelation, SystemTable, Table, View
@@ -20,7 +26,13 @@ from engine.pg_catalog.namespaces import schema_oid
 from engine.pg_catalog.row_types import is_row_type, relation_of, row_type, row_type_oid
 from engine.statements.shared.foreign_table import table_of_path
 from engine.statements.shared.names import oid_named, pg_type_named
+from wire.errors import SqlError
 from wire.types import pg_types as t
+
+T = TypeVar("T")
+Ts = TypeVarTuple("Ts")
+#: A method of the catalog, and what it is asked with.
+Question = tuple[Callable[..., Any], tuple[Any, ...]]
 
 
 def _oid_of_path(path: str) -> int:
@@ -33,7 +45,9 @@ class RecordingCatalog:
     """A snapshot whose files are looked up now, with a note of what was asked for.
 
     reads: the user's relations. volatile: something was asked for that changes without a commit. schemas: those that were named.
-    authority: whose names they are. roots: where files of foreign tables may lie.
+    authority: whose names they are. roots: where files of foreign tables may lie. answers: to what was asked about names; which of
+    the user's relations were found is in `reads`. rows: the system's relations that were found: a statement sees one state of each.
+    role: the OID of a role by its name.
     """
 
     context: SystemContext
@@ -41,17 +55,36 @@ class RecordingCatalog:
     store: CatalogStore
     authority: Authority
     roots: DataRoots
+    role: Callable[[str], int | None]
     reads: dict[int, Relation] = field(default_factory=dict)
     volatile: bool = False
     schemas: set[str] = field(default_factory=set)
+    answers: dict[Question, Any] = field(default_factory=dict)
+    rows: dict[int, SystemTable] = field(default_factory=dict)
 
     def resolve(self, schema: str | None, name: str, search_path: Sequence[str]) -> Relation | None:
-        system = self.system.find(self._before_users(schema, name, search_path), name, self.context)
+        place = self._ask(RecordingCatalog._system_schema, schema, name, tuple(search_path))
+        system = None if place is None else self.system.find((place,), name, self.context)
         if system is not None:
             self.volatile = self.volatile or self.system.is_volatile(system)
-            return system
+            return self.rows.setdefault(system.oid, system) if isinstance(system, SystemTable) else system
         self._require_usage(schema)
         return self._record_read(self.context.snapshot.resolve(schema, name, search_path))
+
+    def answers_alike(self, answers: Mapping[Question, Any]) -> bool:
+        """Whether all that was asked for another statement is answered here as it was there. Rows of relations aside."""
+        try:
+            return all(question(self, *arguments) == answer for (question, arguments), answer in answers.items())
+        except SqlError:
+            return False
+
+    def _ask(self, question: Callable[[RecordingCatalog, *Ts], T], *arguments: *Ts) -> T:
+        answer = self.answers[question, arguments] = question(self, *arguments)
+        return answer
+
+    def _system_schema(self, schema: str | None, name: str, search_path: tuple[str, ...]) -> str | None:
+        """The schema of the system's relation that a name stands for; None where it stands for a user's, or for none."""
+        return self.system.schema_of(self._before_users(schema, name, search_path), name)
 
     def of_now(self, table: SystemTable) -> Relation | None:
         """A relation that a plan has read, as it is now: itself where only commits change it."""
@@ -59,9 +92,15 @@ class RecordingCatalog:
             return table
         return self.resolve(table.schema, table.name, (table.schema,))
 
-    def resolve_again(self, table: SystemTable) -> Relation | None:
+    def read_again(self, table: Table | SystemTable) -> SystemTable:
         """A system relation that a plan has read under an earlier state of the catalog, with the rows of this one."""
-        return self.system.find((table.schema,), table.name, self.context)
+        found = self.system.find((table.schema,), table.name, self.context)
+        assert isinstance(found, SystemTable), "as it was when the plan was made"
+        return found
+
+    def has_rows(self, table: Table | SystemTable) -> bool:
+        """Whether the rows of a system relation in this state are known, so that nobody waits for `read_again`."""
+        return self.system.has_rows((table.schema, table.name), self.context)
 
     def _before_users(self, schema: str | None, name: str, search_path: Sequence[str]) -> Sequence[str]:
         """The schemas in which a relation of the system's would be found before one of users'."""
@@ -84,7 +123,9 @@ class RecordingCatalog:
     def _record_read(self, found: StoredRelation | None) -> Relation | None:
         if isinstance(found, NumberSequence):
             self.volatile = True
-            return self.system.counter(found, self.store.read_sequence(found))
+            if found.oid not in self.rows:
+                self.rows[found.oid] = self.system.counter(found, self.store.read_sequence(found))
+            return self.rows[found.oid]
         if isinstance(found, Table):
             # A statement that names a table twice sees the same files twice.
             known = self.reads.get(found.oid)
@@ -114,6 +155,9 @@ class RecordingCatalog:
         return known
 
     def oid_of(self, schema: str | None, name: str, search_path: Sequence[str]) -> int | None:
+        return self._ask(RecordingCatalog._oid_of, schema, name, tuple(search_path))
+
+    def _oid_of(self, schema: str | None, name: str, search_path: tuple[str, ...]) -> int | None:
         system = self.system.oid_of(self._before_users(schema, name, search_path), name)
         if system is not None:
             return system
@@ -121,17 +165,43 @@ class RecordingCatalog:
         return oid_named(self.context.snapshot, schema, name, search_path)
 
     def schema_oid(self, name: str) -> int | None:
+        return self._ask(RecordingCatalog._schema_oid, name)
+
+    def _schema_oid(self, name: str) -> int | None:
         return schema_oid(self.context.snapshot, name)
 
     def has_schema(self, name: str) -> bool:
+        return self._ask(RecordingCatalog._has_schema, name)
+
+    def _has_schema(self, name: str) -> bool:
         return name in (PG_CATALOG, INFORMATION_SCHEMA) or self.context.snapshot.has_schema(name)
+
+    def role_oid(self, name: str) -> int | None:
+        """The OID of a role."""
+        return self._ask(RecordingCatalog._role_oid, name)
+
+    def _role_oid(self, name: str) -> int | None:
+        return self.role(name)
+
+    def owner(self, oid: int) -> int:
+        """The OID of the role that owns a relation."""
+        return self._ask(RecordingCatalog._owner, oid)
+
+    def _owner(self, oid: int) -> int:
+        return self.context.snapshot.rights.of(oid).owner
 
     def type_named(self, schema: str | None, name: str, search_path: Sequence[str]) -> t.PgType | None:
         """A type of users'."""
+        return self._ask(RecordingCatalog._type_named, schema, name, tuple(search_path))
+
+    def _type_named(self, schema: str | None, name: str, search_path: tuple[str, ...]) -> t.PgType | None:
         return pg_type_named(self.context.snapshot, schema, name, search_path)
 
     def type_names(self, search_path: Sequence[str]) -> dict[int, str]:
         """Return the names of user-defined types and of their array types, as a search path requires them, by OID."""
+        return self._ask(RecordingCatalog._type_names, tuple(search_path))
+
+    def _type_names(self, search_path: tuple[str, ...]) -> dict[int, str]:
         snapshot, found = self.context.snapshot, {}
         for typ in snapshot.types.values():
             visible = typ.name not in t.BY_NAME and snapshot.type_named(None, typ.name, search_path) is typ
@@ -141,6 +211,9 @@ class RecordingCatalog:
 
     def type_by_oid(self, oid: int) -> t.PgType | None:
         """Any type."""
+        return t.BY_OID.get(oid) or self._ask(RecordingCatalog._type_by_oid, oid)
+
+    def _type_by_oid(self, oid: int) -> t.PgType | None:
         if not is_row_type(oid):
             return t.BY_OID.get(oid) or by_oid(self.context.snapshot.types).get(oid)
         relations = self.context.snapshot.relations.values()

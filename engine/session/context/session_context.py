@@ -123,11 +123,10 @@ class SessionContext:
         catalog = self.recording_catalog()
         parameters = ParameterTypes(parameter_types, digits, catalog.type_by_oid)
         path, settings = self.search_path(), self.input_settings()
-        rights = catalog.context.snapshot.rights
-        accesses = Accesses(lambda oid: rights.of(oid).owner)
+        accesses = Accesses(catalog.owner)
         context = BindContext(
             catalog, path, settings, parameters, self.database, self.notify, find_type=catalog.type_named,
-            type_names=functools.partial(catalog.type_names, path), role_oid=self._role_oid,
+            type_names=functools.partial(catalog.type_names, path), role_oid=catalog.role_oid,
             accesses=accesses, find_file=lambda path: catalog.file(path, self.notify),
             literal_settings=None if read_by is None else replace(read_by, now=settings.now),
         )  # fmt: skip
@@ -142,7 +141,9 @@ class SessionContext:
             copies=self._engine.copies.running_copies, maintenance=self._engine.maintenance.running_tables,
             authority=self.authority(), counted=self._engine.store.read_sequence,
         )  # fmt: skip
-        return RecordingCatalog(context, self._system, self._engine.store, self.authority(), self._engine.roots)
+        return RecordingCatalog(
+            context, self._system, self._engine.store, self.authority(), self._engine.roots, self._role_oid
+        )
 
     def input_settings(self) -> InputSettings:
         """Return the settings by which literals are read, with the transaction's time."""

@@ -2,11 +2,13 @@
 
 The key is everything binding looked at: the text, the parameter types and digits, the catalog's version, the search path,
 and the settings by which literals are read. What a plan read of the file system is checked on each use instead: a table
-whose files changed makes the entry stale.
+whose files changed makes the entry stale. A query over the system's relations alone has no version in its key: what it asked of
+the catalog is asked again.
 
-Each commit to the catalog makes all entries useless, and they stay until others take their room. So the room is bounded in bytes
-too. What an entry takes goes with the nodes of its plan and the length of the text; the factors are measured (`sys.getsizeof` of
-all that an entry reaches: 207 to 229 bytes a node of a plan, 1,100 to 1,300 more for each time that it is compiled).
+Each commit to the catalog makes the other entries useless, and they stay until others take their room. So the room is bounded in
+bytes too. What an entry takes goes with the nodes of its plan and the length of the text; the factors are measured
+(`sys.getsizeof` of all that an entry reaches: 207 to 229 bytes a node of a plan, 1,100 to 1,300 more for each time that it is
+compiled).
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ import functools
 from collections import OrderedDict
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from engine.catalog.model.objects import Relation, Table
 from engine.common.weighted_lru_cache import CacheFigures
@@ -28,6 +30,7 @@ from engine.plan_ir.requirements import Requirement
 from engine.plan_ir.rewrite import size, walk_all
 from engine.plan_ir.volatility import is_constant_plan
 from engine.session.context import functions
+from engine.session.context.recording_catalog import Question
 from engine.session.context.row_calls import Split, split
 from engine.sql.binder.scope import RowLock
 from engine.statements.shared.distribution import CompiledQuery
@@ -76,8 +79,8 @@ class PlannedQuery:
     costs: of its plans.
     length: of its text. keys: those of the cache under which it is what it would be if it were planned anew. kept: whether the
     cache has it. of_session: it reads rows that are the session's (`engine.session.context.system_rows`). read_by: the settings by
-    which its literals were read, whenever it is bound again. rows_of: by which state of the catalog the system's rows are those of
-    the plan, where it is kept for longer.
+    which its literals were read, whenever it is bound again. answers: to what binding asked of the catalog. holds_at: the
+    state of the catalog in which they were found to be the same last.
     """
 
     plan: Root
@@ -96,7 +99,8 @@ class PlannedQuery:
     kept: bool = False
     of_session: bool = False
     read_by: InputSettings = field(default_factory=InputSettings)
-    rows_of: Hashable = None
+    answers: Mapping[Question, Any] = field(default_factory=dict)
+    holds_at: Hashable = None
 
     def with_plan(self, plan: Root) -> PlannedQuery:
         """The same over other rows of the system's, which nobody keeps."""

@@ -1,8 +1,8 @@
-"""A kept plan over system relations whose rows are a session's, with the rows of now.
+"""A kept plan over system relations, with the rows of now.
 
-Most of the system catalog changes with commits only, and a plan over it is kept as any. But whether a role has a privilege,
-which sessions there are, what a setting is, changes without one: the rows stand in the plan, in its readers. Nothing else in
-the plan goes by them, so that it need not be bound anew, which takes long for a view of information_schema.
+The rows stand in the plan, in its readers, and nothing else in it goes by them: whatever is created or changed, it need not be
+bound anew, which takes long for a view of information_schema. An engine has them by the relation's OID, so that what the plan was
+compiled to holds too.
 """
 
 from __future__ import annotations

@@ -115,5 +115,8 @@ def storage_type(typ: SqlType, engine: EngineName) -> exp.DataType:
 
 
 def relation_name(table: Table | SystemTable) -> str:
-    """The name under which an engine that needs registration knows a table in its present version."""
+    """The name under which an engine that needs registration knows a table in its present version, or a relation of the system's
+    with the rows of the statement."""
+    if isinstance(table, SystemTable):
+        return f"sluice_{table.oid}"
     return f"sluice_{table.oid}_{table.version:x}"

@@ -95,6 +95,7 @@ async def copy_to(
             raise _no_parameter(query)
     form = copy_format(statement, [column.name for column in planned.columns])
     if statement.file is not None and statement.file.endswith("/"):
+        planned = await query_run.with_current_rows(session, engine, planned)
         return await _to_folder(session, engine, statement.file, form, planned, relation)
     prepared = Prepared(query, (), planned.columns, planned)
     file = None if statement.file is None else await _target(engine, statement.file, form, planned.columns)

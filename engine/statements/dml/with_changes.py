@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import fields, replace
+from typing import Final
 
 import pyarrow as pa
 from sqlglot import exp
@@ -33,8 +34,8 @@ from wire.errors import FeatureNotSupported
 from wire.types import pg_types as t
 from wire.types.carriers import carrier
 
-#: The OID of relations that hold what RETURNING gave. No relation of the catalog has it.
-RETURNED_OID = 0xFFFF_FFFF
+#: Relations that hold what RETURNING gave have the OIDs before this one, which no relation of the catalog has: each part its own.
+_RETURNED_OIDS: Final = 0xFFFF_FFFF
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +160,7 @@ def _returned_rows(name: str, bound: BoundMutation, number: int) -> SystemTable:
     columns = tuple(TableColumn(f"c{n}", c.type, n) for n, c in enumerate(bound.plan.columns, 1))
     arrays = [pa.array([], carrier(c.type.pg, c.type.scale)) for c in columns]
     rows = pa.Table.from_arrays(arrays, names=[c.name for c in columns])
-    return SystemTable(RETURNED_OID, "", name, columns, rows, -number)
+    return SystemTable(_RETURNED_OIDS - number, "", name, columns, rows)
 
 
 def _read_returned(item: exp.CTE, name: str, names: Sequence[str]) -> exp.CTE:

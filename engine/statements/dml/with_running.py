@@ -34,7 +34,7 @@ from engine.statements.dml.planned_mutation import PlannedMutation, answer, requ
 from engine.statements.dml.run import Outcome, run
 from engine.statements.dml.shown_columns import with_shown
 from engine.statements.dml.statement import SessionMutationContext
-from engine.statements.dml.with_changes import RETURNED_OID, BoundWith, bind_with_changes
+from engine.statements.dml.with_changes import BoundWith, bind_with_changes
 from engine.statements.query import run as query_run
 
 if TYPE_CHECKING:
@@ -43,10 +43,10 @@ if TYPE_CHECKING:
     from engine.session.context.session_context import SessionContext
 
 _TAGS: Final = {"insert": "INSERT", "update": "UPDATE", "delete": "DELETE", "merge": "MERGE"}
-#: Rows that an engine has by name are never others'.
+#: What reads other rows is another plan.
 _VERSIONS: Final = itertools.count(1)
 _Plan = TypeVar("_Plan", bound=Node)
-#: What was returned, by the number of its relation.
+#: What was returned, by the OID of its relation.
 _Rows = dict[int, SystemTable]
 
 
@@ -99,7 +99,7 @@ class _Running:
     async def run(self, prepared: Prepared) -> Execution:
         for change, table in self._bound.changes:
             told = await self._change(change)
-            self._rows[table.version] = _with_rows(table, told)
+            self._rows[table.oid] = _with_rows(table, told)
         last = self._bound.last
         if isinstance(last, BoundMutation):
             told = await self._change(last)
@@ -141,8 +141,8 @@ def _substitute_rows(plan: _Plan, rows: _Rows) -> _Plan:
     """The plan, reading what was returned."""
 
     def put(node: Node) -> Node:
-        if isinstance(node, TableReader) and isinstance(node.table, SystemTable) and node.table.oid == RETURNED_OID:
-            return replace(node, table=rows[node.table.version])
+        if isinstance(node, TableReader) and node.table.oid in rows:
+            return replace(node, table=rows[node.table.oid])
         return node
 
     made = rewrite_plan(plan, put)

@@ -21,7 +21,7 @@ from engine.sql.parser.nodes import statements as s
 from engine.sql.trees.parameters import NO_VALUES
 from engine.statements.query.explained_plan import ExplainRequest, explain
 from engine.statements.query.plan_cache import note_custom
-from engine.statements.query.run import bind_arguments, find_generic, guard, key_for_any_values, plan
+from engine.statements.query.run import bind_arguments, find_generic, guard, key_for_any_values, plan, with_current_rows
 from engine.statements.shared.compiling import compile_aside
 from wire.types import pg_types as t
 
@@ -52,6 +52,7 @@ async def execute(
         session, engine, query, tuple(p.oid for p in prepared.parameters), digits_of(prepared.parameters, arguments)
     )
     session.authority().require(planned.requirements)
+    planned = await with_current_rows(session, engine, planned)
     tree, bindings = bind_arguments(session, engine, planned, arguments, effects=statement.analyze)
     terms, compiled = session.terms(), None
     key = key_for_any_values(session, engine, planned, arguments, terms)

@@ -13,7 +13,7 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
 from typing import Any, Final, cast
 
-from engine.catalog.model.objects import Relation, Table
+from engine.catalog.model.objects import Relation, SystemTable, Table
 from engine.catalog.snapshot import TEMPORARY
 from engine.common.value_sizes import are_long
 from engine.contracts.materialized_results import ConstantRows, StreamExecution
@@ -43,6 +43,8 @@ from wire.errors import CachedPlanChanged, ReadOnlySqlTransaction
 
 #: Characters of a statement's values with which what it is compiled to is kept.
 _VALUES_LENGTH: Final = 4096
+#: Instead of the catalog's version in the key of what is kept as long as the catalog answers alike.
+_ANY_VERSION: Final = "any"
 #: Values of the context that are others each time.
 _MOMENTS: Final = ("now", "statement_timestamp")
 Bound = tuple[Root, Bindings]
@@ -105,13 +107,13 @@ async def plan(
     read_by = settings if before is None else before.read_by
     version = session.catalog.cache_key()
 
-    def key_of(types: tuple[int, ...], seen: Hashable = version) -> Hashable:
+    def key_of(types: tuple[int, ...], seen: Hashable) -> Hashable:
         return (
             query.text, types, tuple(digits.items()), seen, path, session.database,
             settings.date_order, settings.time_zone, settings.interval_style, read_by,
         )  # fmt: skip
 
-    key = key_of(parameter_types)
+    key = key_of(parameter_types, version)
     own = (key, session.roles.session_name)
     kept = engine.statements
     found = None if version is None else kept.find(key) or kept.find(own)
@@ -120,10 +122,15 @@ async def plan(
     if found is not None and await _is_fresh(engine, found):
         for schema in found.schemas:
             session.authority().require_usage(session.catalog.current(), schema)
-        return await _with_rows_of_now(session, engine, found) if found.of_session else found
-    settled = (key_of(parameter_types, ("definitions", session.catalog.definition_key())), session.roles.session_name)
-    if version is not None and (found := kept.find(settled)) is not None:
-        return await _as_of_now(session, engine, found, settled, own)
+        return await with_current_rows(session, engine, found) if found.of_session else found
+    lasting = key_of(parameter_types, _ANY_VERSION)
+    found = kept.find(lasting)
+    if found is None and before is not None and lasting in before.keys:
+        found = before
+    if found is not None and _holds(session, found, None if version is None else own):
+        for schema in found.schemas:
+            session.authority().require_usage(session.catalog.current(), schema)
+        return found
     context, catalog = session.bind_context(parameter_types, digits, read_by)
     record = session.record
 
@@ -135,7 +142,7 @@ async def plan(
         planned = PlannedQuery(
             optimise(bound.plan), tuple(bound.columns), tuple(bound.parameters), tuple(catalog.reads.values()),
             bound.locks, context.accesses.to_requirements(), frozenset(catalog.schemas), length=len(query.text),
-            of_session=catalog.volatile, primary_keys=bound.primary_keys, read_by=read_by,
+            of_session=catalog.volatile, primary_keys=bound.primary_keys, read_by=read_by, answers=catalog.answers,
         )  # fmt: skip
         planned.survey()
         if record is not None:
@@ -143,18 +150,17 @@ async def plan(
         return planned
 
     planned = await engine.planning.run(bind, long=len(query.text) > SHORT_CHARACTERS)
-    if version is not None and context.stable:
-        planned.keys = frozenset((own if planned.of_session else key,))
-        if not catalog.reads and planned.reads_system:
-            planned.rows_of = own
-            kept.keep(settled, planned)
-        else:
-            kept.keep(own if planned.of_session else key, planned)
+    lasts = not catalog.reads and planned.reads_system
+    if context.stable and (lasts or version is not None):
+        seen = _ANY_VERSION if lasts else version
         found_types = tuple(parameter.oid for parameter in planned.parameters)
-        if found_types != parameter_types and not planned.of_session:
+        keys = [own if planned.of_session and not lasts else key_of(parameter_types, seen)]
+        if found_types != parameter_types and (lasts or not planned.of_session):
             # It is executed with the types that were found for what the client left open: as it was prepared.
-            planned.keys |= {key_of(found_types)}
-            kept.keep(key_of(found_types), planned.with_plan(planned.plan))
+            keys.append(key_of(found_types, seen))
+            kept.keep(keys[-1], planned.with_plan(planned.plan))
+        planned.keys = frozenset(keys)
+        kept.keep(keys[0], planned)
     if planned.size > SHORT_NODES:
         engine.planning.dispose_with(planned, [planned.plan], planned.size, cached=planned.kept)
     return planned
@@ -165,30 +171,37 @@ async def _is_fresh(engine: SessionServices, planned: PlannedQuery) -> bool:
     return await engine.planning.run(planned.fresh) if planned.lists_many else planned.fresh()
 
 
-async def _with_rows_of_now(session: SessionContext, engine: SessionServices, planned: PlannedQuery) -> PlannedQuery:
-    """One that was kept, with the system's rows as this session sees them now."""
-    catalog = session.recording_catalog()
-    find = functools.partial(with_rows_of_now, planned.plan, catalog.of_now)
-    plan = await engine.planning.run(find)
+def _holds(session: SessionContext, planned: PlannedQuery, now: Hashable) -> bool:
+    """Whether a query over the system's relations would be bound now as it was. now: names the state of the catalog; None: it has
+    no name."""
+    if now is not None and planned.holds_at == now:
+        return True
+    if not session.recording_catalog().answers_alike(planned.answers):
+        return False
+    planned.holds_at = now
+    return True
+
+
+async def with_current_rows(session: SessionContext, engine: SessionServices, planned: PlannedQuery) -> PlannedQuery:
+    """A planned query whose plan has the system's rows as this session sees them now: for who looks into the plan, or runs it
+    beside other relations."""
+    if not planned.of_session and not planned.reads_system:
+        return planned
+    find = session.recording_catalog().read_again if planned.reads_system else session.recording_catalog().of_now
+    plan = await engine.planning.run(functools.partial(with_rows_of_now, planned.plan, find))
     return planned if plan is planned.plan else planned.with_plan(plan)
 
 
-async def _as_of_now(
-    session: SessionContext, engine: SessionServices, known: PlannedQuery, settled: Hashable, own: Hashable
-) -> PlannedQuery:
-    """One that reads the system's relations alone, kept while only rows of tables change, with the system's rows as they are in
-    this state of the catalog. What it was compiled to holds where they are the same."""
-    for schema in known.schemas:
-        session.authority().require_usage(session.catalog.current(), schema)
-    if known.rows_of == own and not known.of_session:
-        return known
-    find = functools.partial(with_rows_of_now, known.plan, session.recording_catalog().resolve_again)
-    plan = await engine.planning.run(find)
-    if plan is not known.plan:
-        known = known.with_plan(plan)
-        engine.statements.keep(settled, known)
-    known.rows_of, known.keys = own, frozenset((own,))
-    return known
+async def _read_system(session: SessionContext, engine: SessionServices, query: CompiledQuery) -> CompiledQuery:
+    """A compiled query over the system's relations alone, with their rows as this session sees them now."""
+    catalog, runs = session.recording_catalog(), query.runs
+    assert isinstance(runs, CompiledFragment), "no other member has the rows"
+
+    def read() -> tuple[SystemTable, ...]:
+        return tuple(map(catalog.read_again, runs.tables))
+
+    tables = read() if all(map(catalog.has_rows, runs.tables)) else await engine.planning.run(read)
+    return replace(query, runs=replace(runs, tables=tables))
 
 
 async def run_planned(
@@ -251,6 +264,19 @@ def bind_arguments(
 
 
 async def _compile(
+    session: SessionContext,
+    engine: SessionServices,
+    planned: PlannedQuery,
+    arguments: Sequence[Any],
+    bound: Callable[[], Bound],
+    terms: Terms,
+) -> CompiledQuery:
+    """Compile the query, with what it reads of the system's relations now."""
+    query = await _compile_names(session, engine, planned, arguments, bound, terms)
+    return await _read_system(session, engine, query) if planned.reads_system else query
+
+
+async def _compile_names(
     session: SessionContext,
     engine: SessionServices,
     planned: PlannedQuery,

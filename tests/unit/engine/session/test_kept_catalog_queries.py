@@ -1,5 +1,5 @@
-"""Queries over the system catalog that are kept while only rows of tables change: what a session that asked before sees is what one
-sees whose plans are all made anew."""
+"""Queries over the system catalog that are kept as long as names stand for what they stood for: what a session that asked before
+sees is what one sees whose plans are all made anew."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_kept_queries_say_what_those_say_that_are_planned_anew(tmp_path: Path) -
             assert _ask(asking) == _ask(asking, f" -- {number}"), step
 
 
-def test_a_commit_of_rows_elsewhere_does_not_bind_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_commit_elsewhere_does_not_bind_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     bound: list[str] = []
 
     def note(query: Any, context: Any) -> Any:
@@ -77,4 +77,9 @@ def test_a_commit_of_rows_elsewhere_does_not_bind_anew(tmp_path: Path, monkeypat
         assert bound == []
         asking.execute(b"alter table filled rename to named")
         assert asking.execute(asked).fetchall() == [("named",)]
+        assert bound == []
+        # Which relation the name stands for is another matter.
+        asking.execute(b"create table public.pg_class (relname text, oid oid)")
+        asking.execute(b"set search_path = public, pg_catalog")
+        assert asking.execute(asked).fetchall() == []
         assert bound == [asked.decode()]
