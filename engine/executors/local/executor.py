@@ -64,6 +64,7 @@ from engine.executors.local.role_databases import RoleDatabase, RoleDatabases
 from engine.executors.local.small_files import Placed, SmallFiles
 from engine.executors.local.statements import TEXTS_ROOM, is_scan
 from engine.planner.codegen.compiled_fragment import CompiledFragment
+from engine.sql.trees.parameters import VALUES_ROW, row_of
 from engine.sql.trees.printed import PrintedStatement, print_statement
 from engine.storage.infinities import with_infinities
 from wire.dataclass import dataclass
@@ -101,6 +102,7 @@ class LocalWork:
     parameters: values of `$name`s: the files and row ranges of its readers, long strings. inputs: relations that arrive as streams.
     find: gives the parameters instead, when the statement begins, on a thread that may block; raises SqlError.
     analyze: operators are to be counted: over the files, since tables in memory are nobody's. memory: as in `ExecutionContext`.
+    row: values that it reads from the relation `VALUES_ROW`.
     """
 
     statement: str
@@ -113,6 +115,7 @@ class LocalWork:
     find: Callable[[], Mapping[str, Any]] | None = None
     analyze: bool = False
     memory: MemoryShare | None = None
+    row: Mapping[str, Any] = field(default_factory=dict)
 
 
 class LocalExecutor:
@@ -190,6 +193,7 @@ class LocalExecutor:
     async def open(self, fragment: CompiledFragment, context: ExecutionContext) -> LocalStream:
         """Begin to run a fragment; its errors come from `next_batch`."""
         printed = self.print_fragment(fragment)
+        values, row = ({}, context.values) if fragment.values_in_row else (context.values, {})
         return self.run(
             LocalWork(
                 printed.text,
@@ -197,9 +201,10 @@ class LocalExecutor:
                 context.page_bytes,
                 context.time_zone,
                 fragment.tables,
-                {**printed.values, **context.values} if context.values else printed.values,
+                {**printed.values, **values} if values else printed.values,
                 analyze=context.analyze,
                 memory=context.memory,
+                row=row,
             )
         )
 
@@ -608,6 +613,8 @@ class LocalStream:
         cursor = self._borrow()
         while self._inputs:
             cursor.hold(*self._inputs.popitem())
+        if work.row:
+            cursor.hold(VALUES_ROW, row_of(work.row))
         if work.analyze:
             cursor.profile()
         return cursor.run(statement, work.tables, self._sizes.read_rows, parameters, in_memory=in_memory)

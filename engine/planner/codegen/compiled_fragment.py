@@ -34,6 +34,7 @@ class CompiledFragment:
     functions: on Spark: what its tasks compute with DuckDB, by name.
     printed: the statement as its engine is given it, where that has been made already.
     parameters: the number and type of each parameter that is one of the statement's too, by the name that it has there.
+    values_in_row: whether the statement reads the values of these from a relation (`engine.sql.trees.parameters.VALUES_ROW`).
     """
 
     engine: EngineName
@@ -46,6 +47,7 @@ class CompiledFragment:
     functions: Mapping[str, TaskFunction] = field(default_factory=dict)
     printed: PrintedStatement | None = None
     parameters: Mapping[str, tuple[int, SqlType]] = field(default_factory=dict)
+    values_in_row: bool = False
 
     @functools.cached_property
     def schema(self) -> pa.Schema:

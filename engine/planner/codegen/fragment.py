@@ -24,6 +24,7 @@ from engine.planner.codegen.scope import Bindings, Compilation, Scope
 from engine.planner.codegen.task_functions import check_places
 from engine.planner.optimizer.ordering import asks_for_order
 from engine.sql.trees.build import QueryTree
+from engine.sql.trees.parameters import read_from_row
 
 #: Up to this many rows a result is small whatever its columns hold.
 SMALL_ROWS: Final = 2000
@@ -47,16 +48,20 @@ def compile_plan(plan: Node, engine: EngineName, bindings: Bindings) -> Compiled
     assert isinstance(statement, exp.Expression)
     if compilation.functions:
         check_places(statement)
+    tables, parameters = _tables(plan), _parameters(statement, compilation)
+    if values_in_row := bool(parameters and tables and all(isinstance(table, SystemTable) for table in tables)):
+        read_from_row(statement)
     return CompiledFragment(
         engine=engine,
         statement=statement,
         columns=tuple(OutputColumn(c.label, c.type) for c in plan.columns),
-        tables=_tables(plan),
+        tables=tables,
         ordered=asks_for_order(plan),
         small=is_small(plan, bindings),
         scans=compilation.scans,
         functions=compilation.functions,
-        parameters=_parameters(statement, compilation),
+        parameters=parameters,
+        values_in_row=values_in_row,
     )
 
 

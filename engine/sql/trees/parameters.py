@@ -6,6 +6,10 @@ plans have the same values. Who compiles a plan finds `NO_VALUES` in the place o
 `ValueNeeded`, and so does a function's template that looks at a constant and finds a placeholder
 (`engine.sql.functions.trees`). There is no generic plan of such a statement. So nothing has to be listed here of what depends
 on a value, such as LIMIT or a LIKE pattern.
+
+DuckDB makes the plan of a prepared statement anew for each values of its parameters. For one over the system catalog, whose text
+has tens of thousands of characters, that takes ten times as long as to run it. Such a statement reads its values from a relation of
+one row (`read_from_row`), which is no part of its plan.
 """
 
 from __future__ import annotations
@@ -13,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+import pyarrow as pa
 from sqlglot import exp
 
 from engine.common.sql_type import SqlType
@@ -48,6 +53,8 @@ class _NoValues(Mapping[int, Any]):
         return 0
 
 
+#: The relation of one row that has the values of a statement's parameters.
+VALUES_ROW: Final = "sluice_values"
 NO_VALUES: Final[Mapping[int, Any]] = _NoValues()
 
 
@@ -56,6 +63,23 @@ def placeholder(name: str, typ: SqlType) -> exp.Expression:
     if (typ.pg.carried or typ.pg) not in _SCALARS or typ.pg.is_array or typ.pg.is_row:
         raise ValueNeeded(name)
     return cast(exp.Placeholder(this=name), storage_type(typ, "local"))
+
+
+def read_from_row(statement: exp.Expression) -> None:
+    """Have the statement read columns of `VALUES_ROW` in the places of its placeholders."""
+    for node in list(statement.find_all(exp.Placeholder)):
+        node.replace(exp.select(exp.column(node.name, quoted=True)).from_(exp.to_table(VALUES_ROW)).subquery())
+
+
+def row_of(values: Mapping[str, str | int | bool | None]) -> pa.Table:
+    """What `VALUES_ROW` is for these values of the placeholders."""
+    return pa.table({name: _column(value) for name, value in values.items()})
+
+
+def _column(value: str | int | bool | None) -> pa.Array:
+    if isinstance(value, int) and not isinstance(value, bool):
+        return pa.array([value], pa.int64()) if abs(value) < 1 << 63 else pa.array([str(value)])
+    return pa.array([value], pa.bool_() if isinstance(value, bool) else pa.string())
 
 
 def scalar_of(value: Any, typ: SqlType) -> str | int | bool | None:

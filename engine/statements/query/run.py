@@ -34,12 +34,13 @@ from engine.session.context.system_rows import with_rows_of_now
 from engine.sql.binder import bind_query
 from engine.sql.binder.scope import RowLock
 from engine.sql.parser.nodes import statements as s
+from engine.statements.query.lifted_literals import lift_literals
 from engine.statements.query.plan_cache import generic_plan, may_be_generic, note_custom
 from engine.statements.shared.compiling import PlanSizes, compile_aside
 from engine.statements.shared.distribution import CompiledQuery, Terms, data_members
 from engine.statements.shared.fault_policy import Policy, RepeatableQuery
 from engine.statements.shared.text_styles import check_styles
-from wire.errors import CachedPlanChanged, ReadOnlySqlTransaction
+from wire.errors import CachedPlanChanged, ReadOnlySqlTransaction, SqlError
 
 #: Characters of a statement's values with which what it is compiled to is kept.
 _VALUES_LENGTH: Final = 4096
@@ -54,6 +55,9 @@ async def prepare(
     session: SessionContext, engine: SessionServices, query: s.Query, parameter_types: tuple[int, ...]
 ) -> Prepared:
     """Plan a query for Describe. Raises SqlError."""
+    if not parameter_types and (lifted := await _plan_lifted(session, engine, query)) is not None:
+        planned, _ = lifted
+        return Prepared(query, (), planned.columns, planned)
     planned = await plan(session, engine, query, parameter_types, {})
     return Prepared(query, planned.parameters, planned.columns, planned)
 
@@ -77,20 +81,37 @@ async def run_query(
     trusted: bool = False,
 ) -> Execution:
     """Begin to run a query that was prepared at some time. trusted: it is our own. Raises InsufficientPrivilege."""
-    planned = await replan(session, engine, prepared, query, arguments)
+    planned, values = await _replan(session, engine, prepared, query, arguments)
+    require_same_columns(prepared.plan.columns, planned.columns)
     if not trusted:
         session.authority().require(planned.requirements)
-    return await run_planned(session, engine, planned, arguments)
+    return await run_planned(session, engine, planned, values)
 
 
-async def replan(
+async def _replan(
     session: SessionContext, engine: SessionServices, prepared: Prepared, query: s.Query, arguments: Sequence[Any]
-) -> PlannedQuery:
-    """The prepared query as of now, with the digits of this execution's numeric parameters."""
+) -> tuple[PlannedQuery, Sequence[Any]]:
+    """The prepared query as of now, with the digits of this execution's numeric parameters, and the values of its parameters."""
+    before = prepared.plan
+    if not prepared.parameters and (lifted := await _plan_lifted(session, engine, query, before)) is not None:
+        return lifted
     oids = tuple(p.oid for p in prepared.parameters)
-    planned = await plan(session, engine, query, oids, digits_of(prepared.parameters, arguments), prepared.plan)
-    require_same_columns(prepared.plan.columns, planned.columns)
-    return planned
+    return await plan(session, engine, query, oids, digits_of(prepared.parameters, arguments), before), arguments
+
+
+async def _plan_lifted(
+    session: SessionContext, engine: SessionServices, query: s.Query, before: PlannedQuery | None = None
+) -> tuple[PlannedQuery, Sequence[Any]] | None:
+    """A query over the system catalog as one with parameters, and their values; None where it is to be planned as it is."""
+    lifted = lift_literals(query)
+    if lifted is None:
+        return None
+    try:
+        planned = await plan(session, engine, lifted.query, lifted.types, {}, before)
+    except SqlError:
+        return None
+    arguments = lifted.arguments(planned.parameters)
+    return None if arguments is None or not planned.reads_system else (planned, arguments)
 
 
 async def plan(
