@@ -92,7 +92,7 @@ class EngineMonitor:
         fragments, edges = self._runtime.figures.observe(query)
         member = self._config.member
         sent = [
-            receiver_counters(token, (0, 0, 0), member, receiver, list(receiver.streams.values()))
+            receiver_counters(token, (0, 0, 0), member, receiver, list(receiver.streams.by_partition.values()))
             for token, receiver in self._executors.spark.streams(query)
         ]
         return fragments, [*edges, *sent]

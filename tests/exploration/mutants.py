@@ -35,6 +35,9 @@ _BACKLOG: Final = "wire.mesh.backlog"
 _STATE: Final = "engine.runtime.query_state"
 _QUERIES: Final = "engine.runtime.queries"
 _RECEIVE: Final = "engine.exchange.receive"
+_INBOUND: Final = "engine.exchange.inbound_stream"
+_PROMISED: Final = "engine.exchange.promised_streams"
+_ORDER: Final = "engine.exchange.reading_order"
 _MAILBOXES: Final = "engine.runtime.mailboxes"
 _LISTENER: Final = "engine.exchange.listener"
 _MEMBERSHIP: Final = "server.cluster.membership"
@@ -143,42 +146,42 @@ MUTANTS: Final = (
     ),
     Mutant(
         "drop what came before the start",
-        _RECEIVE,
-        "self._ready.extend(stream for stream in self._streams.values() for _ in stream.entries)",
+        _ORDER,
+        "self.ready.extend(stream for stream in self._streams.values() for _ in stream.entries)",
         "pass",
         "batch before start",
     ),
     Mutant(
         "end without the last batch",
-        _RECEIVE,
-        "(stream := self._streams.get(partition)) is not None and stream.complete for partition in expected",
-        "self._streams.get(partition) is not None for partition in expected",
+        _PROMISED,
+        "(stream := streams.get(partition)) is not None and stream.complete for partition in expected",
+        "streams.get(partition) is not None for partition in expected",
         "stale batch",
     ),
     Mutant(
         "end without the promised streams",
-        _RECEIVE,
-        "        self._promised.update(partitions)",
+        _PROMISED,
+        "        self.partitions.update(partitions)",
         "        pass",
         "retry against partial delivery",
     ),
     Mutant(
         "take the end of a stream for the end of its partition",
-        _RECEIVE,
+        _PROMISED,
         "        self._confirmed.update(rows)",
         "        pass",
         "attempt cut short",
     ),
     Mutant(
         "take all rows of a task that comes again, after some have been consumed",
-        _RECEIVE,
-        "        if previous.consumed:",
+        _INBOUND,
+        "        if self.consumed:",
         "        if False:",
         "retry against partial delivery",
     ),
     Mutant(
         "keep the batches of a failed attempt",
-        _RECEIVE,
+        _INBOUND,
         "        while self.entries:\n            self._release(self.entries.popleft())",
         "        pass",
         "retry against partial delivery",
@@ -490,42 +493,42 @@ MUTANTS: Final = (
     ),
     # -- attempts ------------------------------------------------------------------------------------------------------
     Mutant(
-        "complete stream superseded", _RECEIVE, "        if previous.complete:", "        if False:", "task begun twice"
+        "complete stream superseded", _INBOUND, "        if self.complete:", "        if False:", "task begun twice"
     ),
     Mutant(
         "an earlier attempt takes the place of a later one",
-        _RECEIVE,
-        "if previous.opening.attempt >= opening.attempt:",
+        _INBOUND,
+        "if self.opening.attempt >= opening.attempt:",
         "if False:",
         "task begun twice",
     ),
     Mutant(
-        "who was superseded goes on", _RECEIVE, "        if not previous.dead:", "        if False:", "task begun twice"
+        "who was superseded goes on", _INBOUND, "        if not self.dead:", "        if False:", "task begun twice"
     ),
     Mutant(
         "open a stream after its job has ended without it",
         _RECEIVE,
-        "if self._is_missing(opening.partition):",
+        "if self.promised.is_missing(opening.partition):",
         "if False:",
         "task without rows, begun twice",
     ),
     Mutant(
         "wait for a stream that was lost after the word of its end",
         _RECEIVE,
-        "elif self.retried and stream.opening.partition in self._promised:",
+        "elif self.retried and stream.opening.partition in self.promised.partitions:",
         "elif False:",
         "stream lost behind its end",
     ),
     Mutant(
         "wait for a stream that was lost before the word of its end",
         _RECEIVE,
-        "if self.retried and any((stream :=",
-        "if False and any((stream :=",
+        "if self.retried and any((s :=",
+        "if False and any((s :=",
         "stream lost behind its end",
     ),
     Mutant(
         "keep rows that Spark did not take",
-        _RECEIVE,
+        _PROMISED,
         "if stream.consumed or (stream.rows and not stream.dead):",
         "if False:",
         "task without rows, begun twice",

@@ -77,14 +77,14 @@ FAULTS: Final = (
     ),
     Fault(
         "an ordered reader passes over streams that go on",
-        "engine.exchange.receive",
+        "engine.exchange.reading_order",
         "return stream.complete and known",
         "return known",
     ),
     Fault(
         "a merge takes a stream that is late for one that has ended",
         "engine.exchange.receive",
-        "if stream.complete if stream is not None else self._is_missing(partition):",
+        "if stream.complete if stream is not None else self.promised.is_missing(partition):",
         "if stream is None or stream.complete:",
     ),
 )
