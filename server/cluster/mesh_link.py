@@ -22,7 +22,8 @@ from typing import Final, cast
 from engine.common.shielded import wait_out
 from engine.contracts.mesh import Handler, MemberInfo
 from engine.exchange.mesh_tls import MeshTls, UntrustedPeer, explain_failure, require_member
-from server.cluster.membership import Action, Actions, Close, Dial, Log, Lost, Membership, Proceed, Say, Timing
+from server.cluster.membership import Membership, Timing
+from server.cluster.membership_actions import Action, Actions, Close, Dial, Log, Lost, Proceed, Say
 from wire.dataclass import dataclass
 from wire.mesh.control_channel import (
     ControlChannel,
@@ -106,7 +107,7 @@ class MeshLink:
         return self._membership.members(_now())
 
     def send(self, member: str, message: ControlMessage, body: bytes = b"") -> bool:
-        number = self._membership.link_to(member)
+        number = self._membership.known.link_to(member)
         return number is not None and self._connections[number].send(message, body)
 
     def listen(self, on_message: Handler, on_lost: Callable[[str], None]) -> None:
@@ -123,9 +124,9 @@ class MeshLink:
 
     def accept(self) -> ControlConnection | None:
         """The protocol of a connection that has arrived; None: there are too many."""
-        if self._membership.strangers >= _STRANGERS_MAX:
+        if self._membership.links.strangers >= _STRANGERS_MAX:
             return None
-        return self._connection(self._membership.link_accepted(_now()), dialled=False)
+        return self._connection(self._membership.links.accept(_now()), dialled=False)
 
     def drain(self) -> None:
         """Tell the others that this member takes no new queries."""
@@ -148,7 +149,7 @@ class MeshLink:
 
     def connection_ready(self, connection: ControlConnection) -> bool:
         """A connection is made. False: it is not wanted any more."""
-        wanted = self._membership.link_connected(connection.number)
+        wanted = self._membership.links.connect(connection.number)
         if wanted:
             self._connections[connection.number] = connection
         else:
@@ -156,7 +157,7 @@ class MeshLink:
         return wanted
 
     def heard(self, number: int) -> None:
-        self._membership.heard(number, _now())
+        self._membership.links.hear(number, _now())
 
     def handle_event(self, number: int, event: ControlEvent) -> None:
         """An event of a link's channel."""
@@ -168,7 +169,7 @@ class MeshLink:
             case Received(message) if isinstance(message, _OURS):
                 self._perform(self._membership.message_received(number, message, _now()))
             case Received(message, body):
-                member = self._membership.member_of(number)
+                member = self._membership.links.member_of(number)
                 if member is not None:
                     self._on_message(member, message, bytes(body))
 

@@ -160,7 +160,7 @@ class Links:
     def observed(self) -> LinksView:
         membership = self.link._membership
         others = [info for info in membership.members(self._now) if not info.local]
-        opened = {info.id: number for info in others if (number := membership.link_to(info.id)) is not None}
+        opened = {info.id: number for info in others if (number := membership.known.link_to(info.id)) is not None}
         states = {info.id: (info.state, info.incarnation) for info in others}
         return LinksView(opened, states, frozenset(self.ends), len(self.link._dials))
 
@@ -241,8 +241,8 @@ class Links:
 
     def _check(self) -> None:
         membership = self.link._membership
-        for number, link in membership._links.items():
-            assert not link.open or membership.link_to(membership.member_of(number) or "") == number, (
+        for number, link in membership.links.by_number.items():
+            assert not link.open or membership.known.link_to(membership.links.member_of(number) or "") == number, (
                 f"{self._me.member} has an open connection that leads to nobody"
             )
         assert set(self.link._connections) == set(self.ends), (

@@ -41,6 +41,8 @@ _ORDER: Final = "engine.exchange.reading_order"
 _MAILBOXES: Final = "engine.runtime.mailboxes"
 _LISTENER: Final = "engine.exchange.listener"
 _MEMBERSHIP: Final = "server.cluster.membership"
+_CONTROL_LINKS: Final = "server.cluster.control_links"
+_TARGETS: Final = "server.cluster.dial_targets"
 _LINK: Final = "server.cluster.mesh_link"
 _CONTROL: Final = "wire.mesh.control_channel"
 
@@ -307,21 +309,21 @@ MUTANTS: Final = (
     ),
     Mutant(
         "do not call again who was lost",
-        _MEMBERSHIP,
+        _TARGETS,
         "return record.link is None and (target.seed or",
         "return False and (target.seed or",
         "both call, and one connection breaks",
     ),
     Mutant(
         "wait for ever for the end of a handshake",
-        _MEMBERSHIP,
+        _CONTROL_LINKS,
         "since = link.heard if link.open else link.since",
         "since = link.heard if link.open else now",
         "switched off, and begun again elsewhere",
     ),
     Mutant(
         "never miss a member that says nothing",
-        _MEMBERSHIP,
+        _CONTROL_LINKS,
         "since = link.heard if link.open else link.since",
         "since = now if link.open else link.since",
         "switched off, and begun again elsewhere",

@@ -59,7 +59,7 @@ FAULTS: Final = (
     Fault("LIMIT counts nothing", "engine.exchange.limit", "self._left -= taken if self._left > 0 else 0", "pass"),
     Fault(
         "a member that was lost is not dialled again",
-        "server.cluster.membership",
+        "server.cluster.dial_targets",
         "target.next_at = now + pause",
         "target.next_at = now + 1e9 * pause",
     ),
