@@ -43,6 +43,7 @@ _LISTENER: Final = "engine.exchange.listener"
 _MEMBERSHIP: Final = "server.cluster.membership"
 _CONTROL_LINKS: Final = "server.cluster.control_links"
 _TARGETS: Final = "server.cluster.dial_targets"
+_CONNECTION: Final = "server.cluster.control_connection"
 _LINK: Final = "server.cluster.mesh_link"
 _CONTROL: Final = "wire.mesh.control_channel"
 
@@ -337,7 +338,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "a connection that is not wanted stays open",
-        _LINK,
+        _CONNECTION,
         "        if not self._link.connection_ready(self):\n            self.end(None)",
         "        if not self._link.connection_ready(self):\n            pass",
         "both call, and one connection breaks",

@@ -18,9 +18,10 @@ from support.session_server import eventually, open_files
 
 from engine.contracts.mesh import MemberInfo
 from engine.exchange.listener import DataListener
+from server.cluster.control_connection import ControlConnection
 from server.cluster.membership import Membership, Timing
 from server.cluster.membership_actions import Actions, Close, Dial, Log, Lost, Proceed, Say
-from server.cluster.mesh_link import ControlConnection, LinkOptions, MeshLink
+from server.cluster.mesh_link import LinkOptions, MeshLink
 from server.config.address import Address
 from wire.mesh.control_messages import (
     Cancel,
@@ -556,7 +557,7 @@ async def test_an_attempt_that_is_given_up_as_it_succeeds_leaves_nothing() -> No
         def connect_and_cancel(connection: ControlConnection) -> bool:
             reached.append(connection)
             if len(reached) <= 3:
-                asyncio.get_running_loop().call_soon(bob.link._dials[connection.number].cancel)
+                asyncio.get_running_loop().call_soon(bob.link._dials.tasks[connection.number].cancel)
             return connected(connection)
 
         bob.link.connection_ready = connect_and_cancel  # type: ignore[method-assign]
