@@ -36,9 +36,9 @@ from server.http.result import Ending, Result
 from server.logs.lines import Origin
 from server.monitor.records import SessionRecords
 from server.pgwire.client import ConnectionClient
+from server.pgwire.host import STATES, Host
 from server.pgwire.interrupts import ClientGone, Interrupts
 from server.pgwire.running import Running
-from server.pgwire.session import STATES, Host
 from server.pgwire.startup import as_fatal
 from server.session.commands import Commands
 from server.session.notifications import Said

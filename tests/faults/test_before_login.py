@@ -23,8 +23,8 @@ from server.http.console import ConsoleServer
 from server.http.door import Door
 from server.http.session import Bounds
 from server.pgwire.client_stream import INBOUND_STRANGER_BYTES_MAX
+from server.pgwire.host import UNADMITTED_MAX
 from server.pgwire.listener import ListenerOptions, trust
-from server.pgwire.session import UNADMITTED_MAX
 
 _HEAD = b"GET /v1/info HTTP/1.1\r\nHost: x\r\n"
 
