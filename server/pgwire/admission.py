@@ -61,13 +61,8 @@ class Admission:
 
     def _visitor(self, beginning: Beginning) -> Visitor:
         stream = self._stream
-        return Visitor(
-            beginning,
-            stream.peer[0] if stream.peer is not None else "",
-            stream.here,
-            stream.tls,
-            common_name(stream.ssl_object),
-        )
+        peer, certificate = stream.socket.peer, common_name(stream.socket.ssl_object)
+        return Visitor(beginning, peer[0] if peer is not None else "", stream.socket.here, stream.tls, certificate)
 
     async def _prove(self, visitor: Visitor) -> None:
         """Authenticate the client. A failure is reported after a delay, so that guessing passwords takes long."""

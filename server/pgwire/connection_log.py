@@ -44,7 +44,7 @@ class ConnectionLog:
 
     def origin(self) -> Origin:
         """A client that is not let in may say anything of itself, so only its address is known until then."""
-        host, port = self._stream.peer or ("", None)
+        host, port = self._stream.socket.peer or ("", None)
         if self._beginning is None or self._settings is None:
             return Origin(self.pid, host=host, port=port, started=self.born)
         name = self._settings.get("application_name")
@@ -56,14 +56,14 @@ class ConnectionLog:
     @property
     def remote(self) -> str:
         """The client's end, as PostgreSQL's messages about connections tell it."""
-        peer = self._stream.peer
+        peer = self._stream.socket.peer
         return f"{peer[0]} port={peer[1]}" if peer is not None else "[local]"
 
     def authorize(self, beginning: Beginning) -> None:
         """Log that a client has been let in."""
         name = beginning.settings.get("application_name")
         application = f" application_name={name}" if name else ""
-        tls = self._stream.ssl_object
+        tls = self._stream.socket.ssl_object
         said = tls.cipher() if tls is not None else None
         cipher = "" if said is None else f" SSL enabled (protocol={said[1]}, cipher={said[0]}, bits={said[2]})"
         self.note(f"connection authorized: user={beginning.user} database={beginning.database}{application}{cipher}")

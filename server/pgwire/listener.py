@@ -152,10 +152,10 @@ class Listener:
 
     def _on_opened(self, stream: ClientStream, session: Session) -> None:
         full = len(self._sessions) >= self._options.max_connections + UNADMITTED_MAX
-        scarce = self._short_of_descriptors(stream.descriptor)
+        scarce = self._short_of_descriptors(stream.socket.descriptor)
         has_room = self._make_room() if full or scarce else True
         session.admission.is_crowded = scarce and not has_room
-        if (full and not has_room) or descriptors.are_exhausted(stream.descriptor):
+        if (full and not has_room) or descriptors.are_exhausted(stream.socket.descriptor):
             stream.refuse()
             self._note_closed()
             return

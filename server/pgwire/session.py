@@ -85,7 +85,8 @@ class Session:
     @property
     def host(self) -> str:
         """The client's address; empty where it has none."""
-        return self._stream.peer[0] if self._stream.peer is not None else ""
+        peer = self._stream.socket.peer
+        return peer[0] if peer is not None else ""
 
     def give_way(self, task: asyncio.Task[None]) -> None:
         """End a stranger's connection for another one. task: runs the session."""
@@ -112,7 +113,7 @@ class Session:
     def activity(self) -> Activity:
         assert self._beginning is not None
         assert self._conversation is not None
-        peer, address, exchange = self._stream.peer, self._stream.address, self._conversation.exchange
+        peer, address, exchange = self._stream.socket.peer, self._stream.socket.address, self._conversation.exchange
         return Activity(
             pid=self.pid,
             user=self._beginning.user,
