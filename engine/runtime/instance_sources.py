@@ -18,7 +18,8 @@ from engine.contracts.profile import Operator, by_files, counters, reader_source
 from engine.contracts.query_id import QueryId
 from engine.exchange.limit import LimitedRows
 from engine.exchange.schemas import stream_schema
-from engine.executors.local.executor import LocalStream, LocalWork
+from engine.executors.local.stream import LocalStream
+from engine.executors.local.work import LocalWork
 from engine.executors.spark.rows import SparkRows
 from engine.plan_ir.physical import relation_of
 from engine.plan_ir.spec import EdgeSpec, FragmentSpec, InstanceSpec, MemberSpec, ReaderSpec, SharedSpec
