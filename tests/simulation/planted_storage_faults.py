@@ -20,6 +20,7 @@ SEEDS: Final = 300
 _DELTA: Final = "engine.storage.delta"
 _PUBLISH: Final = "engine.catalog.store.publication"
 _STAGING: Final = "engine.storage.staging"
+_CONNECTIONS: Final = "engine.catalog.store.sqlite_connections"
 _SQLITE: Final = "engine.catalog.store.sqlite"
 _STORE: Final = "engine.catalog.store.store"
 _ROWS: Final = "engine.catalog.store.rows"
@@ -77,7 +78,7 @@ FAULTS: Final = (
         "        if root.is_dir():\n            sync(root)\n",
         "",
     ),
-    Fault("the catalog does not sync", _SQLITE, "pragma synchronous = full", "pragma synchronous = normal"),
+    Fault("the catalog does not sync", _CONNECTIONS, "pragma synchronous = full", "pragma synchronous = normal"),
     Fault(
         "settle forgets later decisions",
         _SQLITE,
