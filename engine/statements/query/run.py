@@ -141,7 +141,7 @@ async def plan(
         read = time.monotonic()
         planned = PlannedQuery(
             optimise(bound.plan), tuple(bound.columns), tuple(bound.parameters), tuple(catalog.reads.values()),
-            bound.locks, context.accesses.to_requirements(), frozenset(catalog.schemas), length=len(query.text),
+            bound.locks, context.accesses.to_requirements(), frozenset(catalog.names.schemas), length=len(query.text),
             of_session=catalog.volatile, primary_keys=bound.primary_keys, read_by=read_by, answers=catalog.answers,
         )  # fmt: skip
         planned.survey()
