@@ -85,7 +85,7 @@ class EngineMonitor:
 
     async def observe(self) -> None:
         """Read what a scrape shows and no counter of this process has (`statistics`)."""
-        await self._executors.spark.observe()
+        await self._executors.spark.reports.observe()
 
     def running_counters(self, query: str = "") -> Observed:
         """Count what runs here of distributed queries, and of those whose rows Spark's tasks send. query: only this one's."""
@@ -99,7 +99,7 @@ class EngineMonitor:
 
     async def spark_jobs(self, query: str = "") -> Sequence[SparkJobReport]:
         """Report Spark's jobs that run here. query: only this one's."""
-        return await self._executors.spark.jobs(self._config.member, query)
+        return await self._executors.spark.reports.jobs(self._config.member, query)
 
     def graph(
         self,
