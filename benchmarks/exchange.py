@@ -28,7 +28,7 @@ from engine.exchange.outbound import open_remote
 from engine.exchange.receive import WINDOW_BATCHES, Receiver
 from engine.exchange.send import schema_fingerprint
 from engine.exchange.spool import Spooler
-from engine.executors.local.executor import batch_rows
+from engine.executors.local.page_reader import batch_rows
 from wire.mesh.messages import VERSION, Open
 
 _PAGE_BYTES: Final = 1 << 20

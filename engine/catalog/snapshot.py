@@ -2,7 +2,7 @@
 
 Immutable, so that a transaction's view of the catalog is a value: BEGIN remembers one, each DDL statement makes the next,
 a savepoint is a reference, ROLLBACK forgets. COMMIT replays the transaction's changes onto the newest committed snapshot
-(`engine.catalog.store.store`), which is where two transactions that changed the same name meet.
+(`engine.catalog.replay`, `engine.catalog.store.store`), which is where two transactions that changed the same name meet.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ from engine.catalog.model.rights import DATABASE_OID, DefaultKey, ObjectRights, 
 from engine.catalog.model.roles import Role, Roles
 from engine.catalog.model.statistics import TableStatistics
 from engine.catalog.model.user_types import UserType, with_current_types
-from engine.storage import tables
 from engine.storage.tables import FileChange
 from wire.dataclass import dataclass
 from wire.errors import (
@@ -235,10 +234,6 @@ class Snapshot:
         found = {made.oid for made in (*self.relations.values(), *self.types.values())}
         return found | {schema.oid for schema in self.schemas.values()} | {DATABASE_OID}
 
-    def _oids_with_rights(self) -> set[int]:
-        """Return the OIDs of what there is, and of what a topology declares, which no row of the catalog says."""
-        return self.oids() | {oid for oid in self.rights.objects if oid >= DECLARED_OIDS}
-
     def tables(self) -> Iterator[Table]:
         for relation in self.relations.values():
             if isinstance(relation, Table):
@@ -249,42 +244,42 @@ class Snapshot:
         before = self.relations.get(key)
         if before is not None and not replacing:
             raise DuplicateTable(f'relation "{relation.name}" already exists')
-        return self._apply(change := Change(key, relation, before)), change
+        return self.with_change(change := Change(key, relation, before)), change
 
     def remove(self, relation: StoredRelation) -> tuple[Snapshot, Change]:
-        return self._apply(change := Change((relation.schema, relation.name), None, relation)), change
+        return self.with_change(change := Change((relation.schema, relation.name), None, relation)), change
 
     def put_schema(self, schema: Schema, *, replacing: bool = False) -> tuple[Snapshot, Change]:
         before = self.schemas.get(schema.name)
         if (before is not None and not replacing) or schema.name == SLUICE:
             raise DuplicateSchema(f'schema "{schema.name}" already exists')
-        return self._apply(change := Change((schema.name, ""), schema, before)), change
+        return self.with_change(change := Change((schema.name, ""), schema, before)), change
 
     def remove_schema(self, name: str) -> tuple[Snapshot, Change]:
         if name not in self.schemas:
             raise InvalidSchemaName(f'schema "{name}" does not exist')
-        return self._apply(change := Change((name, ""), None, self.schemas[name])), change
+        return self.with_change(change := Change((name, ""), None, self.schemas[name])), change
 
     def put_role(self, role: Role) -> tuple[Snapshot, RoleChange]:
         change = RoleChange(role.name, role, self.roles.find_role(role.name))
-        return self._with_role(change), change
+        return self.with_role(change), change
 
     def remove_role(self, role: Role) -> tuple[Snapshot, RoleChange]:
-        return self._with_role(change := RoleChange(role.name, None, role)), change
+        return self.with_role(change := RoleChange(role.name, None, role)), change
 
     def put_type(self, made: UserType, before: UserType | None = None) -> tuple[Snapshot, TypeChange]:
         """before: what it was until now, also under another name. Raises DuplicateObject."""
         key = (made.schema, made.name)
         if (before is None or key != (before.schema, before.name)) and (key in self.types or key in self.relations):
             raise DuplicateObject(f'type "{made.name}" already exists')
-        return self._with_type(change := TypeChange(made, before)), change
+        return self.with_type(change := TypeChange(made, before)), change
 
     def remove_type(self, gone: UserType) -> tuple[Snapshot, TypeChange]:
-        return self._with_type(change := TypeChange(None, gone)), change
+        return self.with_type(change := TypeChange(None, gone)), change
 
-    def _with_type(self, change: TypeChange) -> Snapshot:
-        """Relations that have the type have it as it is now. Whether one has a type that is gone is `replay`'s to ask: a statement
-        may drop them afterwards. Raises SerializationFailure."""
+    def with_type(self, change: TypeChange) -> Snapshot:
+        """Relations that have the type have it as it is now. Whether one has a type that is gone is the replay's to ask: a
+        statement may drop them afterwards. Raises SerializationFailure."""
         before, after = change.before, change.after
         types = dict(self.types)
         if before is not None and types.pop((before.schema, before.name), None) != before:
@@ -299,7 +294,8 @@ class Snapshot:
         relations = {key: with_current_types(r, types) for key, r in self.relations.items()}
         return replace(self, types=types, relations=relations).with_new_definitions()
 
-    def _with_role(self, change: RoleChange) -> Snapshot:
+    def with_role(self, change: RoleChange) -> Snapshot:
+        """Raises SerializationFailure, as those below do, where it was not there as the change says."""
         if self.roles.find_role(change.name) != change.before:
             raise ChangedByAnother(change.name)
         return replace(
@@ -308,14 +304,14 @@ class Snapshot:
 
     def put_defaults(self, of: DefaultKey, after: Acl | None) -> tuple[Snapshot, DefaultsChange]:
         change = DefaultsChange(of, after, self.rights.defaults.get(of))
-        return self._with_defaults(change), change
+        return self.with_defaults(change), change
 
-    def _with_rights(self, change: RightsChange) -> Snapshot:
+    def with_rights(self, change: RightsChange) -> Snapshot:
         if self.rights.objects.get(change.oid) != change.before:
             raise ChangedByAnother(change.name)
         return replace(self, rights=self.rights.with_object(change.oid, change.after)).with_new_definitions()
 
-    def _with_defaults(self, change: DefaultsChange) -> Snapshot:
+    def with_defaults(self, change: DefaultsChange) -> Snapshot:
         if self.rights.defaults.get(change.of) != change.before:
             raise ChangedByAnother("default privileges")
         return replace(self, rights=self.rights.with_default(change.of, change.after)).with_new_definitions()
@@ -324,7 +320,8 @@ class Snapshot:
         """Return the same with definitions that are no other snapshot's."""
         return replace(self, definitions=next(_DEFINITIONS))
 
-    def _apply(self, change: Change) -> Snapshot:
+    def with_change(self, change: Change) -> Snapshot:
+        """With a schema or a relation as it is after a change. Raises SerializationFailure where it has a type that is gone."""
         schema, name = change.key
         if not name:
             return replace(self, schemas=_with_entry(self.schemas, schema, change.after)).with_new_definitions()
@@ -335,218 +332,6 @@ class Snapshot:
             except KeyError:
                 raise ChangedByAnother(name) from None
         return replace(self, relations=_with_entry(self.relations, change.key, after)).with_new_definitions()
-
-    def replay(self, changes: Iterable[AnyChange]) -> Snapshot:
-        """This snapshot with a transaction's changes, not committed. Raises SerializationFailure when something else now
-        stands where the transaction saw what it changed. May block where a table's files were never asked for before."""
-        snapshot = self
-        moving: dict[str, Table] = {}
-        gone = False
-        for change in changes:
-            snapshot = snapshot._apply_change(change, moving)
-            gone = gone or (isinstance(change, TypeChange) and change.after is None)
-        if gone:
-            snapshot._require_types()
-        return replace(snapshot, version=self.version + 1)
-
-    def _require_whole(self, changes: Sequence[Change]) -> None:
-        """Nothing that was dropped is named by what another transaction has made meanwhile, and nothing that was made names what
-        another has dropped. Not to be asked in the middle of a statement, which may remove a relation before it puts it elsewhere.
-        Raises ChangedByAnother."""
-        if not changes:
-            return
-        present = {relation.oid: relation for relation in self.relations.values()}
-        for schema, name in (change.key for change in changes):
-            if (
-                not name
-                and schema not in self.schemas
-                and any(key[0] == schema for key in (*self.relations, *self.types))
-            ):
-                raise ChangedByAnother(schema)
-        made = {change.key for change in changes if change.after is not None and change.key in self.relations}
-        for key in made:
-            if _dangles(self.relations[key], present):
-                raise ChangedByAnother(key[1])
-        lost: dict[int, tuple[str, set[int]]] = {}
-        for change in changes:
-            if isinstance(before := change.before, (Table, View)):
-                columns = _lost(before, present.get(before.oid))
-                if columns or before.oid not in present:
-                    lost[before.oid] = (before.name, columns)
-        for key, relation in self.relations.items() if lost else ():
-            if key not in made:
-                _require_not_lost(relation, lost)
-
-    def _require_types(self) -> None:
-        """No relation has a type that is not there: another transaction may have made it. Raises SerializationFailure."""
-        for relation in self.relations.values():
-            try:
-                with_current_types(relation, self.types)
-            except KeyError:
-                raise ChangedByAnother(relation.name) from None
-
-    def after_commit(self, changes: Sequence[AnyChange]) -> Snapshot:
-        """Return the snapshot after a commit: as `replay`, and the files of the tables are the catalog's from now on."""
-        snapshot = self.replay(changes)
-        snapshot._require_whole([change for change in changes if isinstance(change, Change)])
-        locations = {change.location for change in changes if isinstance(change, DataChange)}
-        keys = {change.key for change in changes if isinstance(change, DataChange | Change)} if locations else set()
-        relations = dict(snapshot.relations) if locations else snapshot.relations
-        rights = snapshot.rights
-        if any(isinstance(change, Change | TypeChange) and change.after is None for change in changes):
-            rights = rights.restrict_to(snapshot._oids_with_rights)
-        for key in keys:
-            table = snapshot.relations.get(key)
-            storage = table.storage if isinstance(table, Table) else None
-            if isinstance(table, Table) and storage is not None and storage.location in locations:
-                files = FileChange(storage.added, storage.removed)
-                decided = tables.with_commit(table, storage.version, snapshot.version, files)
-                relations[table.schema, table.name] = decided  # type: ignore[index]
-        return replace(snapshot, relations=relations, rights=rights)
-
-    def _apply_change(self, change: AnyChange, moving: dict[str, Table]) -> Snapshot:
-        match change:
-            case Guard():
-                self._require_unchanged(change)
-                return self
-            case DataChange():
-                return self._with_files(change)
-            case Analysis():
-                return self._with_statistics(change)
-            case RoleChange():
-                return self._with_role(change)
-            case TypeChange():
-                return self._with_type(change)
-            case RightsChange():
-                return self._with_rights(change)
-            case DefaultsChange():
-                return self._with_defaults(change)
-            case _:
-                return self._with(change, moving)
-
-    def _with(self, change: Change, moving: dict[str, Table]) -> Snapshot:
-        """moving: stored tables that were removed by an earlier change, by their location, as they stood then: one that is
-        put again under another name has the files that it has now, not those that the transaction saw."""
-        schema, name = change.key
-        present = self.relations.get(change.key) if name else self.schemas.get(schema)
-        after = change.after
-        if isinstance(present, Table) and present.storage is not None and isinstance(change.before, Table):
-            _require_same_definition(present, change.before)
-            moving[present.storage.location] = present
-            if isinstance(after, Table):
-                after = _redefine(present, change.before, after)
-        elif present != change.before:
-            raise ChangedByAnother(name or schema)
-        elif isinstance(after, Table) and after.storage is not None and after.storage.location in moving:
-            after = _with_files_of(moving[after.storage.location], after)
-        if name and schema not in self.schemas:
-            raise SchemaDropped(schema)
-        return self._apply(replace(change, after=after))
-
-    def _with_statistics(self, change: Analysis) -> Snapshot:
-        present = self.relations.get(change.key)
-        if not isinstance(present, Table) or present.oid != change.before.oid:
-            return self
-        return self._apply(Change(change.key, with_statistics(present, change.statistics)))
-
-    def _require_unchanged(self, guard: Guard) -> None:
-        present = self._find_present(guard.key, guard.before)
-        if (guard.whole and not _same_files(present, guard.before)) or tables.missing_paths(present, guard.paths):
-            raise ChangedByAnother(guard.before.name)
-
-    def _find_present(self, key: Key, before: Table) -> Table:
-        """The stored table that is there now, defined as it was."""
-        present = self.relations.get(key)
-        if not isinstance(present, Table) or present.storage is None:
-            raise ChangedByAnother(before.name)
-        _require_same_definition(present, before)
-        return present
-
-    def _with_files(self, change: DataChange) -> Snapshot:
-        present = self._find_present(change.key, change.before)
-        if (change.whole and not _same_files(present, change.before)) or tables.missing_paths(
-            present, change.files.removed
-        ):
-            raise ChangedByAnother(present.name)
-        changed = self._apply(Change(change.key, tables.with_changed_files(present, change.files)))
-        return replace(changed, definitions=self.definitions)
-
-
-def _named_by(relation: StoredRelation) -> Sequence[int]:
-    """OIDs of the relations that a view reads, or that foreign keys of a table name."""
-    view = _view_of(relation)
-    keys = relation.constraints if isinstance(relation, Table) else ()
-    return (
-        *(view.depends if view is not None else ()),
-        *(k.references.table for k in keys if k.references is not None),
-    )
-
-
-def _view_of(relation: StoredRelation) -> View | None:
-    query = relation.query if isinstance(relation, Table) else relation
-    return query if isinstance(query, View) else None
-
-
-def _dangles(relation: StoredRelation, present: Mapping[int, StoredRelation]) -> bool:
-    """Whether it names a relation or a column that is not there. What a topology declares is not stored."""
-    if any(FIRST_OID <= oid < DECLARED_OIDS and oid not in present for oid in _named_by(relation)):
-        return True
-    view = _view_of(relation)
-    for seen in view.sees if view is not None else ():
-        table = present.get(seen.oid)
-        if isinstance(table, Table) and not {column.number for column in table.columns}.issuperset(seen.used):
-            return True
-    return False
-
-
-def _lost(before: Table | View, now: StoredRelation | None) -> set[int]:
-    """Numbers of the columns that a table has no more, or not with that type."""
-    if not isinstance(before, Table) or not isinstance(now, Table):
-        return set()
-    kept = {(column.number, column.type) for column in now.columns}
-    return {column.number for column in before.columns if (column.number, column.type) not in kept}
-
-
-def _require_not_lost(relation: StoredRelation, lost: Mapping[int, tuple[str, set[int]]]) -> None:
-    """lost: names of relations and what they have lost of columns, by OID; nothing where they are gone. Raises ChangedByAnother."""
-    view = _view_of(relation)
-    for oid in _named_by(relation):
-        if oid in lost:
-            name, columns = lost[oid]
-            if not columns or (view is not None and any(view.reads_column(oid, number) for number in columns)):
-                raise ChangedByAnother(name)
-
-
-def _require_same_definition(present: Table, before: Table) -> None:
-    if before.storage is None or tables.definition(present) != tables.definition(before):
-        raise ChangedByAnother(present.name)
-
-
-def _same_files(present: Table, before: Table) -> bool:
-    """Whether no commit has changed the table's files since; what this transaction did with them does not count."""
-    assert present.storage is not None
-    assert before.storage is not None
-    return present.storage.changed == before.storage.changed
-
-
-def _redefine(present: Table, before: Table, after: Table) -> Table:
-    """A stored table's new definition with the files that it has now. A definition may tell something of the rows (NOT NULL,
-    a check) that was found out before: nobody may have changed them since."""
-    if not _same_files(present, before):
-        raise ChangedByAnother(present.name)
-    assert present.storage is not None
-    if after.storage is None or after.storage.location != present.storage.location:
-        return after
-    return _with_files_of(present, after)
-
-
-def _with_files_of(present: Table, after: Table) -> Table:
-    return replace(after, storage=present.storage, version=present.version, files=(), statistics=present.statistics)
-
-
-def with_statistics(table: Table, statistics: TableStatistics) -> Table:
-    """The table with these, and with what is known of other columns."""
-    return replace(table, statistics=statistics.after(table.statistics))
 
 
 def net_changes(changes: Iterable[AnyChange]) -> dict[str, FileChange]:

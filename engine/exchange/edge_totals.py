@@ -43,7 +43,7 @@ class EdgeTotals:
 
 def edge_figures(receivers: Iterable[Receiver], sending: int, totals: EdgeTotals) -> Mapping[str, int]:
     """The figures of a member's edges. receivers: of all edges that end here. sending: how many streams begin here."""
-    streams = [stream for receiver in receivers for stream in receiver.streams.values() if stream.open]
+    streams = [stream for receiver in receivers for stream in receiver.streams.by_partition.values() if stream.open]
     return {
         "receiving": len(streams),
         "sending": sending,

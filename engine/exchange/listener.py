@@ -24,8 +24,9 @@ from collections.abc import Callable
 from typing import Final, cast
 
 from engine.common.wildcards import WILDCARDS
+from engine.exchange.inbound_stream import Denied, InboundStream
 from engine.exchange.mesh_tls import MeshTls
-from engine.exchange.receive import Denied, InboundStream, Receiver
+from engine.exchange.receive import Receiver
 from engine.exchange.tls_server import TlsServer
 from wire.mesh.channel import BatchArrived, DataReceiver, ReceiverEvent, VersionMismatch
 from wire.mesh.control_messages import HELLO_KIND

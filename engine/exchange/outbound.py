@@ -26,8 +26,9 @@ from typing import Final, Protocol, cast
 import pyarrow as pa
 
 from engine.common.wake_signal import WakeSignal
+from engine.exchange.inbound_stream import InboundStream
 from engine.exchange.mesh_tls import MeshTls, UntrustedPeer, explain_failure, require_member
-from engine.exchange.receive import InboundStream, Receiver
+from engine.exchange.receive import Receiver
 from engine.exchange.send import StreamRefused
 from wire.errors import ConnectionFailure
 from wire.mesh.backlog import Backlog
@@ -374,7 +375,7 @@ class LoopbackStream:
         self._bell = WakeSignal()
         self._inbound: InboundStream = receiver.admit(opening, self)
 
-    # The receiver's view of it (`engine.exchange.receive.Link`).
+    # The receiver's view of it (`engine.exchange.inbound_stream.Link`).
 
     @property
     def account(self) -> ReceiveCredits:

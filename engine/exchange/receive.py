@@ -46,234 +46,28 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections import deque
 from collections.abc import Callable, Iterable, Mapping
-from typing import Final, Protocol
+from typing import Final
 
 import pyarrow as pa
 
-from engine.common.shielded import awaited_in_turn, shielded
 from engine.common.wake_signal import WakeSignal
+from engine.exchange.edge_streams import EdgeStreams
+from engine.exchange.inbound_stream import Denied, InboundStream, Link
+from engine.exchange.promised_streams import PromisedStreams
+from engine.exchange.reading_order import ReadingOrder
 from engine.exchange.schemas import received_batch, stream_fingerprint, stream_schema
 from engine.exchange.send import schema_fingerprint
-from engine.exchange.spool import Place, Spooler, SpoolFile
+from engine.exchange.spool import Spooler
+from engine.exchange.spool_share import SpoolShare
 from wire.errors import ConnectionFailure, QueryCanceled, SerializationFailure, SqlError
 from wire.mesh.channel import BatchArrived
-from wire.mesh.credits import ReceiveCredits
-from wire.mesh.error_fields import error_from_fields
-from wire.mesh.messages import Cancel, DenyReason, Open
+from wire.mesh.messages import Open
 
 _log = logging.getLogger(__name__)
 
 #: A stream's window, in batches of the wanted size: one on its way while the consumer works on another.
 WINDOW_BATCHES: Final = 2
-
-
-class Denied(Exception):
-    """The receiver does not take this stream; `reason` as in `wire.mesh.messages.Deny`."""
-
-    def __init__(self, reason: DenyReason, message: str) -> None:
-        super().__init__(message)
-        self.reason = reason
-
-
-class Link(Protocol):
-    """The data connection of a stream, as its receiver uses it (`engine.exchange.listener`)."""
-
-    @property
-    def account(self) -> ReceiveCredits: ...
-
-    def release(self, cost: int) -> None: ...
-
-    def cancel(self, sqlstate: str, message: str) -> None:
-        """Stop the sender and close; nothing of this connection is heard afterwards."""
-        ...
-
-
-class _Entry:
-    """A batch on its way through a stream. `body` is None while it lies on disk only."""
-
-    __slots__ = ("body", "cost", "held", "place", "rows")
-
-    def __init__(self, body: bytearray, rows: int, cost: int) -> None:
-        self.body: bytearray | None = body
-        self.rows = rows
-        self.cost = cost
-        self.held = True
-        self.place: Place | None = None
-
-
-class InboundStream:
-    """One attempt at one partition, or all attempts of a stream that outlives its connections. The link calls `arrive`, `lost`,
-    `on_cancelled` and `broken`.
-
-    batches, bytes: how many have arrived. spooled: bytes of them that were written to disk. carried: bytes that were in memory when
-    the present connection took over.
-    """
-
-    def __init__(self, receiver: Receiver, opening: Open, link: Link) -> None:
-        self.opening = opening
-        self.complete = False
-        self.dead = False
-        self.consumed = False
-        self.accepted = False
-        self.rows = 0
-        self.batches = 0
-        self.bytes = 0
-        self.spooled = 0
-        self.carried = 0
-        self.entries: deque[_Entry] = deque()
-        self.arrived_at = receiver.now()
-        self.cost_max = 0
-        self._receiver = receiver
-        self._link = link
-        self._file: SpoolFile | None = None
-        self._spooling: asyncio.Task[None] | None = None
-
-    @property
-    def open(self) -> bool:
-        """Whether its sender still holds its place at work."""
-        return not self.complete and not self.dead
-
-    @property
-    def held(self) -> int:
-        """Bytes of it that are in memory."""
-        return self._link.account.held
-
-    @property
-    def account(self) -> ReceiveCredits:
-        """The credits of its present connection."""
-        return self._link.account
-
-    @property
-    def is_out_of_credit(self) -> bool:
-        """Whether its sender has no room for one more batch like those before it."""
-        account = self._link.account
-        return self.open and account.held > 0 and account.available < max(self.cost_max, 1)
-
-    def is_blocked(self, since: float) -> bool:
-        """Whether its sender has been out of credit since that time."""
-        return self.is_out_of_credit and self.arrived_at <= since and self._spooling is None
-
-    def arrive(self, batch: BatchArrived) -> None:
-        if self.dead:
-            self._link.release(batch.cost)
-            return
-        self.arrived_at = self._receiver.now()
-        self.cost_max = max(self.cost_max, batch.cost)
-        self.rows += batch.rows
-        self.batches += 1
-        self.bytes += batch.cost
-        if batch.rows:
-            self.entries.append(_Entry(batch.body, batch.rows, batch.cost))
-        self.complete = self.complete or batch.last
-        self._receiver.on_batch(self, batch)
-        if self._receiver.spooling and self.open:
-            self.spool()
-
-    def lost(self, link: Link) -> None:
-        """The connection ended before the stream did, unless another one has taken over."""
-        if not self.open or link is not self._link:
-            return
-        if self.opening.kept is not None:
-            self._receiver.on_interrupted(self)
-            return
-        self.dead = True
-        self._receiver.attempt_failed(self)
-
-    def goes_on(self, opening: Open) -> bool:
-        """Whether a later attempt goes on with this stream: its sender has everything that has not arrived."""
-        if not self.open or self.opening.kept is None or opening.kept is None:
-            return False
-        return opening.attempt > self.opening.attempt and opening.kept <= self.batches
-
-    def go_on(self, opening: Open, link: Link) -> None:
-        """Another connection takes over, perhaps before the end of the earlier one was noticed. Its account begins with what this
-        one's holds."""
-        earlier = self._link
-        self.carried, self.opening, self._link = earlier.account.held, opening, link
-        earlier.cancel("40001", "another connection has taken over")
-
-    def on_cancelled(self, message: Cancel) -> None:
-        """The sender gave the stream up, and says why. That it lost a connection is no more the cause here than it was there."""
-        self.dead = True
-        lost = message.sqlstate == ConnectionFailure.default_sqlstate
-        error: SqlError = ConnectionFailure(message.message)
-        if not lost:
-            error = error_from_fields(message.sqlstate, message.message, message.detail, message.hint, message.fields)
-        self._receiver.attempt_failed(self, error)
-
-    def broken(self, message: str) -> None:
-        """The peer does not keep to the protocol."""
-        self.dead = True
-        self._receiver.fail(ConnectionFailure(f"a data connection failed: {message}"))
-
-    def take(self) -> _Entry:
-        """The next batch, its credit returned. The caller sees that there is one."""
-        entry = self.entries.popleft()
-        self.consumed = True
-        self._release(entry)
-        return entry
-
-    async def load(self, entry: _Entry) -> bytearray:
-        if entry.body is not None:
-            return entry.body
-        assert self._file is not None, "a batch without a body lies on disk"
-        assert entry.place is not None
-        return await self._file.read(entry.place)
-
-    def drop(self, sqlstate: str, message: str) -> None:
-        """Forget what has arrived and stop the sender."""
-        self.dead = True
-        while self.entries:
-            self._release(self.entries.popleft())
-        self._link.cancel(sqlstate, message)
-
-    def spool(self) -> None:
-        """Write what is held to disk, until the receiver says that it is enough."""
-        if self._spooling is None and self.open and self.entries:
-            self._spooling = asyncio.get_running_loop().create_task(self._spool())
-
-    async def close(self) -> None:
-        """Wait for the disk and delete the file; after `drop`, or when everything has been taken."""
-        try:
-            if self._spooling is not None:
-                await shielded(self._spooling)
-        finally:
-            file, self._file = self._file, None
-            if file is not None:
-                await shielded(file.close())
-
-    def _release(self, entry: _Entry) -> None:
-        if entry.held:
-            entry.held = False
-            self._link.release(entry.cost)
-
-    async def _spool(self) -> None:
-        try:
-            while (entry := self._next_to_spool()) is not None:
-                await self._write(entry)
-        except SqlError as error:
-            self._receiver.fail(error)
-        finally:
-            self._spooling = None
-
-    def _next_to_spool(self) -> _Entry | None:
-        if not self.open or not self._receiver.spooling:
-            return None
-        entry = next((e for e in self.entries if e.place is None), None)
-        return entry if entry is not None and self._receiver.may_spool(entry.cost) else None
-
-    async def _write(self, entry: _Entry) -> None:
-        if self._file is None:
-            self._file = self._receiver.spooler.create()
-        assert entry.body is not None
-        self._receiver.spooled_bytes += entry.cost
-        self.spooled += entry.cost
-        entry.place = await self._file.write(entry.body)
-        if entry.held:
-            entry.body = None
-            self._release(entry)
 
 
 class Receiver:
@@ -308,12 +102,8 @@ class Receiver:
     ) -> None:
         self.schema = schema
         self._fingerprint = None if schema is None else schema_fingerprint(schema.serialize())
-        self.ordered = ordered
         self.window = window
-        self.spooler = spooler
-        self.spooling = False
-        self.spool_bytes_max: int | None = None
-        self.spooled_bytes = 0
+        self.share = SpoolShare(spooler)
         self.waiting_since: float | None = None
         self._loop = asyncio.get_running_loop()
         self._on_lost = on_lost
@@ -321,18 +111,14 @@ class Receiver:
         self._on_change = on_change
         self._on_interrupted = on_interrupted
         self.retried = retried
-        self._streams: dict[int, InboundStream] = {}
-        self._retired: list[InboundStream] = []
-        self._ready: deque[InboundStream | pa.RecordBatch] = deque()
-        self._current = 0
-        self._promised: set[int] = set()
-        self._confirmed: dict[int, int] = {}
-        self._senders = senders
-        self._senders_done = 0
+        self.streams = EdgeStreams()
+        self.promised = PromisedStreams(senders)
+        self.order = ReadingOrder(
+            self.streams.by_partition, self.promised, ordered=ordered, awaits_success=self._on_ended is not None
+        )
         self._error: SqlError | None = None
         self._closed = False
         self._bell = WakeSignal()
-        self._turns: list[asyncio.Future[None]] = []
         self._counters = {"rows": 0, "bytes": 0, "batches": 0, "streams": 0}
 
     def now(self) -> float:
@@ -349,13 +135,11 @@ class Receiver:
 
         schema: as an Arrow IPC message.
         """
-        self.schema, self.ordered, self._senders, self.retried = stream_schema(schema), ordered, senders, retried
+        self.schema, self.promised.senders, self.retried = stream_schema(schema), senders, retried
         self._fingerprint = fingerprint = stream_fingerprint(schema)
-        if any(stream.opening.schema != fingerprint for stream in self._streams.values()):
+        if any(stream.opening.schema != fingerprint for stream in self.streams.by_partition.values()):
             self.fail(ConnectionFailure("a data connection failed: the stream's schema is not the edge's"))
-        self._ready.clear()
-        if not ordered:
-            self._ready.extend(stream for stream in self._streams.values() for _ in stream.entries)
+        self.order.adopt(ordered=ordered)
         self._check_counts()
         self._bell.ring()
 
@@ -365,9 +149,9 @@ class Receiver:
             raise Denied("closed", "the query is over")
         if self._fingerprint is not None and opening.schema != self._fingerprint:
             raise Denied("schema", "the stream's schema is not the edge's")
-        if self._is_missing(opening.partition):
+        if self.promised.is_missing(opening.partition):
             raise Denied("superseded", "the job has ended without this stream")
-        previous = self._streams.get(opening.partition)
+        previous = self.streams.by_partition.get(opening.partition)
         if previous is not None and previous.goes_on(opening):
             previous.go_on(opening, link)
             self._on_change()
@@ -375,19 +159,20 @@ class Receiver:
         if opening.kept and not (previous is not None and previous.complete):
             raise Denied("superseded", "the sender no longer has batches that have not arrived here")
         if previous is not None:
-            self._supersede(previous, opening)
+            previous.give_way(opening)
         stream = InboundStream(self, opening, link)
-        self._streams[opening.partition] = stream
+        self.streams.add(stream)
         self._counters["streams"] += 1
         self._on_change()
         return stream
 
     def on_batch(self, stream: InboundStream, batch: BatchArrived) -> None:
-        self._check_count(stream)
+        if (wrong := self.promised.count_error(stream)) is not None:
+            self.fail(wrong)
         if batch.last and self._on_ended is not None:
             self._on_ended(stream.opening)
-        if batch.rows and not self.ordered:
-            self._ready.append(stream)
+        if batch.rows and not self.order.is_ordered:
+            self.order.ready.append(stream)
         self._on_change()
         self._bell.ring()
 
@@ -399,7 +184,7 @@ class Receiver:
         _log.warning("stream %s/%s of %s failed: %s", o.partition, o.attempt, o.channel, cause or "connection lost")
         if cause is not None and cause.sqlstate != SqlError.default_sqlstate:
             self.fail(cause)
-        elif self.retried and stream.opening.partition in self._promised:
+        elif self.retried and stream.opening.partition in self.promised.partitions:
             self.fail(_lost_at_the_end())
         elif self._on_lost is not None:
             self._on_lost(stream.opening, stream.consumed)
@@ -417,14 +202,14 @@ class Receiver:
 
     def deliver(self, batches: Iterable[pa.RecordBatch]) -> None:
         """Batches that were produced in this process."""
-        self._ready.extend(batch for batch in batches if batch.num_rows)
+        self.order.ready.extend(batch for batch in batches if batch.num_rows)
         self._bell.ring()
 
     def finish(self, partitions: Iterable[int] = ()) -> None:
         """A producer is done; `partitions`: those whose streams are to arrive."""
-        self._senders_done += 1
-        self._promised.update(partitions)
-        if self.retried and any((stream := self._streams.get(p)) is not None and stream.dead for p in self._promised):
+        self.promised.finish(partitions)
+        streams = self.streams.by_partition
+        if self.retried and any((s := streams.get(p)) is not None and s.dead for p in self.promised.partitions):
             self.fail(_lost_at_the_end())
         self._check_counts()
         self._bell.ring()
@@ -432,12 +217,12 @@ class Receiver:
     def confirm(self, rows: Mapping[int, int]) -> None:
         """A producer on Spark is done. rows: by partition: of each stream that is to arrive, as Spark's result of the task attempt
         reports them. Fails the query where other rows have arrived."""
-        self._confirmed.update(rows)
+        self.promised.confirm(rows)
         self.finish(rows)
 
     def accept(self, opening: Open) -> None:
         """The attempt has succeeded, for all that its engine knows: once its stream has been read, the next one's turn comes."""
-        stream = self._streams.get(opening.partition)
+        stream = self.streams.by_partition.get(opening.partition)
         if stream is not None and stream.opening.attempt == opening.attempt:
             stream.accepted = True
             self._bell.ring()
@@ -446,54 +231,27 @@ class Receiver:
         """The query fails. The first error is the cause; later ones are echoes."""
         if self._error is None and not self._closed:
             self._error = error
-            self._next_turn()
+            self.order.end()
             self._bell.ring()
-
-    @property
-    def _expected_partitions(self) -> set[int] | None:
-        """The partitions that are to arrive, once all producers have said so."""
-        return None if self._senders is None or self._senders_done < self._senders else self._promised
 
     @property
     def at_end(self) -> bool:
         """Whether everything has arrived and been taken."""
-        return self._is_finished()
+        streams = self.streams.by_partition
+        if not self.promised.have_arrived(streams) or self.order.ready:
+            return False
+        return not any(streams[partition].entries for partition in self.promised.partitions)
 
     @property
     def is_whole(self) -> bool:
         """Whether everything has arrived, taken or not."""
-        return self._error is None and self._arrived_whole()
-
-    # What `engine.exchange.slots` reads.
-
-    @property
-    def streams(self) -> Mapping[int, InboundStream]:
-        """The streams that have been opened and were not replaced, by partition."""
-        return self._streams
-
-    @property
-    def streams_open(self) -> int:
-        return sum(stream.open for stream in self._streams.values())
-
-    def streams_blocked(self, since: float) -> list[InboundStream]:
-        return [stream for stream in self._streams.values() if stream.is_blocked(since)]
-
-    def is_starved(self, since: float) -> bool:
-        """Whether the consumer has been waiting since then and no stream is on its way to it."""
-        if self.waiting_since is None or self.waiting_since > since or self._expected_partitions is not None:
-            return False
-        return self.streams_open == len(self.streams_blocked(since))
-
-    def may_spool(self, size: int) -> bool:
-        """Whether there is room for so many bytes more."""
-        within = self.spool_bytes_max is None or self.spooled_bytes + size <= self.spool_bytes_max
-        return within and self.spooler.covers(size)
+        return self._error is None and self.promised.have_arrived(self.streams.by_partition)
 
     def spool(self, on: bool) -> None:
         """Let the senders of this edge go on into files, or no more."""
-        self.spooling = on
+        self.share.is_open = on
         if on:
-            for stream in self._streams.values():
+            for stream in self.streams.by_partition.values():
                 stream.spool()
 
     # What the consumer calls (see `engine.contracts.batch_stream.BatchStream`).
@@ -503,8 +261,8 @@ class Receiver:
             self._require_usable()
             batch = await self._next_nowait()
             if batch is not None:
-                return self._count(batch)
-            if self._is_finished():
+                return batch
+            if self.at_end:
                 return None
             await self._wait_change()
 
@@ -512,39 +270,27 @@ class Receiver:
         """The next batch of one stream, or None at its end. Not to be mixed with `next_batch`."""
         while True:
             self._require_usable()
-            stream = self._streams.get(partition)
+            stream = self.streams.by_partition.get(partition)
             if stream is not None and stream.entries:
-                return self._count(await self._load(stream))
-            if stream.complete if stream is not None else self._is_missing(partition):
+                return await self._take(stream)
+            if stream.complete if stream is not None else self.promised.is_missing(partition):
                 return None
             await self._wait_change()
-
-    async def turn(self, partition: int) -> None:
-        """Wait until that partition is read, or is the next to be read, or nothing more will be."""
-        while partition > self._current + 1 and not self._closed and self._error is None:
-            waiter: asyncio.Future[None] = self._loop.create_future()
-            self._turns.append(waiter)
-            await waiter
 
     async def close(self) -> None:
         """Stop the senders and delete the files."""
         self._closed = True
-        self._next_turn()
+        self.order.end()
         self._bell.ring()
-        self._ready.clear()
-        streams = [*self._streams.values(), *self._retired]
-        for stream in streams:
-            stream.drop("57014", "the query is over")
+        self.order.ready.clear()
         try:
-            await awaited_in_turn(*(stream.close for stream in streams))
+            await self.streams.close()
         finally:
-            self._streams.clear()
-            self._retired.clear()
             self._on_change()
 
     def statistics(self) -> Mapping[str, int]:
-        held = sum(stream.held for stream in self._streams.values())
-        return {**self._counters, "spooled_bytes": self.spooled_bytes, "held_bytes": held}
+        held = sum(stream.held for stream in self.streams.by_partition.values())
+        return {**self._counters, "spooled_bytes": self.share.bytes_used, "held_bytes": held}
 
     def _require_usable(self) -> None:
         if self._closed:
@@ -552,95 +298,26 @@ class Receiver:
         if self._error is not None:
             raise self._error
 
-    def _is_missing(self, partition: int) -> bool:
-        """Whether it is known that no stream of that partition will come."""
-        expected = self._expected_partitions
-        return expected is not None and partition not in expected
-
-    def _supersede(self, previous: InboundStream, opening: Open) -> None:
-        if previous.complete:
-            raise Denied("complete", "the stream has arrived whole")
-        if previous.opening.attempt >= opening.attempt:
-            raise Denied("superseded", "a later attempt has taken this stream's place")
-        if not previous.dead:
-            previous.dead = True
-            self.attempt_failed(previous)
-        if previous.consumed:
-            # Not "closed": a task that hears it ends as if nothing had failed, and the client would hear of a lost connection.
-            raise Denied("superseded", "rows of an earlier attempt have been consumed")
-        self._retired.append(previous)
-
     def _check_counts(self) -> None:
-        for stream in self._streams.values():
-            self._check_count(stream)
-
-    def _check_count(self, stream: InboundStream) -> None:
         """Fail the query if a stream is not what its producer has confirmed."""
-        partition = stream.opening.partition
-        if self._is_missing(partition):
-            # An attempt that Spark did not take; its successful one had no rows for this receiver.
-            if stream.consumed or (stream.rows and not stream.dead):
-                self.fail(_count_differs(stream.rows, 0))
-        elif stream.complete and stream.rows != (confirmed := self._confirmed.get(partition, stream.rows)):
-            self.fail(_count_differs(stream.rows, confirmed))
+        for stream in self.streams.by_partition.values():
+            if (wrong := self.promised.count_error(stream)) is not None:
+                self.fail(wrong)
 
     async def _next_nowait(self) -> pa.RecordBatch | None:
         """The next batch if one is here."""
-        while self._ready or self._offer_current():
-            source = self._ready.popleft()
-            if not isinstance(source, InboundStream):
-                return source
-            if source.entries:
-                return await self._load(source)
-        return None
+        source = self.order.next_source()
+        return None if source is None else await self._take(source)
 
-    async def _load(self, stream: InboundStream) -> pa.RecordBatch:
-        entry = stream.take()
-        body = await stream.load(entry)
-        self._counters["bytes"] += entry.cost
-        assert self.schema is not None, "a mailbox is read only once it is known what it receives"
-        return received_batch(body, self.schema)
-
-    def _offer_current(self) -> bool:
-        """In order: make ready the stream whose turn it is, passing over those that are at their end."""
-        while self.ordered and (
-            (stream := self._streams.get(self._current)) is not None or self._is_absent(self._current)
-        ):
-            if stream is not None and stream.entries:
-                self._ready.append(stream)
-                return True
-            if stream is not None and not self._may_pass(stream):
-                return False
-            self._current += 1
-            self._next_turn()
-        return False
-
-    def _may_pass(self, stream: InboundStream) -> bool:
-        """Whether a stream without further batches has been read to its true end."""
-        known = self._on_ended is None or stream.accepted or self._expected_partitions is not None
-        return stream.complete and known
-
-    def _next_turn(self) -> None:
-        waiters, self._turns = self._turns, []
-        for waiter in waiters:
-            if not waiter.done():
-                waiter.set_result(None)
-
-    def _is_absent(self, partition: int) -> bool:
-        """Whether that partition is known to have no stream, and a later one may have."""
-        return self._is_missing(partition) and partition <= max(self._promised, default=-1)
-
-    def _is_finished(self) -> bool:
-        expected = self._expected_partitions or ()
-        return self._arrived_whole() and not self._ready and not any(self._streams[p].entries for p in expected)
-
-    def _arrived_whole(self) -> bool:
-        expected = self._expected_partitions
-        return expected is not None and all(
-            (stream := self._streams.get(partition)) is not None and stream.complete for partition in expected
-        )
-
-    def _count(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+    async def _take(self, source: InboundStream | pa.RecordBatch) -> pa.RecordBatch:
+        """Take a batch that is here."""
+        batch: pa.RecordBatch = source
+        if isinstance(source, InboundStream):
+            entry = source.take()
+            body = await source.load(entry)
+            self._counters["bytes"] += entry.cost
+            assert self.schema is not None, "a mailbox is read only once it is known what it receives"
+            batch = received_batch(body, self.schema)
         self._counters["rows"] += batch.num_rows
         self._counters["batches"] += 1
         return batch
@@ -657,14 +334,6 @@ class Receiver:
 
 def _lost_at_the_end() -> SqlError:
     return ConnectionFailure("a data connection was lost after its stream had been sent")
-
-
-def _count_differs(arrived: int, confirmed: int) -> SqlError:
-    return SerializationFailure(
-        f"a part of the query is incomplete: {arrived} rows of a partition have arrived, Spark reports {confirmed}",
-        detail="An executor was lost while it sent them.",
-        hint="The statement may be repeated.",
-    )
 
 
 def partly_consumed() -> SqlError:

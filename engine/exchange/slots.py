@@ -34,12 +34,20 @@ GRACE: Final = 0.1
 def receivers_to_spool(receivers: Iterable[Receiver], slots: int, since: float) -> set[Receiver]:
     """The receivers whose blocked streams are to go on into files. `since`: `GRACE` seconds ago."""
     everyone = list(receivers)
-    starved = [receiver for receiver in everyone if receiver.is_starved(since)]
+    starved = [receiver for receiver in everyone if _is_starved(receiver, since)]
     if not starved:
         return set()
-    if sum(receiver.streams_open for receiver in everyone) < slots:
-        return {receiver for receiver in starved if receiver.streams_blocked(since)}
-    return {receiver for receiver in everyone if receiver.spooling or receiver.streams_blocked(since)}
+    if sum(receiver.streams.open_count for receiver in everyone) < slots:
+        return {receiver for receiver in starved if receiver.streams.find_blocked(since)}
+    return {receiver for receiver in everyone if receiver.share.is_open or receiver.streams.find_blocked(since)}
+
+
+def _is_starved(receiver: Receiver, since: float) -> bool:
+    """Whether the consumer has been waiting since then and no stream is on its way to it."""
+    waiting_since = receiver.waiting_since
+    if waiting_since is None or waiting_since > since or receiver.promised.all_partitions is not None:
+        return False
+    return receiver.streams.open_count == len(receiver.streams.find_blocked(since))
 
 
 class SlotKeeper:
@@ -76,6 +84,6 @@ class SlotKeeper:
         self._timer = None
         chosen = receivers_to_spool(self._receivers, self._slots(), self._loop.time() - GRACE)
         for receiver in self._receivers:
-            if receiver.spooling or receiver in chosen:
+            if receiver.share.is_open or receiver in chosen:
                 receiver.spool(receiver in chosen)
         self.on_receiver_change()

@@ -85,21 +85,21 @@ class EngineMonitor:
 
     async def observe(self) -> None:
         """Read what a scrape shows and no counter of this process has (`statistics`)."""
-        await self._executors.spark.observe()
+        await self._executors.spark.reports.observe()
 
     def running_counters(self, query: str = "") -> Observed:
         """Count what runs here of distributed queries, and of those whose rows Spark's tasks send. query: only this one's."""
         fragments, edges = self._runtime.figures.observe(query)
         member = self._config.member
         sent = [
-            receiver_counters(token, (0, 0, 0), member, receiver, list(receiver.streams.values()))
+            receiver_counters(token, (0, 0, 0), member, receiver, list(receiver.streams.by_partition.values()))
             for token, receiver in self._executors.spark.streams(query)
         ]
         return fragments, [*edges, *sent]
 
     async def spark_jobs(self, query: str = "") -> Sequence[SparkJobReport]:
         """Report Spark's jobs that run here. query: only this one's."""
-        return await self._executors.spark.jobs(self._config.member, query)
+        return await self._executors.spark.reports.jobs(self._config.member, query)
 
     def graph(
         self,

@@ -11,6 +11,7 @@ from collections.abc import Callable, Coroutine, Mapping
 from typing import Any, Protocol
 
 from engine.contracts.mesh import Mesh
+from engine.exchange.inbound_stream import Denied
 from engine.exchange.listener import DataListener
 from engine.exchange.mesh_tls import TlsPeer
 from engine.exchange.outbound import (
@@ -22,7 +23,6 @@ from engine.exchange.outbound import (
     open_remote,
     refusal,
 )
-from engine.exchange.receive import Denied
 from engine.exchange.schemas import stream_fingerprint
 from engine.plan_ir.spec import EdgeSpec, SharedSpec
 from engine.runtime.mailboxes import Mailbox, Mailboxes
@@ -123,7 +123,7 @@ class Channels:
         """The mailbox of an instance that runs here, when it is the sender's turn."""
         mailbox = self.mailboxes.find_or_make((query, edge.id, receiver))
         if mailbox.in_turn:
-            await mailbox.receiver.turn(sender)
+            await mailbox.receiver.order.turn(sender)
         return mailbox
 
     def announce_streams(self, query: str, edge: EdgeSpec, sender: int, receiver: int, rows: Mapping[int, int]) -> None:
@@ -175,7 +175,7 @@ class Channels:
     async def _offer(self, member: str, message: OpenChannel, mailbox: Mailbox) -> None:
         """Say where to connect; where streams are read one after another, when its turn has come."""
         if mailbox.in_turn:
-            await mailbox.receiver.turn(message.sender)
+            await mailbox.receiver.order.turn(message.sender)
         where = self._listener.address_from_afar
         self._mesh.send(member, ChannelOk(message.request, mailbox.channel, mailbox.token, *where))
 

@@ -112,7 +112,7 @@ class Mailboxes:
         for (token, edge, _), mailbox in self._mailboxes.items():
             if token == query:
                 name = f"edge.{edge}.spooled"
-                counted[name] = counted.get(name, 0) + mailbox.receiver.spooled_bytes
+                counted[name] = counted.get(name, 0) + mailbox.receiver.share.bytes_used
         return counted
 
     async def close_query(self, query: str) -> None:

@@ -14,36 +14,21 @@ import functools
 import logging
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final, cast
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from typing import cast
 
 import pyarrow as pa
 
-from engine.catalog.model.objects import Table
 from engine.common.shielded import shielded, together
 from engine.contracts.activity import InstanceState
-from engine.contracts.executor import ExecutionContext
-from engine.contracts.profile import Operator, by_files, counters, reader_source, table_source, with_sources
-from engine.contracts.query_id import QueryId
-from engine.exchange.limit import LimitedRows
+from engine.contracts.profile import table_source
 from engine.exchange.outbound import OutboundStream
 from engine.exchange.receive import Receiver
-from engine.exchange.schemas import stream_schema
 from engine.exchange.send import Edge
-from engine.executors.local.executor import LocalStream, LocalWork
-from engine.executors.spark.rows import SparkRows
-from engine.plan_ir.physical import relation_of
-from engine.plan_ir.spec import (
-    EdgeSpec,
-    FragmentSpec,
-    InstanceSpec,
-    MemberSpec,
-    ReaderSpec,
-    SharedSpec,
-)
-from engine.planner.codegen.files import plain_path
+from engine.plan_ir.spec import EdgeSpec, FragmentSpec, InstanceSpec, MemberSpec, SharedSpec
 from engine.runtime.edge_output import EdgeOutput, Pieces, retry_while_denied
-from engine.runtime.peer_statements import PART, PeerStatements
+from engine.runtime.instance_sources import InstanceSources, operator_counters
+from engine.runtime.peer_statements import PeerStatements
 from engine.runtime.query_state import Cause
 from engine.runtime.run_inputs import PARTITION_BITS, RunInputs
 from engine.runtime.run_services import Host, Source
@@ -52,7 +37,6 @@ from wire.errors import ConnectionFailure, SqlError
 from wire.mesh.control_messages import ChannelOk
 
 _log = logging.getLogger(__name__)
-_BUCKET: Final = pa.field("bucket", pa.int32())
 
 
 class QueryRun:
@@ -65,7 +49,6 @@ class QueryRun:
         self, host: Host, query: str, shared: SharedSpec, spec: MemberSpec, *, statements: PeerStatements | None = None
     ) -> None:
         self.query = query
-        self._statements = statements
         self.shared = shared
         self.counters: Counter[str] = Counter()
         self._host = host
@@ -73,9 +56,8 @@ class QueryRun:
         self._fragments = {fragment.id: fragment for fragment in shared.fragments}
         self._instances = spec.instances
         self.inputs = RunInputs(host.mailboxes, query, shared, spec)
+        self._sources = InstanceSources(host, query, shared, spec, self.inputs, statements)
         self._spans = RunSpans(query, host.member, shared, spec.trace)
-        self._trace = spec.trace
-        self._reading: dict[tuple[int, int], Sequence[ReaderSpec]] = {}
         self._tasks: dict[int, asyncio.Task[Cause | None]] = {}
         self._cause: Cause | None = None
         self._started = asyncio.get_running_loop().time()
@@ -115,16 +97,11 @@ class QueryRun:
     def root(self, schema: pa.Schema) -> Source:
         """The stream that the portal reads. schema: of its batches, in carriers."""
         fragment, instance = self._root_instance()
-        return self._source(fragment, instance, schema, None)
+        return self._sources.read(fragment, instance, schema, None)
 
     def root_operators(self, source: Source) -> Mapping[str, int]:
         """The counters by operator of the root's engine, after the end (`engine.contracts.profile`)."""
-        return self._operators(source, self._root_instance()[1])
-
-    def _operators(self, source: Source, instance: InstanceSpec) -> Mapping[str, int]:
-        reading = self._reading.get((instance.fragment, instance.instance), ())
-        files = ((reader_source(reader.reader), map(plain_path, reader.files)) for reader in reading)
-        return _counters(source.operators if isinstance(source, LocalStream) else None, instance, files)
+        return self._sources.operators(source, self._root_instance()[1])
 
     @property
     def root_receiver(self) -> Receiver | None:
@@ -203,11 +180,11 @@ class QueryRun:
                 # Its turn comes when the receiver takes the stream; until then nothing is read for it. (One with inputs takes
                 # them all the same: who sends them sends to others too.)
                 await output.wait_opened()
-            source = self._source_of(fragment, instance, edge)
+            source = self._sources.open(fragment, instance, edge)
             self.counters[f"instance.{instance.fragment}.{instance.instance}.begun"] = 1
             while output.is_wanted and (batch := await source.next_batch()) is not None:
                 await output.send(batch)
-            self.counters.update(self._operators(source, instance))
+            self.counters.update(self._sources.operators(source, instance))
             if output.is_wanted:
                 await output.finish()
         except SqlError as error:
@@ -219,43 +196,6 @@ class QueryRun:
             self._count(instance, edge, (output.rows, output.batches, size, stalls), started)
             self._host.totals.add(size, output.batches, stalls, sum(stream.stalls.seconds for stream in output.streams))
             await shielded(self._close(source, output, cause))
-
-    def _source_of(self, fragment: FragmentSpec, instance: InstanceSpec, edge: EdgeSpec) -> Source:
-        """Return the source of the fragment's edge: its rows or, for a change, the report of what was written."""
-        spec = fragment.mutation
-        if spec is not None and fragment.engine == "spark":
-            return self._host.writers.intents_of_tasks(
-                functools.partial(self._spark_rows, instance, stream_schema(spec.input)), self._context(), spec
-            )
-        is_judged = instance.readers or self._statements is not None
-        find = functools.partial(self._reader_parameters, fragment, instance) if is_judged else None
-        source = self._source(fragment, instance, _rows_schema(fragment, edge), find)
-        return source if spec is None else self._host.writers.intents(source, spec, self.shared.memory)
-
-    def _spark_rows(self, instance: InstanceSpec, schema: pa.Schema) -> SparkRows:
-        """May block."""
-        assert instance.statement is not None, "on Spark each instance has a statement of its own"
-        return SparkRows(instance.statement, self._tables(instance, None), schema)
-
-    def _tables(self, instance: InstanceSpec, parting: str | None) -> Mapping[str, Table]:
-        """The tables of an instance on Spark, by their names, when its statements may be run. parting: as in `RouterSpec`. May
-        block. Raises SqlError."""
-        tables = self._host.files.of(instance).tables
-        if self._statements is not None:
-            statement, names = instance.statement or "", frozenset(tables)
-            self._host.files.require(self._statements.require(self.query, self._host.spark.name, statement, names))
-            if parting is not None:
-                self._host.files.require(self._statements.require(self.query, "local", parting, PART))
-        return tables
-
-    def _context(self) -> ExecutionContext:
-        return ExecutionContext(
-            QueryId.parse(self.query),
-            self.shared.time_zone,
-            self.shared.page_bytes,
-            analyze=self.shared.analyze,
-            trace=self._trace,
-        )
 
     async def _close(self, source: Source | None, output: EdgeOutput, cause: Cause) -> None:
         if self._cause is not None and self._cause.is_failure:
@@ -272,7 +212,7 @@ class QueryRun:
         assert fragment.output is not None, "the root runs in this process"
         assert instance.statement is not None, "on Spark each instance has a statement of its own"
         edge, sender = self._edges[fragment.output], instance.instance
-        tables = await self._host.local.in_pool(lambda: self._tables(instance, edge.router.parting))
+        tables = await self._host.local.in_pool(lambda: self._sources.tables(instance, edge.router.parting))
         channels = await together(
             *(retry_while_denied(self._finder(edge, sender), receiver) for receiver in range(len(edge.receivers)))
         )
@@ -284,7 +224,7 @@ class QueryRun:
         )
         started = asyncio.get_running_loop().time()
         production = await self._host.spark.produce(
-            self._context(),
+            self._sources.context(),
             instance.statement,
             tables,
             send_to,
@@ -299,7 +239,7 @@ class QueryRun:
             once = max(rows) if edge.router.kind == "mirror" else sum(rows)
             self.counters[f"instance.{instance.fragment}.{instance.instance}.begun"] = 1
             files = ((table_source(table.oid), table.files) for table in tables.values())
-            self.counters.update(_counters(sent.operators, instance, files))
+            self.counters.update(operator_counters(sent.operators, instance, files))
             self._count(instance, edge, (once, sent.batches, sent.bytes, sent.stalls), started)
             self._host.totals.add(sent.bytes, sent.batches, sent.stalls)
         finally:
@@ -312,43 +252,6 @@ class QueryRun:
 
     def _finder(self, edge: EdgeSpec, sender: int) -> Callable[[int], Awaitable[ChannelOk]]:
         return lambda receiver: self._host.channels.find_channel(self.query, edge, sender, receiver)
-
-    def _reader_parameters(self, fragment: FragmentSpec, instance: InstanceSpec) -> Mapping[str, Any]:
-        """Return the parameters for the instance's readers: the files that this member has found and that it allows to be read.
-        Checks the statement of the instance too. May block. Raises SqlError."""
-        statement = instance.statement or fragment.statement
-        if self._statements is not None and statement is not None:
-            inputs = frozenset(map(relation_of, fragment.inputs))
-            self._host.files.require(self._statements.require(self.query, "local", statement, inputs))
-        readers = self._reading[instance.fragment, instance.instance] = self._host.files.of(instance).readers
-        return _parameters(readers)
-
-    def _source(
-        self,
-        fragment: FragmentSpec,
-        instance: InstanceSpec,
-        schema: pa.Schema,
-        find: Callable[[], Mapping[str, Any]] | None,
-    ) -> Source:
-        """find: as in `LocalWork`; None: it reads what the instance says, as this member has told itself."""
-        inflows = self.inputs.relations_of(fragment, instance)
-        statement = instance.statement or fragment.statement
-        if statement is None:
-            [only] = inflows.values()
-            return _Passed(LimitedRows(only, fragment.skip, fragment.count))
-        return self._host.local.run(
-            LocalWork(
-                statement,
-                schema,
-                self.shared.page_bytes,
-                self.shared.time_zone,
-                parameters={} if find is not None else _parameters(instance.readers),
-                inputs=inflows,
-                find=find,
-                analyze=self.shared.analyze,
-                memory=self.shared.memory,
-            )
-        )
 
     def _opener(self, edge: EdgeSpec, sender: int) -> Callable[[int], Awaitable[OutboundStream]]:
         return lambda receiver: self._host.channels.open_stream(self.query, edge, sender, receiver)
@@ -367,46 +270,3 @@ class QueryRun:
             self.counters[f"{sent}.{name}"] += count
         self.counters[f"{sent}.micros"] = max(micros, self.counters[f"{sent}.micros"])
         self.counters[f"{ran}.rows"], self.counters[f"{ran}.micros"] = counted[0], micros
-
-
-def _counters(
-    counted: Operator | None, instance: InstanceSpec, files: Iterable[tuple[str, Iterable[str]]]
-) -> Mapping[str, int]:
-    """Return the counters of an instance's engine, under the names of its sources."""
-    if counted is None:
-        return {}
-    prefix = f"operator.{instance.fragment}.{instance.instance}"
-    return counters(with_sources(counted, by_files(files)), prefix)
-
-
-class _Passed:
-    """A root that passes its input on."""
-
-    def __init__(self, rows: LimitedRows) -> None:
-        self._rows = rows
-
-    async def next_batch(self) -> pa.RecordBatch | None:
-        return await self._rows.next_batch()
-
-    async def close(self) -> None:
-        """Its input is the query's to close."""
-
-
-def _rows_schema(fragment: FragmentSpec, edge: EdgeSpec) -> pa.Schema:
-    """Return the schema of the rows that a fragment's statement gives to its router or to files."""
-    if fragment.mutation is not None:
-        return stream_schema(fragment.mutation.input)
-    schema = stream_schema(edge.schema)
-    return schema.append(_BUCKET) if edge.router.kind in ("hash", "range") else schema
-
-
-def _parameters(readers: Sequence[ReaderSpec]) -> Mapping[str, Any]:
-    """Values of the names by which the statement reads files (`engine.planner.distribute.dispatch`)."""
-    values: dict[str, Any] = {}
-    for reader in readers:
-        values[f"r{reader.reader}"] = list(reader.files)
-        if reader.rows is not None:
-            values[f"r{reader.reader}_first"], values[f"r{reader.reader}_end"] = reader.rows
-        if reader.keys is not None:
-            values[f"r{reader.reader}_low"], values[f"r{reader.reader}_high"] = reader.keys
-    return values

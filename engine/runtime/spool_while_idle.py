@@ -20,7 +20,7 @@ class IdleSpool:
     as they otherwise would."""
 
     def __init__(self, receiver: Receiver, bytes_max: int) -> None:
-        receiver.spool_bytes_max = bytes_max
+        receiver.share.bytes_max = bytes_max
         self._receiver = receiver
         self._timer: asyncio.TimerHandle | None = None
 

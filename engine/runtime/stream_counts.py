@@ -14,7 +14,8 @@ from engine.contracts.activity import EdgeCounters, FragmentCounters, StreamStat
 from engine.runtime.run_inputs import PARTITION_BITS
 
 if TYPE_CHECKING:
-    from engine.exchange.receive import InboundStream, Receiver
+    from engine.exchange.inbound_stream import InboundStream
+    from engine.exchange.receive import Receiver
     from engine.runtime.mailboxes import Mailboxes
     from engine.runtime.query_run import QueryRun
 
@@ -34,7 +35,7 @@ def edges_of(run: QueryRun, mailboxes: Mailboxes, member: str) -> Iterator[EdgeC
         edge = run.edge(number)
         if edge is not None:
             by_sender: defaultdict[int, list[InboundStream]] = defaultdict(list)
-            for partition, stream in receiver.streams.items():
+            for partition, stream in receiver.streams.by_partition.items():
                 by_sender[partition if edge.counted else partition >> PARTITION_BITS].append(stream)
             for sender in range(len(edge.senders)):
                 yield receiver_counters(run.query, (number, sender, instance), member, receiver, by_sender[sender])

@@ -14,5 +14,5 @@ async def read_progress(engine: SessionServices, underway: RunningQuery, pid: in
     if query is None or "spark" not in engines:
         return Progress(query, engines, rows=rows)
     starting = engine.spark.state == "starting"
-    tasks = None if starting else await engine.spark.tasks_of(query)
+    tasks = None if starting else await engine.spark.reports.tasks_of(query)
     return Progress(query, engines, starting, tasks, rows)

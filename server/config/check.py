@@ -26,8 +26,9 @@ from pydantic import ValidationError
 from engine.catalog.store.store import is_url
 from server.auth import hba
 from server.config.address import Address
-from server.config.config import Config, Said, check_topology, place_of, value_at
+from server.config.config import Config, check_topology
 from server.config.errors import ConfigurationError
+from server.config.sources import Said, place_of, value_at
 from wire.dataclass import dataclass
 from wire.errors import SqlError
 

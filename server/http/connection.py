@@ -19,7 +19,7 @@ from server.auth.gate import Visitor
 from server.http.login import admit
 from server.http.result import Result
 from server.http.session import Bounds, Session
-from server.pgwire.session import Host
+from server.pgwire.host import Host
 from server.session.cancel import canceled_by_user, shut_down
 from wire.errors import CannotConnectNow, NoActiveSqlTransaction, QueryCanceled
 

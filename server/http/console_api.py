@@ -34,7 +34,7 @@ from server.http.console_explain import explain_graph
 from server.http.console_login import LIFE_SECONDS, ConsoleLogins, Viewer, cookie_name
 from server.http.console_views import ConsoleViews
 from server.http.live import Live
-from server.pgwire.session import Host
+from server.pgwire.host import Host
 from wire.errors import FatalError, InsufficientPrivilege, InvalidPassword, SqlError
 
 #: Of a POST.

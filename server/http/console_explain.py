@@ -16,7 +16,7 @@ from engine.monitor.graph import graph_of_json
 from engine.session.engine_session import EngineSession
 from engine.sql.parser.nodes.statements import Explain, Query
 from server.pgwire.client import ConnectionClient
-from server.pgwire.session import Host
+from server.pgwire.host import Host
 from wire.errors import FeatureNotSupported, QueryCanceled, SqlError, SqlSyntaxError
 
 _SECONDS: Final = 15.0

@@ -28,7 +28,7 @@ from engine.catalog.model.objects import DATABASE
 from engine.catalog.model.roles import Role, Roles
 from server.auth.gate import Visitor
 from server.http import login
-from server.pgwire.session import Host
+from server.pgwire.host import Host
 from wire.dataclass import dataclass
 from wire.errors import InvalidAuthorizationSpecification
 

@@ -18,7 +18,7 @@ from server.http.guard import guarded_protocol
 from server.http.routes import application
 from server.http.serving import HttpServer
 from server.http.session import Bounds
-from server.pgwire.session import UNADMITTED_MAX, Host
+from server.pgwire.host import UNADMITTED_MAX, Host
 
 
 class Door:

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from server.auth.beginning import Beginning
 from server.auth.client_tls import ClientTls
 from server.auth.gate import Visitor
-from server.pgwire.session import Host
+from server.pgwire.host import Host
 from wire.dataclass import dataclass
 from wire.errors import InvalidAuthorizationSpecification, InvalidPassword
 

@@ -20,25 +20,17 @@ from buenavista import core
 from engine.contracts.progress import Progress
 from engine.contracts.sessions import Activity
 from engine.monitor.record import StatementRecord
-from engine.sql.parser.nodes.statements import Statement
-from engine.statements.copy.copied_files import CopiedFiles
-from engine.statements.copy.copy_from import CopyFromExecution
-from engine.statements.copy.copy_to import CopyToExecution
-from engine.statements.copy.folder_target import CopiedFolder
 from server.auth.gate import Visitor
-from server.cursors.cursor import rows_within
 from server.cursors.cursor_lease import CursorLeases
-from server.cursors.portal import Portal
 from server.cursors.remote_cursors import Asker
-from server.http.query_stats import note_plan
-from server.http.requests import Asked, understand
 from server.http.result import Ending, Result
+from server.http.statement_run import answer
 from server.logs.lines import Origin
 from server.monitor.records import SessionRecords
 from server.pgwire.client import ConnectionClient
+from server.pgwire.host import STATES, Host
 from server.pgwire.interrupts import ClientGone, Interrupts
 from server.pgwire.running import Running
-from server.pgwire.session import STATES, Host
 from server.pgwire.startup import as_fatal
 from server.session.commands import Commands
 from server.session.notifications import Said
@@ -46,14 +38,11 @@ from server.session.session_settings import SettingsView
 from wire.dataclass import dataclass
 from wire.errors import (
     FatalError,
-    FeatureNotSupported,
     IdleInTransactionSessionTimeout,
     InternalError,
     InvalidCursorName,
     Notice,
-    ProgramLimitExceeded,
     SqlError,
-    SqlSyntaxError,
 )
 
 log: Final = logging.getLogger(__name__)
@@ -227,7 +216,7 @@ class Session(core.Session):
             assert self._interrupts is not None
             with self._interrupts.command():
                 await self.visits.over()
-                ending = await self._answer(running, result)
+                ending = await answer(running, result, self._bounds.rows_max)
             running.over()
             result.end(ending)
         except FatalError:
@@ -264,71 +253,6 @@ class Session(core.Session):
         if state != self._state:
             self._state, self._state_change = state, time.time()
 
-    # -- one statement -----------------------------------------------------------------------------------------------
-
-    async def _answer(self, running: Running, result: Result) -> Ending:
-        asked = understand(result.text, result.prepared)
-        if asked.sql is None:
-            return self._set(running, asked)
-        try:
-            return await self._execute(running, result, asked, asked.sql)
-        except SqlError as error:
-            if asked.sql != result.text:
-                error.position = None  # it counts in PostgreSQL's SQL, which the client has not seen
-            raise
-
-    async def _execute(self, running: Running, result: Result, asked: Asked, sql: str) -> Ending:
-        running.log.on_message(sql)
-        running.start_clock()
-        running.read(sql)
-        result.record = running.record
-        statement = _only_one(await running.commands.engine.parse(sql))
-        running.note_parsed()
-        running.log.simple((statement,))
-        running.begin(sql)
-        running.require_usable(statement)
-        command = await running.commands.prepare_simple(statement)
-        portal = Portal("", command, running.commands.columns(command))
-        await running.open(portal)
-        note_plan(result)
-        if portal.columns is not None:
-            await self._give_rows(running, portal, result)
-        written = await _run_copy(portal)
-        tag = portal.tag(written)
-        running.active = None
-        await portal.close()
-        running.stop_clock()
-        await running.log_slow_plan(portal)
-        # What the client is told of the end is so: a commit that fails takes its place.
-        await running.commands.transaction.finish_statement()
-        running.complete(portal, tag)
-        running.log.simple_done()
-        return Ending(headers=asked.headers) if portal.columns is not None else _ending_of(tag, asked)
-
-    async def _give_rows(self, running: Running, portal: Portal, result: Result) -> None:
-        assert portal.columns is not None
-        run, page_bytes = portal.running_cursor.run(None), running.settings.now.page_bytes
-        result.describe(portal.columns)
-        while (batch := await run.next_batch()) is not None:
-            self._require_within(run.rows)
-            rows_per_page = rows_within(batch, page_bytes)
-            for start in range(0, batch.num_rows, rows_per_page):
-                await result.give(portal.columns, batch.slice(start, rows_per_page))
-
-    def _require_within(self, rows: int) -> None:
-        if 0 < self._bounds.rows_max < rows:
-            raise ProgramLimitExceeded(
-                f"the result has more than {self._bounds.rows_max} rows",
-                detail="Over HTTP no more are given.",
-                hint="Add a LIMIT, or read it over the PostgreSQL protocol. The limit is http.rows_max.",
-            )
-
-    def _set(self, running: Running, asked: Asked) -> Ending:
-        """SET SESSION holds for the session that there is, and for those that the client's headers will make."""
-        for name, value in asked.settings:
-            running.commands.engine.settings.set(name, value)
-        return Ending(kind=asked.kind, headers=asked.headers)
-
     # -- its end -----------------------------------------------------------------------------------------------------
 
     async def _end(self, farewell: SqlError) -> None:
@@ -352,29 +276,3 @@ class Session(core.Session):
 
 def _internal() -> FatalError:
     return as_fatal(InternalError("internal error; the member's log has the details"))
-
-
-def _only_one(statements: Sequence[Statement]) -> Statement:
-    if len(statements) != 1:
-        raise SqlSyntaxError("expected one statement")
-    return statements[0]
-
-
-async def _run_copy(portal: Portal) -> int:
-    """COPY between tables and files is carried out; between table and client there is nothing to carry it."""
-    match portal.execution:
-        case CopiedFiles() | CopiedFolder() as execution:
-            return await execution.write()
-        case CopyFromExecution() | CopyToExecution():
-            raise FeatureNotSupported(
-                "not supported: this COPY over HTTP", hint="Use the PostgreSQL protocol, or FORMAT parquet with a file."
-            )
-    return 0
-
-
-def _ending_of(tag: str, asked: Asked) -> Ending:
-    """A command tag in Trino's words: `INSERT 0 5` is INSERT, of 5 rows."""
-    words = tag.split()
-    counts = [int(word) for word in words if word.isdigit()]
-    kind = " ".join(word for word in words if not word.isdigit())
-    return Ending(kind=kind, count=counts[-1] if counts else None, headers=asked.headers)

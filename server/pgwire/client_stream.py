@@ -5,10 +5,9 @@ that a client that reads slowly holds one page and not a result. What was gather
 shortly after, whichever comes first.
 
 *Inward* the socket is read also while a statement runs, which is how a client that has gone is noticed, but only up to a
-bound; from there the kernel holds the client back. While we wait for the client to read, the bound is a larger one: a
-client that writes its whole pipeline before it reads anything must not meet a server that does the same (as long as all
-clients together hold no more than `wire.pg.input_budget` allows). While reading is
-paused, the kernel is asked now and then whether the client has hung up.
+bound; from there the kernel holds the client back (`server.pgwire.input_throttle`). While we wait for the client to read, the
+bound is a larger one: a client that writes its whole pipeline before it reads anything must not meet a server that does the same
+(as long as all clients together hold no more than `wire.pg.input_budget` allows).
 
 Neighbours: `server.pgwire.session` is its only user; `server.pgwire.listener` makes it.
 """
@@ -16,27 +15,21 @@ Neighbours: `server.pgwire.session` is its only user; `server.pgwire.listener` m
 from __future__ import annotations
 
 import asyncio
-import select
-import ssl
 import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, cast
 
 from server.auth.client_tls import ClientTls
+from server.pgwire.client_socket import ClientSocket
+from server.pgwire.input_throttle import InputThrottle
 from server.pgwire.interrupts import ClientGone
 from server.pgwire.output_budget import OutputBudget
 from wire.pg import messages as m
-from wire.pg.connection import Connection, Nothing, State
+from wire.pg.connection import Connection, Nothing
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
 
-#: Bytes of unread input at which reading pauses: normally, and while we wait for the client to read.
-INBOUND_BYTES_MAX: Final = 1 << 20
-INBOUND_STALLED_BYTES_MAX: Final = 64 << 20
-#: The same before it is known who the client is, who has to wait there for nothing but us.
-INBOUND_STRANGER_BYTES_MAX: Final = 64 << 10
-_STRANGER: Final = frozenset((State.STARTUP, State.ENCRYPTING, State.AUTHENTICATING))
 #: Bytes handed to the transport at once; some libpq users stall on very large writes over TLS.
 PIECE_BYTES: Final = 128 << 10
 #: Bytes that the transport may hold before we wait for the client.
@@ -44,13 +37,16 @@ WRITE_WINDOW_BYTES: Final = 256 << 10
 #: Gathered bytes are written when there are this many, or after so many seconds.
 GATHER_BYTES: Final = 16 << 10
 GATHER_SECONDS: Final = 0.01
-#: How often a socket that is not read is asked whether its client has hung up.
-POLL_SECONDS: Final = 0.5
 #: How long a client may take to read what was written before we closed.
 CLOSE_SECONDS: Final = 5.0
 
 
 def _nothing() -> None: ...
+
+
+def _wake(waiter: asyncio.Future[None] | None) -> None:
+    if waiter is not None and not waiter.done():
+        waiter.set_result(None)
 
 
 class ClientStream(asyncio.Protocol):
@@ -69,10 +65,9 @@ class ClientStream(asyncio.Protocol):
         self._on_gone: Callable[[], None] = _nothing
         self._on_writable: Callable[[], None] = _nothing
         self._loop = asyncio.get_running_loop()
-        self._transport: asyncio.Transport | None = None
+        self.socket = ClientSocket()
+        self.reading = InputThrottle(connection, self.socket, self._set_gone)
         self._gone = False
-        self._reading = True
-        self._stalled = False
         self._arrived: asyncio.Future[None] | None = None
         self._writable: asyncio.Future[None] | None = None
         self._lost: asyncio.Future[None] = self._loop.create_future()
@@ -80,7 +75,6 @@ class ClientStream(asyncio.Protocol):
         #: Whether a long message is under way to the transport: no other may begin within it.
         self._in_pieces = False
         self._timer: asyncio.TimerHandle | None = None
-        self._poll_timer: asyncio.TimerHandle | None = None
 
     def watch(
         self, on_open: Callable[[], None], on_gone: Callable[[], None], on_writable: Callable[[], None] = _nothing
@@ -92,17 +86,17 @@ class ClientStream(asyncio.Protocol):
     # -- asyncio.Protocol ----------------------------------------------------------------------------------------
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        first = self._transport is None
-        self._transport = cast("asyncio.Transport", transport)
-        self._transport.set_write_buffer_limits(high=WRITE_WINDOW_BYTES)
+        first = self.socket.transport is None
+        self.socket.transport = cast("asyncio.Transport", transport)
+        self.socket.transport.set_write_buffer_limits(high=WRITE_WINDOW_BYTES)
         if first:
             self._on_open()
 
     def data_received(self, data: bytes) -> None:
         self.connection.receive_data(data)
         self._arrivals += 1
-        self._wake(self._arrived)
-        self._adjust_reading()
+        _wake(self._arrived)
+        self.reading.adjust()
 
     def eof_received(self) -> None:
         self._set_gone()
@@ -110,7 +104,7 @@ class ClientStream(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         self._set_gone()
         self._stop_timer()
-        self._stop_polling()
+        self.reading.stop_polling()
         if not self._lost.done():
             self._lost.set_result(None)
 
@@ -120,38 +114,10 @@ class ClientStream(asyncio.Protocol):
 
     def resume_writing(self) -> None:
         waiter, self._writable = self._writable, None
-        self._wake(waiter)
+        _wake(waiter)
         self._on_writable()
 
     # -- inward --------------------------------------------------------------------------------------------------
-
-    @property
-    def address(self) -> tuple[str, int] | None:
-        """Where the client has come to; None for a socket in a folder."""
-        name = self._transport.get_extra_info("sockname") if self._transport else None
-        return (str(name[0]), int(name[1])) if isinstance(name, tuple) else None
-
-    @property
-    def peer(self) -> tuple[str, int] | None:
-        """The client's address and port, or None where it has none."""
-        name = self._transport.get_extra_info("peername") if self._transport else None
-        return (str(name[0]), int(name[1])) if isinstance(name, tuple) else None
-
-    @property
-    def descriptor(self) -> int:
-        """The number of its socket, -1 where it has none any more."""
-        found = self._transport.get_extra_info("socket") if self._transport else None
-        return int(found.fileno()) if found is not None else -1
-
-    @property
-    def here(self) -> str:
-        """The address that the client has connected to; empty where it has none."""
-        return self.address[0] if self.address else ""
-
-    @property
-    def ssl_object(self) -> ssl.SSLObject | None:
-        """TLS's side of the connection; None in the clear."""
-        return self._transport.get_extra_info("ssl_object") if self._transport else None
 
     async def next_event(self) -> m.FrontendMessage:
         """The next message of the client. Raises what `Connection.next_event` raises, and ClientGone."""
@@ -161,8 +127,8 @@ class ClientStream(asyncio.Protocol):
                 if self._arrivals != self._arrivals_taken:
                     self._arrivals_taken = self._arrivals
                     self.turn += 1
-                if not self._reading:
-                    self._adjust_reading()
+                if not self.reading.is_reading:
+                    self.reading.adjust()
                 return event
             if self._gone:
                 raise ClientGone("the client closed the connection")
@@ -170,69 +136,21 @@ class ClientStream(asyncio.Protocol):
 
     async def _wait_data(self) -> None:
         self.flush()
-        self._arrived = self._loop.create_future()
+        self._arrived, self.reading.is_awaited = self._loop.create_future(), True
         # A message that is longer than the bound must still arrive whole.
-        self._resume_reading()
+        self.reading.resume()
         try:
             await self._arrived
         finally:
-            self._arrived = None
-
-    def _adjust_reading(self) -> None:
-        if self.connection.state in _STRANGER:
-            bound = INBOUND_STRANGER_BYTES_MAX
-        else:
-            patient = self._stalled and not self.connection.is_crowded
-            bound = INBOUND_STALLED_BYTES_MAX if patient else INBOUND_BYTES_MAX
-        if self._arrived is None and self.connection.buffered_bytes > bound:
-            self._pause_reading()
-        else:
-            self._resume_reading()
-
-    def _pause_reading(self) -> None:
-        if self._reading and self._transport and not self._transport.is_closing():
-            self._reading = False
-            self._transport.pause_reading()
-            self._poll_timer = self._loop.call_later(POLL_SECONDS, self._poll_gone)
-
-    def _resume_reading(self) -> None:
-        if not self._reading and self._transport and not self._transport.is_closing():
-            self._reading = True
-            self._stop_polling()
-            self._transport.resume_reading()
-
-    def _poll_gone(self) -> None:
-        """Reading is paused and would not tell that the client has gone."""
-        self._poll_timer = None
-        if self._gone or self._transport is None or self._transport.is_closing():
-            return
-        poller = select.poll()
-        poller.register(self._transport.get_extra_info("socket").fileno(), select.POLLRDHUP)
-        if poller.poll(0):
-            self._set_gone()
-            return
-        # All connections together may hold less by now.
-        self._adjust_reading()
-        if not self._reading:
-            self._poll_timer = self._loop.call_later(POLL_SECONDS, self._poll_gone)
-
-    def _stop_polling(self) -> None:
-        if self._poll_timer is not None:
-            self._poll_timer.cancel()
-            self._poll_timer = None
+            self._arrived, self.reading.is_awaited = None, False
 
     def _set_gone(self) -> None:
         if self._gone:
             return
         self._gone = True
-        self._wake(self._arrived)
-        self._wake(self._writable)
+        _wake(self._arrived)
+        _wake(self._writable)
         self._on_gone()
-
-    @staticmethod
-    def _wake(waiter: asyncio.Future[None] | None) -> None:
-        if waiter is not None and not waiter.done():
-            waiter.set_result(None)
 
     # -- outward -------------------------------------------------------------------------------------------------
 
@@ -245,15 +163,8 @@ class ClientStream(asyncio.Protocol):
         if len(self._gathered) >= GATHER_BYTES:
             self.flush()
 
-    async def send_rows(self, rows: Buffer) -> None:
+    async def send_long(self, message: m.Rows | m.CopiedRows) -> None:
         """Queue encoded rows: together with what else is gathered if they are few, else in pieces, at the client's pace."""
-        await self._send_long(m.Rows(rows))
-
-    async def send_copied(self, rows: Buffer) -> None:
-        """The same of rows that are copied."""
-        await self._send_long(m.CopiedRows(rows))
-
-    async def _send_long(self, message: m.BackendMessage) -> None:
         data = memoryview(self.connection.send(message)).cast("B")
         if len(data) < GATHER_BYTES:
             if not self._gathered:
@@ -292,8 +203,9 @@ class ClientStream(asyncio.Protocol):
             self._write(data)
 
     def _write(self, data: Buffer) -> None:
-        if self._transport and not self._transport.is_closing():
-            self._transport.write(cast("bytes", data))
+        transport = self.socket.transport
+        if transport and not transport.is_closing():
+            transport.write(cast("bytes", data))
 
     @property
     def is_congested(self) -> bool:
@@ -305,13 +217,13 @@ class ClientStream(asyncio.Protocol):
         while self._writable is not None:
             if self._gone:
                 raise ClientGone("the client closed the connection")
-            self._stalled = True
-            self._adjust_reading()
+            self.reading.is_stalled = True
+            self.reading.adjust()
             try:
                 # Shielded: an interrupt ends our wait, not the transport's promise.
                 await asyncio.shield(self._writable)
             finally:
-                self._stalled = False
+                self.reading.is_stalled = False
 
     def _start_timer(self) -> None:
         if self._timer is None:
@@ -330,42 +242,42 @@ class ClientStream(asyncio.Protocol):
 
     async def start_tls(self, tls: ClientTls) -> None:
         """Go on under TLS; our `S` was queued. Raises OSError or ssl.SSLError where the handshake fails."""
-        assert self._transport is not None
+        assert self.socket.transport is not None
         self.flush()
-        self._transport = await self._loop.start_tls(self._transport, self, tls.context, server_side=True)
+        self.socket.transport = await self._loop.start_tls(self.socket.transport, self, tls.context, server_side=True)
         self.tls = tls
-        assert self._transport is not None
-        self._transport.set_write_buffer_limits(high=WRITE_WINDOW_BYTES)
+        assert self.socket.transport is not None
+        self.socket.transport.set_write_buffer_limits(high=WRITE_WINDOW_BYTES)
 
     def hand_over(self) -> tuple[asyncio.Transport, bytes] | None:
         """Give up the socket to another protocol, with what was read and not taken; None if the client has gone."""
         self.flush()
-        self._stop_polling()
-        transport, self._transport = self._transport, None
+        self.reading.stop_polling()
+        transport, self.socket.transport = self.socket.transport, None
         if self._gone or transport is None or transport.is_closing():
-            self._transport = transport
+            self.socket.transport = transport
             return None
-        if not self._reading:
+        if not self.reading.is_reading:
             transport.resume_reading()
         return transport, self.connection.release()
 
     def refuse(self) -> None:
         """Drop a connection that nobody will serve."""
-        if self._transport is not None:
-            self._transport.abort()
+        if self.socket.transport is not None:
+            self.socket.transport.abort()
 
     async def close(self, *, abort: bool = False) -> None:
         """Close the socket: after what was queued is written, or at once. Returns when it is closed."""
-        if self._transport is None:
+        if self.socket.transport is None:
             return
         if abort or self._gone:
-            self._transport.abort()
+            self.socket.transport.abort()
         else:
             self.flush()
-            self._transport.close()
+            self.socket.transport.close()
         try:
             async with asyncio.timeout(CLOSE_SECONDS):
                 await asyncio.shield(self._lost)
         except TimeoutError:
-            self._transport.abort()
+            self.socket.transport.abort()
             await self._lost

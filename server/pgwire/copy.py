@@ -72,15 +72,15 @@ async def _copy_out(exchange: Exchange, portal: Portal, execution: CopyToExecuti
         )
     writer = _writer(exchange, execution, framed=True)
     exchange.send(m.CopyOutResponse(int(execution.format.form == "binary"), len(execution.names)))
-    await exchange.stream.send_copied(writer.header())
+    await exchange.stream.send_long(m.CopiedRows(writer.header()))
     run = portal.running_cursor.run(None)
     pages = Pages(exchange.stream, run, exchange.settings.now.page_bytes)
     while (page := await pages.next_page()) is not None:
         rows = writer.encode(page)
         execution.progress.bytes += len(rows)
-        await exchange.stream.send_copied(rows)
+        await exchange.stream.send_long(m.CopiedRows(rows))
         execution.progress.rows += page.num_rows
-    await exchange.stream.send_copied(writer.trailer())
+    await exchange.stream.send_long(m.CopiedRows(writer.trailer()))
     exchange.send(m.CopiedAll())
     return run.rows
 

@@ -27,9 +27,10 @@ from server.auth.hba import parse
 from server.common import descriptors
 from server.monitor.records import EndedStatements
 from server.pgwire.client_stream import ClientStream
+from server.pgwire.host import UNADMITTED_MAX, Host
 from server.pgwire.lite import LiteDoor
 from server.pgwire.output_budget import OutputBudget
-from server.pgwire.session import UNADMITTED_MAX, Host, Session
+from server.pgwire.session import Session
 from server.processes.place import Place
 from server.session.cancel import SessionRegistry, shut_down
 from server.session.statement_statistics import StatementStatistics
@@ -151,10 +152,10 @@ class Listener:
 
     def _on_opened(self, stream: ClientStream, session: Session) -> None:
         full = len(self._sessions) >= self._options.max_connections + UNADMITTED_MAX
-        scarce = self._short_of_descriptors(stream.descriptor)
+        scarce = self._short_of_descriptors(stream.socket.descriptor)
         has_room = self._make_room() if full or scarce else True
-        session.crowded = scarce and not has_room
-        if (full and not has_room) or descriptors.are_exhausted(stream.descriptor):
+        session.admission.is_crowded = scarce and not has_room
+        if (full and not has_room) or descriptors.are_exhausted(stream.socket.descriptor):
             stream.refuse()
             self._note_closed()
             return
@@ -166,7 +167,7 @@ class Listener:
         """End a connection of a client that has not proved who it is, in favour of a newcomer: who is silent must not keep others
         out, among them superusers, whom nobody knows before they have spoken. Of the address that has most of them it is the one
         that has been there longest, so that whoever floods the port from one address is in its own way alone."""
-        strangers = [(task, session) for task, session in self._sessions.items() if session.is_stranger]
+        strangers = [(task, session) for task, session in self._sessions.items() if session.admission.is_stranger]
         if not strangers:
             return False
         ((most, _),) = Counter(session.host for _, session in strangers).most_common(1)

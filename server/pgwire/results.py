@@ -67,7 +67,7 @@ async def send_rows(stream: ClientStream, encoder: RowEncoder, run: Run, page_by
     """Send the rows of a movement, in pages, at the client's pace. Returns how many there were. page_bytes: as for `Pages`."""
     pages = Pages(stream, run, page_bytes)
     while (page := await pages.next_page()) is not None:
-        await stream.send_rows(encoder.encode(page))
+        await stream.send_long(m.Rows(encoder.encode(page)))
     return run.rows
 
 

@@ -17,8 +17,10 @@ from learned import Event, readers_memory
 from parts import STANDSTILL
 from transport import Transport
 
+from server.cluster.control_connection import ControlConnection
 from server.cluster.membership import Timing
-from server.cluster.mesh_link import ControlConnection, LinkOptions, MeshLink
+from server.cluster.membership_actions import Action, Dial
+from server.cluster.mesh_link import LinkOptions, MeshLink
 from wire.mesh.control_messages import Check, ControlMessage, Identity
 
 #: A jump of the clock is half of what a member may be silent, so that nobody takes it for an absence of its own.
@@ -104,9 +106,13 @@ class _Link(MeshLink):
 
     links: Links
 
-    def _begin_dial(self, number: int, address: str) -> None:
-        self._dials[number] = cast("asyncio.Task[None]", _Attempt(self.links, number))
-        self.links.did(Dialled(number, address))
+    def _do(self, action: Action) -> None:
+        match action:
+            case Dial(number, address):
+                self._dials.tasks[number] = cast("asyncio.Task[None]", _Attempt(self.links, number))
+                self.links.did(Dialled(number, address))
+            case _:
+                super()._do(action)
 
 
 class Links:
@@ -160,9 +166,9 @@ class Links:
     def observed(self) -> LinksView:
         membership = self.link._membership
         others = [info for info in membership.members(self._now) if not info.local]
-        opened = {info.id: number for info in others if (number := membership.link_to(info.id)) is not None}
+        opened = {info.id: number for info in others if (number := membership.known.link_to(info.id)) is not None}
         states = {info.id: (info.state, info.incarnation) for info in others}
-        return LinksView(opened, states, frozenset(self.ends), len(self.link._dials))
+        return LinksView(opened, states, frozenset(self.ends), len(self.link._dials.tasks))
 
     # -- events --------------------------------------------------------------------------------------------------
 
@@ -180,7 +186,7 @@ class Links:
 
     def _connect(self, number: int) -> None:
         # What was given up may have been made already.
-        self.link._dials.pop(number, None)
+        self.link._dials.tasks.pop(number, None)
         self._made(self.link._connection(number, dialled=True))
 
     def _refuse(self, number: int) -> None:
@@ -215,7 +221,7 @@ class Links:
         self._broken.append(number)
 
     def attempt_ended(self, number: int, reason: str) -> None:
-        del self.link._dials[number]
+        del self.link._dials.tasks[number]
         self.link._give_up(number, (), reason)
 
     def _made(self, connection: ControlConnection) -> None:
@@ -241,8 +247,8 @@ class Links:
 
     def _check(self) -> None:
         membership = self.link._membership
-        for number, link in membership._links.items():
-            assert not link.open or membership.link_to(membership.member_of(number) or "") == number, (
+        for number, link in membership.links.by_number.items():
+            assert not link.open or membership.known.link_to(membership.links.member_of(number) or "") == number, (
                 f"{self._me.member} has an open connection that leads to nobody"
             )
         assert set(self.link._connections) == set(self.ends), (

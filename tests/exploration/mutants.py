@@ -35,9 +35,15 @@ _BACKLOG: Final = "wire.mesh.backlog"
 _STATE: Final = "engine.runtime.query_state"
 _QUERIES: Final = "engine.runtime.queries"
 _RECEIVE: Final = "engine.exchange.receive"
+_INBOUND: Final = "engine.exchange.inbound_stream"
+_PROMISED: Final = "engine.exchange.promised_streams"
+_ORDER: Final = "engine.exchange.reading_order"
 _MAILBOXES: Final = "engine.runtime.mailboxes"
 _LISTENER: Final = "engine.exchange.listener"
 _MEMBERSHIP: Final = "server.cluster.membership"
+_CONTROL_LINKS: Final = "server.cluster.control_links"
+_TARGETS: Final = "server.cluster.dial_targets"
+_CONNECTION: Final = "server.cluster.control_connection"
 _LINK: Final = "server.cluster.mesh_link"
 _CONTROL: Final = "wire.mesh.control_channel"
 
@@ -143,42 +149,42 @@ MUTANTS: Final = (
     ),
     Mutant(
         "drop what came before the start",
-        _RECEIVE,
-        "self._ready.extend(stream for stream in self._streams.values() for _ in stream.entries)",
+        _ORDER,
+        "self.ready.extend(stream for stream in self._streams.values() for _ in stream.entries)",
         "pass",
         "batch before start",
     ),
     Mutant(
         "end without the last batch",
-        _RECEIVE,
-        "(stream := self._streams.get(partition)) is not None and stream.complete for partition in expected",
-        "self._streams.get(partition) is not None for partition in expected",
+        _PROMISED,
+        "(stream := streams.get(partition)) is not None and stream.complete for partition in expected",
+        "streams.get(partition) is not None for partition in expected",
         "stale batch",
     ),
     Mutant(
         "end without the promised streams",
-        _RECEIVE,
-        "        self._promised.update(partitions)",
+        _PROMISED,
+        "        self.partitions.update(partitions)",
         "        pass",
         "retry against partial delivery",
     ),
     Mutant(
         "take the end of a stream for the end of its partition",
-        _RECEIVE,
+        _PROMISED,
         "        self._confirmed.update(rows)",
         "        pass",
         "attempt cut short",
     ),
     Mutant(
         "take all rows of a task that comes again, after some have been consumed",
-        _RECEIVE,
-        "        if previous.consumed:",
+        _INBOUND,
+        "        if self.consumed:",
         "        if False:",
         "retry against partial delivery",
     ),
     Mutant(
         "keep the batches of a failed attempt",
-        _RECEIVE,
+        _INBOUND,
         "        while self.entries:\n            self._release(self.entries.popleft())",
         "        pass",
         "retry against partial delivery",
@@ -304,21 +310,21 @@ MUTANTS: Final = (
     ),
     Mutant(
         "do not call again who was lost",
-        _MEMBERSHIP,
+        _TARGETS,
         "return record.link is None and (target.seed or",
         "return False and (target.seed or",
         "both call, and one connection breaks",
     ),
     Mutant(
         "wait for ever for the end of a handshake",
-        _MEMBERSHIP,
+        _CONTROL_LINKS,
         "since = link.heard if link.open else link.since",
         "since = link.heard if link.open else now",
         "switched off, and begun again elsewhere",
     ),
     Mutant(
         "never miss a member that says nothing",
-        _MEMBERSHIP,
+        _CONTROL_LINKS,
         "since = link.heard if link.open else link.since",
         "since = now if link.open else link.since",
         "switched off, and begun again elsewhere",
@@ -332,7 +338,7 @@ MUTANTS: Final = (
     ),
     Mutant(
         "a connection that is not wanted stays open",
-        _LINK,
+        _CONNECTION,
         "        if not self._link.connection_ready(self):\n            self.end(None)",
         "        if not self._link.connection_ready(self):\n            pass",
         "both call, and one connection breaks",
@@ -490,42 +496,42 @@ MUTANTS: Final = (
     ),
     # -- attempts ------------------------------------------------------------------------------------------------------
     Mutant(
-        "complete stream superseded", _RECEIVE, "        if previous.complete:", "        if False:", "task begun twice"
+        "complete stream superseded", _INBOUND, "        if self.complete:", "        if False:", "task begun twice"
     ),
     Mutant(
         "an earlier attempt takes the place of a later one",
-        _RECEIVE,
-        "if previous.opening.attempt >= opening.attempt:",
+        _INBOUND,
+        "if self.opening.attempt >= opening.attempt:",
         "if False:",
         "task begun twice",
     ),
     Mutant(
-        "who was superseded goes on", _RECEIVE, "        if not previous.dead:", "        if False:", "task begun twice"
+        "who was superseded goes on", _INBOUND, "        if not self.dead:", "        if False:", "task begun twice"
     ),
     Mutant(
         "open a stream after its job has ended without it",
         _RECEIVE,
-        "if self._is_missing(opening.partition):",
+        "if self.promised.is_missing(opening.partition):",
         "if False:",
         "task without rows, begun twice",
     ),
     Mutant(
         "wait for a stream that was lost after the word of its end",
         _RECEIVE,
-        "elif self.retried and stream.opening.partition in self._promised:",
+        "elif self.retried and stream.opening.partition in self.promised.partitions:",
         "elif False:",
         "stream lost behind its end",
     ),
     Mutant(
         "wait for a stream that was lost before the word of its end",
         _RECEIVE,
-        "if self.retried and any((stream :=",
-        "if False and any((stream :=",
+        "if self.retried and any((s :=",
+        "if False and any((s :=",
         "stream lost behind its end",
     ),
     Mutant(
         "keep rows that Spark did not take",
-        _RECEIVE,
+        _PROMISED,
         "if stream.consumed or (stream.rows and not stream.dead):",
         "if False:",
         "task without rows, begun twice",

@@ -274,7 +274,7 @@ class Inlets:
     def spent(self) -> Iterable[object]:
         # A stream may hold a connection that has ended.
         receivers = [mailbox.receiver for mailbox in self.mailboxes._mailboxes.values()]
-        streams = [stream for r in receivers for stream in (*r._streams.values(), *r._retired)]
+        streams = [stream for r in receivers for stream in (*r.streams.by_partition.values(), *r.streams.retired)]
         links = (cast("DataConnection", stream._link) for stream in streams)
         readers = (connection._machine._reader for connection in (*self.connections.values(), *links))
         counters = (receiver._counters for receiver in receivers)
@@ -292,12 +292,12 @@ class Inlets:
             {
                 (*key, partition): Arrival(stream.opening.attempt, stream.complete, stream.dead)
                 for key, mailbox in mailboxes
-                for partition, stream in mailbox.receiver._streams.items()
+                for partition, stream in mailbox.receiver.streams.by_partition.items()
             },
             {
                 key: frozenset(expected)
                 for key, mailbox in mailboxes
-                if (expected := mailbox.receiver._expected_partitions) is not None
+                if (expected := mailbox.receiver.promised.all_partitions) is not None
             },
             frozenset(edge for (_, edge, _), mailbox in mailboxes if mailbox.receiver.is_whole),
             {
@@ -334,7 +334,7 @@ class Inlets:
         except SqlError as error:
             return Taken(error=(error.sqlstate, error.message))
         if batch is not None:
-            return Taken(rows=tuple(receiver._count(batch).column(0).to_pylist()))
+            return Taken(rows=tuple(batch.column(0).to_pylist()))
         return Taken(ended=receiver.at_end)
 
     def _all_arrived(self, query: str) -> bool:

@@ -22,9 +22,9 @@ from server.http import console
 from server.http.console import ConsoleServer
 from server.http.door import Door
 from server.http.session import Bounds
-from server.pgwire.client_stream import INBOUND_STRANGER_BYTES_MAX
+from server.pgwire.host import UNADMITTED_MAX
+from server.pgwire.input_throttle import INBOUND_STRANGER_BYTES_MAX
 from server.pgwire.listener import ListenerOptions, trust
-from server.pgwire.session import UNADMITTED_MAX
 
 _HEAD = b"GET /v1/info HTTP/1.1\r\nHost: x\r\n"
 
@@ -126,7 +126,7 @@ async def test_a_client_that_is_not_let_in_yet_is_read_no_further() -> None:
         session = await _only_session(server)
         stream = session._stream
         await eventually(lambda: stream.connection.buffered_bytes > INBOUND_STRANGER_BYTES_MAX)
-        assert not stream._reading
+        assert not stream.reading.is_reading
         # What was on its way in a few reads of the socket comes on top; the rest waits with the client.
         assert stream.connection.buffered_bytes < 1 << 20
         client.writer.transport.abort()

@@ -20,7 +20,7 @@ from support.local_member import local_member
 from support.member_process import MemberProcess, wait_until
 from support.recoveries import Recovery
 
-from engine.catalog.store import sqlite
+from engine.catalog.store import sqlite, sqlite_connections
 from engine.catalog.store.request_clock import asked_now
 from engine.catalog.store.store import CatalogStore
 from engine.catalog.store.transaction import SessionCatalog
@@ -141,7 +141,7 @@ def test_a_damaged_catalog_is_told_at_the_start(tmp_path: Path) -> None:
 
 def test_those_who_wait_for_a_lock_are_told_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Sixty ask, of whom two can be attended to: one after the other would take a minute."""
-    monkeypatch.setattr(sqlite, "_BUSY_SECONDS", 1.0)
+    monkeypatch.setattr(sqlite_connections, "_BUSY_SECONDS", 1.0)
     database, pool = sqlite.SqliteDatabase(tmp_path / "catalog.sqlite", tmp_path), OperationPool(2)
     try:
         first = database.next_oid()
@@ -186,7 +186,7 @@ def test_other_statements_go_on_while_many_wait_for_the_catalog(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The commits of twenty wait for the lock, together on one of two operation threads; who only reads is answered meanwhile."""
-    monkeypatch.setattr(sqlite, "_BUSY_SECONDS", 600.0)
+    monkeypatch.setattr(sqlite_connections, "_BUSY_SECONDS", 600.0)
     with local_member(tmp_path, operation_threads=2) as member, ExitStack() as stack:
         clients = [stack.enter_context(member.connect()) for _ in range(20)]
         reader = stack.enter_context(member.connect())

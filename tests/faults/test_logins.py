@@ -22,8 +22,8 @@ from server.auth.login_attempts import FailureLimits
 from server.config.address import Address
 from server.http.door import Door
 from server.http.session import Bounds
+from server.pgwire.host import UNADMITTED_MAX
 from server.pgwire.listener import ListenerOptions
-from server.pgwire.session import UNADMITTED_MAX
 from wire import verifiers
 from wire.verifiers import ITERATIONS_MAX, ScramVerifier
 

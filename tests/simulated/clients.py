@@ -16,8 +16,9 @@ from engine.contracts.mesh import Mesh
 from engine.contracts.query_id import QueryId
 from engine.plan_ir.spec import SharedSpec
 from engine.plan_ir.topology import Topology
-from engine.statements.shared.distribution import CompiledQuery, DistributedQuery, Terms
+from engine.statements.shared.distribution import CompiledQuery, DistributedQuery
 from engine.statements.shared.fault_policy import Policy, RepeatableQuery, absent_members
+from engine.statements.shared.terms import Terms
 from simulated.member import SimulatedMember
 from simulated.statements import Asked
 from simulated.tasks import in_tasks

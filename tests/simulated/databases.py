@@ -96,7 +96,7 @@ class SimulatedDatabase(SqliteDatabase):
 
     def age_dropped(self, seconds: int) -> None:
         """Have tables been dropped so many seconds earlier than they were."""
-        self._writer.execute("update dropped set seconds = seconds - ?", (seconds,))
+        self.connections.writer.execute("update dropped set seconds = seconds - ?", (seconds,))
 
     def load(self) -> Snapshot:
         self._stage.require_alive()
@@ -110,7 +110,7 @@ class SimulatedDatabase(SqliteDatabase):
         self._stage.step(what)
         if self._fails():
             raise DiskFull(f"the catalog in {self._path} cannot be used: database or disk is full")
-        self._durability.note_commit_begin(self._writer)
+        self._durability.note_commit_begin(self.connections.writer)
         made = write()
         self._stage.step(what, "is done")
         if self._fails():

@@ -33,7 +33,8 @@ from engine.sql.binder import bind_query
 from engine.sql.binder.scope import BindContext, ParameterTypes
 from engine.sql.parser.nodes.statements import Query
 from engine.sql.parser.parse import parse
-from engine.statements.shared.distribution import CompiledQuery, DistributedQuery, Terms, compile_query, data_members
+from engine.statements.shared.distribution import CompiledQuery, DistributedQuery, compile_query, data_members
+from engine.statements.shared.terms import Terms
 from simulated.sources import RememberedAnswers
 from wire.types.text_settings import InputSettings
 

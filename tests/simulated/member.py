@@ -19,7 +19,9 @@ from engine.contracts.query_id import QueryId
 from engine.exchange.listener import DataListener
 from engine.exchange.spool import Spooler, SpoolFile
 from engine.executors.engine_config import EngineConfig
-from engine.executors.local.executor import LocalExecutor, LocalStream, LocalWork
+from engine.executors.local.executor import LocalExecutor
+from engine.executors.local.stream import LocalStream
+from engine.executors.local.work import LocalWork
 from engine.lakes.foreign_files import DataRoots
 from engine.planner.codegen.compiled_fragment import CompiledFragment
 from engine.runtime.readable_files import ReadableFiles

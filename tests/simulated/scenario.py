@@ -8,8 +8,8 @@ from random import Random
 from typing import Final, Literal
 
 from engine.plan_ir.topology import Link, Topology, TopologyNode
-from engine.statements.shared.distribution import Terms
 from engine.statements.shared.fault_policy import Policy
+from engine.statements.shared.terms import Terms
 from simulated.clients import Manner
 from simulated.member import TIMING
 from simulated.statements import Asked, ask

@@ -32,7 +32,8 @@ from engine.exchange.partition_streams import Sent
 from engine.exchange.routers import part_by_bucket
 from engine.exchange.schemas import stream_fingerprint, stream_schema
 from engine.exchange.send import Edge
-from engine.executors.local.executor import LocalExecutor, LocalWork
+from engine.executors.local.executor import LocalExecutor
+from engine.executors.local.work import LocalWork
 from engine.plan_ir.spec import EdgeSpec, FragmentSpec, InstanceSpec, MemberSpec, MutationSpec, SharedSpec
 from engine.planner.codegen import to_sql
 from engine.runtime.run_services import Production, Source

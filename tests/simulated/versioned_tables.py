@@ -20,7 +20,8 @@ from engine.executors.engine_config import EngineConfig
 from engine.executors.local.database import LocalDatabase
 from engine.pg_catalog.fixed_catalog import FixedCatalog
 from engine.plan_ir.topology import Topology
-from engine.statements.shared.distribution import CompiledQuery, Terms, compile_query
+from engine.statements.shared.distribution import CompiledQuery, compile_query
+from engine.statements.shared.terms import Terms
 from simulated.lake import BINDINGS, plan_query
 from simulated.statements import Asked
 

@@ -59,7 +59,7 @@ FAULTS: Final = (
     Fault("LIMIT counts nothing", "engine.exchange.limit", "self._left -= taken if self._left > 0 else 0", "pass"),
     Fault(
         "a member that was lost is not dialled again",
-        "server.cluster.membership",
+        "server.cluster.dial_targets",
         "target.next_at = now + pause",
         "target.next_at = now + 1e9 * pause",
     ),
@@ -77,14 +77,14 @@ FAULTS: Final = (
     ),
     Fault(
         "an ordered reader passes over streams that go on",
-        "engine.exchange.receive",
+        "engine.exchange.reading_order",
         "return stream.complete and known",
         "return known",
     ),
     Fault(
         "a merge takes a stream that is late for one that has ended",
         "engine.exchange.receive",
-        "if stream.complete if stream is not None else self._is_missing(partition):",
+        "if stream.complete if stream is not None else self.promised.is_missing(partition):",
         "if stream is None or stream.complete:",
     ),
 )

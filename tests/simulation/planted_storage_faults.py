@@ -20,13 +20,14 @@ SEEDS: Final = 300
 _DELTA: Final = "engine.storage.delta"
 _PUBLISH: Final = "engine.catalog.store.publication"
 _STAGING: Final = "engine.storage.staging"
+_CONNECTIONS: Final = "engine.catalog.store.sqlite_connections"
 _SQLITE: Final = "engine.catalog.store.sqlite"
 _STORE: Final = "engine.catalog.store.store"
 _ROWS: Final = "engine.catalog.store.rows"
-_SNAPSHOT: Final = "engine.catalog.snapshot"
+_REPLAY: Final = "engine.catalog.replay"
 _WHOLE_OR_MISSING: Final = """if (change.whole and not _same_files(present, change.before)) or tables.missing_paths(
-            present, change.files.removed
-        ):"""
+        present, change.files.removed
+    ):"""
 _VISIBLE: Final = "engine.catalog.store.visible_catalog"
 _UNCOMMITTED: Final = "engine.catalog.store.uncommitted_files"
 _TABLES: Final = "engine.storage.tables"
@@ -77,7 +78,7 @@ FAULTS: Final = (
         "        if root.is_dir():\n            sync(root)\n",
         "",
     ),
-    Fault("the catalog does not sync", _SQLITE, "pragma synchronous = full", "pragma synchronous = normal"),
+    Fault("the catalog does not sync", _CONNECTIONS, "pragma synchronous = full", "pragma synchronous = normal"),
     Fault(
         "settle forgets later decisions",
         _SQLITE,
@@ -142,21 +143,21 @@ FAULTS: Final = (
     ),
     Fault(
         "take a file away that is gone",
-        _SNAPSHOT,
+        _REPLAY,
         _WHOLE_OR_MISSING,
         "if change.whole and not _same_files(present, change.before):",
     ),
     Fault(
         "commit on a whole table that has changed",
-        _SNAPSHOT,
+        _REPLAY,
         _WHOLE_OR_MISSING,
         "if tables.missing_paths(present, change.files.removed):",
     ),
     Fault(
         "move a table that has changed",
-        _SNAPSHOT,
-        "                after = _redefine(present, change.before, after)",
-        "                pass",
+        _REPLAY,
+        "            after = _redefine(present, change.before, after)",
+        "            pass",
     ),
     Fault(
         "a file that was removed reappears",

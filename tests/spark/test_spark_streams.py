@@ -356,8 +356,8 @@ async def test_a_slow_consumer_holds_spark_back(ground: Ground) -> None:
     stream = await ground.open(ground.star("lineitem"), page_bytes=1 << 18)
     await drain(stream, 1)
     receiver = stream._receiver
-    await eventually(lambda: len(receiver.streams_blocked(receiver.now())) == 2)
-    held = [inbound.held for inbound in receiver._streams.values()]
+    await eventually(lambda: len(receiver.streams.find_blocked(receiver.now())) == 2)
+    held = [inbound.held for inbound in receiver.streams.by_partition.values()]
     assert all(0 < size <= receiver.window for size in held)
     assert len(held) == 2
     await stream.close()
@@ -385,7 +385,7 @@ async def test_cancel_wherever_it_is(ground: Ground, phase: str) -> None:
     if phase in ("first rows", "suspended"):
         await drain(stream, 1)
     if phase == "suspended":
-        await eventually(lambda: receiver.streams_blocked(receiver.now()))
+        await eventually(lambda: receiver.streams.find_blocked(receiver.now()))
     elif phase == "planning":
         await eventually(lambda: stream.job._java_thread is not None)
     elif phase in ("scan", "sort", "aggregate", "driver"):
@@ -447,7 +447,7 @@ def python_workers() -> list[psutil.Process]:
 @pytest.mark.long
 async def test_a_killed_worker_whose_rows_nobody_read_is_tried_again(ground: Ground) -> None:
     stream = await ground.open(ground.star("lineitem"), page_bytes=1 << 16)
-    await eventually(lambda: len(stream._receiver._streams) >= 2)
+    await eventually(lambda: len(stream._receiver.streams.by_partition) >= 2)
     for worker in python_workers():
         os.kill(worker.pid, signal.SIGKILL)
     await eventually(lambda: stream._receiver.statistics()["streams"] >= 4)
@@ -458,7 +458,7 @@ async def test_a_killed_worker_whose_rows_nobody_read_is_tried_again(ground: Gro
 @pytest.mark.long
 async def test_a_killed_worker_whose_rows_were_read_fails_the_query(ground: Ground) -> None:
     stream = await ground.open(ground.star("lineitem"), page_bytes=1 << 16)
-    while sum(inbound.consumed for inbound in stream._receiver._streams.values()) < 2:
+    while sum(inbound.consumed for inbound in stream._receiver.streams.by_partition.values()) < 2:
         await stream.next_batch()
     for worker in python_workers():
         os.kill(worker.pid, signal.SIGKILL)

@@ -100,7 +100,7 @@ class MeshMember:
         """Whether so many streams have come to this member, of one edge, and each has sent all that it may until rows are taken."""
         [mailbox] = self.runtime.mailboxes._mailboxes.values()
         receiver = mailbox.receiver
-        return streams == receiver.streams_open == len(receiver.streams_blocked(receiver.now()))
+        return streams == receiver.streams.open_count == len(receiver.streams.find_blocked(receiver.now()))
 
     def _identity(self, address: str) -> Identity:
         return Identity(self.name, self._incarnation, address, "127.0.0.1:5432", "data", "0")

@@ -22,7 +22,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from wire.copy.block import Bytes1D
-from wire.copy.reader import BLOCK_BYTES, Block, context
+from wire.copy.reader import BLOCK_BYTES
+from wire.copy.text_columns import Block, context
 from wire.errors import BadCopyFileFormat, SqlError
 from wire.types.byte_columns import Bools, Ints, binary_array
 

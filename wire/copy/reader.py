@@ -15,52 +15,23 @@ from __future__ import annotations
 
 import codecs
 import functools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 
 from wire.copy import plain, quoted, text
 from wire.copy.block import Bytes1D, Marks, Rows
 from wire.copy.options import Layout
-from wire.dataclass import dataclass
-from wire.errors import BadCopyFileFormat, CharacterNotInRepertoire, SqlError
-from wire.types.byte_columns import Bools, Ints, offsets_of
-from wire.types.client_encodings import codec, from_client
+from wire.copy.text_columns import Block, TextColumns, line_of
+from wire.errors import BadCopyFileFormat, SqlError
+from wire.types.byte_columns import Ints
+from wire.types.client_encodings import codec
 
 #: Bytes that are taken apart at once, and the most that a row may have.
 BLOCK_BYTES: Final = 2 << 20
 ROW_BYTES_MAX: Final = (1 << 30) - 1
-#: Characters of a line or a value that an error shows.
-_SHOWN: Final = 100
 _END_OF_DATA: Final = b"\\."
-
-
-@dataclass(frozen=True, slots=True)
-class Cut:
-    """A row with too few fields: those that it has, as columns of one row, and the number of its line. PostgreSQL reads them
-    before it misses the next one."""
-
-    columns: tuple[pa.Array, ...]
-    line: int
-
-
-@dataclass(frozen=True, slots=True)
-class Block:
-    """columns: one for each name, text or null. error: what comes after them; cut: the row that it is about, if that is too short.
-
-    line: of a row, the number of the line on which it ends, and how it was sent, where that can be shown. numbers: those of all
-    rows; where they ascend one by one, the first.
-    """
-
-    columns: tuple[pa.Array, ...]
-    count: int
-    line: Callable[[int], tuple[int, bytes | None]]
-    numbers: Callable[[], int | Ints]
-    error: SqlError | None = None
-    cut: Cut | None = None
 
 
 class RowReader:
@@ -70,8 +41,8 @@ class RowReader:
         self._layout = layout
         self._table = table
         self._names = tuple(names)
-        self._encoding = encoding
         self._decoder = None if encoding in ("UTF8", "SQL_ASCII") else codecs.getincrementaldecoder(codec(encoding))()
+        self._columns = TextColumns(layout, table, names, "UTF8" if self._decoder is None else encoding)
         self._held = bytearray()
         self._wanted = BLOCK_BYTES
         self._end: bytes | None = None
@@ -100,12 +71,7 @@ class RowReader:
         try:
             return self._decoder.decode(piece, final).encode()
         except UnicodeDecodeError as error:
-            raise self._add_context(self._not_text(error), self._lines + 1) from None
-
-    def _not_text(self, error: UnicodeDecodeError) -> SqlError:
-        wrong = " ".join(f"0x{byte:02x}" for byte in error.object[error.start : max(error.end, error.start + 1)])
-        shown = "UTF8" if self._decoder is None else self._encoding
-        return CharacterNotInRepertoire(f'invalid byte sequence for encoding "{shown}": {wrong}')
+            raise self._columns.add_context(self._columns.wrong_bytes(error), self._lines + 1) from None
 
     def _blocks(self, *, final: bool) -> Iterator[Block]:
         if self._held and not self._header and (block := self._plain(final=final)) is not None:
@@ -116,7 +82,9 @@ class RowReader:
         if self._header and (rows.count or error is not None):
             rows, error = self._without_header(rows, error)
         if rows.count or error is not None:
-            yield self._block(rows, error)
+            block = self._columns.block(rows, error)
+            self._over = self._over or block.error is not None
+            yield block
 
     # -- plain rows ----------------------------------------------------------------------------------------------
 
@@ -144,7 +112,10 @@ class RowReader:
         rows = functools.cache(functools.partial(self._again, data, first))
         self._lines += lines
         return Block(
-            tuple(columns), count, lambda row: _line(rows(), row), lambda: first + 1 if count == lines else rows().lines
+            tuple(columns),
+            count,
+            lambda row: line_of(rows(), row),
+            lambda: first + 1 if count == lines else rows().lines,
         )
 
     def _again(self, data: bytes, lines: int) -> Rows:
@@ -178,7 +149,7 @@ class RowReader:
         wrong = wrong or corrupt
         if wrong is not None:
             self._over = True
-            return rows, self._add_context(wrong, self._lines + 1)
+            return rows, self._columns.add_context(wrong, self._lines + 1)
         if unterminated and not self._over:
             self._over = True
             return rows, self._unterminated_error(data[consumed:].tobytes())
@@ -205,7 +176,7 @@ class RowReader:
 
     def _unterminated_error(self, line: bytes) -> SqlError:
         number = self._lines + 1 + line.count(b"\n" if self._end == b"\n" else b"\r")
-        return self._add_context(BadCopyFileFormat("unterminated CSV quoted field"), number, line)
+        return self._columns.add_context(BadCopyFileFormat("unterminated CSV quoted field"), number, line)
 
     def _upto_end_of_data(self, data: Bytes1D, marks: Marks) -> tuple[Bytes1D, Marks, SqlError | None]:
         r"""The data before a line `\.`, if there is one. In the text format it may stand nowhere else."""
@@ -302,145 +273,8 @@ class RowReader:
             return rows, error
         self._header = False
         if self._layout.header == "match":
-            wrong = self._header_error(rows.upto(1))
+            wrong = self._columns.header_error(rows.upto(1))
             if wrong is not None:
                 self._over = True
                 return rows.upto(0), wrong
         return rows.after(1), error
-
-    def _header_error(self, row: Rows) -> SqlError | None:
-        fields = row.fields().cast(pa.string()).to_pylist()
-        nulls = row.equal(self._layout.null) & ~row.has_mark()
-        context = int(row.lines[0])
-        if len(fields) != len(self._names):
-            message = f"wrong number of fields in header line: got {len(fields)}, expected {len(self._names)}"
-            return self._add_context(BadCopyFileFormat(message), context, row.line(0))
-        for number, (got, null, expected) in enumerate(zip(fields, nulls, self._names, strict=True), 1):
-            if null or got != expected:
-                shown = f'got null value ("{self._layout.null.decode()}")' if null else f'got "{got}"'
-                message = f'column name mismatch in header line field {number}: {shown}, expected "{expected}"'
-                return self._add_context(BadCopyFileFormat(message), context, row.line(0))
-        return None
-
-    # -- columns -------------------------------------------------------------------------------------------------
-
-    def _block(self, rows: Rows, error: SqlError | None) -> Block:
-        count, wrong = self._first_wrong(rows)
-        cut = None
-        if wrong is not None:
-            cut = self._cut(rows.after(count).upto(1))
-            rows, error, self._over = rows.upto(count), wrong, True
-        columns = self._columns(rows, len(self._names))
-        return Block(columns, rows.count, functools.partial(_line, rows), lambda: rows.lines, error, cut)
-
-    def _cut(self, row: Rows) -> Cut | None:
-        width = int(row.widths()[0])
-        if width >= len(self._names) or not _is_text(row.data[row.starts[0] : row.stops[-1]].tobytes()):
-            return None
-        return Cut(self._columns(row, width), int(row.lines[0]))
-
-    def _first_wrong(self, rows: Rows) -> tuple[int, SqlError | None]:
-        """The first row that has not as many fields as there are columns, or is no text; and what is said of it."""
-        found: list[tuple[int, SqlError]] = []
-        widths = rows.widths()
-        wrong = widths != len(self._names)
-        if wrong.any():
-            at = int(np.argmax(wrong))
-            if widths[at] > len(self._names):
-                error: SqlError = BadCopyFileFormat("extra data after last expected column")
-            else:
-                error = BadCopyFileFormat(f'missing data for column "{self._names[widths[at]]}"')
-            found.append((at, self._add_context(error, int(rows.lines[at]), rows.line(at))))
-        if rows.count and (broken := self._broken_text(rows)) is not None:
-            found.append(broken)
-        return min(found, key=lambda item: item[0]) if found else (rows.count, None)
-
-    def _broken_text(self, rows: Rows) -> tuple[int, SqlError] | None:
-        """The first row whose bytes are no UTF-8."""
-        raw = rows.data.tobytes()
-        error: SqlError
-        try:
-            raw.decode()
-            at = raw.find(b"\0")
-            if at < 0:
-                return None
-            error = CharacterNotInRepertoire('invalid byte sequence for encoding "UTF8": 0x00')
-        except UnicodeDecodeError as broken:
-            at, error = broken.start, self._not_text(broken)
-        row = int(np.searchsorted(rows.stops[rows.firsts[1:] - 1], at))
-        return row, self._add_context(error, int(rows.lines[row]))
-
-    def _columns(self, rows: Rows, width: int) -> tuple[pa.StringArray, ...]:
-        if not rows.count or not width:
-            return tuple(pa.array([], pa.string()) for _ in range(width))
-        fields, nulls = rows.fields(), rows.equal(self._layout.null)
-        escaped = len(rows.marks.replaced) > 0
-        if self._layout.csv and len(rows.marks.marked):
-            nulls &= ~rows.has_mark()
-        numbers = np.arange(rows.count) * width
-        return tuple(
-            self._column(number, fields.take(pa.array(numbers + number)), nulls[number::width], rows, escaped)
-            for number in range(width)
-        )
-
-    def _column(self, number: int, values: pa.BinaryArray, nulls: Bools, rows: Rows, escaped: bool) -> pa.StringArray:
-        layout, written = self._layout, nulls
-        if number in layout.force_null:
-            nulls = nulls | np.asarray(pc.equal(values, pa.scalar(layout.null, pa.binary())))
-        if number in layout.force_not_null:
-            # A null that may not be one is the text that it is written as.
-            nulls = nulls & ~written
-        some, null = bool(nulls.any()), pa.array(nulls)
-        if escaped:
-            self._require_text(pc.if_else(null, pa.scalar(b"", pa.binary()), values) if some else values, rows)
-        texts = values.view(pa.string())
-        return pc.if_else(null, pa.scalar(None, pa.string()), texts) if some else texts
-
-    def _require_text(self, values: pa.BinaryArray, rows: Rows) -> None:
-        """Escapes may have made bytes that are no text."""
-        offsets = offsets_of(values)
-        raw = values.buffers()[2]
-        data = b"" if raw is None else memoryview(raw)[offsets[0] : offsets[-1]].tobytes()
-        try:
-            if "\0" not in data.decode():
-                return
-            at = data.find(b"\0")
-        except UnicodeDecodeError as error:
-            at = error.start
-        row = int(np.searchsorted(offsets[1:] - offsets[0], at, side="right"))
-        try:
-            from_client(values[row].as_py(), "UTF8")
-        except SqlError as error:
-            raise self._add_context(error, int(rows.lines[row]), rows.line(row)) from None
-
-    # -- errors --------------------------------------------------------------------------------------------------
-
-    def _add_context(self, error: SqlError, line: int, text: bytes | None = None) -> SqlError:
-        error.context = context(self._table, line, text)
-        return error
-
-
-def _is_text(raw: bytes) -> bool:
-    try:
-        return "\0" not in raw.decode()
-    except UnicodeDecodeError:
-        return False
-
-
-def _line(rows: Rows, row: int) -> tuple[int, bytes]:
-    return int(rows.lines[row]), rows.line(row)
-
-
-def context(table: str, line: int, text: bytes | str | None = None, column: str | None = None) -> str:
-    """Where in the input an error is (CopyFromErrorCallback). text: the line's, or the column's value."""
-    where = f"COPY {table}, line {line}"
-    if column is not None:
-        where += f", column {column}"
-    if text is None:
-        return where if column is None else f"{where}: null input"
-    shown = text if isinstance(text, str) else text.decode(errors="replace")
-    return f'{where}: "{shown if len(shown.encode()) <= _SHOWN else clip_text(shown)}"'
-
-
-def clip_text(text: str) -> str:
-    return text.encode()[:_SHOWN].decode(errors="ignore") + "..."

@@ -24,18 +24,18 @@ from wire.errors import (
 )
 from wire.types import pg_types as t
 from wire.types.carriers import PG_EPOCH_MICROS
+from wire.types.civil_calendar import DAY_MICROS
+from wire.types.datetime_fields import DATE_NAMES, ClockFields, ClockOverflow, DateFields, ZoneFields, ZoneOverflow
 from wire.types.datetime_tokens import BadFormat, Kind, Token, split, word_meaning
 from wire.types.text_settings import InputSettings
 from wire.types.time_zone_abbreviations import OFFSETS, SUMMER, ZONES
-from wire.types.time_zones import Zone, find_zone, zone
+from wire.types.time_zones import find_zone, zone
 
 DATE_INFINITY: Final = (1 << 31) - 1
 DATE_MINUS_INFINITY: Final = -(1 << 31)
 TIMESTAMP_INFINITY: Final = (1 << 63) - 1
 TIMESTAMP_MINUS_INFINITY: Final = -(1 << 63)
 
-HOUR_MICROS: Final = 3_600_000_000
-DAY_MICROS: Final = 24 * HOUR_MICROS
 #: Days from 4714-11-24 BC, where PostgreSQL's calendar begins, to 1970; and 1970 to 5874898-01-01, before which it ends.
 DATE_FIRST: Final = -2_440_588
 DATE_END: Final = 2_145_042_906
@@ -43,37 +43,6 @@ TIMESTAMP_FIRST: Final = DATE_FIRST * DAY_MICROS
 #: 294277-01-01, where PostgreSQL's timestamps end. Ours, counted from 1970, end some thirty years before.
 TIMESTAMP_END: Final = 9_223_371_331_200_000_000 + PG_EPOCH_MICROS
 _INT_MAX: Final = (1 << 31) - 1
-_MONTH_DAYS: Final = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
-
-
-class ClockOverflow(Exception):
-    """A field outside its range; `order` when another DateStyle might have read it."""
-
-    def __init__(self, *, order: bool = False) -> None:
-        self.order = order
-
-
-class _ZoneOverflow(Exception):
-    """A time zone offset outside its range."""
-
-
-def days_from_civil(year: int, month: int, day: int) -> int:
-    """Days since 1970 of a date of the proleptic Gregorian calendar; year 0 is 1 BC."""
-    shifted = year - (month <= 2)
-    era, year_of_era = divmod(shifted, 400)
-    day_of_year = (153 * ((month + 9) % 12) + 2) // 5 + day - 1
-    return era * 146_097 + year_of_era * 365 + year_of_era // 4 - year_of_era // 100 + day_of_year - 719_468
-
-
-def civil_from_days(days: int) -> tuple[int, int, int]:
-    """(year, month, day) of a number of days since 1970."""
-    era, day_of_era = divmod(days + 719_468, 146_097)
-    year_of_era = (day_of_era - day_of_era // 1460 + day_of_era // 36_524 - day_of_era // 146_096) // 365
-    day_of_year = day_of_era - (365 * year_of_era + year_of_era // 4 - year_of_era // 100)
-    shifted_month = (5 * day_of_year + 2) // 153
-    day = day_of_year - (153 * shifted_month + 2) // 5 + 1
-    month = shifted_month + 3 if shifted_month < 10 else shifted_month - 9
-    return era * 400 + year_of_era + (month <= 2), month, day
 
 
 @dataclass(slots=True)
@@ -83,32 +52,22 @@ class _Reader:
     settings: InputSettings
     time_only: bool = False
     have: set[str] = field(default_factory=set)
-    year: int = 0
-    month: int = 0
-    day: int = 0
-    year_day: int = 0
-    hour: int = 0
-    hour_micros: int = 0
-    loose_clock: bool = False
-    hour12: str = ""
-    bc: bool = False
-    short_year: bool = False
-    text_month: bool = False
-    julian: bool = False
+    date: DateFields = field(default_factory=DateFields)
+    clock: ClockFields = field(init=False)
+    zone: ZoneFields = field(default_factory=ZoneFields)
     prefix: str = ""
-    offset: int | None = None
-    named_zone: Zone | None = None
-    abbreviation: str = ""
-    summer_modifier: bool = False
     special: str = ""
 
+    def __post_init__(self) -> None:
+        self.clock = ClockFields(self.time_only)
+
     def read(self, tokens: list[Token]) -> None:
-        """Raises BadFormat, ClockOverflow, _ZoneOverflow, and SqlError for an unknown zone."""
+        """Raises BadFormat, ClockOverflow, ZoneOverflow, and SqlError for an unknown zone."""
         for index, token in enumerate(tokens):
             self._token(tokens, index, token)
-        self._finish_date()
-        self._finish_hour()
-        self._finish_zone()
+        self.date.finish(self.have)
+        self.clock.finish()
+        self.zone.finish(self.special)
 
     def _claim(self, *names: str) -> None:
         """These fields are given by the present token; none may be given twice."""
@@ -127,7 +86,7 @@ class _Reader:
             case Kind.ZONE:
                 offset = read_offset(token.text)
                 self._claim("zone")
-                self.offset = offset
+                self.zone.offset = offset
             case Kind.NUMBER:
                 self._number_token(tokens, index, token.text)
             case Kind.WORD | Kind.SIGNED_WORD:
@@ -154,7 +113,7 @@ class _Reader:
         else:
             named = zone(text)
             self._claim("zone")
-            self.named_zone = named
+            self.zone.named = named
 
     def _clock_with_zone(self, text: str) -> None:
         """`040506-08`: digits of a time (or after J, of a Julian day) and an offset."""
@@ -170,7 +129,7 @@ class _Reader:
         else:
             raise BadFormat
         self._claim("zone")
-        self.offset = east
+        self.zone.offset = east
 
     def _date(self, text: str) -> None:
         """A date in one token: `1999-01-08`, `8.1.1999`, `08-jan-1999`."""
@@ -184,7 +143,7 @@ class _Reader:
             if meaning is None or meaning[0] != "month":
                 raise BadFormat
             self._claim("month")
-            self.month, self.text_month = int(meaning[1]), True
+            self.date.month, self.date.text_month = int(meaning[1]), True
         if len(parts) > 25 or not parts:
             raise BadFormat
         for number in numbers:
@@ -200,7 +159,7 @@ class _Reader:
             self._read_prefixed(text)
             return
         digits, point, _ = text.partition(".")
-        dated = not self.have.isdisjoint(("year", "month", "day"))
+        dated = not self.have.isdisjoint(DATE_NAMES)
         if self.time_only:
             self._time_only_number(tokens, index, text)
         elif point and not dated:
@@ -237,16 +196,16 @@ class _Reader:
         number = _read_bounded(whole or "0")
         self._claim("year", "month", "day")
         self.special = ""
-        self.julian = True
-        self.year, self.month, self.day = civil_from_days(number - 2_440_588)
+        self.date.julian = True
+        self.date.set_days(number - 2_440_588)
         if fraction:
             self._claim("time")
-            self._set_time(0, int(float(f".{fraction}") * DAY_MICROS))
+            self.clock.set(0, int(float(f".{fraction}") * DAY_MICROS))
 
     def _digits_field(self, text: str, *, dated: bool = False) -> None:
         """Digits run together: `19990108`, `990108`, `040506.789`, `0405`."""
         digits, point, fraction = text.partition(".")
-        dated = dated or {"year", "month", "day"} <= self.have
+        dated = dated or self.have >= DATE_NAMES
         micros = _fraction_micros(fraction)
         if not point and not dated and len(digits) >= 6:
             self._run_together_date(digits)
@@ -254,8 +213,8 @@ class _Reader:
             self._claim("time")
             minute, second = int(digits[2:4]), int(digits[4:] or 0)
             # PostgreSQL takes 99 minutes here, save for a type that is a time and nothing else.
-            self.hour, self.hour_micros = int(digits[:2]), (minute * 60 + second) * 1_000_000 + micros
-            self.loose_clock = minute > 59 or second > 60
+            self.clock.hour, self.clock.micros = int(digits[:2]), (minute * 60 + second) * 1_000_000 + micros
+            self.clock.is_loose = minute > 59 or second > 60
         elif point and not dated and len(digits) >= 6:
             self._run_together_date(digits)
         else:
@@ -263,9 +222,9 @@ class _Reader:
 
     def _run_together_date(self, digits: str) -> None:
         self._claim("year", "month", "day")
-        self.day, self.month = int(digits[-2:]), int(digits[-4:-2])
-        self.year = _read_bounded(digits[:-4])
-        self.short_year = len(digits) == 6
+        self.date.day, self.date.month = int(digits[-2:]), int(digits[-4:-2])
+        self.date.year = _read_bounded(digits[:-4])
+        self.date.short_year = len(digits) == 6
 
     def _number(self, text: str) -> None:
         """A number whose place decides what it is, by DateStyle's order."""
@@ -278,18 +237,18 @@ class _Reader:
             return
         if point:
             # `8 jan 12.5`: the fraction is one of a second, as odd as it looks.
-            self.hour_micros = _fraction_micros(fraction)
-        known = frozenset(self.have & {"year", "month", "day"})
+            self.clock.micros = _fraction_micros(fraction)
+        known = DATE_NAMES & self.have
         order = self.settings.date_order
         length = len(text)
         if length == 3 and known == {"year"} and 1 <= value <= 366:
             self._claim("month", "day")
-            self.year_day = value
+            self.date.year_day = value
         elif not known:
             first = "year" if length >= 3 or order == "YMD" else "day" if order == "DMY" else "month"
             self._set(first, value, length)
         elif known == {"month"}:
-            leads = self.text_month and (length >= 3 or order == "YMD")
+            leads = self.date.text_month and (length >= 3 or order == "YMD")
             self._set("year" if leads else "day", value, length)
         elif known in ({"year"}, {"day"}):
             self._set("month", value, length)
@@ -304,28 +263,28 @@ class _Reader:
 
     def _day_or_year(self, value: int, length: int) -> None:
         """With `08-jan-1999` under YMD, the 8 was taken for a year: the day is found out now."""
-        if self.text_month and length >= 3 and self.short_year:
+        if self.date.text_month and length >= 3 and self.date.short_year:
             self._claim("day")
-            self.day, self.year, self.short_year = self.year, value, False
+            self.date.day, self.date.year, self.date.short_year = self.date.year, value, False
         else:
             self._set("day", value, length)
 
     def _set(self, name: str, value: int, length: int) -> None:
         self._claim(name)
-        setattr(self, name, value)
+        setattr(self.date, name, value)
         if name == "year":
-            self.short_year = length <= 2
+            self.date.short_year = length <= 2
 
     # --- words ------------------------------------------------------------------------------------------------------
 
     def _word(self, tokens: list[Token], index: int, text: str) -> None:
         if text[:10] in OFFSETS:
             self._claim("zone", *(("summer",) if text[:10] in SUMMER else ()))
-            self.offset = OFFSETS[text[:10]]
+            self.zone.offset = OFFSETS[text[:10]]
             return
         if text[:10] in ZONES:
             self._claim("zone", "changing zone")
-            self.named_zone, self.abbreviation = zone(ZONES[text[:10]]), text[:10]
+            self.zone.named, self.zone.abbreviation = zone(ZONES[text[:10]]), text[:10]
             return
         meaning = word_meaning(text)
         if meaning is None:
@@ -341,14 +300,14 @@ class _Reader:
                 self._claim("weekday")
             case "ampm":
                 self._claim("ampm")
-                self.hour12 = str(value)
+                self.clock.half = str(value)
             case "era":
                 self._claim("era")
-                self.bc = value == "bc"
+                self.date.bc = value == "bc"
             case "summer":
                 self._claim("summer")
-                self.summer_modifier = True
-                self.offset = None if self.offset is None else self.offset + 3600
+                self.zone.summer = True
+                self.zone.offset = None if self.zone.offset is None else self.zone.offset + 3600
             case "time":
                 self._time_marker(tokens, index)
             case "unit":
@@ -363,20 +322,20 @@ class _Reader:
         if found is None:
             raise BadFormat
         self._claim("zone")
-        self.named_zone = found
+        self.zone.named = found
 
     def _month_word(self, value: int) -> None:
-        if "month" in self.have and not self.text_month and "day" not in self.have and 1 <= self.month <= 31:
-            self.day = self.month
+        if "month" in self.have and not self.date.text_month and "day" not in self.have and 1 <= self.date.month <= 31:
+            self.date.day = self.date.month
             self._claim("day")
         else:
             self._claim("month")
-        self.text_month = True
-        self.month = value
+        self.date.text_month = True
+        self.date.month = value
 
     def _time_marker(self, tokens: list[Token], index: int) -> None:
         """The T of ISO 8601: a date before it, a time after it."""
-        if not self.time_only and not {"year", "month", "day"} <= self.have:
+        if not self.time_only and not self.have >= DATE_NAMES:
             raise BadFormat
         if index + 1 >= len(tokens) or tokens[index + 1].kind not in (Kind.NUMBER, Kind.TIME, Kind.DATE):
             raise BadFormat
@@ -385,7 +344,7 @@ class _Reader:
     def _read_reserved_word(self, word: str) -> None:
         if word == "allballs":
             self._claim("time", "zone")
-            self.offset = 0
+            self.zone.offset = 0
         elif word == "now":
             self._now()
         elif self.time_only:
@@ -394,7 +353,7 @@ class _Reader:
             self.special = ""
             self._claim("year", "month", "day")
             shift = {"today": 0, "yesterday": -1, "tomorrow": 1}[word]
-            self.year, self.month, self.day = civil_from_days(self.local_now() // DAY_MICROS + shift)
+            self.date.set_days(self.local_now() // DAY_MICROS + shift)
         else:
             self._claim("special")
             self.special = word
@@ -402,87 +361,19 @@ class _Reader:
     def _now(self) -> None:
         self._claim("year", "month", "day", "time", "zone")
         self.special = ""
-        self.offset = zone(self.settings.time_zone).offset_at(self.settings.now // 1_000_000)
+        self.zone.offset = zone(self.settings.time_zone).offset_at(self.settings.now // 1_000_000)
         days, micros = divmod(self.local_now(), DAY_MICROS)
-        self._set_time(0, micros)
-        self.year, self.month, self.day = civil_from_days(days)
+        self.clock.set(0, micros)
+        self.date.set_days(days)
 
     def local_now(self) -> int:
         """Microseconds since 1970 on the session's clock at the transaction's start."""
         now = self.settings.now
         return now + zone(self.settings.time_zone).offset_at(now // 1_000_000) * 1_000_000
 
-    # --- what remains when all tokens are read ----------------------------------------------------------------------
-
     def _clock(self, text: str) -> None:
         self._claim("time")
-        self._set_time(*read_clock(text))
-
-    def _set_time(self, hour: int, micros: int) -> None:
-        """micros: minutes and seconds; with a leap second they may be a whole hour."""
-        self.hour, self.hour_micros = hour, micros
-        if not self.time_only and self.time_micros > DAY_MICROS:
-            raise ClockOverflow
-
-    @property
-    def time_micros(self) -> int:
-        return self.hour * HOUR_MICROS + self.hour_micros
-
-    def _finish_zone(self) -> None:
-        """DST makes the offset before it an hour more; it says nothing of a named zone or of none."""
-        if self.summer_modifier and self.offset is None and not self.special:
-            raise BadFormat
-
-    def _finish_hour(self) -> None:
-        if self.hour12 and self.hour > 12:
-            raise ClockOverflow
-        if self.hour12 == "am" and self.hour == 12:
-            self.hour = 0
-        elif self.hour12 == "pm" and self.hour != 12:
-            self.hour += 12
-        if self.time_only and (self.loose_clock or self.time_micros > DAY_MICROS):
-            raise ClockOverflow
-
-    def _finish_date(self) -> None:
-        if "year" in self.have and not self.julian:
-            self._finish_year()
-        if self.year_day:
-            self.year, self.month, self.day = civil_from_days(days_from_civil(self.year, 1, 1) + self.year_day - 1)
-        if "month" in self.have and not 1 <= self.month <= 12:
-            raise ClockOverflow(order=True)
-        if "day" in self.have and not 1 <= self.day <= 31:
-            raise ClockOverflow(order=True)
-        if {"year", "month", "day"} <= self.have and self.day > _month_days(self.year, self.month):
-            raise ClockOverflow
-
-    def _finish_year(self) -> None:
-        if self.bc:
-            if self.year <= 0:
-                raise ClockOverflow
-            self.year = 1 - self.year
-        elif self.short_year:
-            self.year += 2000 if self.year < 70 else 1900
-        elif self.year <= 0:
-            raise ClockOverflow
-
-    def days(self) -> int:
-        return days_from_civil(self.year, self.month, self.day)
-
-    def offset_east(self, local_second: int) -> int:
-        """Seconds east of Greenwich, as written or by the zone in force at that local time."""
-        if self.offset is not None:
-            return self.offset
-        where = self.named_zone or zone(self.settings.time_zone)
-        offset = where.offset_of_local(local_second)
-        if self.abbreviation:
-            known = where.offset_of_abbreviation(self.abbreviation, local_second - offset)
-            return offset if known is None else known
-        return offset
-
-
-def _month_days(year: int, month: int) -> int:
-    leap = year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
-    return 29 if month == 2 and leap else _MONTH_DAYS[month - 1]
+        self.clock.set(*read_clock(text))
 
 
 def _read_bounded(digits: str) -> int:
@@ -538,7 +429,7 @@ def read_offset(text: str) -> int:
     if match[3] is None and at_end and len(text) > 3:
         hour, minute = divmod(hour, 100)
     if hour > 15 or minute > 59 or second > 59:
-        raise _ZoneOverflow
+        raise ZoneOverflow
     if not at_end:
         raise BadFormat
     seconds = (hour * 60 + minute) * 60 + second
@@ -549,7 +440,7 @@ def _parse(text: str, type_name: str, settings: InputSettings, *, time_only: boo
     reader = _Reader(settings, time_only)
     try:
         reader.read(split(text))
-    except (BadFormat, ClockOverflow, _ZoneOverflow) as error:
+    except (BadFormat, ClockOverflow, ZoneOverflow) as error:
         raise describe(error, type_name, text) from None
     return reader
 
@@ -559,13 +450,13 @@ def describe(error: Exception, type_name: str, text: str) -> SqlError:
     if isinstance(error, ClockOverflow):
         hint = 'Perhaps you need a different "datestyle" setting.' if error.order else None
         return DatetimeFieldOverflow(f'date/time field value out of range: "{text}"', hint=hint)
-    if isinstance(error, _ZoneOverflow):
+    if isinstance(error, ZoneOverflow):
         return InvalidTimeZoneDisplacement(f'time zone displacement out of range: "{text}"')
     return InvalidDatetimeFormat(f'invalid input syntax for type {type_name}: "{text}"')
 
 
 def _need_date(reader: _Reader, type_name: str, text: str) -> None:
-    if not {"year", "month", "day"} <= reader.have:
+    if not reader.have >= DATE_NAMES:
         raise describe(BadFormat(), type_name, text)
 
 
@@ -577,7 +468,7 @@ def read_date(text: str, settings: InputSettings) -> int:
     if reader.special:
         return DATE_INFINITY if reader.special == "infinity" else DATE_MINUS_INFINITY
     _need_date(reader, "date", text)
-    days = reader.days()
+    days = reader.date.days()
     if not DATE_FIRST <= days < DATE_END:
         raise DatetimeFieldOverflow(f'date out of range: "{text}"')
     return days
@@ -592,9 +483,9 @@ def read_timestamp(typ: t.PgType, text: str, typmod: int, settings: InputSetting
     if reader.special:
         return TIMESTAMP_INFINITY if reader.special == "infinity" else TIMESTAMP_MINUS_INFINITY
     _need_date(reader, name, text)
-    micros = reader.days() * DAY_MICROS + reader.time_micros
+    micros = reader.date.days() * DAY_MICROS + reader.clock.micros_of_day
     if typ is t.TIMESTAMPTZ:
-        micros -= reader.offset_east(micros // 1_000_000) * 1_000_000
+        micros -= reader.zone.offset_east(micros // 1_000_000, settings.time_zone) * 1_000_000
     micros = round_micros(micros - PG_EPOCH_MICROS, typmod) + PG_EPOCH_MICROS
     if not TIMESTAMP_FIRST <= micros < TIMESTAMP_END:
         raise DatetimeFieldOverflow(f'timestamp out of range: "{text}"')
@@ -610,22 +501,22 @@ def check_carried(micros: int) -> int:
 
 def read_time(text: str, typmod: int, settings: InputSettings) -> int:
     """Microseconds since midnight."""
-    return round_micros(_time_reader(text, "time", settings).time_micros, typmod)
+    return round_micros(_time_reader(text, "time", settings).clock.micros_of_day, typmod)
 
 
 def read_timetz(text: str, typmod: int, settings: InputSettings) -> dict[str, int]:
     """Microseconds since midnight and seconds *west* of Greenwich; a bare time is in the session's zone, today."""
     reader = _time_reader(text, "time with time zone", settings)
-    dated = {"year", "month", "day"} <= reader.have
-    days = reader.days() if dated else reader.local_now() // DAY_MICROS
-    west = -reader.offset_east(days * 86_400 + reader.time_micros // 1_000_000)
-    return {"micros": round_micros(reader.time_micros, typmod), "zone": west}
+    dated = reader.have >= DATE_NAMES
+    days = reader.date.days() if dated else reader.local_now() // DAY_MICROS
+    west = -reader.zone.offset_east(days * 86_400 + reader.clock.micros_of_day // 1_000_000, settings.time_zone)
+    return {"micros": round_micros(reader.clock.micros_of_day, typmod), "zone": west}
 
 
 def _time_reader(text: str, type_name: str, settings: InputSettings) -> _Reader:
     reader = _parse(text, type_name, settings, time_only=True)
-    dated = {"year", "month", "day"} <= reader.have
-    named = reader.named_zone if not reader.abbreviation else None
+    dated = reader.have >= DATE_NAMES
+    named = reader.zone.named if not reader.zone.abbreviation else None
     changing = named is not None and len(named.offsets) > 1
     if "time" not in reader.have or (changing and not dated):
         raise describe(BadFormat(), type_name, text)

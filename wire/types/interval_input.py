@@ -18,7 +18,9 @@ import pyarrow as pa
 
 from wire.common.digits import parse_digits
 from wire.errors import DatetimeFieldOverflow, FeatureNotSupported, IntervalFieldOverflow, InvalidDatetimeFormat
-from wire.types.datetime_input import DAY_MICROS, HOUR_MICROS, ClockOverflow, read_clock, round_micros
+from wire.types.civil_calendar import DAY_MICROS, HOUR_MICROS
+from wire.types.datetime_fields import ClockOverflow
+from wire.types.datetime_input import read_clock, round_micros
 from wire.types.datetime_tokens import BadFormat, Kind, Token, split
 from wire.types.interval_modifiers import FIELD_BITS, FULL_PRECISION, FULL_RANGE
 from wire.types.text_settings import InputSettings

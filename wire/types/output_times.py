@@ -16,13 +16,8 @@ import pyarrow as pa
 
 from wire.dataclass import dataclass
 from wire.types.byte_columns import Bools, ByteColumn, Ints, Sheet, validity_of, values_of
-from wire.types.datetime_input import (
-    DATE_INFINITY,
-    DATE_MINUS_INFINITY,
-    DAY_MICROS,
-    TIMESTAMP_INFINITY,
-    TIMESTAMP_MINUS_INFINITY,
-)
+from wire.types.civil_calendar import DAY_MICROS
+from wire.types.datetime_input import DATE_INFINITY, DATE_MINUS_INFINITY, TIMESTAMP_INFINITY, TIMESTAMP_MINUS_INFINITY
 from wire.types.text_settings import OutputSettings
 from wire.types.time_zones import zone
 

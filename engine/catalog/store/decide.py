@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import field, replace
 
+from engine.catalog.replay import after_commit
 from engine.catalog.snapshot import AnyChange, Snapshot
 from engine.catalog.store import rows
 from engine.catalog.store.rows import Step
@@ -50,7 +51,7 @@ def decide(newest: Snapshot, group: Sequence[Sequence[AnyChange]], seconds: int)
     decided = Decided(newest)
     for changes in group:
         try:
-            committed = decided.newest.after_commit(changes)
+            committed = after_commit(decided.newest, changes)
             steps = list(rows.steps(decided.newest, changes, committed, seconds))
         except Exception as error:  # noqa: BLE001 - it is raised to whoever commits
             decided.outcomes.append(error)

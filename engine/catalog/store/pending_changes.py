@@ -14,6 +14,7 @@ from typing import Final
 import pyarrow as pa
 
 from engine.catalog.model.objects import Table
+from engine.catalog.replay import replay
 from engine.catalog.snapshot import TEMPORARY, AnyChange, DataChange, Guard, Snapshot
 from engine.catalog.store.uncommitted_files import location_of
 from engine.storage.kept_rows import KeptRows, kept_size
@@ -120,7 +121,7 @@ class PendingChanges:
 def write_rows(rows: KeptRows, now: Snapshot, writer_bytes: int) -> DataChange:
     """Write rows that were kept into files; as `PendingChanges.write_kept`."""
     # A table that is gone has no folder to write to: that is a conflict, and no error of the disk.
-    now.replay([DataChange(rows.table, FileChange())])
+    replay(now, [DataChange(rows.table, FileChange())])
     return DataChange(rows.table, FileChange(rows.write(writer_bytes)))
 
 

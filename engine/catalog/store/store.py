@@ -6,7 +6,7 @@ is told by a version that grows with every commit of any member: before a statem
 before it began, which is what READ COMMITTED promises to a client whose next connection lands elsewhere.
 
 A commit is optimistic: under the database's own lock it begins on the newest state, replays the transaction's changes onto
-it (`Snapshot.replay`; a conflict is 40001), writes them together with the next version, and only then shows the result. What
+it (`engine.catalog.replay`; a conflict is 40001), writes them together with the next version, and only then shows the result. What
 it decides about the files of tables is visible from then on; Delta's logs follow in the background (`engine.storage`).
 
 What the question costs depends on where the database lies (`engine.catalog.store.sqlite`, `.store_postgres`):
@@ -34,6 +34,7 @@ from engine.catalog.model import counters
 from engine.catalog.model.counters import Block, Count
 from engine.catalog.model.objects import Sequence as NumberSequence
 from engine.catalog.model.objects import Table
+from engine.catalog.replay import replay
 from engine.catalog.snapshot import TEMPORARY, AnyChange, DataChange, Guard, Snapshot
 from engine.catalog.store.catalog_database import CatalogDatabase
 from engine.catalog.store.decide import CommitOutcome
@@ -208,7 +209,7 @@ class CatalogStore:
         try:
             if guards:
                 self.refresh()
-                self.snapshot.replay(guards)
+                replay(self.snapshot, guards)
         except Exception as error:  # noqa: BLE001 - it is raised to whoever commits, and the others of the group have committed
             return error
         return self.snapshot

@@ -8,7 +8,8 @@ from pathlib import Path
 
 from engine.catalog.model.objects import Schema, StoredRelation, Table
 from engine.catalog.model.user_types import with_current_types
-from engine.catalog.snapshot import Analysis, AnyChange, Change, DataChange, Key, Snapshot, with_statistics
+from engine.catalog.replay import with_statistics
+from engine.catalog.snapshot import Analysis, AnyChange, Change, DataChange, Key, Snapshot
 from engine.catalog.store.uncommitted_files import location_of
 from engine.sql.parser.nodes.statements import OnCommit
 from engine.storage import tables

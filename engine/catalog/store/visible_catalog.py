@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
+from engine.catalog.replay import replay
 from engine.catalog.snapshot import TEMPORARY, AnyChange, DataChange, Guard, Snapshot
 from engine.catalog.store.pending_changes import PendingChanges, catalog_changes
 from engine.catalog.store.store import CatalogStore
@@ -53,8 +54,8 @@ class VisibleCatalog:
         if self._seen is not None and self._seen[0] is committed and self._seen[1] < count:
             latest = catalog_changes(self.pending.changes[self._seen[1] :])
             if all(isinstance(change, DataChange | Guard) for change in latest):
-                return replace(self._seen[2].replay(latest), version=committed.version + 1)
-        return committed.replay(catalog_changes(self.pending.changes)) if count else committed
+                return replace(replay(self._seen[2], latest), version=committed.version + 1)
+        return replay(committed, catalog_changes(self.pending.changes)) if count else committed
 
     def _base(self) -> Snapshot:
         """The committed state that this session sees now."""
@@ -101,7 +102,7 @@ class VisibleCatalog:
         written = self.pending.write_kept(now, writer_bytes)
         assert seen is not None, "current has set it"
         # Appended files are the same in whatever order they are recorded.
-        shown = replace(seen[2].replay(written), version=seen[0].version + 1) if written else seen[2]
+        shown = replace(replay(seen[2], written), version=seen[0].version + 1) if written else seen[2]
         self._seen = (seen[0], seen[1], shown)
 
     def forget_changes(self) -> None:

@@ -73,7 +73,7 @@ class _Held(PyArrowTableSource):
         self.none = rows.schema.empty_table()
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        """By having this it is an object that may be registered; what is asked for the rows is `stream`."""
+        """Return the rows: what has this method may be registered. DuckDB calls `stream`."""
         return self.obj.__arrow_c_stream__(requested_schema)
 
 

@@ -13,7 +13,7 @@ from typing import Any, Final
 from engine.sql.text_templates.moments import fixed_offset, offset_of_local
 from engine.sql.text_templates.reading import Moment, read_moment
 from wire.errors import FeatureNotSupported, InvalidArgumentForJsonDatetime, SqlError
-from wire.types.datetime_input import DAY_MICROS, civil_from_days
+from wire.types.civil_calendar import DAY_MICROS, civil_from_days
 
 #: What is tried where no template is given.
 _ISO: Final = (

@@ -19,7 +19,7 @@ an operand makes them unknown, and so does a pair that does not compare, in lax 
 items of which its predicate is true. As an item, unknown is null.
 
 **keyvalue()** tells an id of each object: which document it is in (the path's, its variables', or an earlier keyvalue()'s, by
-number), and where PostgreSQL's binary form of that has it (`jsonb_offsets`). So there is always a document known from which the
+number), and where PostgreSQL's binary form of that has it (`json_path_ids`). So there is always a document known from which the
 items come.
 
 Neighbours: `wire.types.jsonpath` makes the tree; `numeric_arithmetic` and `json_path_moments` compute with numbers and moments;
@@ -41,7 +41,7 @@ import pyarrow.compute as pc
 from engine.executors.local import json_path_moments as moments
 from engine.executors.local import numeric_arithmetic as arithmetic
 from engine.executors.local.json_documents import Number
-from engine.executors.local.jsonb_offsets import offsets
+from engine.executors.local.json_path_ids import ObjectIds
 from engine.sql.regex.render import render_test
 from engine.sql.text_templates.reading import Moment, check_standard
 from wire.errors import (
@@ -61,8 +61,6 @@ from wire.types import pg_types as t
 from wire.types.jsonpath import LAST, Node, Path, Regex
 from wire.types.numbers_input import read_float
 
-#: Ids of objects are their places in a document, and this times the document's number.
-_DOCUMENT: Final = 10_000_000_000
 _INT_FIRST, _INT_END = -(2**31), 2**31
 _FLOAT_DIGITS: Final = 15
 _ARITHMETIC: Final[dict[str, Callable[[Decimal, Decimal], Decimal]]] = {
@@ -124,8 +122,7 @@ class Search:
     ) -> None:
         self._path, self._document, self._variables, self._zone = path, document, variables, zone
         self._silent, self._lax = silent, not path.strict
-        self._next_document = 1 if variables is None else 2
-        self._offsets: dict[int, tuple[Any, dict[int, int]]] = {}
+        self._ids = ObjectIds(1 if variables is None else 2)
 
     def find_items(self) -> list[Any]:
         """The items, dates and times as texts; where an error is kept silent, those before it."""
@@ -358,17 +355,11 @@ class Search:
             yield from [item] if item else []
             return
         number, document = scope.document
-        key_of_item = Number(self._offset(item, document) + number * _DOCUMENT)
+        key_of_item = self._ids.id_of(item, number, document)
         for key, value in item.items():
             pair = {"id": key_of_item, "key": key, "value": value}
-            inside = scope._replace(document=(self._next_document, pair))
-            self._next_document += 1
+            inside = scope._replace(document=(self._ids.add_document(), pair))
             yield from self._next(chain, at, pair, inside)
-
-    def _offset(self, item: Any, document: Any) -> int:
-        if id(document) not in self._offsets:
-            self._offsets[id(document)] = document, offsets(document)
-        return self._offsets[id(document)][1][id(item)]
 
     # -- predicates
 

@@ -14,8 +14,6 @@ first the one that starts Spark.
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import functools
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
@@ -23,9 +21,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from engine.common.shielded import closed_in_turn, together
-from engine.contracts.activity import SparkJobReport
 from engine.contracts.executor import ExecutionContext
-from engine.contracts.query_id import EngineName, QueryId
+from engine.contracts.query_id import EngineName
 from engine.exchange.edge_totals import EdgeTotals
 from engine.exchange.listener import DataListener
 from engine.exchange.receive import Receiver
@@ -34,11 +31,9 @@ from engine.exchange.spool import Spooler
 from engine.executors.engine_config import SparkConfig
 from engine.executors.spark.connection import expected_cores, is_embedded, own_connection
 from engine.executors.spark.errors import translate
-from engine.executors.spark.figures import SparkFigures, figures_of
-from engine.executors.spark.jobs import SparkJob, tasks_of_groups
+from engine.executors.spark.job_reports import JobReports
 from engine.executors.spark.production import SparkProduction
 from engine.executors.spark.productions import Productions
-from engine.executors.spark.progress import report_jobs
 from engine.executors.spark.start import SparkStart
 from engine.executors.spark.stream import SparkStream, StreamServices
 from engine.executors.spark.task_port import TaskPort
@@ -48,13 +43,8 @@ from engine.planner.codegen.compiled_fragment import CompiledFragment
 
 if TYPE_CHECKING:
     from engine.executors.spark.catalogs import SparkTable
-    from engine.executors.spark.session import SparkRuntime
 
 _CALL_THREADS: Final = 4
-#: How long a scrape waits for Spark's figures.
-_OBSERVE_SECONDS: Final = 1.0
-#: Whose progress is told at once.
-_JOBS_MAX: Final = 100
 
 
 class SparkExecutor:
@@ -87,7 +77,7 @@ class SparkExecutor:
         self._slots: SlotKeeper | None = None
         #: What tasks have sent to this member, of statements whose rows come from Spark alone.
         self.sent = EdgeTotals()
-        self._figures = SparkFigures()
+        self.reports = JobReports(self._spark, self.call, lambda: [running.job for running in self._list_running()])
 
     async def start(self) -> None:
         """Begin to start Spark, unless it is to wait for its first query, and return; `open` waits for it."""
@@ -124,15 +114,6 @@ class SparkExecutor:
         except Exception as error:
             raise translate(error) from error
 
-    async def tasks_of(self, query: QueryId) -> tuple[int, int] | None:
-        """Count the tasks of a query's jobs that run here: those that have succeeded, and all; None: it has no job with tasks."""
-        groups = [job.group for job in self._jobs_of(str(query)) if job.is_running]
-        runtime = self._spark.running_runtime()
-        if not groups or runtime is None:
-            return None
-        done, known = await self.call(functools.partial(_tasks, runtime, groups))
-        return (done, known) if known else None
-
     @property
     def is_embedded(self) -> bool:
         """Whether its tasks run on this machine."""
@@ -157,11 +138,7 @@ class SparkExecutor:
 
     async def close(self) -> None:
         self._spark.end()
-        closing: list[SparkStream | SparkProduction[Any]] = [
-            *self._streams,
-            *self.productions.sending,
-            *self.productions.writing,
-        ]
+        closing = self._list_running()
         await closed_in_turn(
             lambda: together(*(running.close() for running in closing)),
             self._spark.close,
@@ -179,22 +156,9 @@ class SparkExecutor:
         """The ids of the queries whose rows tasks send to this member, and what receives them. query: only this one's."""
         return [(s.job.query, s.receiver) for s in self._streams if not query or s.job.query == query]
 
-    async def jobs(self, member: str, query: str = "") -> Sequence[SparkJobReport]:
-        """Spark's jobs that run for queries here, those of the same action that have ended included. query: only this one's."""
-        jobs, runtime = self._jobs_of(query)[:_JOBS_MAX], self._spark.running_runtime()
-        if not jobs or runtime is None:
-            return ()
-        told: Sequence[SparkJobReport] = await self.call(functools.partial(report_jobs, runtime, jobs, member))
-        return told
-
-    def _jobs_of(self, query: str) -> list[SparkJob]:
-        """The actions that run here for a query, or, where it is empty, for all."""
-        running: list[SparkStream | SparkProduction[Any]] = [
-            *self._streams,
-            *self.productions.sending,
-            *self.productions.writing,
-        ]
-        return [one.job for one in running if not query or one.job.query == query]
+    def _list_running(self) -> list[SparkStream | SparkProduction[Any]]:
+        """The streams and productions that run here."""
+        return [*self._streams, *self.productions.sending, *self.productions.writing]
 
     @property
     def load(self) -> int:
@@ -205,22 +169,5 @@ class SparkExecutor:
             "streams": self.load,
             "productions": len(self.productions.sending),
             "connections": self._port.connections,
-            **asdict(self._figures),
+            **asdict(self.reports.figures),
         }
-
-    async def observe(self) -> None:
-        """Ask Spark for its tasks and executors, for `statistics`. One that does not answer soon has the figures of before; one
-        that does not run has none."""
-        runtime = self._spark.running_runtime()
-        if runtime is None:
-            self._figures = SparkFigures()
-            return
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(_OBSERVE_SECONDS):
-                self._figures = await self.call(functools.partial(figures_of, runtime))
-
-
-def _tasks(runtime: SparkRuntime, groups: Sequence[str]) -> tuple[int, int]:
-    with own_connection(), runtime.unless_ended():
-        return tasks_of_groups(runtime, groups)
-    return 0, 0

@@ -3,48 +3,37 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import functools
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
-from sqlglot import exp
 
-from engine.common.shielded import closed_in_turn, shielded, wait_out
+from engine.common.shielded import closed_in_turn, shielded
 from engine.contracts.executor import ExecutionContext
-from engine.contracts.output_cast import carry_to, match_dimensions
 from engine.contracts.profile import Operator
 from engine.exchange.edge_totals import EdgeTotals
 from engine.exchange.partition_streams import Sent
-from engine.exchange.receive import WINDOW_BATCHES, Receiver, partly_consumed
+from engine.exchange.receive import WINDOW_BATCHES, Receiver
 from engine.exchange.send import Edge
 from engine.exchange.slots import SlotKeeper
 from engine.exchange.spool import Spooler
 from engine.executors.spark.connection import own_connection
-from engine.executors.spark.fragment_rows import views_of
-from engine.executors.spark.jobs import SparkJob, failure_of_task, status_of_task
+from engine.executors.spark.fragment_frame import FragmentFrame
+from engine.executors.spark.jobs import SparkJob
 from engine.executors.spark.production import send_frame
 from engine.executors.spark.profile import operators
+from engine.executors.spark.task_outcomes import TaskOutcomes
 from engine.executors.spark.task_port import TaskPort
 from engine.executors.spark.views import Views
 from engine.executors.spark.worker import SendPartition
-from engine.planner.codegen import to_sql
 from engine.planner.codegen.compiled_fragment import CompiledFragment
-from engine.storage.infinities import with_infinities
 from wire.dataclass import dataclass
-from wire.errors import FeatureNotSupported, SqlError
-from wire.mesh.messages import Open
+from wire.errors import SqlError
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
     from engine.executors.spark.session import SparkRuntime
-
-#: Between two looks at how a task has ended: the first and the longest.
-_LOOK_SECONDS: Final = 0.01
-_LOOK_SECONDS_MAX: Final = 0.2
-_TASK_ENDED: Final = ("SUCCESS", "FAILED", "KILLED")
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,20 +71,21 @@ class SparkStream:
         self._schema = fragment.schema
         self._slots = services.slots
         self._channel = services.port.new_channel()
+        self._outcomes = TaskOutcomes(runtime, services.call, lambda: self.job.is_running)
         self._receiver = Receiver(
             self._schema,
             ordered=fragment.ordered,
             window=WINDOW_BATCHES * context.page_bytes,
             spooler=services.spooler,
-            on_lost=self._attempt_lost,
-            on_ended=self._stream_ended,
+            on_lost=self._outcomes.explain_lost,
+            on_ended=self._outcomes.accept_ended,
             on_change=self._slots.on_receiver_change,
         )
+        self._outcomes.receiver = self._receiver
         self._closing: asyncio.Task[None] | None = None
-        self._over = asyncio.Event()
-        self._lookups: set[asyncio.Task[None]] = set()
-        statement, self._skip = _without_offset(fragment)
-        work = functools.partial(self._collect if fragment.small else self._send, statement)
+        self._frame = FragmentFrame(fragment, services.views)
+        self._skip = self._frame.skip
+        work = self._collect if fragment.small else self._send
         self.job = SparkJob(runtime, str(context.query), context.time_zone, work, self._job_done, context.trace)
 
     def start(self) -> None:
@@ -113,7 +103,7 @@ class SparkStream:
 
     async def close(self) -> None:
         if self._closing is None:
-            self._over.set()
+            self._outcomes.end()
             self._closing = self._loop.create_task(self._close())
         await shielded(self._closing)
 
@@ -132,7 +122,7 @@ class SparkStream:
             self._receiver.close,
             lambda: cancel,
             lambda: self._slots.discard(self._receiver),
-            lambda: wait_out(*self._lookups),
+            self._outcomes.wait_ended,
             lambda: self._services.forget(self),
         )
 
@@ -143,31 +133,16 @@ class SparkStream:
 
     # On the job's thread.
 
-    def _frame(self, session: SparkSession, statement: exp.Expression) -> DataFrame:
-        self._services.views.require(session, views_of(self._fragment))
-        return session.sql(to_sql(statement, "spark"))
-
-    def _collect(self, statement: exp.Expression, session: SparkSession) -> list[pa.RecordBatch]:
-        from engine.executors.spark.collect import collect_arrow
-
-        frame = self._frame(session, statement)
-        schema = self._match_schema(frame)
-        batches = [with_infinities(carry_to(batch, schema)) for batch in collect_arrow(frame._jdf)]
+    def _collect(self, session: SparkSession) -> list[pa.RecordBatch]:
+        frame = self._frame.open(session)
+        batches = self._frame.collect(frame)
         if self._analyze:
             self.operators = operators(frame._jdf, sent=False)
         return batches
 
-    def _match_schema(self, frame: DataFrame) -> pa.Schema:
-        """The carriers of the frame's columns; Spark is asked only where it knows more than the fragment does."""
-        if any(pa.types.is_list(typ) for typ in self._schema.types):
-            from pyspark.sql.pandas.types import to_arrow_schema
-
-            return match_dimensions(self._schema, to_arrow_schema(frame.schema))
-        return self._schema
-
-    def _send(self, statement: exp.Expression, session: SparkSession) -> Sent:
-        frame = self._frame(session, statement)
-        schema = self._match_schema(frame)
+    def _send(self, session: SparkSession) -> Sent:
+        frame = self._frame.open(session)
+        schema = self._frame.schema_of(frame)
         self._loop.call_soon_threadsafe(self._receiver.expect, schema)
         host, port = self._services.port.address
         encoded, tls = schema.serialize().to_pybytes(), self._services.port.tls_peer
@@ -191,65 +166,3 @@ class SparkStream:
         else:
             self._services.sent.add(result.bytes, result.batches, result.stalls)
             self._receiver.confirm(result.rows.get(0, {}))
-
-    def _attempt_lost(self, opening: Open, consumed: bool) -> None:
-        """A task failed under way. If that is the query's own fault, trying again is of no use."""
-        self._look_up(self._explain(opening.attempt, consumed))
-
-    def _stream_ended(self, opening: Open) -> None:
-        """A task has ended its stream. Whether it has succeeded, Spark knows."""
-        self._look_up(self._accept(opening))
-
-    def _look_up(self, work: Coroutine[Any, Any, None]) -> None:
-        lookup = self._loop.create_task(work)
-        self._lookups.add(lookup)
-        lookup.add_done_callback(self._lookups.discard)
-
-    async def _accept(self, opening: Open) -> None:
-        """Accept the stream when its task has succeeded. Otherwise the job's counts decide."""
-        pause = _LOOK_SECONDS
-        while not self._over.is_set() and self.job.is_running:
-            status = await self._services.call(functools.partial(_status, self._runtime, opening.attempt))
-            if status == "SUCCESS":
-                self._receiver.accept(opening)
-            if status in _TASK_ENDED:
-                return
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._over.wait(), pause)
-            pause = min(2 * pause, _LOOK_SECONDS_MAX)
-
-    async def _explain(self, task: int, consumed: bool) -> None:
-        cause = await self._services.call(functools.partial(_cause, self._runtime, task))
-        if cause is not None:
-            self._receiver.fail(cause)
-        elif consumed:
-            self._receiver.fail(partly_consumed())
-
-
-def _without_offset(fragment: CompiledFragment) -> tuple[exp.Expression, int]:
-    """The statement to run, and how many of its first rows to pass over here.
-
-    Spark gathers an OFFSET without LIMIT into one partition in whatever order the parts of its sort arrive there, so over
-    an ordered stream it is the reader's.
-    """
-    statement = fragment.statement
-    offset = statement.args.get("offset")
-    if fragment.small or not fragment.ordered or offset is None or statement.args.get("limit") is not None:
-        return statement, 0
-    if not isinstance(offset.expression, exp.Literal):
-        raise FeatureNotSupported("not supported: OFFSET that is not a constant in Spark")
-    statement = statement.copy()
-    statement.set("offset", None)
-    return statement, int(offset.expression.name)
-
-
-def _status(runtime: SparkRuntime, task: int) -> str | None:
-    with own_connection(), runtime.unless_ended():
-        return status_of_task(runtime, task)
-    return None
-
-
-def _cause(runtime: SparkRuntime, task: int) -> SqlError | None:
-    with own_connection(), runtime.unless_ended():
-        return failure_of_task(runtime, task)
-    return None

@@ -13,25 +13,20 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar, TypeVarTuple
 
 from engine.catalog.authority import Authority
-from engine.catalog.model.objects import Relation, StoredRelation, SystemTable, Table, View
+from engine.catalog.model.objects import Relation, StoredRelation, SystemTable, Table
 from engine.catalog.model.objects import Sequence as NumberSequence
 from engine.catalog.model.remote_file_ref import remote_file_ref
-from engine.catalog.model.user_types import by_oid
 from engine.catalog.store.store import CatalogStore
-from engine.common.identifiers import quote_ident
 from engine.lakes.foreign_files import DataRoots, refresh
-from engine.pg_catalog import PG_CATALOG, SYSTEM, SystemCatalog, SystemContext
-from engine.pg_catalog.declared import INFORMATION_SCHEMA
-from engine.pg_catalog.namespaces import schema_oid
-from engine.pg_catalog.row_types import is_row_type, relation_of, row_type, row_type_oid
+from engine.pg_catalog import SYSTEM, SystemCatalog, SystemContext
+from engine.session.context.catalog_names import CatalogNames
 from engine.statements.shared.foreign_table import table_of_path
-from engine.statements.shared.names import oid_named, pg_type_named
 from wire.errors import SqlError
 from wire.types import pg_types as t
 
 T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
-#: A method of the catalog, and what it is asked with.
+#: A method of `CatalogNames`, and what it is asked with.
 Question = tuple[Callable[..., Any], tuple[Any, ...]]
 
 
@@ -44,10 +39,10 @@ def _oid_of_path(path: str) -> int:
 class RecordingCatalog:
     """A snapshot whose files are looked up now, with a note of what was asked for.
 
-    reads: the user's relations. volatile: something was asked for that changes without a commit. schemas: those that were named.
-    authority: whose names they are. roots: where files of foreign tables may lie. answers: to what was asked about names; which of
-    the user's relations were found is in `reads`. rows: the system's relations that were found: a statement sees one state of each.
-    role: the OID of a role by its name.
+    reads: the user's relations. volatile: something was asked for that changes without a commit. authority: whose names they are.
+    roots: where files of foreign tables may lie. answers: to what was asked about names; which of the user's relations were found
+    is in `reads`. rows: the system's relations that were found: a statement sees one state of each. role: the OID of a role by its
+    name. names: what answers.
     """
 
     context: SystemContext
@@ -58,33 +53,32 @@ class RecordingCatalog:
     role: Callable[[str], int | None]
     reads: dict[int, Relation] = field(default_factory=dict)
     volatile: bool = False
-    schemas: set[str] = field(default_factory=set)
     answers: dict[Question, Any] = field(default_factory=dict)
     rows: dict[int, SystemTable] = field(default_factory=dict)
+    names: CatalogNames = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.names = CatalogNames(self.context, self.system, self.authority, self.role)
 
     def resolve(self, schema: str | None, name: str, search_path: Sequence[str]) -> Relation | None:
-        place = self._ask(RecordingCatalog._system_schema, schema, name, tuple(search_path))
+        place = self._ask(CatalogNames.system_schema, schema, name, tuple(search_path))
         system = None if place is None else self.system.find((place,), name, self.context)
         if system is not None:
             self.volatile = self.volatile or self.system.is_volatile(system)
             return self.rows.setdefault(system.oid, system) if isinstance(system, SystemTable) else system
-        self._require_usage(schema)
+        self.names.require_usage(schema)
         return self._record_read(self.context.snapshot.resolve(schema, name, search_path))
 
     def answers_alike(self, answers: Mapping[Question, Any]) -> bool:
         """Whether all that was asked for another statement is answered here as it was there. Rows of relations aside."""
         try:
-            return all(question(self, *arguments) == answer for (question, arguments), answer in answers.items())
+            return all(question(self.names, *arguments) == answer for (question, arguments), answer in answers.items())
         except SqlError:
             return False
 
-    def _ask(self, question: Callable[[RecordingCatalog, *Ts], T], *arguments: *Ts) -> T:
-        answer = self.answers[question, arguments] = question(self, *arguments)
+    def _ask(self, question: Callable[[CatalogNames, *Ts], T], *arguments: *Ts) -> T:
+        answer = self.answers[question, arguments] = question(self.names, *arguments)
         return answer
-
-    def _system_schema(self, schema: str | None, name: str, search_path: tuple[str, ...]) -> str | None:
-        """The schema of the system's relation that a name stands for; None where it stands for a user's, or for none."""
-        return self.system.schema_of(self._before_users(schema, name, search_path), name)
 
     def of_now(self, table: SystemTable) -> Relation | None:
         """A relation that a plan has read, as it is now: itself where only commits change it."""
@@ -101,20 +95,6 @@ class RecordingCatalog:
     def has_rows(self, table: Table | SystemTable) -> bool:
         """Whether the rows of a system relation in this state are known, so that nobody waits for `read_again`."""
         return self.system.has_rows((table.schema, table.name), self.context)
-
-    def _before_users(self, schema: str | None, name: str, search_path: Sequence[str]) -> Sequence[str]:
-        """The schemas in which a relation of the system's would be found before one of users'."""
-        if schema is not None:
-            return (schema,)
-        users = self.context.snapshot.resolve(None, name, search_path)
-        if users is None:
-            return search_path
-        return search_path[: search_path.index(users.schema)] if users.schema in search_path else ()
-
-    def _require_usage(self, schema: str | None) -> None:
-        if schema is not None:
-            self.schemas.add(schema)
-            self.authority.require_usage(self.context.snapshot, schema)
 
     def by_oid(self, oid: int) -> Relation | None:
         found = (relation for relation in self.context.snapshot.relations.values() if relation.oid == oid)
@@ -155,69 +135,30 @@ class RecordingCatalog:
         return known
 
     def oid_of(self, schema: str | None, name: str, search_path: Sequence[str]) -> int | None:
-        return self._ask(RecordingCatalog._oid_of, schema, name, tuple(search_path))
-
-    def _oid_of(self, schema: str | None, name: str, search_path: tuple[str, ...]) -> int | None:
-        system = self.system.oid_of(self._before_users(schema, name, search_path), name)
-        if system is not None:
-            return system
-        self._require_usage(schema)
-        return oid_named(self.context.snapshot, schema, name, search_path)
+        return self._ask(CatalogNames.oid_of, schema, name, tuple(search_path))
 
     def schema_oid(self, name: str) -> int | None:
-        return self._ask(RecordingCatalog._schema_oid, name)
-
-    def _schema_oid(self, name: str) -> int | None:
-        return schema_oid(self.context.snapshot, name)
+        return self._ask(CatalogNames.schema_oid, name)
 
     def has_schema(self, name: str) -> bool:
-        return self._ask(RecordingCatalog._has_schema, name)
-
-    def _has_schema(self, name: str) -> bool:
-        return name in (PG_CATALOG, INFORMATION_SCHEMA) or self.context.snapshot.has_schema(name)
+        return self._ask(CatalogNames.has_schema, name)
 
     def role_oid(self, name: str) -> int | None:
         """The OID of a role."""
-        return self._ask(RecordingCatalog._role_oid, name)
-
-    def _role_oid(self, name: str) -> int | None:
-        return self.role(name)
+        return self._ask(CatalogNames.role_oid, name)
 
     def owner(self, oid: int) -> int:
         """The OID of the role that owns a relation."""
-        return self._ask(RecordingCatalog._owner, oid)
-
-    def _owner(self, oid: int) -> int:
-        return self.context.snapshot.rights.of(oid).owner
+        return self._ask(CatalogNames.owner, oid)
 
     def type_named(self, schema: str | None, name: str, search_path: Sequence[str]) -> t.PgType | None:
         """A type of users'."""
-        return self._ask(RecordingCatalog._type_named, schema, name, tuple(search_path))
-
-    def _type_named(self, schema: str | None, name: str, search_path: tuple[str, ...]) -> t.PgType | None:
-        return pg_type_named(self.context.snapshot, schema, name, search_path)
+        return self._ask(CatalogNames.type_named, schema, name, tuple(search_path))
 
     def type_names(self, search_path: Sequence[str]) -> dict[int, str]:
         """Return the names of user-defined types and of their array types, as a search path requires them, by OID."""
-        return self._ask(RecordingCatalog._type_names, tuple(search_path))
-
-    def _type_names(self, search_path: tuple[str, ...]) -> dict[int, str]:
-        snapshot, found = self.context.snapshot, {}
-        for typ in snapshot.types.values():
-            visible = typ.name not in t.BY_NAME and snapshot.type_named(None, typ.name, search_path) is typ
-            name = quote_ident(typ.name) if visible else f"{quote_ident(typ.schema)}.{quote_ident(typ.name)}"
-            found[typ.oid], found[typ.array] = name, f"{name}[]"
-        return found
+        return self._ask(CatalogNames.type_names, tuple(search_path))
 
     def type_by_oid(self, oid: int) -> t.PgType | None:
         """Any type."""
-        return t.BY_OID.get(oid) or self._ask(RecordingCatalog._type_by_oid, oid)
-
-    def _type_by_oid(self, oid: int) -> t.PgType | None:
-        if not is_row_type(oid):
-            return t.BY_OID.get(oid) or by_oid(self.context.snapshot.types).get(oid)
-        relations = self.context.snapshot.relations.values()
-        found = next((r for r in relations if isinstance(r, Table | View) and r.oid == relation_of(oid)), None)
-        if found is None:
-            return None
-        return row_type(found) if oid == row_type_oid(found) else t.array_of(row_type(found))
+        return t.BY_OID.get(oid) or self._ask(CatalogNames.type_by_oid, oid)

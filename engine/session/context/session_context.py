@@ -41,9 +41,9 @@ from engine.session.context.transaction_context import TransactionContext
 from engine.settings.session_settings import SessionSettings
 from engine.sql.binder.scope import BindContext, ParameterTypes
 from engine.statements.shared.definer import Definer
-from engine.statements.shared.distribution import Terms
 from engine.statements.shared.fault_policy import next_query_id
 from engine.statements.shared.sequences import SessionSequences
+from engine.statements.shared.terms import Terms
 from engine.storage.staging import KEPT_BYTES
 from wire.errors import InternalError, Notice, UndefinedObject
 from wire.types.text_settings import InputSettings

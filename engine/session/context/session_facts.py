@@ -19,7 +19,7 @@ from engine.pg_catalog import PG_CATALOG
 from engine.pg_catalog.declared import INFORMATION_SCHEMA
 from engine.planner.engine_model import EngineModel
 from engine.settings.session_settings import SessionSettings
-from engine.statements.shared.distribution import Terms
+from engine.statements.shared.terms import Terms
 from engine.statements.shared.text_styles import foreign_styles
 from wire.types.text_settings import InputSettings
 

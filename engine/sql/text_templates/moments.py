@@ -21,7 +21,7 @@ import numpy as np
 from engine.sql.text_templates.numbers import literal_at, ordinal_ending
 from wire.dataclass import dataclass
 from wire.errors import InvalidDatetimeFormat
-from wire.types.datetime_input import civil_from_days, days_from_civil
+from wire.types.civil_calendar import civil_from_days, days_from_civil
 from wire.types.time_zones import zone
 
 MONTHS: Final = (

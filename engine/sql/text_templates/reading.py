@@ -40,17 +40,8 @@ from wire.errors import (
     InvalidTimeZoneDisplacement,
 )
 from wire.types.carriers import PG_EPOCH_MICROS
-from wire.types.datetime_input import (
-    DATE_END,
-    DATE_FIRST,
-    DAY_MICROS,
-    TIMESTAMP_END,
-    TIMESTAMP_FIRST,
-    check_carried,
-    civil_from_days,
-    days_from_civil,
-    round_micros,
-)
+from wire.types.civil_calendar import DAY_MICROS, civil_from_days, days_from_civil
+from wire.types.datetime_input import DATE_END, DATE_FIRST, TIMESTAMP_END, TIMESTAMP_FIRST, check_carried, round_micros
 
 _INTEGER: Final = re.compile(r"[ \t\n\r\v\f]*([+-]?[0-9]+)")
 _YEARS: Final = re.compile(r"[ \t\n\r\v\f]*([+-]?[0-9]+),[ \t\n\r\v\f]*([+-]?[0-9]{1,3})")

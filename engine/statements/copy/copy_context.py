@@ -14,7 +14,8 @@ from engine.catalog.model.objects import Constraint, Table
 from engine.contracts.batch_stream import BatchStream
 from engine.contracts.copy_progress import CopyProgress
 from engine.contracts.memory_share import MemoryShare
-from engine.executors.local.executor import LocalExecutor, LocalWork
+from engine.executors.local.executor import LocalExecutor
+from engine.executors.local.work import LocalWork
 from engine.plan_ir.expr import Column, Expr
 from engine.plan_ir.logical import Evaluator, Mutate, Root
 from engine.plan_ir.physical import Receive, relation_of

@@ -31,7 +31,8 @@ from engine.sql.binder.mutations.copying import BoundCopy
 from engine.statements.copy import casts
 from engine.statements.copy.source import RowSource
 from wire.copy.binary import BinaryReader
-from wire.copy.reader import BLOCK_BYTES, Block, RowReader, context
+from wire.copy.reader import BLOCK_BYTES, RowReader
+from wire.copy.text_columns import Block, context
 from wire.dataclass import dataclass
 from wire.errors import FatalError, SqlError, UniqueViolation
 from wire.types.carriers import carrier

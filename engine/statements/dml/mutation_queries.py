@@ -24,8 +24,9 @@ from engine.statements.dml.run import told_in_order
 from engine.statements.dml.staged_change import stage_change
 from engine.statements.dml.tasks import by_tasks, write
 from engine.statements.shared.compiling import PlanSizes, compile_aside, sizes_of
-from engine.statements.shared.distribution import CompiledQuery, DistributedQuery, Terms
+from engine.statements.shared.distribution import CompiledQuery, DistributedQuery
 from engine.statements.shared.fault_policy import Policy, RepeatableQuery, Repetition
+from engine.statements.shared.terms import Terms
 from engine.writers.write_result import Written
 from wire.dataclass import dataclass
 from wire.errors import SqlError

@@ -26,8 +26,8 @@ from engine.planner.codegen import Bindings
 from engine.planner.planner import optimise
 from engine.statements.dml.write_anew import write_anew
 from engine.statements.shared.compiling import compile_aside
-from engine.statements.shared.distribution import Terms
 from engine.statements.shared.fault_policy import RepeatableQuery
+from engine.statements.shared.terms import Terms
 from engine.storage import tables
 from engine.storage.claims import is_claimed
 from engine.storage.in_flight_files import IN_FLIGHT_FILES

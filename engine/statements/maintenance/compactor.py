@@ -29,7 +29,7 @@ from engine.common.shielded import stop_task
 from engine.contracts.executor import ExecutionContext
 from engine.settings.session_settings import SessionSettings
 from engine.statements.maintenance.compaction import Compacted, batch_of, compact_files, is_contested, small_files
-from engine.statements.shared.distribution import Terms
+from engine.statements.shared.terms import Terms
 from engine.storage import tables
 from wire.errors import SerializationFailure
 

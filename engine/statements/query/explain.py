@@ -19,9 +19,10 @@ from engine.session.context.services import SessionServices
 from engine.session.context.session_context import SessionContext
 from engine.sql.parser.nodes import statements as s
 from engine.sql.trees.parameters import NO_VALUES
+from engine.statements.query.compile_planned import find_generic, key_for_any_values
 from engine.statements.query.explained_plan import ExplainRequest, explain
 from engine.statements.query.plan_cache import note_custom
-from engine.statements.query.run import bind_arguments, find_generic, guard, key_for_any_values, plan, with_current_rows
+from engine.statements.query.run import bind_arguments, guard, plan, with_current_rows
 from engine.statements.shared.compiling import compile_aside
 from wire.types import pg_types as t
 

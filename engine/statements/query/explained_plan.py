@@ -27,8 +27,9 @@ from engine.planner.optimizer.pruning import prune_files
 from engine.runtime.analysis import analysis_of
 from engine.sql.parser.nodes import statements as s
 from engine.statements.query.measured_run import MeasuredRun, run_measured
-from engine.statements.shared.distribution import CompiledQuery, DistributedQuery, Terms, physical_plan
+from engine.statements.shared.distribution import CompiledQuery, DistributedQuery, physical_plan
 from engine.statements.shared.fragment_texts import fragment_texts
+from engine.statements.shared.terms import Terms
 from wire.dataclass import dataclass
 
 if TYPE_CHECKING:

@@ -75,7 +75,7 @@ def lift_literals(query: Query) -> LiftedQuery | None:
     for number, literal in enumerate(places, 1):
         start = position(literal)
         parts += text[end:start], f"${number}"
-        end = start + len(_written(literal))
+        end = start + len(_literal_text(literal))
         index = exp.Literal(this=str(number), is_string=False)
         literal.replace(exp.Parameter(this=index))
     types = tuple(0 if literal.is_string else t.INT4.oid for literal in places)
@@ -106,7 +106,7 @@ def _comparands(tree: exp.Expression) -> Iterator[exp.Literal]:
 
 def _is_liftable(literal: exp.Literal, text: str) -> bool:
     value, start = literal.name, position(literal)
-    if start < 0 or not text.startswith(_written(literal), start):
+    if start < 0 or not text.startswith(_literal_text(literal), start):
         # Written with escapes, in dollars, or in digits of another base.
         return False
     if literal.is_string:
@@ -118,6 +118,6 @@ def _is_number(text: str) -> bool:
     return text.isascii() and text.isdecimal()
 
 
-def _written(literal: exp.Literal) -> str:
+def _literal_text(literal: exp.Literal) -> str:
     """A literal as it is mostly written."""
     return f"'{literal.name}'" if literal.is_string else str(literal.name)

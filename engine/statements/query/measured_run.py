@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from engine.contracts.batch_stream import BatchStream
 from engine.contracts.executor import ExecutionContext
 from engine.contracts.profile import Operator
-from engine.executors.local.executor import LocalStream
+from engine.executors.local.stream import LocalStream
 from engine.executors.spark.stream import SparkStream
 from engine.runtime.distributed_stream import DistributedStream
 from engine.statements.shared.distribution import CompiledQuery

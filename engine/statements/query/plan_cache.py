@@ -33,7 +33,8 @@ from engine.session.context.statement_cache import PlanCosts, PlannedQuery
 from engine.sql.trees.parameters import NO_VALUES, ValueNeeded, scalar_of
 from engine.sql.trees.unsupported import Unsupported
 from engine.statements.shared.compiling import PlanSizes, compile_aside
-from engine.statements.shared.distribution import CompiledQuery, Terms
+from engine.statements.shared.distribution import CompiledQuery
+from engine.statements.shared.terms import Terms
 from wire.errors import SqlError
 
 if TYPE_CHECKING:

@@ -9,19 +9,14 @@ from __future__ import annotations
 
 import functools
 import time
-from collections.abc import Callable, Hashable, Sequence
-from dataclasses import replace
+from collections.abc import Hashable, Sequence
 from typing import Any, Final, cast
 
-from engine.catalog.model.objects import Relation, SystemTable, Table
+from engine.catalog.model.objects import Relation, Table
 from engine.catalog.snapshot import TEMPORARY
-from engine.common.value_sizes import are_long
-from engine.contracts.materialized_results import ConstantRows, StreamExecution
+from engine.contracts.materialized_results import StreamExecution
 from engine.contracts.sessions import Execution, Prepared, ResultColumn
-from engine.plan_ir.logical import Root
 from engine.planner.codegen import Bindings
-from engine.planner.codegen.compiled_fragment import CompiledFragment
-from engine.planner.optimizer.footers import awaits_footers
 from engine.planner.planner import optimise
 from engine.runtime.planning_pool import SHORT_CHARACTERS, SHORT_NODES
 from engine.session.context import functions
@@ -34,21 +29,14 @@ from engine.session.context.system_rows import with_rows_of_now
 from engine.sql.binder import bind_query
 from engine.sql.binder.scope import RowLock
 from engine.sql.parser.nodes import statements as s
+from engine.statements.query.compile_planned import Bound, compile_planned
 from engine.statements.query.lifted_literals import lift_literals
-from engine.statements.query.plan_cache import generic_plan, may_be_generic, note_custom
-from engine.statements.shared.compiling import PlanSizes, compile_aside
-from engine.statements.shared.distribution import CompiledQuery, Terms, data_members
 from engine.statements.shared.fault_policy import Policy, RepeatableQuery
 from engine.statements.shared.text_styles import check_styles
 from wire.errors import CachedPlanChanged, ReadOnlySqlTransaction, SqlError
 
-#: Characters of a statement's values with which what it is compiled to is kept.
-_VALUES_LENGTH: Final = 4096
 #: Instead of the catalog's version in the key of what is kept as long as the catalog answers alike.
 _ANY_VERSION: Final = "any"
-#: Values of the context that are others each time.
-_MOMENTS: Final = ("now", "statement_timestamp")
-Bound = tuple[Root, Bindings]
 
 
 async def prepare(
@@ -162,7 +150,7 @@ async def plan(
         read = time.monotonic()
         planned = PlannedQuery(
             optimise(bound.plan), tuple(bound.columns), tuple(bound.parameters), tuple(catalog.reads.values()),
-            bound.locks, context.accesses.to_requirements(), frozenset(catalog.schemas), length=len(query.text),
+            bound.locks, context.accesses.to_requirements(), frozenset(catalog.names.schemas), length=len(query.text),
             of_session=catalog.volatile, primary_keys=bound.primary_keys, read_by=read_by, answers=catalog.answers,
         )  # fmt: skip
         planned.survey()
@@ -213,18 +201,6 @@ async def with_current_rows(session: SessionContext, engine: SessionServices, pl
     return planned if plan is planned.plan else planned.with_plan(plan)
 
 
-async def _read_system(session: SessionContext, engine: SessionServices, query: CompiledQuery) -> CompiledQuery:
-    """A compiled query over the system's relations alone, with their rows as this session sees them now."""
-    catalog, runs = session.recording_catalog(), query.runs
-    assert isinstance(runs, CompiledFragment), "no other member has the rows"
-
-    def read() -> tuple[SystemTable, ...]:
-        return tuple(map(catalog.read_again, runs.tables))
-
-    tables = read() if all(map(catalog.has_rows, runs.tables)) else await engine.planning.run(read)
-    return replace(query, runs=replace(runs, tables=tables))
-
-
 async def run_planned(
     session: SessionContext, engine: SessionServices, planned: PlannedQuery, arguments: Sequence[Any]
 ) -> Execution:
@@ -241,7 +217,7 @@ async def run_planned(
         engine.queries,
         cast("Policy", session.settings.get("sluice.fault_policy")),
         session.terms(),
-        lambda terms: _compile(session, engine, planned, arguments, bound, terms),
+        lambda terms: compile_planned(session, engine, planned, arguments, bound, terms),
         context,
         session.record,
     )
@@ -282,91 +258,6 @@ def bind_arguments(
     check_styles(plan, session.settings)
     values = {name: session.context_value(name) for name in planned.context_names}
     return plan, Bindings(parameters, values, session.settings.get("TimeZone"))
-
-
-async def _compile(
-    session: SessionContext,
-    engine: SessionServices,
-    planned: PlannedQuery,
-    arguments: Sequence[Any],
-    bound: Callable[[], Bound],
-    terms: Terms,
-) -> CompiledQuery:
-    """Compile the query, with what it reads of the system's relations now."""
-    query = await _compile_names(session, engine, planned, arguments, bound, terms)
-    return await _read_system(session, engine, query) if planned.reads_system else query
-
-
-async def _compile_names(
-    session: SessionContext,
-    engine: SessionServices,
-    planned: PlannedQuery,
-    arguments: Sequence[Any],
-    bound: Callable[[], Bound],
-    terms: Terms,
-) -> CompiledQuery:
-    """Compile the query, kept for the next time with the same values under the same terms."""
-    begun, key = time.monotonic(), None
-    shared = key_for_any_values(session, engine, planned, arguments, terms)
-    if shared is not None:
-        if generic := await find_generic(session, engine, planned, arguments, terms, shared, bound):
-            _note_compiled(session, planned, generic, time.monotonic() - begun)
-            return generic
-        values = tuple(map(repr, arguments))
-        if sum(map(len, values)) <= _VALUES_LENGTH:
-            key = (shared, values)
-            if found := planned.compiled.get(key):
-                note_custom(planned, found, terms)
-                _note_compiled(session, planned, found)
-                return found
-    plan, bindings = bound()
-    query = await compile_aside(engine, plan, terms, bindings, sizes=PlanSizes(planned.size, planned.files))
-    note_custom(planned, query, terms)
-    _note_compiled(session, planned, query, time.monotonic() - begun)
-    if key is not None and not _awaits_footers(query):
-        if planned.is_constant and isinstance(query.runs, CompiledFragment) and query.runs.engine == "local":
-            query = replace(query, constant=ConstantRows())
-        engine.statements.remember(planned, key, query)
-    return query
-
-
-def _awaits_footers(query: CompiledQuery) -> bool:
-    """Whether a later plan may leave out more files."""
-    if not isinstance(query.runs, CompiledFragment):
-        return False
-    return any(isinstance(table, Table) and awaits_footers(table) for table in query.runs.tables)
-
-
-def key_for_any_values(
-    session: SessionContext, engine: SessionServices, planned: PlannedQuery, arguments: Sequence[Any], terms: Terms
-) -> Hashable | None:
-    """All that a query is compiled by but its parameters' values; None where that does not last, or the values are long: they
-    would be kept as the key, and in what is compiled, and to print them takes long."""
-    if planned.calls_session or not planned.context_names.isdisjoint(_MOMENTS) or are_long(arguments):
-        return None
-    facts = session.facts
-    context = tuple(map(session.context_value, sorted(planned.context_names)))
-    return (terms, data_members(engine.mesh), facts.time_zone, facts.foreign_styles, context)
-
-
-async def find_generic(
-    session: SessionContext,
-    engine: SessionServices,
-    planned: PlannedQuery,
-    arguments: Sequence[Any],
-    terms: Terms,
-    key: Hashable,
-    bound: Callable[[], Bound],
-) -> CompiledQuery | None:
-    """The query compiled for any values, given these, where that is what `plan_cache_mode` and the costs of its plans want."""
-    if not arguments or not may_be_generic(planned, mode := str(session.settings.get("plan_cache_mode"))):
-        return None
-    return await generic_plan(engine, planned, arguments, terms, mode, key, bound)
-
-
-def _note_compiled(session: SessionContext, planned: PlannedQuery, query: CompiledQuery, seconds: float = 0.0) -> None:
-    if session.record is not None:
-        session.record.record_plan(planned.plan if planned.size <= SHORT_NODES else None, query, seconds)
 
 
 def require_same_columns(described: Sequence[ResultColumn], now: Sequence[ResultColumn]) -> None:

@@ -24,7 +24,8 @@ from engine.planner.codegen import Bindings
 from engine.planner.codegen.compiled_fragment import CompiledFragment
 from engine.runtime.planning_pool import SHORT_NODES
 from engine.sql.trees.printed import print_statement
-from engine.statements.shared.distribution import CompiledQuery, Terms, compile_query
+from engine.statements.shared.distribution import CompiledQuery, compile_query
+from engine.statements.shared.terms import Terms
 
 if TYPE_CHECKING:
     from engine.statements.shared.engine_services import EngineServices

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import field, replace
-from typing import Any, Final, cast
+from typing import Any, Final
 
 import pyarrow as pa
 
@@ -27,7 +27,6 @@ from engine.catalog.model.objects import Table
 from engine.catalog.model.remote_file_ref import remote_file_ref
 from engine.contracts.executor import OutputColumn
 from engine.contracts.materialized_results import ConstantRows
-from engine.contracts.memory_share import MemoryShare, page_bytes
 from engine.contracts.mesh import Members
 from engine.contracts.output_cast import carrier_schema
 from engine.plan_ir import logical
@@ -38,16 +37,15 @@ from engine.plan_ir.spec import MemberSpec
 from engine.plan_ir.topology import Topology
 from engine.planner.codegen import Bindings
 from engine.planner.codegen.compiled_fragment import CompiledFragment
-from engine.planner.distribute import Distribution, Setting, distribute, should_distribute
+from engine.planner.distribute import Setting, distribute, should_distribute
 from engine.planner.distribute.dispatch import specs
 from engine.planner.distribute.hosted_spark import distribute_to_host
 from engine.planner.distribute.relocate import relocate
-from engine.planner.engine_model import DEFAULT_MODEL, EngineModel
 from engine.planner.optimizer.file_order import in_split_order
 from engine.planner.optimizer.pruning import prune_files
-from engine.planner.planner import Choice, Wish, choose, compile_choice
-from engine.settings.session_settings import SessionSettings
+from engine.planner.planner import Choice, choose, compile_choice
 from engine.sql.trees.unsupported import Unsupported
+from engine.statements.shared.terms import Terms
 from wire.dataclass import dataclass
 from wire.errors import (
     ConfigurationLimitExceeded,
@@ -88,46 +86,6 @@ class CompiledQuery:
     physical: PhysicalPlan | None = None
     values: Mapping[str, Any] = field(default_factory=dict)
     constant: ConstantRows | None = field(default=None, compare=False)
-
-
-@dataclass(frozen=True, slots=True)
-class Terms:
-    """The settings of a session that decide where a query runs. local_limit, page_bytes: bytes. memory: as in `ExecutionContext`.
-    lasting: as in `SharedSpec`. spark_member: the member whose Spark is used; None: this one's own. model: how fast the engines
-    are. writes: whether the query's rows are written into files."""
-
-    wish: Wish
-    distribution: Distribution
-    local_limit: int
-    page_bytes: int
-    memory: MemoryShare | None = None
-    lasting: bool = False
-    spark_member: str | None = None
-    # It is compared by identity first, and hashing it takes longer than all the others.
-    model: EngineModel = field(default=DEFAULT_MODEL, hash=False)
-    writes: bool = False
-
-    @classmethod
-    def of(
-        cls,
-        settings: SessionSettings,
-        model: EngineModel,
-        memory: MemoryShare | None = None,
-        spark_member: str | None = None,
-    ) -> Terms:
-        return cls(
-            cast("Wish", settings.get("sluice.engine")),
-            cast("Distribution", settings.get("sluice.distribution")),
-            settings.size_bytes("sluice.local_limit"),
-            page_bytes(settings),
-            memory,
-            spark_member=spark_member,
-            model=model,
-        )
-
-    def on_this_member(self) -> Terms:
-        """The terms of a query that is to run on this member alone."""
-        return replace(self, distribution="off", spark_member=None)
 
 
 def data_members(mesh: Members) -> tuple[str, ...]:

@@ -36,7 +36,8 @@ from engine.contracts.mesh import Mesh
 from engine.contracts.query_id import QueryId
 from engine.planner.codegen.compiled_fragment import CompiledFragment
 from engine.runtime.distributed_stream import DistributedStream
-from engine.statements.shared.distribution import CompiledQuery, DistributedQuery, Terms
+from engine.statements.shared.distribution import CompiledQuery, DistributedQuery
+from engine.statements.shared.terms import Terms
 from wire.dataclass import dataclass
 from wire.errors import FatalError, QueryCanceled, SqlError
 

@@ -14,7 +14,7 @@ from server.auth.login_attempts import FailureLimits
 from server.http import console_login
 from server.http.addressed import is_for_us, is_from_us
 from server.http.console_login import IDLE_SECONDS, LIFE_SECONDS, SESSIONS_MAX, ConsoleLogins, cookie_name
-from server.pgwire.session import Host
+from server.pgwire.host import Host
 from server.session.cancel import SessionRegistry
 
 

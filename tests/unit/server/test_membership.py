@@ -18,8 +18,10 @@ from support.session_server import eventually, open_files
 
 from engine.contracts.mesh import MemberInfo
 from engine.exchange.listener import DataListener
-from server.cluster.membership import Actions, Close, Dial, Log, Lost, Membership, Proceed, Say, Timing
-from server.cluster.mesh_link import ControlConnection, LinkOptions, MeshLink
+from server.cluster.control_connection import ControlConnection
+from server.cluster.membership import Membership, Timing
+from server.cluster.membership_actions import Actions, Close, Dial, Log, Lost, Proceed, Say
+from server.cluster.mesh_link import LinkOptions, MeshLink
 from server.config.address import Address
 from wire.mesh.control_messages import (
     Cancel,
@@ -154,12 +156,12 @@ class World:
         other = self.at(address)
         if other is None or node not in self.nodes:
             node.perform(node.machine.link_closed(link, "Connection refused", self.now))
-        elif node.machine.link_connected(link):
-            wire = Wire([(node, link), (other, other.machine.link_accepted(self.now))])
+        elif node.machine.links.connect(link):
+            wire = Wire([(node, link), (other, other.machine.links.accept(self.now))])
             self.wires.append(wire)
             for end, (n, number) in enumerate(wire.ends):
                 n.wires[number] = (wire, end)
-                n.machine.link_connected(number)
+                n.machine.links.connect(number)
             node.say(link, ("hello", node.machine.me))
 
     def _deliver(self, wire: Wire, end: int) -> None:
@@ -168,7 +170,7 @@ class World:
         if link not in node.wires or node not in self.nodes:
             return
         machine = node.machine
-        machine.heard(link, self.now)
+        machine.links.hear(link, self.now)
         match said:
             case "end":
                 del node.wires[link]
@@ -192,7 +194,7 @@ def up(*nodes: Node) -> bool:
 
 
 def open_links(node: Node) -> int:
-    return sum(link.open for link in node.machine._links.values())
+    return sum(link.open for link in node.machine.links.by_number.values())
 
 
 worlds = some.randoms(use_true_random=False).map(World)
@@ -359,11 +361,11 @@ def test_a_seed_that_comes_late_is_joined() -> None:
 
 def test_those_who_forgot_each_other_hear_of_each_other_again() -> None:
     world, ann, bob, cid = trio()
-    bob.machine._records.pop("cid")
-    cid.machine._records.pop("bob")
+    bob.machine.known.by_name.pop("cid")
+    cid.machine.known.by_name.pop("bob")
     for node in (bob, cid):
-        for link in [n for n, x in node.machine._links.items() if x.peer and x.peer.member in ("bob", "cid")]:
-            del node.machine._links[link]
+        for link in [n for n, x in node.machine.links.by_number.items() if x.peer and x.peer.member in ("bob", "cid")]:
+            del node.machine.links.by_number[link]
             node.hang_up(link)
     world.run(40)
     assert up(ann, bob, cid)
@@ -374,7 +376,7 @@ def test_a_large_cluster_is_told_in_parts_that_fit() -> None:
     ann = World(Random(1)).add(identity("ann"))
     names = [f"{n:0>63}" for n in range(200)]
     for name in names:
-        link = ann.machine.link_accepted(0)
+        link = ann.machine.links.accept(0)
         peer = Identity(name, name, f"{name}{'x' * 194}:1", "y" * 262, "data", "z" * 63)
         told = [a.message for a in ann.machine.peer_introduced(link, peer, 0) if isinstance(a, Say) and a.link == link]
     parts = [message for message in told if isinstance(message, Members)]
@@ -385,10 +387,10 @@ def test_a_large_cluster_is_told_in_parts_that_fit() -> None:
 
 def test_strangers_are_counted() -> None:
     machine = World(Random(1)).add(identity("ann")).machine
-    links = [machine.link_accepted(0) for _ in range(3)]
+    links = [machine.links.accept(0) for _ in range(3)]
     machine.peer_introduced(links[0], identity("bob"), 0)
     machine.link_closed(links[1], "gone", 0)
-    assert machine.strangers == 1
+    assert machine.links.strangers == 1
 
 
 # -- links over sockets -------------------------------------------------------------------------------------------
@@ -555,7 +557,7 @@ async def test_an_attempt_that_is_given_up_as_it_succeeds_leaves_nothing() -> No
         def connect_and_cancel(connection: ControlConnection) -> bool:
             reached.append(connection)
             if len(reached) <= 3:
-                asyncio.get_running_loop().call_soon(bob.link._dials[connection.number].cancel)
+                asyncio.get_running_loop().call_soon(bob.link._dials.tasks[connection.number].cancel)
             return connected(connection)
 
         bob.link.connection_ready = connect_and_cancel  # type: ignore[method-assign]

@@ -11,7 +11,7 @@ import psycopg
 import pytest
 from support.session_server import RawClient, Server, connect, eventually, raw, serve, stream_of
 
-from server.pgwire import client_stream
+from server.pgwire import input_throttle
 from wire.errors import Notice
 
 ENDLESS = "select count(*) from range(1000000000000) a where range % 7 = 8"
@@ -235,14 +235,14 @@ async def test_a_client_that_vanishes_with_suspended_portals(server: Server) -> 
 
 
 async def test_a_client_that_vanishes_behind_a_full_buffer(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(client_stream, "INBOUND_BYTES_MAX", 1000)
+    monkeypatch.setattr(input_throttle, "INBOUND_BYTES_MAX", 1000)
     async with raw(server) as client:
         client.query(ENDLESS)
         await running(server)
         for _ in range(40):
             client.query("select 'much more than fits'")
         await client.writer.drain()
-        await eventually(lambda: not stream_of(server, client)._reading)
+        await eventually(lambda: not stream_of(server, client).reading.is_reading)
         client.writer.close()
         await eventually(lambda: server.listener.connections == 0)
 

@@ -22,7 +22,8 @@ from wire.pg.values.parameters import MODIFIED, decode_parameter, with_modifier
 from wire.types import pg_types as t
 from wire.types.byte_columns import Ints, data_of, lengths_of, offsets_of, validity_of
 from wire.types.carriers import PG_EPOCH_DAYS, PG_EPOCH_MICROS, carrier, nested_lists
-from wire.types.datetime_input import DATE_END, DATE_FIRST, DAY_MICROS, TIMESTAMP_END, TIMESTAMP_FIRST
+from wire.types.civil_calendar import DAY_MICROS
+from wire.types.datetime_input import DATE_END, DATE_FIRST, TIMESTAMP_END, TIMESTAMP_FIRST
 from wire.types.input import InputSettings
 
 #: Decimal digits that always fit 64 bits.

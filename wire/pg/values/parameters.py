@@ -25,13 +25,13 @@ from wire.errors import (
 from wire.types import pg_types as t
 from wire.types.array_numbers import receive_numbers
 from wire.types.carriers import PG_EPOCH_DAYS, PG_EPOCH_MICROS
+from wire.types.civil_calendar import DAY_MICROS
 from wire.types.client_encodings import from_client
 from wire.types.datetime_input import (
     DATE_END,
     DATE_FIRST,
     DATE_INFINITY,
     DATE_MINUS_INFINITY,
-    DAY_MICROS,
     TIMESTAMP_END,
     TIMESTAMP_FIRST,
     TIMESTAMP_INFINITY,

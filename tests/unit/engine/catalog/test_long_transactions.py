@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 from support.storage_ground import created, delete, insert, values
 
-from engine.catalog.model.objects import DataFile
+from engine.catalog import replay
+from engine.catalog.model.objects import DataFile, Table
 from engine.catalog.snapshot import AnyChange, Snapshot, net_changes
 from engine.catalog.store.store import CatalogStore
 from engine.catalog.store.transaction import SessionCatalog
@@ -27,13 +28,13 @@ def catalog(tmp_path: Path) -> Iterator[SessionCatalog]:
 
 def test_changes_are_replayed_once(catalog: SessionCatalog, monkeypatch: pytest.MonkeyPatch) -> None:
     replayed: list[AnyChange] = []
-    one = Snapshot._apply_change
+    one = replay._apply_change
 
-    def counted(self: Snapshot, change: AnyChange, moving: dict[str, object]) -> Snapshot:
+    def counted(snapshot: Snapshot, change: AnyChange, moving: dict[str, Table]) -> Snapshot:
         replayed.append(change)
-        return one(self, change, moving)  # type: ignore[arg-type]
+        return one(snapshot, change, moving)
 
-    monkeypatch.setattr(Snapshot, "_apply_change", counted)
+    monkeypatch.setattr(replay, "_apply_change", counted)
     catalog.begin()
     for number in range(20):
         insert(catalog, number)

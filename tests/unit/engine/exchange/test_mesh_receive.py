@@ -216,8 +216,8 @@ async def test_a_slow_consumer_holds_its_senders_back(tmp_path: Path) -> None:
 
 
 async def opened(receiver: Receiver, count: int) -> list:  # type: ignore[type-arg]
-    await eventually(lambda: receiver.streams_open == count)
-    return [stream for stream in receiver._streams.values() if stream.open]
+    await eventually(lambda: receiver.streams.open_count == count)
+    return [stream for stream in receiver.streams.by_partition.values() if stream.open]
 
 
 async def test_a_batch_larger_than_the_window_passes(tmp_path: Path) -> None:

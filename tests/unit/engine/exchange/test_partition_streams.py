@@ -165,7 +165,7 @@ async def test_an_attempt_whose_input_was_cut_off_is_found_by_the_next_one(
 ) -> None:
     receiver, edge = ground.receiver(ordered=ordered)
     if ordered:
-        receiver._current = 7
+        receiver.order._current = 7
     short = cut_off(1, *WHOLE)
     assert short == WHOLE[:1]
     await in_task((edge,), sent_whole(*short), attempt=1)

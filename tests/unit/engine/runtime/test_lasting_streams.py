@@ -49,7 +49,7 @@ def _cut(member: MeshMember) -> int:
 def _carried(member: MeshMember) -> int:
     """How many streams into a member have a connection that they were admitted over."""
     [mailbox] = member.runtime.mailboxes._mailboxes.values()
-    links = [stream._link for stream in mailbox.receiver._streams.values()]
+    links = [stream._link for stream in mailbox.receiver.streams.by_partition.values()]
     return len([link for link in links if link in member.listener._connections])
 
 

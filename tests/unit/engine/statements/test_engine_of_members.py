@@ -14,7 +14,8 @@ from engine.contracts.mesh import MemberInfo, MembersNow
 from engine.planner.codegen import Bindings
 from engine.planner.engine_model import DEFAULT_MODEL, EngineModel
 from engine.planner.planner import Choice
-from engine.statements.shared.distribution import Terms, compile_query
+from engine.statements.shared.distribution import compile_query
+from engine.statements.shared.terms import Terms
 
 _ROWS = 400_000
 _QUERY = "select kind, count(*), max(text) from t group by kind"

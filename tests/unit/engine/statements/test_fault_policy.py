@@ -23,8 +23,9 @@ from engine.contracts.query_id import QueryId
 from engine.exchange.listener import DataConnection
 from engine.planner.codegen.compiled_fragment import CompiledFragment
 from engine.planner.planner import Choice
-from engine.statements.shared.distribution import CompiledQuery, DistributedQuery, Terms
+from engine.statements.shared.distribution import CompiledQuery, DistributedQuery
 from engine.statements.shared.fault_policy import REPEATS_MAX, Policy, RepeatableQuery
+from engine.statements.shared.terms import Terms
 from wire.errors import SqlError
 from wire.types import pg_types as t
 

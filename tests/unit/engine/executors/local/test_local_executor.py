@@ -27,7 +27,9 @@ from engine.contracts.query_id import QueryId
 from engine.executors.engine_config import EngineConfig
 from engine.executors.local import udf
 from engine.executors.local.errors import translate
-from engine.executors.local.executor import LocalExecutor, LocalStream, batch_rows
+from engine.executors.local.executor import LocalExecutor
+from engine.executors.local.page_reader import batch_rows
+from engine.executors.local.stream import LocalStream
 from engine.executors.local.zone_names import zone_name
 from engine.planner.codegen import Bindings, compile_plan
 from engine.planner.codegen.compiled_fragment import CompiledFragment
@@ -123,7 +125,7 @@ async def test_close_interrupts_a_running_pull(executor: LocalExecutor) -> None:
     slow = fragment("SELECT SUM(a.range * b.range) AS c1 FROM RANGE(1000000) AS a, RANGE(1000000) AS b", numeric(38, 0))
     stream = await executor.open(slow, context())
     pull = asyncio.ensure_future(stream.next_batch())
-    await eventually(lambda: stream._cursor is not None)
+    await eventually(lambda: stream._statement.cursor is not None)
     await asyncio.gather(stream.close(), stream.close())
     with pytest.raises(QueryCanceled):
         await pull
@@ -139,7 +141,7 @@ async def test_close_interrupts_regular_expressions_within_a_batch(executor: Loc
     slow = fragment(f"SELECT COUNT(*) AS c1 FROM RANGE(1000000) WHERE {call.replace('$1', pattern)}", INT8)
     stream = await executor.open(slow, context())
     pull = asyncio.ensure_future(stream.next_batch())
-    await eventually(lambda: stream._cursor is not None)
+    await eventually(lambda: stream._statement.cursor is not None)
     await asyncio.sleep(0.2)
     assert await rows(await executor.open(fragment("SELECT 1 AS c1", INT8), context())) == [(1,)]
     await stream.close()

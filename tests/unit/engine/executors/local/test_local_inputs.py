@@ -15,9 +15,12 @@ import pytest
 from support.session_server import eventually
 
 from engine.executors.engine_config import EngineConfig
-from engine.executors.local import database, executor, inputs
-from engine.executors.local.executor import LocalExecutor, LocalStream, LocalWork
+from engine.executors.local import database, inputs
+from engine.executors.local import stream as streams
+from engine.executors.local.executor import LocalExecutor
 from engine.executors.local.statements import readers_of
+from engine.executors.local.stream import LocalStream
+from engine.executors.local.work import LocalWork
 from wire.errors import DivisionByZero, QueryCanceled, SqlError
 
 _SCHEMA = pa.schema([("c1", pa.int64()), ("c2", pa.timestamp("us"))])
@@ -70,7 +73,7 @@ async def _rows(stream: LocalStream) -> list[dict[str, object]]:
 async def test_batches_become_a_relation_in_memory_or_in_a_table(
     engine: LocalExecutor, held: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(executor, "HELD_BYTES", held)
+    monkeypatch.setattr(streams, "HELD_BYTES", held)
     monkeypatch.setattr(inputs, "_CHUNK_BYTES", held)
     for _ in range(2):  # A cursor that is used again knows nothing of the first time.
         source = Arriving()
@@ -119,7 +122,7 @@ async def test_a_statement_that_is_planned_already_reads_the_inputs_of_each_run(
 ) -> None:
     assert (readers_of(statement) is not None) == (statement is _KNOWN_TOTALS)
     for rows, held in ((10, 1 << 20), (0, 1 << 20), (20, 1 << 20), (3000, 64), (5, 1 << 20), (7, 1 << 20)):
-        monkeypatch.setattr(executor, "HELD_BYTES", held)
+        monkeypatch.setattr(streams, "HELD_BYTES", held)
         source = Arriving()
         for item in (_batch(0, rows), None):
             source.queue.put_nowait(item)
@@ -204,7 +207,7 @@ async def test_cancels_at_any_turn_of_a_shutdown_leave_nothing(
 ) -> None:
     """A join's one side is being stored on a thread, the other one waits for rows. Whoever is cancelled once more, and whenever:
     the cursor is not touched before its thread is back, and nothing is left."""
-    monkeypatch.setattr(executor, "HELD_BYTES", 64)
+    monkeypatch.setattr(streams, "HELD_BYTES", 64)
     slowly, left, right = Slowly(monkeypatch), Arriving(), Arriving()
     stream = engine.run(LocalWork(_JOIN, _RESULT, 2048, inputs={"edge_1": left, "edge_2": right}))
     left.queue.put_nowait(_batch(0, 1000))
@@ -231,10 +234,10 @@ async def test_what_fails_in_a_shutdown_forgets_nothing(engine: LocalExecutor, m
         raise duckdb.OperationalError("a cursor that cannot be closed")
 
     source = Arriving()
-    monkeypatch.setattr(executor, "HELD_BYTES", 64)
+    monkeypatch.setattr(streams, "HELD_BYTES", 64)
     stream = engine.run(LocalWork(_TOTALS, _RESULT, 2048, inputs={"edge_1": source}))
     source.queue.put_nowait(_batch(0, 1000))
-    await eventually(lambda: stream._cursor is not None and bool(stream._cursor._inputs))
+    await eventually(lambda: stream._statement.cursor is not None and bool(stream._statement.cursor._inputs))
     monkeypatch.setattr(database.LocalCursor, "close", fails)
     monkeypatch.setattr(database.LocalCursor, "forget_inputs", lambda _cursor: False)
     await stream.close()

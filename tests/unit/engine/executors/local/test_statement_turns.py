@@ -14,7 +14,8 @@ import pytest_asyncio
 from support.session_server import eventually
 
 from engine.executors.engine_config import EngineConfig
-from engine.executors.local.executor import LocalExecutor, LocalWork
+from engine.executors.local.executor import LocalExecutor
+from engine.executors.local.work import LocalWork
 from wire.errors import QueryCanceled
 
 _SCHEMA = pa.schema([("c1", pa.int32())])

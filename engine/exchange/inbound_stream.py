@@ -1,0 +1,267 @@
+"""One stream of an edge at its receiver: what of it has arrived, in memory or on disk, and the connection that it comes over.
+
+`engine.exchange.receive` has the theory: attempts, streams that outlive their connections, credits. What a stream asks of its
+receiver is `StreamOwner`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from typing import Protocol
+
+from engine.common.shielded import shielded
+from engine.exchange.spool import Place, SpoolFile
+from engine.exchange.spool_share import SpoolShare
+from wire.errors import ConnectionFailure, SqlError
+from wire.mesh.channel import BatchArrived
+from wire.mesh.credits import ReceiveCredits
+from wire.mesh.error_fields import error_from_fields
+from wire.mesh.messages import Cancel, DenyReason, Open
+
+
+class Denied(Exception):
+    """The receiver does not take this stream; `reason` as in `wire.mesh.messages.Deny`."""
+
+    def __init__(self, reason: DenyReason, message: str) -> None:
+        super().__init__(message)
+        self.reason = reason
+
+
+class Link(Protocol):
+    """The data connection of a stream, as its receiver uses it (`engine.exchange.listener`)."""
+
+    @property
+    def account(self) -> ReceiveCredits: ...
+
+    def release(self, cost: int) -> None: ...
+
+    def cancel(self, sqlstate: str, message: str) -> None:
+        """Stop the sender and close; nothing of this connection is heard afterwards."""
+        ...
+
+
+class StreamOwner(Protocol):
+    """The receiver, as its streams use it. Its calls come on the loop's thread and do not wait.
+
+    share: what the streams of the edge may have on disk.
+    """
+
+    share: SpoolShare
+
+    def now(self) -> float: ...
+
+    def on_batch(self, stream: InboundStream, batch: BatchArrived) -> None:
+        """A batch has arrived, and is among the stream's entries if it has rows."""
+        ...
+
+    def on_interrupted(self, stream: InboundStream) -> None:
+        """A connection has ended and its stream goes on over another one, if there comes to be one."""
+        ...
+
+    def attempt_failed(self, stream: InboundStream, cause: SqlError | None = None) -> None:
+        """An attempt is over before its end."""
+        ...
+
+    def fail(self, error: SqlError) -> None:
+        """The query fails."""
+        ...
+
+
+class _Entry:
+    """A batch on its way through a stream. `body` is None while it lies on disk only."""
+
+    __slots__ = ("body", "cost", "held", "place", "rows")
+
+    def __init__(self, body: bytearray, rows: int, cost: int) -> None:
+        self.body: bytearray | None = body
+        self.rows = rows
+        self.cost = cost
+        self.held = True
+        self.place: Place | None = None
+
+
+class InboundStream:
+    """One attempt at one partition, or all attempts of a stream that outlives its connections. The link calls `arrive`, `lost`,
+    `on_cancelled` and `broken`.
+
+    batches, bytes: how many have arrived. spooled: bytes of them that were written to disk. carried: bytes that were in memory when
+    the present connection took over.
+    """
+
+    def __init__(self, owner: StreamOwner, opening: Open, link: Link) -> None:
+        self.opening = opening
+        self.complete = False
+        self.dead = False
+        self.consumed = False
+        self.accepted = False
+        self.rows = 0
+        self.batches = 0
+        self.bytes = 0
+        self.spooled = 0
+        self.carried = 0
+        self.entries: deque[_Entry] = deque()
+        self.arrived_at = owner.now()
+        self.cost_max = 0
+        self._owner = owner
+        self._link = link
+        self._file: SpoolFile | None = None
+        self._spooling: asyncio.Task[None] | None = None
+
+    @property
+    def open(self) -> bool:
+        """Whether its sender still holds its place at work."""
+        return not self.complete and not self.dead
+
+    @property
+    def held(self) -> int:
+        """Bytes of it that are in memory."""
+        return self._link.account.held
+
+    @property
+    def account(self) -> ReceiveCredits:
+        """The credits of its present connection."""
+        return self._link.account
+
+    @property
+    def is_out_of_credit(self) -> bool:
+        """Whether its sender has no room for one more batch like those before it."""
+        account = self._link.account
+        return self.open and account.held > 0 and account.available < max(self.cost_max, 1)
+
+    def is_blocked(self, since: float) -> bool:
+        """Whether its sender has been out of credit since that time."""
+        return self.is_out_of_credit and self.arrived_at <= since and self._spooling is None
+
+    def arrive(self, batch: BatchArrived) -> None:
+        if self.dead:
+            self._link.release(batch.cost)
+            return
+        self.arrived_at = self._owner.now()
+        self.cost_max = max(self.cost_max, batch.cost)
+        self.rows += batch.rows
+        self.batches += 1
+        self.bytes += batch.cost
+        if batch.rows:
+            self.entries.append(_Entry(batch.body, batch.rows, batch.cost))
+        self.complete = self.complete or batch.last
+        self._owner.on_batch(self, batch)
+        if self._owner.share.is_open and self.open:
+            self.spool()
+
+    def lost(self, link: Link) -> None:
+        """The connection ended before the stream did, unless another one has taken over."""
+        if not self.open or link is not self._link:
+            return
+        if self.opening.kept is not None:
+            self._owner.on_interrupted(self)
+            return
+        self.dead = True
+        self._owner.attempt_failed(self)
+
+    def goes_on(self, opening: Open) -> bool:
+        """Whether a later attempt goes on with this stream: its sender has everything that has not arrived."""
+        if not self.open or self.opening.kept is None or opening.kept is None:
+            return False
+        return opening.attempt > self.opening.attempt and opening.kept <= self.batches
+
+    def go_on(self, opening: Open, link: Link) -> None:
+        """Another connection takes over, perhaps before the end of the earlier one was noticed. Its account begins with what this
+        one's holds."""
+        earlier = self._link
+        self.carried, self.opening, self._link = earlier.account.held, opening, link
+        earlier.cancel("40001", "another connection has taken over")
+
+    def give_way(self, opening: Open) -> None:
+        """Let a later attempt take this one's place. Raises Denied where it cannot."""
+        if self.complete:
+            raise Denied("complete", "the stream has arrived whole")
+        if self.opening.attempt >= opening.attempt:
+            raise Denied("superseded", "a later attempt has taken this stream's place")
+        if not self.dead:
+            self.dead = True
+            self._owner.attempt_failed(self)
+        if self.consumed:
+            # Not "closed": a task that hears it ends as if nothing had failed, and the client would hear of a lost connection.
+            raise Denied("superseded", "rows of an earlier attempt have been consumed")
+
+    def on_cancelled(self, message: Cancel) -> None:
+        """The sender gave the stream up, and says why. That it lost a connection is no more the cause here than it was there."""
+        self.dead = True
+        lost = message.sqlstate == ConnectionFailure.default_sqlstate
+        error: SqlError = ConnectionFailure(message.message)
+        if not lost:
+            error = error_from_fields(message.sqlstate, message.message, message.detail, message.hint, message.fields)
+        self._owner.attempt_failed(self, error)
+
+    def broken(self, message: str) -> None:
+        """The peer does not keep to the protocol."""
+        self.dead = True
+        self._owner.fail(ConnectionFailure(f"a data connection failed: {message}"))
+
+    def take(self) -> _Entry:
+        """The next batch, its credit returned. The caller sees that there is one."""
+        entry = self.entries.popleft()
+        self.consumed = True
+        self._release(entry)
+        return entry
+
+    async def load(self, entry: _Entry) -> bytearray:
+        if entry.body is not None:
+            return entry.body
+        assert self._file is not None, "a batch without a body lies on disk"
+        assert entry.place is not None
+        return await self._file.read(entry.place)
+
+    def drop(self, sqlstate: str, message: str) -> None:
+        """Forget what has arrived and stop the sender."""
+        self.dead = True
+        while self.entries:
+            self._release(self.entries.popleft())
+        self._link.cancel(sqlstate, message)
+
+    def spool(self) -> None:
+        """Write what is held to disk, until the receiver says that it is enough."""
+        if self._spooling is None and self.open and self.entries:
+            self._spooling = asyncio.get_running_loop().create_task(self._spool())
+
+    async def close(self) -> None:
+        """Wait for the disk and delete the file; after `drop`, or when everything has been taken."""
+        try:
+            if self._spooling is not None:
+                await shielded(self._spooling)
+        finally:
+            file, self._file = self._file, None
+            if file is not None:
+                await shielded(file.close())
+
+    def _release(self, entry: _Entry) -> None:
+        if entry.held:
+            entry.held = False
+            self._link.release(entry.cost)
+
+    async def _spool(self) -> None:
+        try:
+            while (entry := self._next_to_spool()) is not None:
+                await self._write(entry)
+        except SqlError as error:
+            self._owner.fail(error)
+        finally:
+            self._spooling = None
+
+    def _next_to_spool(self) -> _Entry | None:
+        if not self.open or not self._owner.share.is_open:
+            return None
+        entry = next((e for e in self.entries if e.place is None), None)
+        return entry if entry is not None and self._owner.share.covers(entry.cost) else None
+
+    async def _write(self, entry: _Entry) -> None:
+        if self._file is None:
+            self._file = self._owner.share.spooler.create()
+        assert entry.body is not None
+        self._owner.share.bytes_used += entry.cost
+        self.spooled += entry.cost
+        entry.place = await self._file.write(entry.body)
+        if entry.held:
+            entry.body = None
+            self._release(entry)

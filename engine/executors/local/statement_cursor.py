@@ -1,0 +1,100 @@
+"""The cursor of one statement: in which database it runs, and its result there.
+
+`engine.executors.local.executor` says which databases there are, and what each is for.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+
+from engine.catalog.model.objects import SystemTable
+from engine.executors.local.database import LocalCursor, LocalDatabase
+from engine.executors.local.role_databases import RoleDatabase
+from engine.executors.local.small_files import Placed, SmallFiles
+from engine.executors.local.statements import is_scan
+from engine.executors.local.work import LocalWork
+from engine.sql.trees.parameters import VALUES_ROW, row_of
+from wire.dataclass import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Databases:
+    """Where a statement may run. single: with one thread. small: tables in memory that lie there; None: none for this one."""
+
+    general: LocalDatabase | RoleDatabase
+    single: LocalDatabase | RoleDatabase
+    small: SmallFiles | None
+
+
+class StatementCursor:
+    """See the module's docstring. Belongs to a thread of the pool while that runs a job of the stream.
+
+    cursor: None before it is needed, and after the end. placed: the statement as it runs in the database of one thread; None: it
+    runs in the general one. reader: DuckDB's, of the result.
+    """
+
+    def __init__(self, databases: Databases, work: LocalWork) -> None:
+        self.databases = databases
+        self.cursor: LocalCursor | None = None
+        self.placed: Placed | None = None
+        self.reader: Any = None
+        self._work = work
+
+    def start(self, inputs: dict[str, pa.Table], read_rows: int, *, again: bool) -> None:
+        """Begin to run the statement, in the database that is made for its like.
+
+        inputs: relations in memory, taken from here as they are given to the cursor. read_rows: rows that DuckDB gives at once.
+        again: whether the general database has failed this statement.
+        """
+        work, statement = self._work, self._work.statement
+        parameters = work.parameters if work.find is None else work.find()
+        in_memory = False
+        if self.cursor is None and not work.analyze:  # else its inputs are large, and stored where it will run
+            small = self.databases.small
+            if self._of_catalog():
+                self.placed = Placed(statement, parameters)
+            elif small is not None:
+                self.placed = small.place(statement, parameters, inputs.values())
+            in_memory = self.placed is not None
+            if self.placed is None and (again or is_scan(statement)):
+                self.placed = Placed(statement, parameters)
+        if self.placed is not None:
+            statement, parameters = self.placed.statement, self.placed.parameters
+        cursor = self.borrow()
+        while inputs:
+            cursor.hold(*inputs.popitem())
+        if work.row:
+            cursor.hold(VALUES_ROW, row_of(work.row))
+        if work.analyze:
+            cursor.profile()
+        self.reader = cursor.run(statement, work.tables, read_rows, parameters, in_memory=in_memory)
+
+    def _of_catalog(self) -> bool:
+        """Whether it reads the system catalog and nothing else."""
+        tables = self._work.tables
+        return bool(tables) and not self._work.inputs and all(isinstance(table, SystemTable) for table in tables)
+
+    @property
+    def home(self) -> LocalDatabase | RoleDatabase:
+        """The database where the statement runs, or is to run as far as is known."""
+        return self.databases.general if self.placed is None else self.databases.single
+
+    def borrow(self) -> LocalCursor:
+        """The cursor of the statement."""
+        if self.cursor is None:
+            self.cursor = self.home.borrow(self._work.time_zone)
+        return self.cursor
+
+    def release(self, *, healthy: bool = True) -> None:
+        """Let go of the result and the cursor; what a half-read result holds is freed here, off the loop's thread."""
+        home = self.home
+        cursor, self.cursor, self.reader = self.cursor, None, None
+        placed, self.placed = self.placed, None
+        try:
+            if cursor is not None:
+                home.give_back(cursor, healthy=healthy and cursor.forget_inputs())
+        finally:
+            if placed is not None and (small := self.databases.small) is not None:
+                small.release(placed)

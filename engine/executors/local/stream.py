@@ -1,0 +1,302 @@
+"""A fragment under way in DuckDB: pulls on threads of the pool, and the one way to the end.
+
+`engine.executors.local.executor` has the theory.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+import duckdb
+import pyarrow as pa
+
+from engine.common.pool_calls import Pool
+from engine.common.shielded import shielded, stop_task, wait_out
+from engine.contracts.profile import Operator
+from engine.executors.local.database import LocalDatabase
+from engine.executors.local.errors import translate
+from engine.executors.local.inputs import HELD_BYTES, take_all
+from engine.executors.local.page_reader import VECTOR, PageReader
+from engine.executors.local.profile import operators
+from engine.executors.local.role_databases import RoleDatabase
+from engine.executors.local.statement_cursor import Databases, StatementCursor
+from engine.executors.local.work import LocalWork
+from wire.errors import OutOfMemory, QueryCanceled, SqlError
+
+_log = logging.getLogger(__name__)
+#: What a DuckDB says that has met an internal error: to who met it, and to everybody from then on.
+_BROKEN: Final = (duckdb.InternalException, duckdb.FatalException)
+_INTERRUPT_SECONDS: Final = 0.01
+#: Characters of a statement that DuckDB may take long to plan.
+_LONG_TEXT: Final = 1 << 16
+#: Aggregates of DISTINCT values, each of which DuckDB makes a join of: 100 take it a tenth of a second, 1,000 many minutes.
+_DISTINCTS: Final = 100
+#: How long who closes a stream waits for DuckDB to have planned its statement.
+_PLANNING_SECONDS: Final = 0.2
+
+
+def _is_long(statement: str) -> bool:
+    """Whether DuckDB may take long to plan a statement."""
+    return len(statement) > _LONG_TEXT or statement.count("(DISTINCT ") > _DISTINCTS
+
+
+class LocalStream:
+    """A fragment under way (`engine.contracts.batch_stream.BatchStream`).
+
+    The loop's thread owns the state; `_statement` and `_pages` belong to the pool's thread while `_running`, and a job tells
+    what came of it through `_on_batches`.
+    """
+
+    engine_name: Final = "local"
+
+    def __init__(
+        self,
+        databases: Databases,
+        pool: Pool,
+        streams: set[LocalStream],
+        work: LocalWork,
+        replace: Callable[[LocalDatabase | RoleDatabase], None],
+        over: Callable[[LocalStream], None],
+        turns: asyncio.Semaphore,
+    ) -> None:
+        self.databases = databases
+        self._statement = StatementCursor(databases, work)
+        self._pool = pool
+        self._streams = streams
+        self._work = work
+        self._replace = replace
+        self._over = over
+        self._turns: asyncio.Semaphore | None = turns if _is_long(work.statement) else None
+        self._has_turn = False
+        self._planning = False
+        self._pages = PageReader(work.schema, work.page_bytes)
+        self._gathering: asyncio.Task[None] | None = None
+        self._inputs: dict[str, pa.Table] = {}
+        self._stored = False
+        self._again = False
+        self._in_turn = asyncio.Lock()
+        self._loop = asyncio.get_running_loop()
+        self._running = False
+        self._closing = False
+        self._ended = False
+        self._error: SqlError | None = None
+        self._ready: deque[pa.RecordBatch] = deque()
+        self._waiters: list[asyncio.Future[None]] = []
+        self._closed: asyncio.Task[None] | None = None
+        self._counts = {"rows": 0, "bytes": 0, "batches": 0}
+        #: What DuckDB's operators gave, after the end; None where it was not asked for, or the end was not reached.
+        self.operators: Operator | None = None
+
+    def begin(self) -> None:
+        self._streams.add(self)
+        if self._work.inputs or self._turns is not None:
+            self._gathering = self._loop.create_task(self._gather())
+        else:
+            self._pull()
+
+    async def next_batch(self) -> pa.RecordBatch | None:
+        while self._closing or not self._ready:
+            if self._error is not None:
+                raise self._error
+            if self._closing:
+                raise QueryCanceled("canceling statement due to user request")
+            if self._ended:
+                return None
+            if not self._running and self._gathering is None:
+                self._pull()
+            await self._next_change()
+        batch = self._ready.popleft()
+        self._counts["rows"] += batch.num_rows
+        self._counts["bytes"] += batch.nbytes
+        self._counts["batches"] += 1
+        return batch
+
+    async def close(self) -> None:
+        self._closing = self._pages.is_stopped = True
+        self._wake()
+        if self._closed is None:
+            if not self._running and self._gathering is None and self._statement.cursor is None:
+                self._forget()
+                return
+            self._closed = self._loop.create_task(self._shut())
+        closed = self._closed
+        if self._turns is not None or self._planning:
+            await shielded(asyncio.wait([closed], timeout=_PLANNING_SECONDS))
+            if not closed.done() and self._planning:
+                _log.debug("a stream is closed while DuckDB plans its statement")
+                return
+        await wait_out(closed)
+        if closed.cancelled():
+            # Before it had begun: nothing was done yet.
+            self._closed = None
+            await self.close()
+
+    async def close_planned(self) -> None:
+        """Close the stream as `close` does, but wait for a statement that is being planned."""
+        await self.close()
+        if self._closed is not None:
+            await wait_out(self._closed)
+
+    def statistics(self) -> Mapping[str, int]:
+        return dict(self._counts)
+
+    # -- on the loop's thread -----------------------------------------------------------------------------------
+
+    def _pull(self) -> None:
+        self._running = True
+        self._pool.post(self._job)
+
+    async def _gather(self) -> None:
+        """Take the inputs and, for a long statement, a turn; then begin. What goes wrong with the inputs is the stream's error."""
+        try:
+            memory = self._work.memory
+            held = HELD_BYTES if memory is None else min(memory.input_bytes, HELD_BYTES)
+            if self._work.inputs:
+                self._inputs = await take_all(self._work.inputs, self._store, held)
+            if self._turns is not None:
+                await self._turns.acquire()
+                self._has_turn = True
+        except Exception as error:  # noqa: BLE001 - as in `_job`
+            self._error = self._translate_error(error)
+        self._gathering = None
+        if self._error is None and not self._closing:
+            self._pull()
+        else:
+            self._give_turn_back()
+        self._wake()
+
+    def _give_turn_back(self) -> None:
+        if self._has_turn and self._turns is not None:
+            self._has_turn = False
+            self._turns.release()
+
+    async def _store(self, name: str, rows: pa.Table) -> None:
+        self._stored = True
+        await self._in_pool(lambda: self._statement.borrow().store(name, rows))
+
+    async def _in_pool(self, call: Callable[[], Any]) -> Any:
+        """Run a call on a thread of the pool, one at a time; it has ended when this returns, or is cancelled."""
+        async with self._in_turn:
+            return await shielded(self._loop.run_in_executor(self._pool, call))
+
+    def _next_change(self) -> asyncio.Future[None]:
+        """Done when a job has told something, or the stream is being closed."""
+        waiter: asyncio.Future[None] = self._loop.create_future()
+        self._waiters.append(waiter)
+        return waiter
+
+    def _wake(self) -> None:
+        waiters, self._waiters = self._waiters, []
+        for waiter in waiters:
+            if not waiter.done():
+                waiter.set_result(None)
+
+    def _on_batches(self, batches: Sequence[pa.RecordBatch | None], error: SqlError | None) -> None:
+        """Take the result of a job: batches, None at the end, or an error."""
+        self._running = False
+        self._give_turn_back()
+        self._ready.extend(batch for batch in batches if batch is not None)
+        self._ended = None in batches
+        self._error = error
+        self._wake()
+
+    async def _shut(self) -> None:
+        """The one way to the end. Each step is taken whatever became of the one before, and waits as long as it takes, whatever
+        number of cancels come: what a thread still uses is not let go of."""
+        for step in (self._end_gathering, self._end_pull, self._end_cursor):
+            try:
+                await step()
+            except asyncio.CancelledError:
+                _log.debug("a stream that is being closed is closed all the same")
+            except Exception:  # noqa: BLE001 - the steps that follow are to be taken
+                _log.exception("a stream could not be closed in order")
+        self._forget()
+
+    async def _end_gathering(self) -> None:
+        if self._gathering is not None:
+            await stop_task(self._gathering)
+
+    async def _end_pull(self) -> None:
+        while self._running:
+            cursor = self._statement.cursor
+            if cursor is not None:
+                # Its thread may have closed it just now.
+                with contextlib.suppress(duckdb.Error):
+                    cursor.interrupt()
+            with contextlib.suppress(asyncio.CancelledError):
+                await asyncio.wait([self._next_change()], timeout=_INTERRUPT_SECONDS)
+
+    async def _end_cursor(self) -> None:
+        if self._statement.cursor is not None:
+            await shielded(self._loop.run_in_executor(self._pool, self._statement.release))
+
+    def _forget(self) -> None:
+        self._ready.clear()
+        self._inputs.clear()
+        self._over(self)
+
+    # -- on a pool's thread -------------------------------------------------------------------------------------
+
+    def _job(self) -> None:
+        """Fetch one batch, and after a small one what follows, if anything does."""
+        try:
+            batches = [self._fetch()]
+            last = batches[0]
+            if last is not None and (self._pages.is_drained or last.num_rows < VECTOR) and not self._closing:
+                batches.append(self._fetch())
+            if batches[-1] is None:
+                self._end()
+            self._tell(batches, None)
+        except Exception as error:  # noqa: BLE001 - whatever DuckDB or Arrow raise ends the stream, translated
+            try:
+                self._statement.release(healthy=False)
+            finally:
+                # Whatever becomes of the cursor: who waits for the stream, or for its close, must not wait for ever.
+                self._tell((), self._translate_error(error))
+
+    def _translate_error(self, error: Exception) -> SqlError:
+        told = translate(error, self._work.statement)
+        memory = self._work.memory
+        return memory.exceeded_error() if isinstance(told, OutOfMemory) and memory is not None else told
+
+    def _end(self) -> None:
+        """Let go of what has ended, and keep what was counted of it."""
+        if self._work.analyze and self._statement.cursor is not None:
+            self._statement.reader = None
+            self.operators = operators(self._statement.cursor.read_profile())
+        self._statement.release(healthy=not self._work.analyze)
+
+    def _fetch(self) -> pa.RecordBatch | None:
+        """The next batch that is not empty, in carriers; None at the end."""
+        if self._statement.reader is not None:
+            return self._pages.next_page(self._statement.reader)
+        if self._closing:
+            raise QueryCanceled("canceling statement due to user request")
+        inputs = dict(self._inputs)
+        try:
+            self._plan_and_start()
+            return self._pages.next_page(self._statement.reader)
+        except _BROKEN:
+            self._loop.call_soon_threadsafe(self._replace, self._statement.home)
+            if self._statement.placed is not None or self._stored or self._work.memory is not None:
+                raise
+        self._statement.release(healthy=False)
+        self._again, self._inputs = True, inputs
+        self._plan_and_start()
+        return self._pages.next_page(self._statement.reader)
+
+    def _plan_and_start(self) -> None:
+        """Start the statement. Meanwhile `_planning` tells `close` that the statement is being planned."""
+        self._planning = True
+        try:
+            self._statement.start(self._inputs, self._pages.sizes.read_rows, again=self._again)
+        finally:
+            self._planning = False
+
+    def _tell(self, batches: Sequence[pa.RecordBatch | None], error: SqlError | None) -> None:
+        self._loop.call_soon_threadsafe(self._on_batches, batches, error)

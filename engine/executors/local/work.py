@@ -1,0 +1,39 @@
+"""A statement for DuckDB, and what it needs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import field
+from typing import Any
+
+import pyarrow as pa
+
+from engine.catalog.model.objects import SystemTable, Table
+from engine.contracts.memory_share import MemoryShare
+from engine.executors.local.inputs import Inflow
+from wire.dataclass import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class LocalWork:
+    """A statement for DuckDB, and what it needs.
+
+    schema: its columns in carriers. page_bytes: the wanted size of a batch, while few streams are under way.
+    tables: the catalog's that it reads.
+    parameters: values of `$name`s: the files and row ranges of its readers, long strings. inputs: relations that arrive as streams.
+    find: gives the parameters instead, when the statement begins, on a thread that may block; raises SqlError.
+    analyze: operators are to be counted: over the files, since tables in memory are nobody's. memory: as in `ExecutionContext`.
+    row: values that it reads from the relation `VALUES_ROW`.
+    """
+
+    statement: str
+    schema: pa.Schema
+    page_bytes: int
+    time_zone: str = "UTC"
+    tables: tuple[Table | SystemTable, ...] = ()
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    inputs: Mapping[str, Inflow] = field(default_factory=dict)
+    find: Callable[[], Mapping[str, Any]] | None = None
+    analyze: bool = False
+    memory: MemoryShare | None = None
+    row: Mapping[str, Any] = field(default_factory=dict)

@@ -1,0 +1,68 @@
+"""A fragment as a frame of Spark's, with the carriers of its columns, and its rows where they come to the driver."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+from sqlglot import exp
+
+from engine.contracts.output_cast import carry_to, match_dimensions
+from engine.executors.spark.fragment_rows import views_of
+from engine.executors.spark.views import Views
+from engine.planner.codegen import to_sql
+from engine.planner.codegen.compiled_fragment import CompiledFragment
+from engine.storage.infinities import with_infinities
+from wire.errors import FeatureNotSupported
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+class FragmentFrame:
+    """See the module's docstring. Used on a job's thread, but for its making, which raises FeatureNotSupported.
+
+    skip: how many of the first rows the reader is to pass over.
+    """
+
+    def __init__(self, fragment: CompiledFragment, views: Views) -> None:
+        self._statement, self.skip = _without_offset(fragment)
+        self._fragment = fragment
+        self._views = views
+
+    def open(self, session: SparkSession) -> DataFrame:
+        """Make the frame, which runs nothing yet."""
+        self._views.require(session, views_of(self._fragment))
+        return session.sql(to_sql(self._statement, "spark"))
+
+    def schema_of(self, frame: DataFrame) -> pa.Schema:
+        """The carriers of the frame's columns; Spark is asked only where it knows more than the fragment does."""
+        if any(pa.types.is_list(typ) for typ in self._fragment.schema.types):
+            from pyspark.sql.pandas.types import to_arrow_schema
+
+            return match_dimensions(self._fragment.schema, to_arrow_schema(frame.schema))
+        return self._fragment.schema
+
+    def collect(self, frame: DataFrame) -> list[pa.RecordBatch]:
+        """Run it, and have its rows come to the driver."""
+        from engine.executors.spark.collect import collect_arrow
+
+        schema = self.schema_of(frame)
+        return [with_infinities(carry_to(batch, schema)) for batch in collect_arrow(frame._jdf)]
+
+
+def _without_offset(fragment: CompiledFragment) -> tuple[exp.Expression, int]:
+    """The statement to run, and how many of its first rows to pass over here.
+
+    Spark gathers an OFFSET without LIMIT into one partition in whatever order the parts of its sort arrive there, so over
+    an ordered stream it is the reader's.
+    """
+    statement = fragment.statement
+    offset = statement.args.get("offset")
+    if fragment.small or not fragment.ordered or offset is None or statement.args.get("limit") is not None:
+        return statement, 0
+    if not isinstance(offset.expression, exp.Literal):
+        raise FeatureNotSupported("not supported: OFFSET that is not a constant in Spark")
+    statement = statement.copy()
+    statement.set("offset", None)
+    return statement, int(offset.expression.name)

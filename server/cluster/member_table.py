@@ -1,0 +1,77 @@
+"""The members that are known beside this one: a record each, with what it has said of itself and the link that leads to it."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from engine.contracts.mesh import MemberInfo, MemberState
+from server.cluster.control_links import ControlLink, ControlLinks
+from wire.dataclass import dataclass
+from wire.mesh.control_messages import Identity
+
+
+@dataclass(slots=True)
+class MemberRecord:
+    """A member that is known. link: the open one. since: when `state` began."""
+
+    identity: Identity
+    state: Literal["joining", "up", "lost", "left"]
+    since: float
+    link: ControlLink | None = None
+    load: int = 0
+    draining: bool = False
+
+
+class MemberTable:
+    """See the module's docstring. links: tells who is silent. forget_after: seconds for which a member that is gone is kept."""
+
+    def __init__(self, links: ControlLinks, forget_after: float) -> None:
+        self.by_name: dict[str, MemberRecord] = {}
+        self._links = links
+        self._forget_after = forget_after
+
+    def link_to(self, member: str) -> int | None:
+        """The link by which a member can be reached now."""
+        record = self.by_name.get(member)
+        return record.link.number if record is not None and record.link is not None else None
+
+    def infos(self, now: float) -> list[MemberInfo]:
+        return [describe(r.identity, self._state(r, now), r.load) for r in self.by_name.values()]
+
+    def _state(self, record: MemberRecord, now: float) -> MemberState:
+        if record.link is None:
+            return record.state
+        if self._links.is_suspect(record.link, now):
+            return "suspect"
+        return "draining" if record.draining else "up"
+
+    def connected_members(self) -> list[Identity]:
+        return [record.identity for record in self.by_name.values() if record.link is not None]
+
+    def learn(self, identity: Identity, now: float) -> bool:
+        """Another member is connected to this one. Whether there is somebody to connect to."""
+        record = self.by_name.get(identity.member)
+        same = record is not None and record.identity.incarnation == identity.incarnation
+        if record is not None and (record.link is not None or (same and record.state == "left")):
+            return False
+        if not same:
+            self.by_name[identity.member] = MemberRecord(identity, "joining", now)
+        return True
+
+    def end(self, member: str, state: Literal["lost", "left"], since: float) -> None:
+        """A member's link is over."""
+        record = self.by_name[member]
+        record.state, record.since, record.link, record.load = state, since, None, 0
+
+    def forget(self, now: float) -> list[str]:
+        """Forget those that have been gone for long. Returns their names."""
+        gone = [m for m, r in self.by_name.items() if r.link is None and now - r.since > self._forget_after]
+        for member in gone:
+            del self.by_name[member]
+        return gone
+
+
+def describe(identity: Identity, state: MemberState, load: int, *, local: bool = False) -> MemberInfo:
+    """A member as the engine is told of it."""
+    i = identity
+    return MemberInfo(i.member, i.incarnation, i.mesh, i.client, i.role, state, load, i.version, local)

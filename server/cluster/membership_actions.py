@@ -1,0 +1,52 @@
+"""The actions of the membership machine, which whoever owns the sockets performs (`server.cluster.mesh_link`)."""
+
+from __future__ import annotations
+
+from wire.dataclass import dataclass
+from wire.mesh.control_messages import ControlMessage, Goodbye
+
+
+@dataclass(frozen=True, slots=True)
+class Dial:
+    """Connect to address, as link `link`; say `link_connected` or `link_closed`."""
+
+    link: int
+    address: str
+
+
+@dataclass(frozen=True, slots=True)
+class Proceed:
+    """Go on with the handshake (`ControlChannel.proceed`)."""
+
+    link: int
+
+
+@dataclass(frozen=True, slots=True)
+class Say:
+    link: int
+    message: ControlMessage
+
+
+@dataclass(frozen=True, slots=True)
+class Close:
+    """The link is over. goodbye: what to tell the peer first."""
+
+    link: int
+    goodbye: Goodbye | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """Tell whoever listens that messages to and from this member are lost."""
+
+    member: str
+
+
+@dataclass(frozen=True, slots=True)
+class Log:
+    level: int
+    text: str
+
+
+Action = Dial | Proceed | Say | Close | Lost | Log
+Actions = list[Action]

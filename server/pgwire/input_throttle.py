@@ -1,0 +1,89 @@
+"""The pauses in reading from a client: the kernel holds back what would be more than the bound.
+
+While we wait for the client to read, the bound is a larger one, and while we wait for a message there is none, since one that is
+longer must still arrive whole. While reading is paused, the kernel is asked now and then whether the client has hung up.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import select
+from collections.abc import Callable
+from typing import Final
+
+from server.pgwire.client_socket import ClientSocket
+from wire.pg.connection import Connection, State
+
+#: Bytes of unread input at which reading pauses: normally, and while we wait for the client to read.
+INBOUND_BYTES_MAX: Final = 1 << 20
+INBOUND_STALLED_BYTES_MAX: Final = 64 << 20
+#: The same before it is known who the client is, who has to wait there for nothing but us.
+INBOUND_STRANGER_BYTES_MAX: Final = 64 << 10
+_STRANGER: Final = frozenset((State.STARTUP, State.ENCRYPTING, State.AUTHENTICATING))
+#: How often a socket that is not read is asked whether its client has hung up.
+POLL_SECONDS: Final = 0.5
+
+
+class InputThrottle:
+    """See the module's docstring.
+
+    on_gone: called when the client has hung up while reading was paused.
+    is_reading: whether the socket is read. is_awaited: whether a message is waited for. is_stalled: whether the client has to read
+    before we go on.
+    """
+
+    def __init__(self, connection: Connection, socket: ClientSocket, on_gone: Callable[[], None]) -> None:
+        self.is_reading = True
+        self.is_awaited = False
+        self.is_stalled = False
+        self._connection = connection
+        self._socket = socket
+        self._on_gone = on_gone
+        self._timer: asyncio.TimerHandle | None = None
+
+    def adjust(self) -> None:
+        """Pause or go on, as the bound says now."""
+        if self._connection.state in _STRANGER:
+            bound = INBOUND_STRANGER_BYTES_MAX
+        else:
+            patient = self.is_stalled and not self._connection.is_crowded
+            bound = INBOUND_STALLED_BYTES_MAX if patient else INBOUND_BYTES_MAX
+        if not self.is_awaited and self._connection.buffered_bytes > bound:
+            self._pause()
+        else:
+            self.resume()
+
+    def resume(self) -> None:
+        transport = self._socket.transport
+        if not self.is_reading and transport and not transport.is_closing():
+            self.is_reading = True
+            self.stop_polling()
+            transport.resume_reading()
+
+    def stop_polling(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _pause(self) -> None:
+        transport = self._socket.transport
+        if self.is_reading and transport and not transport.is_closing():
+            self.is_reading = False
+            transport.pause_reading()
+            self._timer = asyncio.get_running_loop().call_later(POLL_SECONDS, self._poll)
+
+    def _poll(self) -> None:
+        """Reading is paused and would not tell that the client has gone."""
+        self._timer = None
+        transport = self._socket.transport
+        if transport is None or transport.is_closing():
+            return
+        poller = select.poll()
+        poller.register(transport.get_extra_info("socket").fileno(), select.POLLRDHUP)
+        if poller.poll(0):
+            self._on_gone()
+            return
+        # All connections together may hold less by now.
+        self.adjust()
+        if not self.is_reading:
+            self._timer = asyncio.get_running_loop().call_later(POLL_SECONDS, self._poll)
