@@ -18,6 +18,8 @@ from wire.types import pg_types as t
 from wire.types.carriers import UNKNOWN_SCALE, NumericScale
 
 MAX_PRECISION: Final = 38
+#: The precision of numerics that no decimal holds: all digits that PostgreSQL's may have.
+WIDE_PRECISION: Final = 131_072 + 16_383
 #: MAXDIM
 MAX_DIMENSIONS: Final = 6
 #: (precision, scale) of a numeric of which nothing is known.
@@ -51,6 +53,11 @@ class SqlType:
             object.__setattr__(self, "fields", _fields(self.pg))
 
     @property
+    def is_wide(self) -> bool:
+        """Whether it is of numerics that no engine's decimal holds, which are kept as texts (`engine.sql.binder.wide_numerics`)."""
+        return self.precision > MAX_PRECISION
+
+    @property
     def modifier(self) -> int:
         """The modifier under which the catalog keeps a column of this type."""
         return t.array_modifier(self.typmod, self.dimensions)
@@ -70,6 +77,11 @@ def numeric(
     """A numeric whose digits are known; precision and scale are clamped into what the engines can hold."""
     scale = max(0, min(scale, MAX_PRECISION))
     return SqlType(t.NUMERIC, typmod, max(1, min(max(precision, scale), MAX_PRECISION)), scale, display, minimum)
+
+
+def wide_numeric(typmod: int = -1) -> SqlType:
+    """A numeric that is kept as its text."""
+    return SqlType(t.NUMERIC, typmod, WIDE_PRECISION)
 
 
 def of(pg: t.PgType, typmod: int = -1) -> SqlType:

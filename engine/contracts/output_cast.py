@@ -44,7 +44,9 @@ def carrier_of(typ: SqlType) -> pa.DataType:
     if typ.pg is t.RECORDS:
         return pa.list_(carrier_of(replace(typ, pg=t.RECORD)))
     if typ.pg.is_array:
-        return nested_lists(carrier(t.element_of(typ.pg), typ.scale), typ.dimensions)
+        return nested_lists(carrier_of(replace(typ, pg=t.element_of(typ.pg), dimensions=1)), typ.dimensions)
+    if typ.is_wide:
+        return pa.utf8()
     return carrier(typ.pg, typ.scale)
 
 

@@ -16,6 +16,7 @@ from engine.session.engine_session import EngineSession
 from engine.sql.parser.nodes.statements import ExecuteStatement, Query
 from wire.errors import FeatureNotSupported, SqlSyntaxError, UndefinedParameter
 from wire.types import pg_types as t
+from wire.types.numbers_input import read_numeric
 
 
 def _require_count(statement: ExecuteStatement, parameters: Sequence[t.PgType]) -> None:
@@ -43,11 +44,22 @@ async def evaluate(
     finally:
         await execution.close()
     assert batch is not None, "a SELECT without FROM gives one row"
-    values = tuple(canonical(column)[0] for column in batch.columns)
+    values = tuple(
+        _with_decimals(canonical(column)[0], pg) for column, pg in zip(batch.columns, parameters, strict=True)
+    )
     if any(pg is t.RECORD and value is not None for pg, value in zip(parameters, values, strict=True)):
         # The statement was bound without its fields.
         raise FeatureNotSupported("not supported: a parameter of type record")
     return values
+
+
+def _with_decimals(value: Any, pg: t.PgType) -> Any:
+    """A canonical value; of a numeric that is carried as its text, the number."""
+    if (t.element_of(pg) if pg.is_array else pg) is not t.NUMERIC:
+        return value
+    if isinstance(value, list):
+        return [_with_decimals(item, pg) for item in value]
+    return read_numeric(value) if isinstance(value, str) else value
 
 
 def _query(statement: ExecuteStatement, parameters: Sequence[t.PgType]) -> Query:

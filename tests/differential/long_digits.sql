@@ -140,7 +140,6 @@ select round(1.5, <digits>);
 select trunc(1.5, -<digits>);
 select width_bucket(<digits>, 1, 2, 3);
 select chr(<digits>);
-explain select <digits>;
 copy hx (i) to stdout with (format csv, header <digits>);
 values (<digits>);
 select date_bin('<digits> days', now(), now());

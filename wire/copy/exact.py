@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
@@ -34,6 +35,8 @@ def _to_carrier(value: Any, carrier: pa.DataType) -> Any:
         ):
             message = "not supported: arrays of several numbers of dimensions in one column"
             raise FeatureNotSupported(message) from None
+        if isinstance(value, Decimal) and not value.is_finite():
+            raise FeatureNotSupported(f"not supported: numeric {value} in a column") from None
         if pa.types.is_decimal(carrier):
             message = f"numeric value {value} does not fit numeric({carrier.precision},{carrier.scale})"
             raise NumericValueOutOfRange(message) from None

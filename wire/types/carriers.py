@@ -10,6 +10,7 @@ no others. Executors cast to them at their boundary; `wire.pg.datarow` may rely 
 | oid and the reg* types; xid, cid | int64 | text output of the reg* types is the binder's: it casts to text |
 | float4 / float8 | float32 / float64 | |
 | numeric | decimal128(38, s) | s: `ResultColumn.scale`; see `NumericScale` for how many digits are printed |
+| numeric NaN, infinities, more than 38 digits | utf8 | as numeric_out writes it |
 | text, varchar, bpchar, name, "char", unknown, json, jsonb, uuid | utf8 | bpchar padded already; uuid in its canonical 36 letters |
 | pg_node_tree | utf8 | whatever it says |
 | anyarray | utf8 | a column of the system catalog; as array_out writes it |

@@ -16,7 +16,7 @@ from typing import Final, NoReturn
 import numpy as np
 
 from wire.common.digits import SPACE, parse_digits
-from wire.errors import FeatureNotSupported, InvalidTextRepresentation, NumericValueOutOfRange
+from wire.errors import InvalidTextRepresentation, NumericValueOutOfRange
 from wire.types import pg_types as t
 
 _INTEGER: Final = re.compile(r"[+-]?[0-9]+")
@@ -139,11 +139,11 @@ def read_numeric(text: str, typmod: int = -1) -> Decimal:
     """numeric: all digits kept, trailing zeros after the point too (they are the value's display scale); rounded half
     away from zero to `typmod`'s scale.
 
-    Raises FeatureNotSupported for NaN and the infinities, which decimal128 cannot carry.
+    NaN and the infinities are values too, which decimal128 cannot carry.
     """
     word = text.strip(SPACE)
     if _SPECIAL_NUMERIC.fullmatch(word):
-        raise FeatureNotSupported(f"not supported: numeric {word}")
+        return apply_numeric_typmod(Decimal(word), typmod)
     match = _NUMERIC.fullmatch(word)
     if not match:
         raise invalid("numeric", text)
@@ -186,7 +186,12 @@ def apply_numeric_typmod(value: Decimal, typmod: int) -> Decimal:
     """`value` rounded to the scale of numeric(p, s). Raises 22003 when it then needs more than p digits."""
     if typmod == -1:
         return value
+    if value.is_nan():
+        return value
     precision, scale = t.numeric_precision_scale(typmod)
+    if value.is_infinite():
+        detail = f"A field with precision {precision}, scale {scale} cannot hold an infinite value."
+        raise NumericValueOutOfRange("numeric field overflow", detail=detail)
     rounded = _with_scale(value, scale)
     if not rounded.is_zero() and rounded.adjusted() >= precision - scale:
         raise numeric_overflow(precision, scale)

@@ -151,7 +151,7 @@ _Writer = Callable[[EncodedColumn, Any, OutputSettings], ByteColumn]
 
 _WRITERS: Final[dict[t.PgType, _Writer]] = {
     t.BOOL: lambda _c, array, _s: bool_text(array),
-    t.NUMERIC: lambda column, array, _s: numeric_text(array, column.display, column.minimum),
+    t.NUMERIC: lambda column, array, _s: _numeric_text(column, array),
     t.BYTEA: lambda _c, array, settings: _bytea_text(array, settings),
     t.DATE: lambda _c, array, settings: date_text(array, settings),
     t.TIME: lambda _c, array, _s: time_text(array),
@@ -171,6 +171,10 @@ _WRITERS: Final[dict[t.PgType, _Writer]] = {
         lambda _c, array, _s: of_array(array),
     ),
 }
+
+
+def _numeric_text(column: EncodedColumn, array: pa.Array) -> ByteColumn:
+    return of_array(array) if pa.types.is_string(array.type) else numeric_text(array, column.display, column.minimum)
 
 
 # --- one value ----------------------------------------------------------------------------------------------------------

@@ -12,10 +12,17 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable
 from dataclasses import replace
+from decimal import Decimal
 from typing import Any, Final
 
 from wire.dataclass import dataclass
-from wire.errors import DataException, InvalidBinaryRepresentation, InvalidTextRepresentation, NumericValueOutOfRange
+from wire.errors import (
+    DataException,
+    FeatureNotSupported,
+    InvalidBinaryRepresentation,
+    InvalidTextRepresentation,
+    NumericValueOutOfRange,
+)
 from wire.types import pg_types as t
 
 #: Ranges by the type of their bounds.
@@ -107,6 +114,9 @@ def with_bounds(subtype: t.PgType, text: str, read: Callable[[t.PgType, str], An
 
 def canonical(subtype: t.PgType, given: Range) -> Range:
     """Raises DataException (22000), NumericValueOutOfRange."""
+    for bound in (given.lower, given.upper):
+        if isinstance(bound, Decimal) and not bound.is_finite():
+            raise FeatureNotSupported(f"not supported: {bound} as a bound of a range")
     if given.empty or _is_empty(given):
         return Range(empty=True)
     if subtype not in _DISCRETE:

@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import Any, cast
 
 from engine.common import sql_type as st
-from engine.sql.binder.literals import dimensions_of
+from engine.sql.binder.literals import dimensions_of, is_wide
 from wire.types import pg_types as t
 
 #: (precision, scale, dimensions) by the number of the parameter.
@@ -20,7 +20,7 @@ def digits_of(parameters: Sequence[t.PgType], arguments: Sequence[Any]) -> Digit
     found = {}
     for index, (pg, value) in enumerate(zip(parameters, arguments, strict=True), 1):
         values = _leaves(value) if pg.is_array else [value]
-        decimals = [v for v in values if isinstance(v, Decimal) and v.is_finite()]
+        decimals = [v for v in values if isinstance(v, Decimal)]
         dimensions = dimensions_of(value)
         if decimals or dimensions > 1:
             found[index] = (*(_widest(decimals) if decimals else (0, 0)), dimensions)
@@ -32,6 +32,8 @@ def _leaves(value: Any) -> list[Any]:
 
 
 def _widest(values: Sequence[Decimal]) -> tuple[int, int]:
+    if any(is_wide(v) for v in values):
+        return st.WIDE_PRECISION, 0
     scale = max(max(0, -cast("int", v.as_tuple().exponent)) for v in values)
     whole = max(max(1, v.adjusted() + 1) for v in values)
     return min(st.MAX_PRECISION, whole + scale), min(scale, st.MAX_PRECISION)

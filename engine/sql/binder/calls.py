@@ -561,6 +561,8 @@ def _window_call(binder: ExpressionBinder, written: Written, call: Call | Aggreg
             if isinstance(inner, WindowCall):
                 raise WindowingError("window function calls cannot be nested", position=cursor(inner.position))
     partition = tuple(binder.settle(binder.bind(p, scope)) for p in window.args.get("partition_by") or ())
+    for key in partition:
+        binder.require_equality(key)
     order = tuple(_order_items(binder, window.args.get("order"), scope))
     spec = window.args.get("spec")
     frame = _FrameBinder(binder, scope, order, position(window)).frame(spec) if spec is not None else None

@@ -16,11 +16,12 @@ from typing import Any, Final
 from engine.common import sql_type as st
 from engine.common.interrupts import check_for_interrupts
 from engine.common.sql_type import SqlType, element_type
-from engine.plan_ir.expr import ArrayOf, Call, CastContext, Const, Expr, Function, ParamRef, Row, with_type
+from engine.plan_ir.expr import ArrayOf, Call, CastContext, Const, Expr, Function, ParamRef, Relabel, Row, with_type
 from engine.sql.binder import literals, regnames
 from engine.sql.binder.casts import POLYMORPHIC, TEXTUAL, Means, can_coerce, find_pathway, is_string
 from engine.sql.binder.levels import is_set_returning
 from engine.sql.binder.scope import BindContext
+from engine.sql.binder.wide_numerics import refusal
 from engine.sql.functions.lengths import WITHIN_BITS, WITHIN_LENGTH
 from engine.sql.functions.registry import Registry
 from engine.sql.functions.vectors import VECTORS
@@ -31,6 +32,8 @@ from wire.types.bits import check_length
 from wire.types.carriers import NumericScale
 
 _INTEGER_DIGITS: Final = {t.INT2: 5, t.INT4: 10, t.INT8: 19}
+#: Where values of several expressions are passed on, and not compared.
+_PASSED_ON: Final = frozenset({"ARRAY", "CASE", "COALESCE", "VALUES", "UNION"})
 _OIDS: Final = frozenset(t.OID_TYPES)
 #: Types whose modifier changes values (those with a length coercion function in pg_cast).
 _SIZED: Final = frozenset(
@@ -77,7 +80,6 @@ class Coercer:
         check_for_interrupts()
         source = expr.type.pg
         if source is pg or pg is t.ANY or pg in POLYMORPHIC:
-            literals.check_digits(expr)
             return expr
         if source is t.UNKNOWN:
             return self._from_unknown(expr, target or SqlType(pg))
@@ -129,7 +131,7 @@ class Coercer:
         """
         pg = self.common_type(exprs, what)
         coerced = [self.to_common(e, pg, what) for e in exprs]
-        typ = common(coerced)
+        typ = common(coerced, passed_on=what in _PASSED_ON)
         return typ, [self.relabel(e, typ) for e in coerced]
 
     def common_type(self, exprs: Sequence[Expr], what: str | None) -> t.PgType:
@@ -173,7 +175,9 @@ class Coercer:
         if _digits(expr.type) == _digits(typ):
             return replace(with_type(expr, typ), position=expr.position)
         if isinstance(expr, Const):
-            return replace(expr, type=typ)
+            return literals.with_digits(expr, typ)
+        if typ.is_wide and typ.pg is t.NUMERIC:
+            return Relabel(typ, self._cast(expr, t.TEXT, "explicit"), position=expr.position)
         return self._call_cast(expr, typ.pg, typ)
 
     # -- means ---------------------------------------------------------------------------------------------------
@@ -257,8 +261,13 @@ class Coercer:
             target = replace(target, dimensions=expr.type.dimensions)
         if isinstance(expr, ArrayOf) and pg.is_array:
             element = replace(target, dimensions=1) if target.dimensions > 1 else element_type(target)
-            items = tuple(self.coerce(item, element, "explicit") for item in expr.items)
+            items = tuple(self._item(item, element) for item in expr.items)
             return ArrayOf(target, items, position=expr.position)
+        if isinstance(expr, ParamRef) and expr.type.is_wide and target.typmod >= 0:
+            # Its value is rounded when it is bound (`sized_parameter`).
+            expr = replace(expr, type=replace(st.of(t.NUMERIC), pg=expr.type.pg, dimensions=expr.type.dimensions))
+        if expr.type.is_wide or target.is_wide:
+            return self._cast_wide(expr, pg, target)
         row = self._row(expr.type.pg, pg)
         if row is not None:
             typ = target
@@ -273,6 +282,26 @@ class Coercer:
             f"not supported: cast from {expr.type.pg.sql_name} to {pg.sql_name}",
             position=cursor(expr.position),
         )
+
+    def _item(self, item: Expr, element: SqlType) -> Expr:
+        cast = self.coerce(item, element, "explicit")
+        return self.relabel(cast, element) if cast.type.is_wide else cast
+
+    def _cast_wide(self, expr: Expr, pg: t.PgType, target: SqlType) -> Expr:
+        """A numeric that is kept as its text, which is read as what it is cast to."""
+        if expr.type.pg.is_array or pg.is_array:
+            raise refusal("a cast of arrays with", expr.position)
+        if isinstance(expr, Const) and expr.value is not None:
+            text: Expr = literals.text(format(expr.value, "f"), expr.position)
+        else:
+            text = Relabel(SqlType(t.TEXT), expr, position=expr.position)
+        if pg is t.TEXT:
+            return text
+        if is_string(pg):
+            return self._cast(text, pg, "explicit")
+        if pg not in (t.NUMERIC, t.FLOAT4, t.FLOAT8):
+            raise _no_integer(expr, pg)
+        return self._call_cast(text, pg, replace(target, typmod=-1) if pg is t.NUMERIC and target.is_wide else target)
 
     def _row(self, source: t.PgType, target: t.PgType) -> Function | None:
         found = self._functions.find_cast(source, target)
@@ -346,8 +375,10 @@ def _assigned_bits(expr: Expr, target: SqlType) -> Expr:
     return Call(target, WITHIN_BITS[target.pg], (expr,), position=expr.position)
 
 
-def common(exprs: Sequence[Expr]) -> SqlType:
+def common(exprs: Sequence[Expr], *, passed_on: bool = False) -> SqlType:
     """The SqlType of expressions of one type: their modifier where they agree, digits for all of them.
+
+    passed_on: whether what becomes of them is one of them, without being compared.
 
     PostgreSQL would print each numeric with its own number of digits, which a column of one decimal type cannot: values
     get the digits of the longest. Constants that end in no zero are the exception: trimming prints those exactly.
@@ -359,6 +390,8 @@ def common(exprs: Sequence[Expr]) -> SqlType:
     if base is t.NUMERIC:
         # A null takes no room.
         known = [e for e in exprs if not (isinstance(e, Const) and e.value is None)]
+        if any(e.type.is_wide for e in known):
+            return replace(_common_wide(known, passed_on=passed_on), pg=first.pg, dimensions=first.dimensions)
         types = [e.type for e in known] or [replace(st.numeric(1, 0), pg=first.pg)]
         digits = replace(literals.common_digits(first.pg, types), dimensions=first.dimensions)
         mixed = len({e.type.scale for e in known}) > 1
@@ -368,6 +401,20 @@ def common(exprs: Sequence[Expr]) -> SqlType:
     if all(e.type.typmod == first.typmod for e in exprs):
         return first
     return replace(first, typmod=-1)
+
+
+def _no_integer(expr: Expr, pg: t.PgType) -> FeatureNotSupported:
+    if isinstance(expr, Const) and not expr.value.is_finite() and pg in _INTEGER_DIGITS:
+        return FeatureNotSupported(f"cannot convert {'NaN' if expr.value.is_nan() else 'infinity'} to {pg.sql_name}")
+    return refusal(f"cast to {pg.sql_name} of", expr.position)
+
+
+def _common_wide(exprs: Sequence[Expr], *, passed_on: bool) -> SqlType:
+    """The type of numerics that are kept as texts, which neither compare nor sort as others."""
+    if len(exprs) > 1 and not passed_on:
+        raise refusal("a comparison with", next(e.position for e in exprs if e.type.is_wide))
+    typmods = {expr.type.typmod for expr in exprs}
+    return st.wide_numeric(typmods.pop() if len(typmods) == 1 else -1)
 
 
 def _common_dimensions(exprs: Sequence[Expr]) -> int:

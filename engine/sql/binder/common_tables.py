@@ -176,7 +176,7 @@ def _next_digits(before: SqlType, after: SqlType) -> SqlType:
     """The digits to try next: a longer integer part goes to the limit at once, as it would grow with each step."""
     if before == after or before.precision == 0:
         return before
-    return replace(after, precision=MAX_PRECISION, typmod=before.typmod)
+    return replace(after, precision=max(after.precision, MAX_PRECISION), typmod=before.typmod)
 
 
 def _check_types(table: CommonTable, before: Sequence[SqlType], after: Sequence[SqlType], item: exp.CTE) -> None:

@@ -26,12 +26,13 @@ from sqlglot import exp
 from engine.common import sql_type as st
 from engine.common.interrupts import check_for_interrupts
 from engine.common.sql_type import SqlType
-from engine.plan_ir.expr import Call, CastContext, Expr, ParamRef
+from engine.plan_ir.expr import Call, CastContext, Const, Expr, ParamRef
 from engine.sql.binder import literals, resolution
 from engine.sql.binder.casts import POLYMORPHIC
 from engine.sql.binder.coercion import Coercer, common
 from engine.sql.binder.resolution import Choice
 from engine.sql.binder.scope import BindContext, Scope
+from engine.sql.binder.wide_numerics import refusal, refuse_wide
 from engine.sql.functions.dimensions import result_dimensions
 from engine.sql.functions.registry import Registry, registry
 from engine.sql.functions.vectors import VECTORS, ZERO_BASED
@@ -118,6 +119,7 @@ class ExpressionBinder:
 
     def require_ordering(self, expr: Expr) -> None:
         """Raises UndefinedFunction (42883) for a type whose values have no order: ORDER BY, windows."""
+        _refuse_order(expr)
         if expr.type.pg in _UNORDERED:
             raise UndefinedFunction(
                 f"could not identify an ordering operator for type {expr.type.pg.sql_name}",
@@ -127,6 +129,7 @@ class ExpressionBinder:
 
     def require_equality(self, expr: Expr) -> None:
         """Raises UndefinedFunction (42883) for a type without `=`: GROUP BY, DISTINCT, set operations."""
+        _refuse_order(expr)
         if expr.type.pg in _WITHOUT_EQUALITY:
             raise UndefinedFunction(
                 f"could not identify an equality operator for type {expr.type.pg.sql_name}",
@@ -181,8 +184,11 @@ class ExpressionBinder:
             function = ZERO_BASED.get((function.name, len(args)), function)
         return Call(result_type(choice, coerced), function, tuple(coerced), position=leftmost(at, *args))
 
-    def coerce_arguments(self, choice: Choice, args: Sequence[Expr]) -> list[Expr]:
+    def coerce_arguments(self, choice: Choice, args: Sequence[Expr], *, wide: bool = False) -> list[Expr]:
+        """Arguments as a chosen row takes them. wide: whether the caller looks after numerics that no engine computes with."""
         coerced = [self._argument(a, want) for a, want in zip(args, choice.args, strict=True)]
+        if not wide:
+            refuse_wide(choice.function.name, coerced)
         return self._align(choice, coerced)
 
     def _argument(self, arg: Expr, want: t.PgType) -> Expr:
@@ -208,6 +214,12 @@ class ExpressionBinder:
             self.coercer.relabel(a, replace(digits, pg=a.type.pg, typmod=a.type.typmod)) if i in shared else a
             for i, a in enumerate(args)
         ]
+
+
+def _refuse_order(expr: Expr) -> None:
+    """Raises FeatureNotSupported for numerics that are kept as texts, which sort otherwise; one constant is in every order."""
+    if expr.type.is_wide and not isinstance(expr, Const | ParamRef):
+        raise refusal("the order of", expr.position)
 
 
 def result_type(choice: Choice, args: Sequence[Expr]) -> SqlType:

@@ -22,21 +22,23 @@ from typing import Any, Final
 
 from engine.common import sql_type as st
 from engine.common.sql_type import SqlType
-from engine.plan_ir.expr import Const, Expr
+from engine.plan_ir.expr import Const
+from engine.sql.binder.wide_numerics import refusal
 from engine.sql.parser.lexical.positions import cursor
+from engine.sql.trees.literals import fits
 from wire.common.digits import parse_digits
-from wire.errors import FeatureNotSupported, NumericValueOutOfRange, SqlError
+from wire.errors import SqlError
 from wire.types import pg_types as t
 from wire.types.bits import fit_length
 from wire.types.carriers import NumericScale
 from wire.types.input import parse_text
-from wire.types.numbers_input import apply_numeric_typmod
+from wire.types.numbers_input import apply_numeric_typmod, read_numeric
 from wire.types.output import format_value
 from wire.types.text_settings import InputSettings
 from wire.types.value_codecs import CODECS
 
-#: Room for any constant that fits 38 digits, and to notice those that do not.
-_WIDE: Final = decimal.Context(prec=2000, rounding=decimal.ROUND_HALF_UP, Emax=10_000, Emin=-10_000)
+#: Room for any constant that a decimal holds.
+_EXACT: Final = decimal.Context(prec=st.MAX_PRECISION)
 _INT_RANGE: Final = {t.INT2: 1 << 15, t.INT4: 1 << 31, t.INT8: 1 << 63}
 _INTEGERS: Final = frozenset(_INT_RANGE)
 _FLOATS: Final = frozenset({t.FLOAT4, t.FLOAT8})
@@ -82,47 +84,48 @@ def number(digits: str, at: int = -1) -> Const:
             if -_INT_RANGE[pg] <= value < _INT_RANGE[pg]:
                 return Const(st.of(pg), value, position=at)
     try:
-        exact = _WIDE.create_decimal(digits)
-    except decimal.Overflow:
-        raise NumericValueOutOfRange(
-            f"value out of range: more digits than numeric can hold here: {digits}", position=cursor(at)
-        ) from None
-    return numeric(exact, at)
+        return numeric(read_numeric(digits), at)
+    except SqlError as error:
+        error.position = error.position or cursor(at)
+        raise
 
 
 def numeric(value: Decimal, at: int = -1) -> Const:
-    """A numeric constant with just its own digits; see `check_digits` for one with too many."""
-    typ, kept = _own_digits(value, at)
+    """A numeric constant with just its own digits; see `engine.sql.binder.wide_numerics` for one with too many."""
+    typ, kept = _own_digits(value)
     return Const(typ, kept, position=at)
 
 
-def _own_digits(value: Decimal, at: int) -> tuple[SqlType, Decimal]:
-    if not value.is_finite():
-        raise FeatureNotSupported(f"not supported: numeric {value}", position=cursor(at))
+def is_wide(value: Decimal) -> bool:
+    """Whether no engine's decimal holds a numeric: NaN, an infinity, more than 38 digits."""
+    exponent = value.as_tuple().exponent
+    if not isinstance(exponent, int):
+        return True
+    return max(len(value.as_tuple().digits) + max(exponent, 0), -exponent) > st.MAX_PRECISION
+
+
+def _own_digits(value: Decimal) -> tuple[SqlType, Decimal]:
+    if is_wide(value):
+        return st.wide_numeric(), value
     exponent = value.as_tuple().exponent
     assert isinstance(exponent, int)
     scale = max(0, -exponent)
     # PostgreSQL's numerics have no negative zero.
     value = value if value else value.copy_abs()
     if exponent > 0:
-        if value.adjusted() >= _WIDE.prec:
-            raise _too_many_digits(at)
-        value = value.quantize(Decimal(1), context=_WIDE)
+        value = value.quantize(Decimal(1), context=_EXACT)
     return st.numeric(len(value.as_tuple().digits), scale), value
 
 
-def _too_many_digits(at: int) -> FeatureNotSupported:
-    return FeatureNotSupported("not supported: a numeric constant of more than 38 digits", position=cursor(at))
+def with_digits(expr: Const, typ: SqlType) -> Const:
+    """A constant in a place of that many digits. Raises FeatureNotSupported for a numeric that no engine's decimal holds."""
+    if expr.type.is_wide and not typ.is_wide and not _fit(expr.value, typ):
+        raise refusal("a column with", expr.position)
+    return replace(expr, type=typ)
 
 
-def check_digits(expr: Expr) -> None:
-    """Refuse a numeric constant that no engine can hold, once it is to stay one: `x < 1e100` may make a float8 of it."""
-    if not isinstance(expr, Const) or not isinstance(expr.value, Decimal):
-        return
-    sign_digits_exponent = expr.value.as_tuple()
-    assert isinstance(sign_digits_exponent.exponent, int)
-    if max(len(sign_digits_exponent.digits), -sign_digits_exponent.exponent) > st.MAX_PRECISION:
-        raise _too_many_digits(expr.position)
+def _fit(value: Any, typ: SqlType) -> bool:
+    return all(item.is_finite() and fits(item, typ) for item in flatten([value]))
 
 
 def depends_on_now(literal: str, target: t.PgType) -> bool:
@@ -161,7 +164,9 @@ def constant(pg: t.PgType, value: Any, at: int = -1) -> Const:
     if pg is t.NUMERIC and value is not None:
         return numeric(value, at)
     if pg.is_array and t.element_of(pg) is t.NUMERIC:
-        digits = [_own_digits(v, at)[0] for v in flatten(value) if v is not None]
+        digits = [_own_digits(v)[0] for v in flatten(value) if v is not None]
+        if any(x.is_wide for x in digits):
+            return Const(replace(st.wide_numeric(), pg=pg, dimensions=dimensions_of(value)), value, position=at)
         typ = common_digits(pg, digits) if digits else replace(st.numeric(1, 0), pg=pg)
         return Const(replace(typ, dimensions=dimensions_of(value)), value, position=at)
     return Const(replace(st.of(pg), dimensions=dimensions_of(value)), value, position=at)
@@ -287,6 +292,8 @@ def _from_text(value: str, target: SqlType, settings: InputSettings) -> Const | 
 
 
 def _exact(source: t.PgType, value: Any) -> Decimal | None:
+    if source in _FLOATS and not math.isfinite(value):
+        return Decimal(value)
     return Decimal(value) if source in _INTEGERS or source is t.NUMERIC else None
 
 
@@ -294,11 +301,15 @@ def fit_numeric(value: Decimal, target: SqlType) -> Const:
     """A numeric rounded to the target's modifier, half away from zero. Raises NumericValueOutOfRange."""
     if target.typmod < 0:
         return numeric(value)
-    return Const(target, apply_numeric_typmod(value, target.typmod))
+    rounded = apply_numeric_typmod(value, target.typmod)
+    held = rounded.is_finite() and fits(rounded, target)
+    return Const(target if held else st.wide_numeric(target.typmod), rounded)
 
 
 def _to_integer(source: t.PgType, value: Any, target: SqlType) -> Const | None:
     if source is t.NUMERIC:
+        if not value.is_finite():
+            return None
         value = int(value.to_integral_value(rounding=decimal.ROUND_HALF_UP))
     elif source not in _INTEGERS:
         return None
@@ -317,5 +328,6 @@ def _to_float(source: t.PgType, value: Any, target: SqlType) -> Const | None:
             number = struct.unpack("f", struct.pack("f", number))[0]
         except OverflowError:
             return None
-    overflows = math.isinf(number) and not (isinstance(value, float) and math.isinf(value))
+    infinite = value.is_infinite() if isinstance(value, Decimal) else math.isinf(value)
+    overflows = math.isinf(number) and not infinite
     return None if overflows or (number == 0 and value != 0) else Const(target, number)

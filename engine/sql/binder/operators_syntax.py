@@ -42,6 +42,7 @@ from engine.sql.binder.levels import is_set_returning
 from engine.sql.binder.row_values import RowValues
 from engine.sql.binder.scope import Scope
 from engine.sql.binder.values import bind_row_items, row_items
+from engine.sql.binder.wide_numerics import apply_operator
 from engine.sql.functions.arrays import quantified_operator
 from engine.sql.parser.lexical.positions import cursor, position
 from wire.errors import (
@@ -100,7 +101,7 @@ def bind_operator(binder: ExpressionBinder, node: exp.Expression, scope: Scope) 
         raise FeatureNotSupported(f"not supported: OPERATOR({schema}.{symbol})", position=cursor(at))
     symbol = "<>" if symbol == "!=" else symbol
     if node.args.get("this") is None:
-        return binder.operator(symbol, [binder.bind(node.expression, scope)], at)
+        return compute(binder, symbol, [binder.bind(node.expression, scope)], at)
     return _binary(binder, symbol, node.this, node.expression, scope, at)
 
 
@@ -113,7 +114,7 @@ def bind_negation(binder: ExpressionBinder, node: exp.Expression, scope: Scope) 
         number, sign = number.this, "" if sign else "-"
     if isinstance(number, exp.Literal) and not number.is_string:
         return literals.number(f"{sign}{number.this}", at)
-    return binder.operator("-", [binder.bind(node.this, scope)], at)
+    return compute(binder, "-", [binder.bind(node.this, scope)], at)
 
 
 def _binary(
@@ -133,13 +134,23 @@ def _binary(
     return comparison(binder, symbol, a, b, at)
 
 
+def compute(binder: ExpressionBinder, symbol: str, operands: Sequence[Expr], at: int) -> Expr:
+    """An operator applied, or what it comes to where an operand is a numeric that no engine computes with."""
+    if any(operand.type.is_wide or operand.type.pg is t.UNKNOWN for operand in operands):
+        choice = binder.choose_operator(symbol, tuple(o.type.pg for o in operands), at)
+        found = apply_operator(symbol, binder.coerce_arguments(choice, operands, wide=True))
+        if found is not None:
+            return found
+    return binder.operator(symbol, operands, at)
+
+
 def comparison(binder: ExpressionBinder, symbol: str, left: Expr, right: Expr, at: int) -> Expr:
     """`left symbol right`; two rows are compared field by field."""
     if symbol != "||":  # it makes a text of a row
         left, right = _row_typed(binder, left, right), _row_typed(binder, right, left)
     if left.type.pg.is_row and right.type.pg.is_row and symbol in _COMPARISONS:
         return _row_values(binder, at).compare(symbol, left, right, at)
-    return binder.operator(symbol, [left, right], at)
+    return compute(binder, symbol, [left, right], at)
 
 
 def _row_typed(binder: ExpressionBinder, side: Expr, other: Expr) -> Expr:

@@ -152,7 +152,8 @@ class ParameterTypes:
             return base
         precision, scale, dimensions = self._digits[index]
         if precision and base.precision:
-            base = replace(st.numeric(precision, scale), pg=pg)
+            wide = precision > st.MAX_PRECISION
+            base = replace(st.wide_numeric() if wide else st.numeric(precision, scale), pg=pg)
         return replace(base, dimensions=dimensions)
 
 

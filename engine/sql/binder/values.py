@@ -177,7 +177,7 @@ def _array_of_arrays(typ: SqlType, rows: Sequence[Expr], at: int) -> Expr:
 def make_array(element: SqlType, items: Sequence[Expr], at: int) -> Expr:
     """An array of expressions of one type; a constant where they are all constants."""
     if items:
-        element = common(items)
+        element = common(items, passed_on=True)
     if element.pg.is_array:
         return _array_of_arrays(element, items, at)
     if all(isinstance(i, Const) for i in items):

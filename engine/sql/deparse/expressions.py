@@ -154,6 +154,8 @@ class _Printer:
             if value < 0 or large:
                 return f"'{value}'::{(t.INT8 if large else typ.pg).sql_name}"
             return self._cast(str(value), typ, simple=True) if typ.pg is t.INT8 else str(value)
+        if typ.is_wide:
+            return self._cast(f"'{value_text(value, typ)}'", SqlType(typ.pg), simple=True)
         if typ.pg in (t.FLOAT4, t.FLOAT8, t.NUMERIC) and value >= 0:
             text = value_text(value, typ)
             if typ.pg is t.NUMERIC and isinstance(value, Decimal) and "." in text:
@@ -165,6 +167,8 @@ class _Printer:
 
 def value_text(value: object, typ: SqlType) -> str:
     """Return a value's text as a client sees it."""
+    if isinstance(value, Decimal) and typ.is_wide:
+        return format(value, "f")
     column = EncodedColumn(typ.pg, typ.typmod, typ.display, typ.minimum)
     text: bytes = text_column(column, pa.array([value], carrier_of(typ)), OutputSettings()).join()[0].as_py()
     return text.decode()

@@ -73,6 +73,8 @@ def _float(value: float, typ: SqlType, engine: EngineName) -> exp.Expression:
 
 
 def _numeric(value: Decimal, typ: SqlType, engine: EngineName) -> exp.Expression:
+    if typ.is_wide:
+        return string(format(value, "f"))
     if not value.is_finite():
         raise Unsupported(engine, f"numeric {value}")
     if not fits(value, typ):

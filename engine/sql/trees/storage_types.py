@@ -6,7 +6,7 @@ Function templates take and return these types; at an executor's boundary they b
 |---|---|---|
 | bool, int2/4/8, float4/8 | BOOLEAN, SMALLINT, INTEGER, BIGINT, FLOAT, DOUBLE | the same |
 | oid, reg* | BIGINT | BIGINT |
-| numeric(p, s) | DECIMAL(p, s) | DECIMAL(p, s) |
+| numeric(p, s) | DECIMAL(p, s), VARCHAR where it is wide | DECIMAL(p, s), STRING where it is wide |
 | text, varchar, bpchar, name, "char", unknown, json, jsonb, uuid | VARCHAR | STRING |
 | bytea | BLOB | BINARY |
 | date | DATE | DATE |
@@ -90,7 +90,7 @@ def storage_name(typ: SqlType, engine: EngineName) -> str:
     """The storage type of `typ`, as the engine spells it."""
     pg = typ.pg
     if pg is t.NUMERIC:
-        return f"DECIMAL({typ.precision}, {typ.scale})"
+        return _text_name(engine) if typ.is_wide else f"DECIMAL({typ.precision}, {typ.scale})"
     if pg.is_row:
         fields = [(pg.field(i), storage_name(field, engine)) for i, (_, field) in enumerate(typ.fields)]
         if engine == "spark":
@@ -102,6 +102,10 @@ def storage_name(typ: SqlType, engine: EngineName) -> str:
             name = f"ARRAY<{name}>" if engine == "spark" else f"{name}[]"
         return name
     return (_SPARK if engine == "spark" else _LOCAL)[pg.carried or pg]
+
+
+def _text_name(engine: EngineName) -> str:
+    return (_SPARK if engine == "spark" else _LOCAL)[t.TEXT]
 
 
 @cache

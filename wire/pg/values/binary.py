@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from wire.errors import FeatureNotSupported, UndefinedFunction
+from wire.pg.values.wide_numerics import send_numeric
 from wire.types import pg_types as t
 from wire.types.byte_columns import (
     ByteColumn,
@@ -39,6 +40,7 @@ from wire.types.client_encodings import column_to_client
 from wire.types.datetime_input import DATE_INFINITY, DATE_MINUS_INFINITY, TIMESTAMP_INFINITY, TIMESTAMP_MINUS_INFINITY
 from wire.types.enums import enum_text
 from wire.types.multiranges import RANGES, send_multirange
+from wire.types.numbers_input import read_numeric
 from wire.types.output import EncodedColumn, OutputSettings
 from wire.types.output_nested import check_rectangular, elements_of
 from wire.types.output_numbers import small_unscaled, unscaled_digits, value_scales
@@ -86,7 +88,7 @@ def binary_column(column: EncodedColumn, array: pa.Array, settings: OutputSettin
         raise UndefinedFunction("no binary output function available for type aclitem")
     if typ is t.ANYARRAY:
         raise FeatureNotSupported(f"not supported: binary output of type {typ.sql_name}")
-    if pa.types.is_string(array.type) and typ not in (t.JSONB, t.UUID):
+    if pa.types.is_string(array.type) and typ not in (t.JSONB, t.UUID, t.NUMERIC):
         return _string(column, array, settings)
     if typ.category == "E":
         text = enum_text(typ, array).join()
@@ -172,6 +174,8 @@ def _interval(_column: EncodedColumn, array: pa.Array, _settings: OutputSettings
 
 
 def _numeric(column: EncodedColumn, array: pa.Array, _settings: OutputSettings) -> ByteColumn:
+    if pa.types.is_string(array.type):
+        return each(array, lambda text: send_numeric(read_numeric(text)))
     scale = array.type.scale
     if column.display is NumericScale.FIXED:
         shown = np.full(len(array), scale, np.int64)

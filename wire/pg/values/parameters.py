@@ -22,6 +22,7 @@ from wire.errors import (
     InvalidTimeZoneDisplacement,
     ProtocolViolation,
 )
+from wire.pg.values.wide_numerics import SPECIAL_VALUES
 from wire.types import pg_types as t
 from wire.types.array_numbers import receive_numbers
 from wire.types.carriers import PG_EPOCH_DAYS, PG_EPOCH_MICROS
@@ -53,7 +54,7 @@ _Reader = Callable[[bytes, InputSettings], Any]
 _ARRAY_DIMENSIONS_MAX: Final = 6
 _TIMETZ_ZONE_MAX: Final = 16 * 3600
 #: Sign words of a binary numeric.
-_POSITIVE, _NEGATIVE, _NAN, _INFINITY, _MINUS_INFINITY = 0x0000, 0x4000, 0xC000, 0xD000, 0xF000
+_POSITIVE, _NEGATIVE = 0x0000, 0x4000
 _EXACT: Final = Context(prec=200_000)
 
 
@@ -170,8 +171,8 @@ def _numeric(data: bytes, _settings: InputSettings) -> Decimal:
     if len(data) < 8:
         raise ProtocolViolation("insufficient data left in message")
     count, weight, sign, scale = struct.unpack_from("!HhHH", data)
-    if sign in (_NAN, _INFINITY, _MINUS_INFINITY):
-        raise FeatureNotSupported("not supported: numeric NaN and infinities")
+    if sign in SPECIAL_VALUES:
+        return SPECIAL_VALUES[sign]
     if sign not in (_POSITIVE, _NEGATIVE):
         raise InvalidBinaryRepresentation('invalid sign in external "numeric" value')
     if scale > 0x3FFF:

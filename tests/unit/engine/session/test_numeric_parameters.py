@@ -68,6 +68,11 @@ def test_halves_are_rounded_away_from_zero(connection: psycopg.Connection[tuple[
     assert connection.execute("select %s::numeric(3, 0), %s::numeric(3, 0)", [half, -half]).fetchone() == (1, -1)
 
 
-def test_where_all_digits_would_be_needed_it_is_refused(connection: psycopg.Connection[tuple[object, ...]]) -> None:
+def test_where_all_digits_would_be_needed_it_is_shown_and_not_stored(
+    connection: psycopg.Connection[tuple[object, ...]],
+) -> None:
+    sent = Decimal.from_float(15.7563)
+    assert connection.execute("select %s::numeric", [sent]).fetchone() == (sent,)
+    connection.execute("create table exact (price numeric)")
     with pytest.raises(errors.NumericValueOutOfRange):
-        connection.execute("select %s::numeric", [Decimal.from_float(15.7563)])
+        connection.execute("insert into exact values (%s)", [sent])
