@@ -25,6 +25,7 @@ from engine.catalog.snapshot import AnyChange, Snapshot
 from engine.catalog.store.pending_changes import write_rows
 from engine.catalog.store.store import CatalogStore
 from engine.catalog.store.transaction import EndingTransaction, SessionCatalog
+from engine.common.error_copy import copy_error
 from engine.storage import tables
 from engine.storage.kept_rows import KeptRows
 from engine.storage.staging import KEPT_BYTES
@@ -112,7 +113,7 @@ class CommitQueue:
             with self._lock:
                 waiting, self._waiting, self._is_committing = self._waiting, [], False
             for _, future in waiting:
-                future.set_exception(error)
+                future.set_exception(copy_error(error))
 
     def _commit_waiting(self) -> None:
         with self._lock:
@@ -131,7 +132,8 @@ class CommitQueue:
             if isinstance(outcome, Snapshot):
                 future.set_result(None)
             else:
-                future.set_exception(outcome)
+                # One failure may end many, and an error changes where it is handled.
+                future.set_exception(copy_error(outcome))
 
 
 def _units(endings: Sequence[_Member]) -> list[_Unit]:

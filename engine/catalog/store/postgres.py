@@ -31,6 +31,7 @@ from engine.catalog.store.decide import CommitOutcome, decide
 from engine.catalog.store.difference import Difference, Marks, Question, Touch, touch_of_files, touches
 from engine.catalog.store.request_clock import take_asked
 from engine.catalog.store.rows import Content, Decision, StepKind
+from engine.common.error_copy import copy_error
 from engine.storage.delta import Published
 from wire.errors import DataCorrupted, IoError, SqlError, StatementCompletionUnknown
 
@@ -174,7 +175,7 @@ class _Link:
         asked = take_asked()
         with self._lock:
             if self._away is not None and self._away[0] > asked:
-                raise self._away[1]
+                raise copy_error(self._away[1])
             try:
                 return work(self._open())
             except psycopg.Error as error:

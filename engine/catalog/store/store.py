@@ -42,6 +42,7 @@ from engine.catalog.store.publication import pending_publications, remove_droppe
 from engine.catalog.store.publisher import Publisher
 from engine.catalog.store.rows import Decision
 from engine.catalog.store.sweep import Strays, Swept, Vacuum, folders_with_rows
+from engine.common.error_copy import copy_error
 from engine.common.supervised import Background
 from engine.storage.in_flight_files import IN_FLIGHT_FILES, Keeper
 from wire.errors import DataCorrupted, DuplicateTable, SerializationFailure, SqlError
@@ -150,7 +151,7 @@ class CatalogStore:
             if self._answered > asked:
                 # While the database is away, the last of many would otherwise wait as long as all before it together.
                 if self._away is not None:
-                    raise self._away
+                    raise copy_error(self._away)
                 return
             self._asked = question = self._asked + 1
             try:

@@ -12,8 +12,9 @@ Nothing is removed while a backup copies (`engine.storage.claims.Hold`).
 
 The folder of a statement that crashed (`StagingArea`) goes with its files, by the same rules.
 
-Short and old are the same `retention`. What is there is listed before the catalog is asked, never after: what is committed in
-between is then named. When a file was taken away is told by the tombstones of Delta's log, by the time of the log's file: not
+Short and old are the same `retention`. What is there is listed before the catalog is asked, never after, and so is what is under
+way: what is committed in between is then named. (What is under way is young, unless the machine has slept and nobody has touched it
+yet.) When a file was taken away is told by the tombstones of Delta's log, by the time of the log's file: not
 by the file's own, which is that of its writing.
 
 A folder that the catalog does not know is removed when nothing in it is young and its log has no decision: then nobody has
@@ -97,11 +98,14 @@ class Vacuum:
         listed = () if self._held else locations
         found = {location: list(_old_files(self._root / location, self._before)) for location in listed}
         areas = {location: list(_old_areas(self._root / location, self._before)) for location in locations}
+        underway = IN_FLIGHT_FILES.files()
         decisions, snapshot = self._state()
         known = _by_location(snapshot)
         for location in locations:
             if location in known:
-                yield self._sweep(known[location], found.get(location, ()), snapshot.version, decisions)
+                table = known[location]
+                nobodys = [file for file in found.get(location, ()) if str(Path(table.path, file.path)) not in underway]
+                yield self._sweep(table, nobodys, snapshot.version, decisions)
                 _remove_empty(areas[location])
 
     def strays(self) -> Strays:
@@ -109,9 +113,10 @@ class Vacuum:
         if self._held:
             return Strays()
         there = [path for path in _folders(self._root) if _is_old(path, self._before)]
+        underway = IN_FLIGHT_FILES.folders()
         _, snapshot = self._state()
         dropped = frozenset(self._database.dropped_locations(_EVER))
-        known = frozenset(_by_location(snapshot)) | dropped | IN_FLIGHT_FILES.folders()
+        known = frozenset(_by_location(snapshot)) | dropped | underway
         strange = [path for path in there if path.name not in known]
         kept = [path.name for path in strange if _has_decisions(path)]
         for path in strange:
@@ -129,11 +134,10 @@ class Vacuum:
         assert table.storage is not None, "a stored table"
         location, folder = table.storage.location, Path(table.path)
         named = self._named_paths(table, number)
+        named |= _decided_paths(table, decisions)
         left = len(named)
-        named |= {file.path for made in decisions if made.location == location for file in made.files.added}
         named |= set(_taken_away(folder, self._before))
-        underway = IN_FLIGHT_FILES.files()
-        dead = [file for file in found if file.path not in named and str(folder / file.path) not in underway]
+        dead = [file for file in found if file.path not in named]
         for file in dead:
             _unlink(folder / file.path)
         return Swept(location, len(dead), sum(file.size for file in dead), left)
@@ -149,7 +153,15 @@ class Vacuum:
                 hint="Where the catalog was restored from a copy, restore the tables' folder from one of the same time.",
             )
         pinned = delta.open_version(table.path, table.storage.version)
-        return {*pinned.paths, *newest.files.paths, *(file.path for file in table.storage.added)}
+        return {*pinned.paths, *newest.files.paths}
+
+
+def _decided_paths(table: Table, decisions: Sequence[Decision]) -> set[str]:
+    """The files that decisions add, and that may be in no version of Delta's yet: also those that a later decision takes away, and
+    those of decisions that were made after these were read."""
+    assert table.storage is not None, "a stored table"
+    decided = (made.files.added for made in decisions if made.location == table.storage.location)
+    return {file.path for added in (*decided, table.storage.added) for file in added}
 
 
 def _by_location(snapshot: Snapshot) -> dict[str, Table]:

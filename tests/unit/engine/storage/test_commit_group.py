@@ -15,7 +15,7 @@ from engine.catalog.snapshot import Snapshot
 from engine.catalog.store.commit_group import CommitQueue, commit_together
 from engine.catalog.store.store import CatalogStore
 from engine.catalog.store.transaction import SessionCatalog
-from wire.errors import SerializationFailure, StatementCompletionUnknown
+from wire.errors import IoError, SerializationFailure, StatementCompletionUnknown
 
 
 @pytest.fixture
@@ -128,6 +128,31 @@ def test_commits_that_come_while_one_runs_are_the_next_group(store: CatalogStore
     assert given_up.in_transaction
     assert not calls
     assert sorted(values(SessionCatalog(store))) == [1, 2, 3]
+
+
+def test_each_of_a_group_that_fails_has_an_error_of_its_own(
+    store: CatalogStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A session adds to its error what it knows, which is no other client's."""
+    calls: list[Callable[[], None]] = []
+    queue = CommitQueue(store, calls.append)
+    lost = IoError("the catalog cannot be used", hint="A hint.")
+
+    def fail(_known: Snapshot, _group: object) -> object:
+        raise lost
+
+    monkeypatch.setattr(store._database, "commit", fail)
+    waiting = [queue.commit(keeping(store, value)) for value in (1, 2)]
+    calls.pop()()
+    errors = [future.exception(timeout=0) for future in waiting]
+    assert [(type(error), str(error)) for error in errors] == [(IoError, str(lost))] * 2
+    assert isinstance(errors[0], IoError)
+    assert isinstance(errors[1], IoError)
+    errors[0].position = 3
+    errors[0].add_note("of the first")
+    assert errors[1].position is None
+    assert not hasattr(errors[1], "__notes__")
+    assert errors[1].hint == "A hint."
 
 
 def test_a_group_that_fails_holds_up_no_other(store: CatalogStore, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,6 +14,7 @@ import pytest
 from support.local_member import local_member, say
 from support.storage_ground import COLUMNS, created, delete, insert, on_disk, staged, table, values
 
+from engine.catalog.snapshot import Snapshot
 from engine.catalog.store.store import CatalogStore
 from engine.catalog.store.transaction import SessionCatalog
 from engine.storage import delta, tables
@@ -143,6 +144,43 @@ def test_files_of_open_transactions_stay(store: CatalogStore, catalog: SessionCa
     assert vacuumed(store, SessionCatalog(store)) == 0
     catalog.commit()
     assert values(catalog) == [1]
+
+
+def commit_after_load(store: CatalogStore, monkeypatch: pytest.MonkeyPatch, commit: Callable[[], object]) -> None:
+    """Have a transaction commit as soon as VACUUM has read the catalog."""
+    load = store._database.load
+
+    def loaded() -> Snapshot:
+        found = load()
+        monkeypatch.undo()
+        commit()
+        return found
+
+    monkeypatch.setattr(store._database, "load", loaded)
+
+
+def test_a_file_that_is_committed_while_vacuum_looks_stays(
+    store: CatalogStore, catalog: SessionCatalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It looks old, since the machine has slept and nothing of what is under way was touched since."""
+    into = table(catalog)
+    files = staged(into, [1])
+    age(store.tables)
+    commit_after_load(store, monkeypatch, lambda: catalog.tables.change_data(into, files, (), appends_only=True))
+    assert vacuumed(store, catalog) == 0
+    assert values(catalog) == [1]
+
+
+def test_a_table_that_is_committed_while_vacuum_looks_stays(
+    store: CatalogStore, catalog: SessionCatalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    catalog.begin()
+    created(catalog, "u")
+    age(store.tables)
+    commit_after_load(store, monkeypatch, catalog.commit)
+    assert store.vacuum_strays(HOUR).removed == []
+    insert(catalog, 1, name="u")
+    assert values(catalog, "u") == [1]
 
 
 def test_files_of_running_statements_stay(store: CatalogStore, catalog: SessionCatalog) -> None:
