@@ -72,7 +72,7 @@ def read_from_row(statement: exp.Expression) -> None:
 
 
 def row_of(values: Mapping[str, str | int | bool | None]) -> pa.Table:
-    """What `VALUES_ROW` is for these values of the placeholders."""
+    """Return `VALUES_ROW` for these values of the placeholders."""
     return pa.table({name: _column(value) for name, value in values.items()})
 
 
