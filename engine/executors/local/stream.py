@@ -36,13 +36,16 @@ _INTERRUPT_SECONDS: Final = 0.01
 _LONG_TEXT: Final = 1 << 16
 #: Aggregates of DISTINCT values, each of which DuckDB makes a join of: 100 take it a tenth of a second, 1,000 many minutes.
 _DISTINCTS: Final = 100
+#: Subqueries, of which DuckDB makes joins one above the other: 50 may take it seconds (`engine.planner.codegen.many_subqueries`).
+_SUBQUERIES: Final = 12
 #: How long who closes a stream waits for DuckDB to have planned its statement.
 _PLANNING_SECONDS: Final = 0.2
 
 
 def _is_long(statement: str) -> bool:
     """Whether DuckDB may take long to plan a statement."""
-    return len(statement) > _LONG_TEXT or statement.count("(DISTINCT ") > _DISTINCTS
+    many = statement.count("(SELECT ") > _SUBQUERIES or statement.count("(DISTINCT ") > _DISTINCTS
+    return many or len(statement) > _LONG_TEXT
 
 
 class LocalStream:

@@ -60,6 +60,7 @@ class Block:
     source: the first item of FROM, None for a SELECT without one.
     whole: a complete query instead (a set operation), with its columns; everything but `close` derives a table from it.
     volatile: ids of columns that are computed anew at each reference.
+    subqueries: what the subqueries weigh that DuckDB takes apart with this SELECT's (`engine.planner.codegen.many_subqueries`).
     """
 
     scope: Scope
@@ -74,6 +75,7 @@ class Block:
     stage: Stage = Stage.SOURCE
     whole: QueryTree | None = None
     volatile: set[int] = field(default_factory=set)
+    subqueries: int = 0
 
     @property
     def compilation(self) -> Compilation:
@@ -137,7 +139,8 @@ class Block:
             query = self.close_trees(list(trees.values()), list(trees))
         columns: dict[int, exp.Expression] = {id_: column(f"c{id_}", alias) for id_ in self.scope.columns}
         source = exp.Subquery(this=query, alias=table_alias(alias))
-        return Block(Scope(self.compilation, columns, self.scope.outer), source, order=order)
+        scope = Scope(self.compilation, columns, self.scope.outer)
+        return Block(scope, source, order=order, subqueries=self.subqueries)
 
     def extra_column(self, name: str) -> exp.Column:
         """A column beyond the plan's of the derived table that this block has just begun to read."""

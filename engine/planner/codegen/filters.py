@@ -9,10 +9,19 @@ from engine.plan_ir.free_columns import references
 from engine.planner.codegen.block import Block, Stage
 from engine.planner.codegen.condition_order import keep_order
 from engine.planner.codegen.expressions import conjunct
+from engine.planner.codegen.many_subqueries import divide_filter, forget_computed, make_room
 
 
 def add_filter(block: Block, test: Expr) -> Block:
     """The rows for which `test` is true."""
+    for part in divide_filter(block, test):
+        block, [condition] = make_room(block, [part])
+        block = _add_condition(block, condition)
+        forget_computed(block)
+    return block
+
+
+def _add_condition(block: Block, test: Expr) -> Block:
     grouped = block.stage is Stage.GROUPED and block.whole is None
     if (grouped and any(isinstance(part, Subquery) for part in test.walk())) or block.stage > Stage.GROUPED:
         block = block.as_derived_table(keep_order=True)

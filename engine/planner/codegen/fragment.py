@@ -19,6 +19,7 @@ from engine.planner.codegen.expressions import render
 from engine.planner.codegen.grand_totals import with_grand_totals
 from engine.planner.codegen.guarded_subqueries import guard_subqueries
 from engine.planner.codegen.interruptible import watched_inputs
+from engine.planner.codegen.many_subqueries import require_plannable
 from engine.planner.codegen.relations import query
 from engine.planner.codegen.scope import Bindings, Compilation, Scope
 from engine.planner.codegen.task_functions import check_places
@@ -43,6 +44,8 @@ def compile_plan(plan: Node, engine: EngineName, bindings: Bindings) -> Compiled
     else:
         plan = guard_subqueries(plan)
     statement = query(plan, Scope(compilation))
+    if engine == "local":
+        require_plannable(compilation)
     if compilation.hoisted:
         statement = _with_ctes(statement, compilation)
     assert isinstance(statement, exp.Expression)

@@ -18,6 +18,7 @@ from engine.planner.codegen.block import Block, Stage, is_plain
 from engine.planner.codegen.condition_order import keep_order
 from engine.planner.codegen.expressions import condition, conjunct
 from engine.planner.codegen.filters import add_filter
+from engine.planner.codegen.many_subqueries import note_lateral
 from engine.planner.codegen.scope import Scope
 from engine.sql.trees.build import conjunction
 
@@ -26,12 +27,16 @@ Relation = Callable[[Node, Scope], Block]
 
 def join(node: Join, scope: Scope, relation: Relation) -> Block:
     """Both inputs joined. `relation` compiles an input."""
-    left = _left_side(relation(node.left, scope), node)
+    left = relation(node.left, scope)
+    if node.lateral:
+        left = note_lateral(left)
+    left = _left_side(left, node)
     if node.lateral:
         return _lateral(node, left, relation)
     right = _right_side(relation(node.right, Scope(scope.compilation, {}, scope.outer)), node)
     assert right.source is not None
     left.scope.columns = {**left.scope.columns, **right.scope.columns}
+    left.subqueries += right.subqueries
     tests = list(right.where)
     if node.condition is not None:
         left, test = _condition(node, node.condition, left)

@@ -36,6 +36,7 @@ from engine.planner.codegen.block import Block, Stage
 from engine.planner.codegen.expressions import render
 from engine.planner.codegen.filters import add_filter
 from engine.planner.codegen.interruptible import interruptible
+from engine.planner.codegen.many_subqueries import make_room
 from engine.planner.codegen.ordering import in_order, sorted_block
 from engine.planner.codegen.scope import Scope
 from engine.planner.codegen.windows import render_window
@@ -110,8 +111,9 @@ def _evaluator(node: Evaluator, scope: Scope) -> Block:
         block = add_filter(block, node.filter)
     if block.stage is Stage.LIMITED and not all(isinstance(e, (ColumnRef, Const, ParamRef)) for e in node.emit):
         block = block.as_derived_table(keep_order=True)
-    block = block.ready_for(node.emit)
-    computed = {c.id: render(expr, block.scope) for c, expr in zip(node.columns, node.emit, strict=True)}
+    block, emit = make_room(block, node.emit)
+    block = block.ready_for(emit)
+    computed = {c.id: render(expr, block.scope) for c, expr in zip(node.columns, emit, strict=True)}
     block.volatile = _volatile(node, block)
     block.scope.columns = computed
     return add_barrier(block) if node.barrier else block

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import field
 from itertools import count
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from sqlglot import exp
 
 from engine.common.sql_type import SqlType
 from engine.contracts.query_id import EngineName
-from engine.plan_ir.expr import Column, Expr, Node
+from engine.plan_ir.expr import Column, Expr, Node, Subquery
 from engine.sql.trees.build import QueryTree
 from engine.sql.trees.literals import literal
 from engine.sql.trees.parameters import NO_VALUES, placeholder
@@ -25,6 +25,9 @@ from wire.dataclass import dataclass
 if TYPE_CHECKING:
     from engine.planner.codegen.scan import Scan
     from engine.planner.codegen.task_function import TaskFunction
+
+#: What a correlated subquery weighs, or a LATERAL item (`engine.planner.codegen.many_subqueries`).
+CORRELATED: Final = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +56,8 @@ class Compilation:
     scans: what Spark's tasks read through DuckDB, by the names that the statement has for it (`engine.planner.codegen.scans`).
     functions: what Spark's tasks compute with DuckDB, by name (`engine.planner.codegen.task_functions`).
     placeholders: the names of the parameters that remain parameters, by number and type.
+    subqueries, weight, undivided, weights: how many subqueries are written, what they weigh, what those that DuckDB takes apart
+        together weigh, and what each weighs, by its identity (`engine.planner.codegen.many_subqueries`).
     """
 
     engine: EngineName
@@ -68,6 +73,10 @@ class Compilation:
     scans: dict[str, Scan] = field(default_factory=dict)
     functions: dict[str, TaskFunction] = field(default_factory=dict)
     placeholders: dict[tuple[int, SqlType], str] = field(default_factory=dict)
+    subqueries: int = 0
+    weight: int = 0
+    undivided: int = 0
+    weights: dict[int, tuple[Subquery, int]] = field(default_factory=dict)
     _aliases: count[int] = field(default_factory=lambda: count(1))
 
     def alias(self) -> str:

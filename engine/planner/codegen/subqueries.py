@@ -15,6 +15,7 @@ from engine.common.sql_type import of
 from engine.plan_ir.expr import Call, ColumnRef, Expr, Node, Subquery, SubqueryKind
 from engine.plan_ir.logical import Limit
 from engine.planner.codegen.calls import apply
+from engine.planner.codegen.many_subqueries import note_subquery
 from engine.planner.codegen.scope import Scope
 from engine.sql.functions.comparison_keys import equality_key
 from engine.sql.functions.dimensions import accumulate_arrays
@@ -39,6 +40,7 @@ from wire.types import pg_types as t
 
 def render(expr: Subquery, scope: Scope) -> exp.Expression:
     """The subquery's value."""
+    note_subquery(expr, scope.compilation)
     match expr.kind:
         case SubqueryKind.SCALAR:
             return _in_parentheses(scope.compilation.query(expr.plan, scope))
@@ -55,8 +57,10 @@ def render(expr: Subquery, scope: Scope) -> exp.Expression:
 def condition(expr: Subquery, scope: Scope) -> exp.Expression:
     """Something true exactly when the subquery's value is true."""
     if is_membership(expr):
+        note_subquery(expr, scope.compilation)
         return membership(expr, scope)
     if expr.kind is SubqueryKind.IN and expr.quantifier == "any":
+        note_subquery(expr, scope.compilation)
         return _some_row(expr, scope, outcome=None)
     return render(expr, scope)
 

@@ -61,8 +61,12 @@ async def test_who_closes_a_statement_does_not_wait_for_its_plan(executor: Local
 
 @pytest.mark.parametrize(
     ("statement", "characters"),
-    [("SELECT 1 AS c1", 100_000), (f"SELECT 1 AS c1 /* {'COUNT(DISTINCT a), ' * 101} */", 0)],
-    ids=["a long text", "many aggregates of DISTINCT"],
+    [
+        ("SELECT 1 AS c1", 100_000),
+        (f"SELECT 1 AS c1 /* {'COUNT(DISTINCT a), ' * 101} */", 0),
+        (f"SELECT 1 AS c1 /* {'EXISTS(SELECT 1) ' * 13} */", 0),
+    ],
+    ids=["a long text", "many aggregates of DISTINCT", "many subqueries"],
 )
 async def test_long_statements_take_turns(executor: LocalExecutor, statement: str, characters: int) -> None:
     """The second and the third wait for the first, and a thread is left to a short one."""

@@ -1,0 +1,204 @@
+"""Many subqueries of one SELECT for DuckDB: a few of them at a time, each time over rows that are materialized.
+
+DuckDB makes a dependent join of a correlated subquery and of each LATERAL item, above those before it, and takes them apart again
+before its optimizer begins. What that takes grows with the fourth power of their number: 25 of them take 0.2 s, 50 take 5 s and 100
+several minutes, in which nothing interrupts it. No setting of the optimizer changes that. It does not look through a
+materialized common table expression, so a SELECT of many computes some, has its rows in such an expression, and goes on over
+those: 100 take it 0.4 s. Subqueries that are not correlated take a fraction of that, and weigh less.
+
+Conditions that an AND joins filter the rows a few at a time. Of all other expressions the subqueries become columns of the
+materialized rows. In a subquery of its own, or in a recursion, where such an expression would have to refer to what is around
+it, derived tables stand in its place, which helps by a factor of ten. What is left then, and what would be too many in
+all, is refused before it is sent (`require_plannable`).
+
+Rejected: materializing after each subquery; the expressions become what takes long. LIMIT or OFFSET, through which DuckDB looks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
+
+from sqlglot import exp
+
+from engine.plan_ir.conjuncts import conjuncts
+from engine.plan_ir.expr import And, Column, ColumnRef, Expr, Subquery
+from engine.plan_ir.free_columns import free_columns
+from engine.plan_ir.rewrite import map_operands
+from engine.planner.codegen.block import Block, Stage
+from engine.planner.codegen.scope import CORRELATED, Compilation
+from engine.sql.trees.build import label, table_alias
+from wire.errors import StatementTooComplex
+
+_UNCORRELATED: Final = 1
+#: Up to so many subqueries of a statement are taken for correlated ones, which spares short statements the search.
+_FEW: Final = 8
+#: What a SELECT may weigh: twelve correlated subqueries, which take DuckDB 50 ms.
+_SELECT_MAX: Final = 12 * CORRELATED
+#: What may be left that could not be divided, and all of a statement. Either takes DuckDB two to three seconds.
+_UNDIVIDED_MAX: Final = 40 * CORRELATED
+_STATEMENT_MAX: Final = 240 * CORRELATED
+#: Ids of columns that no node of the plan has.
+_FIRST_ID: Final = 1_000_000_000
+
+
+def note_subquery(expr: Subquery, compilation: Compilation) -> None:
+    """Count a subquery that is being written."""
+    compilation.subqueries += 1
+    found = _weigh_subquery(expr, compilation)
+    compilation.weight += found
+    compilation.undivided += found
+
+
+def note_lateral(block: Block) -> Block:
+    """Count a LATERAL item that the block is about to have: the block, or one over its rows."""
+    compilation = block.compilation
+    compilation.subqueries += 1
+    compilation.weight += CORRELATED
+    compilation.undivided += CORRELATED
+    if compilation.engine == "local" and block.subqueries + CORRELATED > _SELECT_MAX:
+        block = _materialize(block.at_most(Stage.FILTERED))
+    block.subqueries += CORRELATED
+    return block
+
+
+def require_plannable(compilation: Compilation) -> None:
+    """Raises StatementTooComplex where DuckDB would take long to plan the statement, which could not be canceled."""
+    if compilation.undivided > _UNDIVIDED_MAX or compilation.weight > _STATEMENT_MAX:
+        raise StatementTooComplex(
+            "too many subqueries in one statement",
+            detail=f"The statement has {compilation.subqueries} subqueries, which the local engine would take too long to plan.",
+            hint="Write it as several statements with temporary tables between them, or SET sluice.engine = spark.",
+        )
+
+
+def divide_filter(block: Block, test: Expr) -> list[Expr]:
+    """Return conditions by which to filter the block one after the other: `test`, or the operands of its AND.
+
+    Those without subqueries come first, as in PostgreSQL, which filters a table before it joins what EXISTS asks for.
+    """
+    if block.compilation.engine != "local" or not _is_heavy(block, [test]):
+        return [test]
+    plain: list[Expr] = []
+    others: list[Expr] = []
+    for part in conjuncts(test):
+        (others if any(True for _ in _subqueries([part])) else plain).append(part)
+    first = [And(test.type, tuple(plain))] if len(plain) > 1 else plain
+    return [*first, *others]
+
+
+def make_room(block: Block, exprs: Sequence[Expr]) -> tuple[Block, list[Expr]]:
+    """Return a block in which these expressions may be written, and the expressions over it."""
+    compilation = block.compilation
+    found = list(_subqueries(exprs))
+    if compilation.engine != "local" or not found:
+        return block, list(exprs)
+    if not _is_heavy(block, exprs):
+        block.subqueries += _weigh(found, compilation)
+        return block, list(exprs)
+    if _weigh(found, compilation) <= _SELECT_MAX:
+        block = _materialize(block.at_most(Stage.FILTERED))
+        block.subqueries += _weigh(found, compilation)
+        return block, list(exprs)
+    columns: dict[int, ColumnRef] = {}
+    for group in _groups(_outermost(exprs), compilation):
+        block = block.at_most(Stage.FILTERED)
+        if block.subqueries + _weigh(group, compilation) > _SELECT_MAX:
+            block = _materialize(block)
+        block = _compute(block, group, columns)
+
+    def replace_computed(part: Expr) -> Expr:
+        return columns[id(part)] if isinstance(part, Subquery) else map_operands(part, replace_computed)
+
+    return block, [replace_computed(expr) for expr in exprs]
+
+
+def forget_computed(block: Block) -> None:
+    """Drop the columns that `make_room` has added, which nothing above refers to."""
+    if block.whole is None and any(id_ >= _FIRST_ID for id_ in block.scope.columns):
+        block.scope.columns = {id_: tree for id_, tree in block.scope.columns.items() if id_ < _FIRST_ID}
+
+
+def _compute(block: Block, group: Sequence[Subquery], columns: dict[int, ColumnRef]) -> Block:
+    """The block's rows, materialized, with the values of these subqueries as columns."""
+    block = block.ready_for(group)
+    block.subqueries += _weigh(group, block.compilation)
+    first = _FIRST_ID + len(block.scope.columns) + block.compilation.subqueries
+    for number, expr in enumerate(group):
+        column = Column(first + number, "", expr.type)
+        tree = block.compilation.render(expr, block.scope)
+        block.scope.columns[column.id] = tree
+        columns[id(expr)] = ColumnRef(expr.type, column)
+    return _materialize(block)
+
+
+def _materialize(block: Block) -> Block:
+    """The block's rows as a materialized common table expression; as a derived table where it could not be named at the top."""
+    compilation, weight = block.compilation, block.subqueries
+    block = block.as_derived_table(keep_order=True)
+    if block.scope.is_inside or compilation.in_place or compilation.recursing:
+        # DuckDB takes apart what a derived table has by itself, but is not done with it then: it counts on in `undivided`.
+        block.subqueries = 0
+        return block
+    source = block.source
+    assert isinstance(source, exp.Subquery)
+    name = f"m{compilation.alias()}"
+    compilation.hoisted.append(exp.CTE(this=source.this, alias=table_alias(name), materialized=True))
+    block.source = exp.Table(this=label(name), alias=source.args["alias"])
+    block.subqueries = 0
+    compilation.undivided -= weight
+    return block
+
+
+def _is_heavy(block: Block, exprs: Sequence[Expr]) -> bool:
+    found = list(_subqueries(exprs))
+    if block.subqueries + len(found) * CORRELATED <= _SELECT_MAX:
+        return False
+    return block.subqueries + _weigh(found, block.compilation) > _SELECT_MAX
+
+
+def _subqueries(exprs: Iterable[Expr]) -> Iterator[Subquery]:
+    return (part for expr in exprs for part in expr.walk() if isinstance(part, Subquery))
+
+
+def _outermost(exprs: Sequence[Expr]) -> list[Subquery]:
+    """The subqueries that are in no other, nor in what another is compared with."""
+    found: list[Subquery] = []
+
+    def note(part: Expr) -> Expr:
+        if isinstance(part, Subquery):
+            found.append(part)
+            return part
+        return map_operands(part, note)
+
+    for expr in exprs:
+        note(expr)
+    return found
+
+
+def _weigh(found: Iterable[Subquery], compilation: Compilation) -> int:
+    return sum(_weigh_subquery(expr, compilation) for expr in found)
+
+
+def _weigh_subquery(expr: Subquery, compilation: Compilation) -> int:
+    known = compilation.weights.get(id(expr))
+    if known is None:
+        few = compilation.subqueries <= _FEW and len(compilation.weights) <= _FEW
+        weight = CORRELATED if few or free_columns(expr.plan) else _UNCORRELATED
+        # The subquery is kept with its weight, so that no other can have its identity.
+        known = compilation.weights[id(expr)] = (expr, weight)
+    return known[1]
+
+
+def _groups(found: Sequence[Subquery], compilation: Compilation) -> Iterator[list[Subquery]]:
+    group: list[Subquery] = []
+    weight = 0
+    for expr in found:
+        own = _weigh_subquery(expr, compilation)
+        if group and weight + own > _SELECT_MAX:
+            yield group
+            group, weight = [], 0
+        group.append(expr)
+        weight += own
+    if group:
+        yield group
