@@ -97,7 +97,7 @@ class Session(EngineSession):
         session, engine, statement = self.context, self._engine, prepared.statement
         session.alone = self._transaction.executes(single=single, query=isinstance(statement, s.Query))
         await self._begin_statement(prepared)
-        arguments = regnames.with_oids(prepared.parameters, arguments, lambda: session.bind_context((), {})[0])
+        arguments = regnames.with_oids(prepared.parameters, arguments, lambda: session.environment.context((), {})[0])
         match statement:
             case s.Query() | s.DeclareCursor():
                 return await query.execute(session, engine, prepared, arguments)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 
+from engine.catalog.model.objects import Sequence as NumberSequence
 from engine.catalog.model.objects import StoredRelation
 from engine.catalog.model.roles import FIRST_ROLE
 from engine.catalog.snapshot import AnyChange, Key, Snapshot
@@ -24,6 +25,7 @@ from engine.catalog.store.visible_catalog import VisibleCatalog
 from engine.storage.in_flight_files import IN_FLIGHT_FILES
 from engine.storage.kept_rows import KeptRows
 from wire.dataclass import dataclass
+from wire.errors import InternalError
 
 _Token = tuple[int, dict[Key, StoredRelation], int]
 
@@ -80,6 +82,13 @@ class SessionCatalog:
     def one_state(self) -> AbstractContextManager[None]:
         """Let the steps of one statement see one committed state."""
         return self._visible.one_state()
+
+    def sequence(self, oid: int) -> NumberSequence:
+        """Return the sequence with that OID, as a statement sees it."""
+        for relation in self.current().relations.values():
+            if relation.oid == oid and isinstance(relation, NumberSequence):
+                return relation
+        raise InternalError(f"could not open relation with OID {oid}")
 
     def cache_key(self) -> tuple[int, int, int] | None:
         """Equal keys see equal catalogs; None while this session's view is its own, and nothing may be cached."""

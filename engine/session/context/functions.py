@@ -125,7 +125,7 @@ def _parse_ident(_session: SessionState, arguments: Arguments) -> Any:
 
 def _to_object(pg: t.PgType, session: SessionState, arguments: Arguments) -> Any:
     """Null for what is not there; drivers look for the types of extensions in this way. Syntax remains an error."""
-    context, _catalog = session.bind_context((), {})
+    context, _catalog = session.environment.context((), {})
     try:
         return read_name(pg, arguments[0], context, -1) if is_name(pg, arguments[0]) else None
     except (

@@ -13,6 +13,8 @@ from functools import cached_property
 from typing import Final
 
 from engine.catalog.authority import Authority
+from engine.catalog.model.rights import Judge, Rights
+from engine.catalog.model.roles import Roles
 from engine.catalog.snapshot import SLUICE, Snapshot
 from engine.contracts.memory_share import page_bytes, share_of
 from engine.pg_catalog import PG_CATALOG
@@ -49,6 +51,19 @@ class SettingsFacts:
         if self._terms is None or self._terms.model is not model:
             self._terms = Terms.of(self._settings, model, self.memory, self._spark_member)
         return self._terms
+
+
+class LatestJudge:
+    """The judge of the latest state of the catalog: what it has found holds while rights and roles are the same."""
+
+    def __init__(self) -> None:
+        self._judge = Judge(Rights(), Roles())
+
+    def of(self, snapshot: Snapshot) -> Judge:
+        """Return the judge of a state of the catalog."""
+        if self._judge.rights is not snapshot.rights or self._judge.roles is not snapshot.roles:
+            self._judge = Judge(snapshot.rights, snapshot.roles)
+        return self._judge
 
 
 class CatalogFacts:

@@ -15,6 +15,15 @@ from engine.session.context.roles import SessionRoles
 from engine.settings.session_settings import SessionSettings
 from engine.sql.binder.scope import BindContext
 from engine.statements.shared.sequences import SessionSequences
+from wire.types.text_settings import InputSettings
+
+
+class Environment(Protocol):
+    """Makes what a statement is bound in (`engine.session.context.environment`)."""
+
+    def context(self, parameter_types: Sequence[int], digits: Digits) -> tuple[BindContext, RecordingCatalog]:
+        """The context in which a statement is bound, and its catalog, which records the relations that are asked for."""
+        ...
 
 
 class SessionState(Protocol):
@@ -28,6 +37,11 @@ class SessionState(Protocol):
     sequences: SessionSequences
     locks: SessionLocks
 
+    @property
+    def environment(self) -> Environment:
+        """The environment of its statements."""
+        ...
+
     def authority(self) -> Authority:
         """The privileges of the current role, in the catalog as it is now."""
         ...
@@ -36,8 +50,8 @@ class SessionState(Protocol):
         """The schemas in which names are looked for, in order."""
         ...
 
-    def bind_context(self, parameter_types: Sequence[int], digits: Digits) -> tuple[BindContext, RecordingCatalog]:
-        """The context in which a statement is bound, and its catalog, which records the relations that are asked for."""
+    def input_settings(self) -> InputSettings:
+        """The settings by which literals are read, with the transaction's time."""
         ...
 
     def context_value(self, name: str) -> Any:
@@ -46,4 +60,8 @@ class SessionState(Protocol):
 
     def notify(self, message: str, detail: str | None = None) -> None:
         """Send a NOTICE to the client."""
+        ...
+
+    def debug(self, message: str) -> None:
+        """Send a message of level DEBUG to the client."""
         ...

@@ -37,7 +37,7 @@ async def copy_from(
     session: SessionContext, engine: SessionServices, statement: CopyFrom
 ) -> CopyFromExecution | CopiedFiles:
     """Begin a COPY: everything that can be refused before the client sends anything."""
-    context, _ = session.bind_context((), {})
+    context, _ = session.environment.context((), {})
     table = statement.table
     assert table is not None, "COPY FROM has a table"
     form = written_form(statement)
@@ -75,7 +75,7 @@ async def _source(engine: SessionServices, file: str) -> FileRows:
 async def _of_files(
     session: SessionContext, engine: SessionServices, statement: CopyFrom, file: str, form: FileFormat
 ) -> CopiedFiles:
-    context, _ = session.bind_context((), {})
+    context, _ = session.environment.context((), {})
     target = statement.table
     assert target is not None, "COPY FROM has a table"
     how = copy_format(statement, ())

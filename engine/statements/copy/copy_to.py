@@ -84,7 +84,7 @@ async def copy_to(
     query, relation = statement.query, 0
     json = written_form(statement) == "json"
     if query is None:
-        context, _ = session.bind_context((), {})
+        context, _ = session.environment.context((), {})
         tree, relation = await engine.in_operation_pool(lambda: _rows_of(statement, context))
         # No query is written like this, so that it has a place of its own among plans that are kept.
         query = s.Query(tree=tree, text=statement.text)

@@ -57,7 +57,7 @@ async def _create_view(session: SessionContext, engine: SessionServices, stateme
     if planned.parameters:
         raise FeatureNotSupported("views must not contain parameters")
     path = session.search_path()
-    definer = session.definer()
+    definer = session.environment.definer()
     await engine.in_operation_pool(
         lambda: create_view(statement, planned, session.catalog, path, definer.notify, definer.authority)
     )
@@ -72,7 +72,7 @@ async def _create_table_as(
     arguments: Sequence[Any],
 ) -> str:
     planned = await query_run.plan(session, engine, statement.query, tuple(p.oid for p in parameters), {})
-    definer = session.definer()
+    definer = session.environment.definer()
     if statement.with_data:
         definer.authority.require(planned.requirements)
     table = await engine.in_operation_pool(lambda: create_table_as(statement, planned.columns, definer))
@@ -88,7 +88,7 @@ async def _create_materialized_view(
     planned = await query_run.plan(session, engine, statement.query, (), {})
     if planned.parameters:
         raise FeatureNotSupported("materialized views may not be defined using bound parameters")
-    definer = session.definer()
+    definer = session.environment.definer()
     if statement.with_data:
         definer.authority.require(planned.requirements)
     table = await engine.in_operation_pool(lambda: materialized.create(statement, planned, definer))
@@ -98,7 +98,7 @@ async def _create_materialized_view(
 
 
 async def _refresh(session: SessionContext, engine: SessionServices, statement: s.RefreshMaterializedView) -> str:
-    definer = session.definer()
+    definer = session.environment.definer()
     table, query = await engine.in_operation_pool(lambda: materialized.renew(statement, definer))
     if statement.with_data:
         try:
@@ -122,7 +122,7 @@ def _not_unique(error: UniqueViolation) -> UniqueViolation:
 async def _import_foreign_schema(
     session: SessionContext, engine: SessionServices, statement: s.ImportForeignSchema
 ) -> str:
-    definer = session.definer()
+    definer = session.environment.definer()
     await engine.in_operation_pool(lambda: foreign_schema.check(statement, definer))
     if statement.server == foreign_schema.FILES:
         await engine.in_operation_pool(lambda: foreign_schema.import_folder(statement, definer, engine.roots))
@@ -137,7 +137,7 @@ async def _import_foreign_schema(
 
 async def _alter_table(session: SessionContext, engine: SessionServices, statement: s.AlterTable) -> str:
     """Definitions change first, then the rows are written anew or asked, where the change wants it."""
-    definer = session.definer()
+    definer = session.environment.definer()
     change = await engine.in_operation_pool(lambda: alter_table(statement, definer))
     if (rewrite := change.rewrite) is not None:
         await _fill(session, engine, rewrite.statement, rewrite.before)
@@ -147,13 +147,13 @@ async def _alter_table(session: SessionContext, engine: SessionServices, stateme
 
 
 async def _alter_domain(session: SessionContext, engine: SessionServices, statement: AlterDomain) -> str:
-    definer = session.definer()
+    definer = session.environment.definer()
     await _ask(session, engine, await engine.in_operation_pool(lambda: alter_domain(statement, definer)))
     return "ALTER DOMAIN"
 
 
 async def _create_index(session: SessionContext, engine: SessionServices, statement: s.CreateIndex) -> str:
-    definer = session.definer()
+    definer = session.environment.definer()
     await _ask(session, engine, await engine.in_operation_pool(lambda: create_index(statement, definer)))
     return "CREATE INDEX"
 
@@ -189,7 +189,7 @@ async def _fill(
     arguments: Sequence[Any] = (),
 ) -> int:
     """Carry out an INSERT of our own; how many rows it wrote. before: see `BEFORE`."""
-    context, catalog = session.bind_context([p.oid for p in parameters], {})
+    context, catalog = session.environment.context([p.oid for p in parameters], {})
     if before is not None:
         context.catalog = NamedTables({BEFORE: refresh(before) if isinstance(before, Table) else before}, catalog)
     planned = await plan_mutation(engine, statement, context, catalog.reads.values, None)

@@ -57,10 +57,10 @@ async def _define(
         case statement if isinstance(statement, definitions_with_rows.STATEMENTS):
             return await definitions_with_rows.run(session, engine, prepared, arguments)
         case statement if isinstance(statement, DEFINITIONS):
-            definer = session.definer()
+            definer = session.environment.definer()
             return await in_pool(lambda: define(statement, definer))
         case s.Truncate() as statement:
-            return await truncate(session, engine, statement, session.bind_context((), {})[0])
+            return await truncate(session, engine, statement, session.environment.context((), {})[0])
         case s.CreateForeignTable() as foreign:
             path, roots = session.search_path(), engine.roots
             await in_pool(

@@ -12,6 +12,7 @@ from engine.catalog.model.objects import DataFile
 from engine.catalog.snapshot import TEMPORARY
 from engine.contracts.memory_share import writer_bytes
 from engine.lakes.foreign_files import refresh
+from engine.statements.dml.filled_sequences import take_values
 from engine.statements.dml.planned_mutation import TAGS, PlannedMutation, require_writable
 from engine.statements.dml.run import Outcome
 from engine.statements.dml.shown_columns import with_shown
@@ -40,7 +41,7 @@ async def direct_outcome(
     done. keeps: whether rows that depend on nothing may be kept in memory, since the transaction goes on. Raises SqlError, with
     nothing changed but values taken of sequences."""
     assert planned.direct is not None, "asked before"
-    make = functools.partial(planned.direct.batch, rows, session.context_value, session.taken)
+    make = functools.partial(planned.direct.batch, rows, session.context_value, functools.partial(take_values, session))
     aside = planned.direct.takes_numbers or len(rows) > _ROWS_HERE
     batch = await engine.in_operation_pool(make) if aside else make()
     if batch is None:
@@ -59,7 +60,13 @@ async def _keep_rows(session: SessionContext, planned: PlannedMutation, batch: p
     change = with_shown(planned.bound.plan, session.authority(), planned.requirements)
     require_writable(session, TAGS[change.kind].split()[0], change.table)
     rows = _Collected()
-    sink = RowSink(change, rows, session.taken, OutputSettings.read(session.settings.get), memory=session.memory)
+    sink = RowSink(
+        change,
+        rows,
+        functools.partial(take_values, session),
+        OutputSettings.read(session.settings.get),
+        memory=session.memory,
+    )
     sink.write(batch)
     if not session.catalog.pending.has_room(batch, writer_bytes(session.memory, KEPT_ROWS_BYTES)):
         await session.write_kept()

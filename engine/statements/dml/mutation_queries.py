@@ -106,7 +106,7 @@ class MutationQueries:
     def _note(self, written: Written) -> None:
         """The last value of each sequence, for currval: the one that a single writer would have taken last."""
         for oid in {oid for oid, _ in written.given}:
-            sequence = self.session.sequence_of(oid)
+            sequence = self.session.catalog.sequence(oid)
             values = [value for given, value in written.given if given == oid]
             self.session.sequences.note(sequence, max(values) if sequence.increment > 0 else min(values))
 

@@ -176,7 +176,7 @@ class SessionChanges:
         digits: Digits,
         read_by: InputSettings | None,
     ) -> PlannedMutation:
-        context, catalog = self._session.bind_context(parameter_types, digits, read_by)
+        context, catalog = self._session.environment.context(parameter_types, digits, read_by)
         key, definitions = self._key(digits, read_by), self._definitions_key(read_by)
         return await plan_mutation(self._engine, statement, context, catalog.reads.values, key, definitions)
 

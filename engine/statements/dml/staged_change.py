@@ -24,7 +24,7 @@ def stage_change(session: SessionContext, engine: EngineServices, plan: Mutate) 
     """
     if engine.config.base is None or not by_members(plan):
         return None
-    sequences = {oid: session.sequence_of(oid) for _, oid in plan.filled}
+    sequences = {oid: session.catalog.sequence(oid) for _, oid in plan.filled}
     tasks = by_tasks(plan)
     output = OutputSettings.read(session.settings.get)
     return StagedChange(

@@ -20,6 +20,7 @@ from engine.plan_ir.shown_columns import ShownColumns
 from engine.sql.parser.nodes.statements import MutationStatement
 from engine.statements.dml import foreign_keys
 from engine.statements.dml.cascade import is_told
+from engine.statements.dml.filled_sequences import take_values
 from engine.statements.dml.intents import Intents
 from engine.statements.dml.mutation_queries import MutationQueries
 from engine.statements.dml.planned_mutation import TAGS, PlannedMutation, plan_mutation, require_writable
@@ -90,7 +91,7 @@ class SessionMutationContext:
         return await self.engine.in_writer_pool(call)
 
     def take(self, sequence: int, count: int) -> npt.NDArray[np.int64]:
-        return self.session.taken(sequence, count)
+        return take_values(self.session, sequence, count)
 
     @property
     def deferral(self) -> Deferral:
@@ -167,7 +168,7 @@ class SessionMutationContext:
 
     async def carry_out(self, statement: MutationStatement, tables: Mapping[str, Table]) -> None:
         """A statement of our own that reads these besides."""
-        context, catalog = self.session.bind_context((), {})
+        context, catalog = self.session.environment.context((), {})
         context.catalog = NamedTables(tables, catalog)
         planned = await plan_mutation(self.engine, statement, context, catalog.reads.values, None)
         await run_mutation(self.session, self.engine, planned, ())

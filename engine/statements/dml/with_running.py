@@ -58,7 +58,7 @@ async def bind(
     digits: Digits,
 ) -> BoundWith:
     """All parts, against the catalog as it is now."""
-    context, _ = session.bind_context(parameter_types, digits)
+    context, _ = session.environment.context(parameter_types, digits)
     long = len(statement.text) > SHORT_CHARACTERS
     return await engine.planning.run(lambda: bind_with_changes(statement, context), long=long)
 

@@ -42,7 +42,7 @@ async def _tables(
     session: SessionContext, engine: SessionServices, name: QualifiedName, mode: LockMode
 ) -> AsyncIterator[Table]:
     """The stored tables that a name means; of a view those that it reads."""
-    found = session.definer().resolve(name)
+    found = session.environment.definer().resolve(name)
     if found is None:
         _require_system_table(session, name)
     lockable = isinstance(found, View) or (
@@ -67,7 +67,7 @@ async def _tables(
 
 def _require_system_table(session: SessionContext, name: QualifiedName) -> None:
     """Nobody changes those."""
-    catalog, path = session.bind_context((), {})[0].catalog, session.search_path()
+    catalog, path = session.environment.context((), {})[0].catalog, session.search_path()
     if name.schema is not None and not catalog.has_schema(name.schema):
         raise InvalidSchemaName(f'schema "{name.schema}" does not exist')
     if catalog.resolve(name.schema, name.name, path) is None:

@@ -120,7 +120,7 @@ def _note_compiled(session: SessionContext, planned: PlannedQuery, query: Compil
 
 async def _read_system(session: SessionContext, engine: SessionServices, query: CompiledQuery) -> CompiledQuery:
     """A compiled query over the system's relations alone, with their rows as this session sees them now."""
-    catalog, runs = session.recording_catalog(), query.runs
+    catalog, runs = session.environment.catalog(), query.runs
     assert isinstance(runs, CompiledFragment), "no other member has the rows"
 
     def read() -> tuple[SystemTable, ...]:

@@ -140,7 +140,7 @@ async def plan(
         for schema in found.schemas:
             session.authority().require_usage(session.catalog.current(), schema)
         return found
-    context, catalog = session.bind_context(parameter_types, digits, read_by)
+    context, catalog = session.environment.context(parameter_types, digits, read_by)
     record = session.record
 
     def bind() -> PlannedQuery:
@@ -185,7 +185,7 @@ def _holds(session: SessionContext, planned: PlannedQuery, now: Hashable) -> boo
     no name."""
     if now is not None and planned.holds_at == now:
         return True
-    if not session.recording_catalog().answers_alike(planned.answers):
+    if not session.environment.catalog().answers_alike(planned.answers):
         return False
     planned.holds_at = now
     return True
@@ -196,7 +196,7 @@ async def with_current_rows(session: SessionContext, engine: SessionServices, pl
     beside other relations."""
     if not planned.of_session and not planned.reads_system:
         return planned
-    find = session.recording_catalog().read_again if planned.reads_system else session.recording_catalog().of_now
+    find = session.environment.catalog().read_again if planned.reads_system else session.environment.catalog().of_now
     plan = await engine.planning.run(functools.partial(with_rows_of_now, planned.plan, find))
     return planned if plan is planned.plan else planned.with_plan(plan)
 
