@@ -52,8 +52,8 @@ def compile_plan(plan: Node, engine: EngineName, bindings: Bindings) -> Compiled
     if compilation.functions:
         check_places(statement)
     tables, parameters = _tables(plan), _parameters(statement, compilation)
-    if values_in_row := bool(parameters and tables and all(isinstance(table, SystemTable) for table in tables)):
-        read_from_row(statement)
+    of_catalog = bool(tables) and all(isinstance(table, SystemTable) for table in tables)
+    values_in_row = bool(parameters) and of_catalog and read_from_row(statement)
     return CompiledFragment(
         engine=engine,
         statement=statement,

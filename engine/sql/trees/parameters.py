@@ -65,10 +65,15 @@ def placeholder(name: str, typ: SqlType) -> exp.Expression:
     return cast(exp.Placeholder(this=name), storage_type(typ, "local"))
 
 
-def read_from_row(statement: exp.Expression) -> None:
-    """Have the statement read columns of `VALUES_ROW` in the places of its placeholders."""
-    for node in list(statement.find_all(exp.Placeholder)):
+def read_from_row(statement: exp.Expression) -> bool:
+    """Have the statement read columns of `VALUES_ROW` in the places of its placeholders. False where that cannot be: DuckDB has no
+    subqueries in lambdas."""
+    found = list(statement.find_all(exp.Placeholder))
+    if any(node.find_ancestor(exp.Lambda) is not None for node in found):
+        return False
+    for node in found:
         node.replace(exp.select(exp.column(node.name, quoted=True)).from_(exp.to_table(VALUES_ROW)).subquery())
+    return True
 
 
 def row_of(values: Mapping[str, str | int | bool | None]) -> pa.Table:

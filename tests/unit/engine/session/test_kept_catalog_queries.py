@@ -83,3 +83,33 @@ def test_a_commit_elsewhere_does_not_bind_anew(tmp_path: Path, monkeypatch: pyte
         asking.execute(b"set search_path = public, pg_catalog")
         assert asking.execute(asked).fetchall() == []
         assert bound == [asked.decode()]
+
+
+def test_queries_that_differ_in_a_literal_share_a_plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    bound: list[str] = []
+
+    def note(query: Any, context: Any) -> Any:
+        bound.append(query.text)
+        return bind_query(query, context)
+
+    monkeypatch.setattr("engine.statements.query.run.bind_query", note)
+    query = (
+        "select c.relname, a.attname from pg_class c join pg_attribute a on a.attrelid = c.oid "
+        "where c.relname = '{}' and attnum = {}"
+    )
+    with local_member(tmp_path) as member, member.connect() as asking:
+        for name in ("one", "two", "it''s"):
+            asking.execute(f'create table "{name.replace(chr(39) * 2, chr(39))}" (a int, b text)'.encode())
+        found = {
+            (name, number): asking.execute(query.format(name, number).encode()).fetchall()
+            for name in ("one", "two", "it''s", "three")
+            for number in (1, 2)
+        }
+        assert found == {
+            ("one", 1): [("one", "a")], ("one", 2): [("one", "b")], ("two", 1): [("two", "a")], ("two", 2): [("two", "b")],
+            ("it''s", 1): [("it's", "a")], ("it''s", 2): [("it's", "b")], ("three", 1): [], ("three", 2): [],
+        }  # fmt: skip
+        # What is written with an escape keeps its place.
+        assert [text for text in bound if "$1" in text and "it" not in text] == [
+            query.replace("'{}'", "$1").replace("{}", "$2")
+        ]
