@@ -60,7 +60,8 @@ async def _numbers(stream: DistributedStream, member: MeshMember, cuts: int) -> 
     try:
         while (batch := await stream.next_batch()) is not None:
             found += batch.column(0).to_pylist()
-            if cuts and (count := _cut(member)):
+            # A connection over which no stream has been admitted yet is made again without a word.
+            if cuts and _carried(member) and (count := _cut(member)):
                 cuts, broken = cuts - 1, broken + count
         return found, broken
     finally:
