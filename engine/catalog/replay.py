@@ -28,6 +28,7 @@ from engine.catalog.snapshot import (
     RoleChange,
     Snapshot,
     TypeChange,
+    net_changes,
 )
 from engine.storage import tables
 from engine.storage.tables import FileChange
@@ -51,18 +52,21 @@ def after_commit(base: Snapshot, changes: Sequence[AnyChange]) -> Snapshot:
     """Return the snapshot after a commit: as `replay`, and the files of the tables are the catalog's from now on."""
     snapshot = replay(base, changes)
     _require_whole(snapshot, [change for change in changes if isinstance(change, Change)])
-    locations = {change.location for change in changes if isinstance(change, DataChange)}
-    keys = {change.key for change in changes if isinstance(change, DataChange | Change)} if locations else set()
-    relations = dict(snapshot.relations) if locations else snapshot.relations
+    changed = net_changes(changes)
+    keys = {change.key for change in changes if isinstance(change, DataChange | Change)} if changed else set()
+    relations = dict(snapshot.relations) if changed else snapshot.relations
     rights = snapshot.rights
     if any(isinstance(change, Change | TypeChange) and change.after is None for change in changes):
         rights = rights.restrict_to(partial(_oids_with_rights, snapshot))
     for key in keys:
         table = snapshot.relations.get(key)
         storage = table.storage if isinstance(table, Table) else None
-        if isinstance(table, Table) and storage is not None and storage.location in locations:
+        if isinstance(table, Table) and storage is not None and storage.location in changed:
             files = FileChange(storage.added, storage.removed)
-            decided = tables.with_commit(table, storage.version, snapshot.version, files)
+            # Files that were added and taken away again are no decision (`rows.steps`): the table is as it was, here and for
+            # whoever reads it from the database.
+            number = snapshot.version if changed[storage.location] else storage.changed
+            decided = tables.with_commit(table, storage.version, number, files)
             relations[table.schema, table.name] = decided  # type: ignore[index]
     return replace(snapshot, relations=relations, rights=rights)
 

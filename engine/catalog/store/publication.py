@@ -158,11 +158,15 @@ def pending_publications(
 
 
 def remove_dropped(database: CatalogDatabase, root: Path, now: int) -> Iterator[Step]:
-    """Remove the folders of tables that were dropped long enough ago, unless somebody holds them. now: seconds since 1970."""
+    """Remove the folders of tables that were dropped long enough ago, unless somebody holds them. One that cannot be removed is
+    tried again the next time. now: seconds since 1970."""
     if is_held(root):
         return
     for location in database.dropped_locations(now - tables.DROPPED_SECONDS):
         tables.discard(root, location)
+        # Once it is forgotten nobody removes it: VACUUM leaves folders alone to which rows were committed.
+        if (root / location).exists():
+            continue
         # What comes back after a power failure would be a folder with rows that the catalog does not know.
         if root.is_dir():
             sync(root)

@@ -271,6 +271,42 @@ def test_a_dropped_tables_folder_stays_for_those_who_read_it(store: CatalogStore
     database.close()
 
 
+def test_a_dropped_tables_folder_that_cannot_be_removed_is_tried_again(store: CatalogStore, tmp_path: Path) -> None:
+    catalog = SessionCatalog(store)
+    created(catalog, "t")
+    insert(catalog, 1)
+    folder, elsewhere = Path(table(catalog).path), tmp_path / "elsewhere"
+    catalog.objects.remove(table(catalog))
+    store.publish()
+    later = int(time.time()) + DROPPED_SECONDS + 1
+    # A link is no folder that a tree is removed of.
+    folder.rename(elsewhere)
+    folder.symlink_to(elsewhere)
+    assert list(remove_dropped(store._database, store.tables, later)) == []
+    assert elsewhere.exists()
+    folder.unlink()
+    elsewhere.rename(folder)
+    assert len(list(remove_dropped(store._database, store.tables, later))) == 1
+    assert folders(store) == set()
+
+
+def test_files_that_come_and_go_in_one_transaction_conflict_with_nothing(store: CatalogStore) -> None:
+    catalog = SessionCatalog(store)
+    created(catalog, "t")
+    insert(catalog, 1)
+    before = store.snapshot.version
+    catalog.begin()
+    delete(catalog, *insert(catalog, 2))
+    catalog.commit()
+    assert store.snapshot.version == before + 1
+    catalog.begin()
+    insert(catalog, 3, whole=True)
+    # The table is read anew: it is the one that the transaction has seen.
+    store.publish()
+    catalog.commit()
+    assert sorted(values(catalog)) == [1, 3]
+
+
 def test_a_table_that_is_written_anew_moves_to_another_folder(store: CatalogStore) -> None:
     first, second = SessionCatalog(store), SessionCatalog(store)
     created(first, "t")
