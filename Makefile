@@ -62,6 +62,7 @@ mutants: setup ## Plant faults into the protocol, one at a time, and see that ex
 	$(BIN)/python tests/exploration/mutants.py
 	$(BIN)/python tests/simulation/planted_faults.py
 	$(BIN)/python tests/simulation/planted_storage_faults.py
+	$(BIN)/python tests/simulation/planted_group_faults.py
 	$(BIN)/python tests/simulation/planted_writing_faults.py
 
 simulate: setup ## Whole clusters on a virtual network and clock; SIMULATE='--seed 4711' replays one, '--writes' has a disk that fails, '--both' members that write

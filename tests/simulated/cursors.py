@@ -31,10 +31,10 @@ class Cursors(Writers):
         self._ask = ask
         self._open: dict[Actor, list[Callable[[], None]]] = {}
 
-    def client(self, count: int) -> None:
+    def client(self, count: int, *, brief: bool = False) -> None:
         for _ in range(count):
             if not self.closing:
-                super().client(1)
+                super().client(1, brief=brief)
 
     def _perform(self, catalog: SessionCatalog, transaction: Transaction, table: Table, kind: str, begun: int) -> None:
         if kind != "read":

@@ -14,13 +14,13 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final, TypeVar
 
-from engine.catalog.snapshot import AnyChange, Snapshot
+from engine.catalog.snapshot import AnyChange, DataChange, Snapshot
 from engine.catalog.store.decide import CommitOutcome
 from engine.catalog.store.rows import Decision
 from engine.catalog.store.sqlite import SqliteDatabase
 from engine.storage.delta import Published
 from simulated.disk import SimulatedDisk
-from simulated.history import History, Transaction
+from simulated.history import History, Transaction, Violation, WrittenFile, read_file
 from simulated.stage import Actor, Stage
 from wire.errors import DiskFull, IoError
 
@@ -75,21 +75,59 @@ class SimulatedDatabase(SqliteDatabase):
     def commit(self, known: Snapshot, group: Sequence[Sequence[AnyChange]]) -> Sequence[CommitOutcome]:
         def write() -> Sequence[CommitOutcome]:
             outcomes = SqliteDatabase.commit(self, known, group)
-            actor = self._stage.runs
-            transaction = self._transactions.get(actor) if actor is not None else None
-            for changes, outcome in zip(group, outcomes, strict=True):
-                if isinstance(outcome, Snapshot):
-                    self._history.commit(outcome.version, changes, transaction)
+            try:
+                for changes, outcome in zip(group, outcomes, strict=True):
+                    if isinstance(outcome, Snapshot):
+                        self._history.commit(outcome.version, changes, self._transactions_of(changes))
+            except Violation as violation:
+                self._history.found = self._history.found or violation
+                raise
             return outcomes
 
-        return self._transact("commit", write)
+        return self._transact(f"commit of {len(group)}", write)
+
+    def _transactions_of(self, changes: Sequence[AnyChange]) -> Sequence[Transaction]:
+        """The transactions that a commit is of. Raises Violation where it has rows of others, or not all of theirs."""
+        ids = {id(change) for change in changes}
+        asked = [
+            each
+            for each in self._transactions.values()
+            if each.request is not None and not ids.isdisjoint(map(id, each.request.changes))
+        ]
+        if asked:
+            return asked
+        if files := self._unknown_files(changes):
+            numbers = {number for file in files.values() for number in file.numbers}
+            kept = [
+                each
+                for each in self._transactions.values()
+                if any(not numbers.isdisjoint(of_table) for of_table in each.kept.values())
+            ]
+            self._history.note_written(kept, files)
+            return kept
+        # It was committed by its client itself, as it was made.
+        actor = self._stage.runs
+        return [self._transactions[actor]] if actor in self._transactions else []
+
+    def _unknown_files(self, changes: Sequence[AnyChange]) -> dict[tuple[str, str], WrittenFile]:
+        """The files that changes add and no client has written, by folder and path: the commit has written them."""
+        return {
+            (change.location, file.path): read_file(self._tables / change.location / file.path)
+            for change in changes
+            if isinstance(change, DataChange)
+            for file in change.files.added
+            if (change.location, file.path) not in self._history.contents
+        }
 
     def settle(self, location: str, published: Published) -> None:
         self._transact("settle", lambda: SqliteDatabase.settle(self, location, published))
 
     def decisions(self) -> Sequence[Decision]:
         self._stage.step("ask for decisions")
-        return super().decisions()
+        found = super().decisions()
+        # What comes between this answer and what is asked next: commits, publications, other members' removals.
+        self._stage.step("has decisions")
+        return found
 
     def forget(self, location: str) -> None:
         self._transact("forget", lambda: SqliteDatabase.forget(self, location))

@@ -6,9 +6,16 @@ The model knows the rows of each file and nothing of decisions, logs and pinned 
 - A file that a transaction removes exists until then, and a file that it adds does not. Otherwise an update was lost or done
   twice.
 - A transaction that depends on a whole table (it checks a key, moves the table, or adds a column) commits only if the table is
-  unchanged since the transaction first used it.
+  unchanged since the transaction first used it. One that has locked rows, or names one by a foreign key, commits only if the files
+  that they were in are there.
 - A transaction that is reported as committed has committed: its commit contains all of its rows and nothing else. A transaction
-  that is reported as failed has not committed.
+  that is reported as failed has not committed, and another one has changed since it began what it depends on.
+- Of the clients of a member, those who ask first commit first, also where one commit of the catalog database has many. Those that
+  have only appended rows to one table may be moved to the first of them: their rows are in one file then, in the order in which
+  they have asked, and nobody else's rows are in it.
+
+A commit says what it changes and not whose it is. So it is matched with the transactions by the changes themselves, or by the rows
+of its file: what the code under test believes of who is who has no part in it.
 
 A reader sees all rows of one version and no others, and this version is not older than the last commit that was acknowledged
 before the reader began. So the loss of an acknowledged row is detected by the next reader, or at the end of a run, when the
@@ -20,12 +27,18 @@ order of commits is hidden. Here the order is known, and each read can be compar
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Final
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import pyarrow.parquet as pq
 
 from engine.catalog.model.objects import Table
 from engine.catalog.snapshot import AnyChange, Change, DataChange
+from engine.storage.kept_rows import KeptRows
 from engine.storage.tables import FileChange
 
 #: The files of each table, by its folder.
@@ -47,23 +60,56 @@ class WrittenFile:
     numbers: tuple[int, ...]
 
 
+class Request(NamedTuple):
+    """A client has asked a member to commit. queue: the member. number: grows with each. newest: the catalog's version then.
+    changes: of the transaction."""
+
+    queue: object
+    number: int
+    newest: int
+    changes: Sequence[AnyChange | KeptRows]
+
+
 @dataclass
 class Transaction:
     """A transaction of a client, with the changes that it intends. bases: the versions in which it first changed each table, by
-    folder. version: that of its commit, once the catalog database has made it. repeatable: all its statements must see the same
-    version."""
+    folder. kept: numbers of rows that are in no file yet, by folder. guarded: files that must be there when it commits, by folder.
+    defines: whether it changes a definition. version: that of its commit, once the catalog database has made it. repeatable: all
+    its statements must see the same version. request: set when its client asks to commit."""
 
     bases: dict[str, int] = field(default_factory=dict)
     added: dict[str, set[str]] = field(default_factory=dict)
     removed: dict[str, set[str]] = field(default_factory=dict)
+    kept: dict[str, list[int]] = field(default_factory=dict)
+    guarded: dict[str, set[str]] = field(default_factory=dict)
+    defines: bool = False
     version: int | None = None
     repeatable: bool = False
-    #: The version that its first statement saw.
+    #: The version that its latest statement saw, and that its first one did.
     first: int | None = None
+    began: int | None = None
+    request: Request | None = None
 
     @property
     def has_changes(self) -> bool:
-        return any(self.added.values()) or any(self.removed.values())
+        return self.defines or any(any(each.values()) for each in (self.added, self.removed, self.kept))
+
+    @property
+    def only_keeps_rows(self) -> bool:
+        """Whether it has appended rows that its commit writes, and done nothing else."""
+        return any(self.kept.values()) and not (self.added or self.removed or self.bases or self.guarded)
+
+    def locations(self) -> set[str]:
+        """The folders of the tables that it depends on."""
+        return {*self.bases, *self.added, *self.removed, *self.kept, *self.guarded}
+
+
+@dataclass(frozen=True)
+class Touched:
+    """A commit's changes to a table. defined: it has changed the definition. removed: files that it has taken away."""
+
+    defined: bool
+    removed: frozenset[str]
 
 
 class History:
@@ -74,8 +120,14 @@ class History:
         self.newest = version
         #: The newest version whose commit was acknowledged to a client.
         self.told = version
+        #: What was found while a transaction of the catalog was made: who commits may take it for an error of the database's.
+        self.found: Violation | None = None
         #: By folder and path.
         self.contents = dict(contents)
+        #: What each version has touched, by folder.
+        self._touched: dict[int, dict[str, Touched]] = {}
+        #: The last request of each queue that has committed, of those that may not be moved before others.
+        self._last_numbers: dict[object, int] = {}
 
     def at(self, version: int) -> State:
         """Return the state at a version. Raises Violation if the version never existed."""
@@ -83,37 +135,75 @@ class History:
             raise Violation(f"version {version} of the catalog was never made: the newest is {self.newest}")
         return state
 
-    def commit(self, version: int, changes: Sequence[AnyChange], transaction: Transaction | None) -> None:
-        """The catalog database has made a version."""
+    def commit(self, version: int, changes: Sequence[AnyChange], transactions: Iterable[Transaction]) -> None:
+        """The catalog database has made a version, of these transactions."""
         if version != self.newest + 1:
             raise Violation(f"version {version} of the catalog was made after {self.newest}")
+        for transaction in transactions:
+            if transaction.version is not None:
+                raise Violation("a transaction commits twice")
+            for location in transaction.bases:
+                self._require_unchanged(location, transaction)
+            self._require_guarded(transaction, self._states[self.newest])
+            self._note_order(transaction)
+            transaction.version = version
+        self._apply(version, changes)
+
+    def _apply(self, version: int, changes: Sequence[AnyChange]) -> None:
         state = dict(self._states[self.newest])
-        for change in changes:
-            if isinstance(change, DataChange) and change.whole:
-                self._require_unchanged(change.location, transaction)
-            elif isinstance(change, Change) and (before := _folder(change.before)) is not None:
-                self._require_unchanged(before, transaction)
+        touched = self._touched[version] = {}
         for change in changes:
             if isinstance(change, DataChange):
-                state[change.location] = _apply_change(state.get(change.location, _NOTHING), change.files)
+                location = change.location
+                state[location] = _apply_change(state.get(location, _NOTHING), change.files)
+                before = touched.get(location, Touched(defined=False, removed=_NOTHING))
+                touched[location] = Touched(before.defined, before.removed.union(change.files.removed))
             elif isinstance(change, Change):
+                if (folder := _folder(change.before)) is not None:
+                    touched[folder] = Touched(defined=True, removed=_NOTHING)
                 _define(state, change)
         self._states[version] = state
         self.newest = version
-        if transaction is not None:
-            transaction.version = version
 
-    def _require_unchanged(self, location: str, transaction: Transaction | None) -> None:
+    def _require_unchanged(self, location: str, transaction: Transaction) -> None:
         """A change depends on all rows of a table: other transactions have not changed them since its transaction saw them."""
-        base = transaction.bases.get(location, OWN) if transaction is not None else OWN
-        if base == OWN:
-            return
-        if self.at(base).get(location) != self._states[self.newest].get(location):
+        base = transaction.bases[location]
+        if base != OWN and self.at(base).get(location) != self._states[self.newest].get(location):
             raise Violation(f"it depends on a whole table, which others have changed since version {base}")
+
+    def _require_guarded(self, transaction: Transaction, state: State) -> None:
+        for location, paths in transaction.guarded.items():
+            if paths - state.get(location, _NOTHING) - transaction.added.get(location, set()):
+                raise Violation("it depends on rows that another transaction has taken away")
+
+    def _note_order(self, transaction: Transaction) -> None:
+        request = transaction.request
+        if request is None:
+            return
+        if request.number < self._last_numbers.get(request.queue, 0):
+            raise Violation("a transaction commits after one whose client has asked later")
+        if not transaction.only_keeps_rows:
+            self._last_numbers[request.queue] = request.number
+
+    def note_written(self, transactions: Iterable[Transaction], files: Mapping[tuple[str, str], WrittenFile]) -> None:
+        """Rows that these transactions have kept were written to files, by folder and path."""
+        kept: dict[str, list[int]] = {}
+        for transaction in sorted(transactions, key=lambda each: each.request.number if each.request else 0):
+            for location, numbers in transaction.kept.items():
+                kept.setdefault(location, []).extend(numbers)
+        written: dict[str, list[int]] = {}
+        for (location, _), file in files.items():
+            written.setdefault(location, []).extend(file.numbers)
+        if sorted(kept) != sorted(written) or any(sorted(kept[each]) != sorted(written[each]) for each in kept):
+            raise Violation("a file has other rows than the transactions that it is of have kept")
+        if kept != written:
+            raise Violation("rows lie in another order than they came in")
+        self.contents.update(files)
 
     def note_commit(self, transaction: Transaction) -> None:
         """A client is told that its transaction has committed."""
         if not transaction.has_changes:
+            self._require_was_guarded(transaction)
             return
         if transaction.version is None:
             raise Violation("a client was told of a commit that has not taken place")
@@ -126,22 +216,54 @@ class History:
                 raise Violation(f"a transaction of +{len(added)} -{len(removed)} files made +{len(came)} -{len(went)}")
         self.told = max(self.told, transaction.version)
 
-    def note_failure(self, transaction: Transaction) -> None:
-        """A client is told that its transaction has not committed."""
+    def _require_was_guarded(self, transaction: Transaction) -> None:
+        """Rows that a transaction has locked, and not changed, were there in a state since its client asked to commit."""
+        if not transaction.guarded or transaction.request is None:
+            return
+        for version in range(transaction.request.newest, self.newest + 1):
+            with suppress(Violation):
+                self._require_guarded(transaction, self.at(version))
+                return
+        raise Violation("a client was told of a commit that depends on rows which were taken away before")
+
+    def note_failure(self, transaction: Transaction, *, conflict: bool = False) -> None:
+        """A client is told that its transaction has not committed. conflict: because of what another one has committed."""
         if transaction.version is not None:
             raise Violation("a client was told that its transaction failed, which has committed")
+        if conflict and not self._has_conflict(transaction):
+            raise Violation("a transaction failed of a conflict, and no other has changed what it depends on")
+
+    def _has_conflict(self, transaction: Transaction) -> bool:
+        assert transaction.began is not None, "it has made a statement"
+        since = [self._touched.get(version, {}) for version in range(transaction.began + 1, self.newest + 1)]
+        for location in transaction.locations():
+            found = [touched[location] for touched in since if location in touched]
+            needed = transaction.removed.get(location, set()) | transaction.guarded.get(location, set())
+            if any(each.defined or needed & each.removed for each in found) or (
+                found and location in transaction.bases
+            ):
+                return True
+        return False
 
     def note_reading(self, transaction: Transaction, version: int, location: str, paths: Iterable[str]) -> None:
         """A statement of the transaction has these files of a table, at a version of the catalog."""
         if transaction.repeatable and version != (transaction.first or version):
             raise Violation(f"a repeatable transaction sees version {version} after {transaction.first}")
         transaction.first = version
+        if transaction.began is None:
+            transaction.began = version
         committed = self.at(version).get(location, _NOTHING)
         expected = (committed | transaction.added.get(location, set())) - transaction.removed.get(location, set())
         found = list(paths)
         if len(found) != len(set(found)) or set(found) != expected:
             lacks, extra = len(expected - set(found)), len(set(found) - expected)
             raise Violation(f"a reader of version {version} lacks {lacks} files and has {extra} that are not its own")
+
+
+def read_file(path: Path) -> WrittenFile:
+    """Read a file that is whole."""
+    numbers = pq.read_table(path, columns=["a"]).column("a").to_pylist()
+    return WrittenFile(zlib.crc32(path.read_bytes()), tuple(numbers))
 
 
 def _apply_change(files: frozenset[str], change: FileChange) -> frozenset[str]:

@@ -73,8 +73,9 @@ class SharedStorage:
         store = CatalogStore(self._data / CATALOG, connect=connect)
         # Paths are relative where the run's folder is: none depends on the place of the simulation.
         store.tables = folder
-        writers = make_writers(Shared(self.stage, self.disk, self.history, store, self._transactions))
-        member = StorageMember(Process(name), databases[0], store, writers)
+        process = Process(name)
+        writers = make_writers(Shared(self.stage, process, self.disk, self.history, store, self._transactions))
+        member = StorageMember(process, databases[0], store, writers)
         self.members.append(member)
         return member
 
@@ -98,15 +99,18 @@ class SharedStorage:
         self._durability.lose_power()
         self.disk.lose_power()
 
-    def age(self) -> None:
-        """More time passes than anything is kept for. Members that live touch what is theirs, and readers may find files gone."""
+    def age(self, *, at_once: bool = False) -> None:
+        """More time passes than anything is kept for. Members that live touch what is theirs, and readers may find files gone.
+        at_once: as for a machine that has slept: nobody has touched anything yet when the next steps are taken. A member does not
+        know then what is another's, but what is its own."""
         seconds = AGE_SECONDS
-        self.stage.note("time passes")
+        self.stage.note("time passes", *["at once"] * at_once)
         age_files(self._data, seconds)
         for member in self.members:
             member.writers.ages += 1
             member.database.age_dropped(int(seconds))
-            self.stage.within(member.process, Keeper(member.store.tables).touch)
+            if not at_once:
+                self.stage.within(member.process, Keeper(member.store.tables).touch)
 
     def heal(self) -> None:
         """The disk is well from now on, and publishers are to end."""
@@ -117,13 +121,19 @@ class SharedStorage:
 
     # -- what must hold at the end -------------------------------------------------------------------------------
 
+    def require_unviolated(self) -> None:
+        """Raise what was found while transactions of the catalog were made."""
+        if self.history.found is not None:
+            raise self.history.found
+
     def publish_all(self) -> None:
         """Everything that was committed can be published. Raises AssertionError."""
         store = (self.members or [self.open("publisher")])[0].store
         for _ in range(_ROUNDS):
+            # It removes what was dropped, too.
+            store.publish()
             if not store.pending_commits():
                 return
-            store.publish()
         if left := store.pending_commits():
             raise AssertionError(f"decisions are never published: {sorted(left.values())}")
 

@@ -17,12 +17,21 @@ import threading
 import zlib
 from collections.abc import Callable
 from random import Random
+from typing import Any, Protocol
 
 from engine.storage.in_flight_files import IN_FLIGHT_FILES, InFlightFiles
 
 
 class Died(BaseException):
     """The process was killed."""
+
+
+class Pending(Protocol):
+    """Work that will be done: a future, or a task."""
+
+    def done(self) -> bool: ...
+
+    def add_done_callback(self, call: Callable[[Any], object], /) -> object: ...
 
 
 class Process:
@@ -35,12 +44,13 @@ class Process:
 
 
 class Actor:
-    """A thread of a process. error: what its work has raised."""
+    """A thread of a process. error: what its work has raised. asleep: whether it waits for something, and takes no step."""
 
     def __init__(self, process: Process, name: str, work: Callable[[], object]) -> None:
         self.process = process
         self.name = f"{process.name} {name}"
         self.over = False
+        self.asleep = False
         self.error: BaseException | None = None
         self._work = work
         # Each is held while there is nothing to wake up for. Plain locks: a semaphore of `threading` costs ten times as much.
@@ -100,6 +110,20 @@ class Stage:
         actor.rest()
         self.require_alive()
 
+    def sleep_until(self, pending: Pending, *words: object) -> None:
+        """On an actor's thread: wait until something is done. words: as of `step`. Raises Died."""
+        actor = self._at
+        assert actor is not None, "only actors wait"
+        if pending.done():
+            return
+        actor.asleep = True
+        pending.add_done_callback(lambda _: self.wake(actor))
+        self.step(*words)
+
+    def wake(self, actor: Actor) -> None:
+        """Let an actor go on that waited."""
+        actor.asleep = False
+
     def require_alive(self) -> None:
         """Raises Died where the process of the actor that runs was killed."""
         if self._at is not None and not self._at.process.alive:
@@ -111,10 +135,11 @@ class Stage:
         return self._at
 
     def resume_one(self) -> bool:
-        """Let one actor go on; False where none is left."""
-        if not self.actors:
+        """Let one actor go on; False where none is left that could."""
+        awake = [actor for actor in self.actors if not actor.asleep]
+        if not awake:
             return False
-        actor = self.chance.choice(self.actors)
+        actor = self.chance.choice(awake)
         self.steps += 1
         self.resume(actor)
         return True

@@ -14,7 +14,6 @@ from dataclasses import replace
 from pathlib import Path
 from random import Random
 from typing import Final
-from zlib import crc32
 
 from engine.catalog.model.objects import Table
 from engine.catalog.store.store import CatalogStore
@@ -23,8 +22,8 @@ from engine.lakes.foreign_files import refresh
 from engine.storage.in_flight_files import TOUCH_SECONDS
 from engine.storage.staging import TableWriter
 from engine.storage.tables import DROPPED_SECONDS
-from simulated.history import History, State, WrittenFile
-from simulated.writers import COLUMNS, RETENTION, TABLES, numbers_in, path_below, rows
+from simulated.history import History, State, WrittenFile, read_file
+from simulated.writers import COLUMNS, RETENTION, TABLES, path_below, rows
 from wire.dataclass import dataclass
 
 CATALOG: Final = "catalog.sqlite"
@@ -100,8 +99,7 @@ def _read_beginning(folder: Path, store: CatalogStore) -> Beginning:
         location = table.storage.location
         state[location] = frozenset(path_below(table, file) for file in table.files)
         for file in table.files:
-            written = WrittenFile(crc32(Path(file).read_bytes()), numbers_in(file))
-            contents[location, path_below(table, file)] = written
+            contents[location, path_below(table, file)] = read_file(Path(file))
     return Beginning(folder, store.snapshot.version, state, contents)
 
 

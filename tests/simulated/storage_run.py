@@ -2,9 +2,11 @@
 
     outcome = StorageRun(seed, ground).outcome()
 
-From the seed: two members with two clients each; kills of one of them and power failures of all, between any two steps; a disk that
-is full for a while; time that passes. Then all comes to rest: everything that was committed can be published, a last power failure
-comes, and whoever opens the catalog finds what it was told; Delta's log says the same to others, and VACUUM leaves nothing over.
+From the seed: one or two members with two clients each, or five whose transactions are brief, so that they commit in groups; kills
+of one of them and power failures of all, between any two steps; a disk that is full for a while; time that passes, where there is
+one member also before it has touched what is under way. Then all comes to rest: everything that was committed can be published, a
+last power failure comes, and whoever opens the catalog finds what it was told; Delta's log says the same to others, and VACUUM
+leaves nothing over.
 
 What is real, and what is not: `simulated.disk`; what must hold: `simulated.history`.
 """
@@ -22,12 +24,14 @@ from simulated.stage import Stage
 from simulated.storage_ground import Beginning, fixed_names
 from wire.dataclass import dataclass
 
-_MEMBERS: Final = 2
+_MEMBERS: Final = (1, 2, 2)
 _STEPS: Final = 3000
 #: How often, of the steps, something happens; and how often at most in a run.
 _KILLS, _POWER_FAILURES, _BAD_DISKS, _AGES = 0.006, 0.005, 0.006, 0.01
 _MISHAPS: Final = 3
-_BAD_STEPS: Final = 12
+_BAD_STEPS: Final = (12, 12, 60)
+#: How often the clients of a member commit after each statement.
+_BRIEF: Final = 0.4
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +56,7 @@ class StorageRun:
         self.chance = Random(seed)
         self.stage = Stage(self.chance, trace=trace)
         self.storage = SharedStorage(self.stage, first)
+        self._members = self.chance.choice(_MEMBERS)
         self._starts = 0
         self._mishaps = 0
         self._bad_until = -1
@@ -75,8 +80,10 @@ class StorageRun:
             for phase in (self._work, self._rest, self._look):
                 try:
                     phase()
+                    self.storage.require_unviolated()
                 except Exception as error:  # noqa: BLE001 - whatever it is, the run has failed
-                    return f"{phase.__name__[1:]}: {type(error).__name__}: {error}"
+                    first = self.storage.history.found or error
+                    return f"{phase.__name__[1:]}: {type(first).__name__}: {first}"
             return None
         finally:
             self.storage.end_all()
@@ -84,7 +91,7 @@ class StorageRun:
     # -- phases --------------------------------------------------------------------------------------------------
 
     def _work(self) -> None:
-        for _ in range(_MEMBERS):
+        for _ in range(self._members):
             self._start(self.chance.choice((1, 2, 3)))
         while self.stage.steps < _STEPS and any(not a.name.endswith("publisher") for a in self.stage.actors):
             before = list(self.stage.actors)
@@ -99,10 +106,16 @@ class StorageRun:
         self.storage.heal()
         while self.stage.resume_one():
             pass
+        if waiting := sorted(actor.name for actor in self.stage.actors):
+            raise AssertionError(f"{waiting} wait for ever")
         self.storage.publish_all()
 
     def _look(self) -> None:
         """Check what must hold after a last power failure."""
+        if self.chance.random() < 0.5:
+            # Folders of tables that were dropped are removed, and may come back.
+            self.storage.age()
+            self.storage.publish_all()
         self.storage.fail_power()
         self.storage.require_whole(self._start(0))
 
@@ -116,8 +129,9 @@ class StorageRun:
         if transactions:
             self.stage.start(member.process, "publisher", writers.publisher)
             self.stage.start(member.process, "upkeep", partial(writers.upkeep, self.chance.choice((0, 1, 2))))
-            for number in range(2):
-                self.stage.start(member.process, f"client {number}", partial(writers.client, transactions))
+            brief = self.chance.random() < _BRIEF
+            for number in range(5 if brief else 2):
+                self.stage.start(member.process, f"client {number}", partial(writers.client, transactions, brief=brief))
         return member
 
     # -- what goes wrong -----------------------------------------------------------------------------------------
@@ -133,7 +147,7 @@ class StorageRun:
             (_KILLS, self._kill_one),
             (_POWER_FAILURES, self._restart_all),
             (_BAD_DISKS, self._spoil_disk),
-            (_AGES, self.storage.age),
+            (_AGES, self._age),
         ):
             if drawn < share:
                 self._mishaps += 1
@@ -149,10 +163,18 @@ class StorageRun:
 
     def _restart_all(self) -> None:
         self.storage.fail_power()
-        for _ in range(_MEMBERS):
+        for _ in range(self._members):
             self._start(self.chance.choice((1, 2)))
+
+    def _age(self) -> None:
+        at_once = self._members == 1 and self.chance.random() < 0.7
+        self.storage.age(at_once=at_once)
+        if at_once:
+            # VACUUM is as likely to be the first to go on as anybody: nothing else tells files of now from those of long ago.
+            for member in self.storage.members:
+                self.stage.start(member.process, "sweep", member.writers.sweep)
 
     def _spoil_disk(self) -> None:
         self.stage.note("the disk is bad")
         self.storage.disk.bad = True
-        self._bad_until = self.stage.steps + _BAD_STEPS
+        self._bad_until = self.stage.steps + self.chance.choice(_BAD_STEPS)

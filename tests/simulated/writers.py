@@ -1,5 +1,7 @@
 """The work on stored tables in a simulated process: clients' transactions, publishing, compaction, VACUUM.
 
+A transaction is committed with those of other clients that wait at the same time (`simulated.commits`), or by itself.
+
 Each client is an actor, and so are the publisher and the upkeep (compaction and VACUUM). The code is that of the member:
 `CatalogStore`, `SessionCatalog`, `TableWriter`, and the layers below them. The rows of a client are numbers that no other client
 has, a few in each file. To read a table is to open its files one after another, while other actors continue, as a cursor does.
@@ -15,9 +17,9 @@ from pathlib import Path
 from typing import ClassVar, Final
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from engine.catalog.model.objects import DataFile, Table, TableColumn
+from engine.catalog.snapshot import DataChange
 from engine.catalog.store.store import CatalogStore
 from engine.catalog.store.transaction import SessionCatalog
 from engine.common import sql_type as st
@@ -26,11 +28,12 @@ from engine.statements.dml.collector import keep
 from engine.storage import tables
 from engine.storage.claims import is_claimed
 from engine.storage.in_flight_files import IN_FLIGHT_FILES
-from engine.storage.staging import TableWriter
+from engine.storage.staging import KEPT_BYTES, TableWriter
 from engine.storage.staging_area import StagingArea, new_name
+from simulated.commits import Commits
 from simulated.disk import SimulatedDisk
-from simulated.history import OWN, History, Transaction, Violation, WrittenFile
-from simulated.stage import Actor, Stage
+from simulated.history import OWN, History, Transaction, Violation, WrittenFile, read_file
+from simulated.stage import Actor, Process, Stage
 from wire.dataclass import dataclass
 from wire.errors import DataCorrupted, DiskFull, IoError, SerializationFailure, SqlError, UndefinedTable
 from wire.types import pg_types as t
@@ -50,6 +53,7 @@ class Shared:
     """The parts that the actors of a process work with. transactions: those that are open, by actor."""
 
     stage: Stage
+    process: Process
     disk: SimulatedDisk
     history: History
     store: CatalogStore
@@ -61,7 +65,12 @@ class Writers:
 
     #: The kinds of statements, as often as they are to be chosen.
     kinds: ClassVar[Sequence[str]] = (
-        "append", "append", "append", "read", "delete", "replace", "replace", "key", "area", "move", "column",
+        "keep", "keep", "keep", "keep", "append", "append", "read", "delete", "replace", "replace", "key", "area", "move", "column",
+        "lock", "reference", "parent",
+    )  # fmt: skip
+    #: ... of clients that commit after each statement, which is what makes groups.
+    brief_kinds: ClassVar[Sequence[str]] = (
+        "keep", "keep", "keep", "keep", "keep", "keep", "append", "key", "delete", "column", "lock", "reference", "parent",
     )  # fmt: skip
 
     def __init__(self, shared: Shared) -> None:
@@ -70,19 +79,20 @@ class Writers:
         self._history = shared.history
         self._store = shared.store
         self._transactions = shared.transactions
+        self._commits = Commits(shared.stage, shared.process, shared.store, shared.history)
         #: Grows when so much time passes that VACUUM removes what readers may still name.
         self.ages = 0
         self.closing = False
 
     # -- clients -------------------------------------------------------------------------------------------------
 
-    def client(self, count: int) -> None:
-        """Run `count` transactions, one after another."""
+    def client(self, count: int, *, brief: bool = False) -> None:
+        """Run `count` transactions, one after another. brief: each is one statement."""
         for _ in range(count):
             self._stage.step("next transaction")
-            self._transaction()
+            self._transaction(brief=brief)
 
-    def _transaction(self) -> None:
+    def _transaction(self, *, brief: bool) -> None:
         chance = self._stage.chance
         repeatable = chance.random() < 0.4
         catalog = SessionCatalog(self._store, lambda: repeatable)
@@ -91,29 +101,52 @@ class Writers:
         assert actor is not None, "a client is an actor"
         self._transactions[actor] = transaction
         begun = self.ages
-        if chance.random() < 0.7:
+        if brief or chance.random() < 0.9:
             catalog.begin()
             transaction.repeatable = repeatable
+        kinds = self.brief_kinds if brief else self.kinds
         try:
-            for _ in range(chance.choice((1, 1, 2, 3)) if catalog.in_transaction else 1):
-                self._statement(catalog, transaction, begun)
+            for _ in range(chance.choice((1, 1, 2, 3)) if catalog.in_transaction and not brief else 1):
+                self._statement(catalog, transaction, chance.choice(kinds), begun)
             self._finish_reads()
-            if catalog.in_transaction:
-                if chance.random() < 0.1:
-                    catalog.rollback()
-                    self._history.note_failure(transaction)
-                    return
-                catalog.commit()
-            self._history.note_commit(transaction)
-            self._stage.note(actor.name, "has committed", transaction.version is not None)
+            if not catalog.in_transaction or self._end(catalog, transaction):
+                self._history.note_commit(transaction)
+                self._stage.note(actor.name, "has committed", transaction.version is not None)
         except _CONFLICTS:
-            self._history.note_failure(transaction)
+            self._history.note_failure(transaction, conflict=True)
             self._finish_reads()
             catalog.rollback()
+            self._require_nothing_left(transaction)
         except _EXCUSED as error:
             self._excuse(error, begun)
             self._finish_reads()
             catalog.rollback()
+
+    def _end(self, catalog: SessionCatalog, transaction: Transaction) -> bool:
+        """COMMIT, or sometimes ROLLBACK. Returns whether the client is told that it has committed."""
+        committed: bool | None = False
+        if self._stage.chance.random() < 0.1:
+            catalog.rollback()
+        else:
+            if not catalog.pending.only_keeps_rows:
+                self._write_kept(catalog, transaction)
+            committed = self._commits.commit(catalog, transaction)
+        if committed is False:
+            self._history.note_failure(transaction)
+            self._require_nothing_left(transaction)
+        return bool(committed)
+
+    def _require_nothing_left(self, transaction: Transaction) -> None:
+        """A transaction that has not committed has left no file, where the disk was well all the time."""
+        if self._disk.failures or self._disk.bad:
+            return
+        for location, paths in transaction.added.items():
+            if any((self._store.tables / location / path).exists() for path in paths):
+                raise Violation("a transaction that has failed has left a file")
+        for location, numbers in transaction.kept.items():
+            for path in (self._store.tables / location).glob("*.parquet"):
+                if (location, path.name) not in self._history.contents and not _has_none(path, numbers):
+                    raise Violation("a transaction that has failed has left rows in a file")
 
     def _finish_reads(self) -> None:
         """The transaction of the actor that runs ends: its cursors come to their ends before."""
@@ -124,15 +157,16 @@ class Writers:
         if not self._disk.failures and not self._disk.bad and self.ages == begun:
             raise error
 
-    def _statement(self, catalog: SessionCatalog, transaction: Transaction, begun: int) -> None:
+    def _statement(self, catalog: SessionCatalog, transaction: Transaction, kind: str, begun: int) -> None:
         chance = self._stage.chance
         name = chance.choice(TABLES)
+        if kind != "keep":
+            self._write_kept(catalog, transaction)
         told = self._history.told
         self._store.refresh()
         if catalog.claims.needs_snapshot:
             catalog.claims.claim_snapshot()
-        kind = chance.choice(self.kinds)
-        if kind in ("delete", "replace") and catalog.in_transaction:
+        if kind in ("delete", "replace", "parent") and catalog.in_transaction:
             catalog.claims.claim(self._table(catalog, name))
             self._store.refresh()
         with catalog.one_state() if kind in ("move", "column") else nullcontext():
@@ -150,8 +184,23 @@ class Writers:
                 self._change(catalog, transaction, table, self._staged_elsewhere(table), (), appends_only=True)
             case "key":
                 self._change(catalog, transaction, table, self._stage_files(table), (), whole=True)
-            case "move" if not transaction.has_changes:
+            case "move" if not (transaction.has_changes or transaction.guarded):
                 self._move(catalog, transaction, table)
+            case "keep" | "lock" | "reference" | "parent" if not catalog.in_transaction:
+                self._change(catalog, transaction, table, self._stage_files(table), (), appends_only=True)
+            case "keep":
+                self._keep(catalog, transaction, table)
+            case "lock":
+                self._guard(catalog, transaction, table)
+                self._pause("holds its locks")
+            case "reference":
+                self._guard(catalog, transaction, table)
+                child = self._read_table(catalog, transaction, _other(table.name), 0)
+                self._change(catalog, transaction, child, self._stage_files(child), (), appends_only=True)
+            case "parent":
+                child = self._read_table(catalog, transaction, _other(table.name), 0)
+                self._guard(catalog, transaction, child, whole=True)
+                self._replace(catalog, transaction, table, anew=False)
             case "column":
                 self._add_column(catalog, transaction, table)
             case _:
@@ -170,7 +219,8 @@ class Writers:
 
     def _version(self, catalog: SessionCatalog, transaction: Transaction) -> int:
         """Return the version of the committed state that the transaction sees. Its catalog counts one more if it has changes."""
-        return catalog.current().version - bool(transaction.has_changes or transaction.bases)
+        changed = transaction.has_changes or transaction.bases or transaction.guarded
+        return catalog.current().version - bool(changed)
 
     def _table(self, catalog: SessionCatalog, name: str) -> Table:
         found = catalog.current().resolve(None, name, ("public",))
@@ -209,6 +259,7 @@ class Writers:
             return
         assert table.storage is not None, "a stored table"
         base = self._version(catalog, transaction)
+        transaction.defines = True
         moved = catalog.tables.rewrite_table(table, table)
         assert moved.storage is not None, "a stored table"
         transaction.bases.setdefault(table.storage.location, base)
@@ -221,10 +272,45 @@ class Writers:
         """ALTER TABLE ADD COLUMN. It depends on all rows of the table, as a default or a constraint of the column would."""
         assert table.storage is not None, "a stored table"
         base = self._version(catalog, transaction)
+        transaction.defines = True
         number = max(column.number for column in table.columns) + 1
         column = TableColumn(f"c{number}", st.of(t.INT4), number, stored=f"c{self._stage.chance.randrange(1 << 30)}")
         transaction.bases.setdefault(table.storage.location, base)
         catalog.objects.put(replace(table, columns=(*table.columns, column)), replacing=True)
+
+    def _keep(self, catalog: SessionCatalog, transaction: Transaction, table: Table) -> None:
+        """INSERT of a few rows that depend on nothing: in no file before another statement, or the commit."""
+        assert table.storage is not None, "a stored table"
+        numbers = self._new_numbers()
+        catalog.pending.keep_rows(table, rows(table, numbers))
+        transaction.kept.setdefault(table.storage.location, []).extend(numbers)
+
+    def _write_kept(self, catalog: SessionCatalog, transaction: Transaction) -> None:
+        """Rows that the transaction has kept are written, before its next statement."""
+        if not catalog.pending.keeps_rows:
+            return
+        catalog.write_kept(KEPT_BYTES)
+        files = {
+            (change.location, file.path): read_file(self._store.tables / change.location / file.path)
+            for change in catalog.pending.changes
+            if isinstance(change, DataChange)
+            for file in change.files.added
+            if (change.location, file.path) not in self._history.contents
+        }
+        self._history.note_written([transaction], files)
+        transaction.kept.clear()
+        for location, path in files:
+            transaction.added.setdefault(location, set()).add(path)
+
+    def _guard(self, catalog: SessionCatalog, transaction: Transaction, table: Table, *, whole: bool = False) -> None:
+        """SELECT FOR UPDATE; whole: the transaction depends on what is not in the table, too."""
+        assert table.storage is not None, "a stored table"
+        location = table.storage.location
+        if whole:
+            transaction.bases.setdefault(location, self._version(catalog, transaction))
+        paths = {path_below(table, file) for file in table.files} - transaction.added.get(location, set())
+        transaction.guarded.setdefault(location, set()).update(paths)
+        catalog.tables.guard(table, whole=whole)
 
     def _change(
         self,
@@ -249,8 +335,7 @@ class Writers:
 
     def _stage_files(self, table: Table, folder: Path | None = None) -> tuple[DataFile, ...]:
         assert table.storage is not None, "a stored table"
-        chance = self._stage.chance
-        numbers = [chance.randrange(1 << 30) for _ in range(chance.choice((1, 3)))]
+        numbers = self._new_numbers()
         place = folder or Path(table.path)
         writer = TableWriter(place, table.columns, table.storage)
         try:
@@ -265,6 +350,10 @@ class Writers:
             written = WrittenFile(zlib.crc32((place / file.path).read_bytes()), tuple(numbers))
             self._history.contents[table.storage.location, file.path] = written
         return files
+
+    def _new_numbers(self) -> list[int]:
+        chance = self._stage.chance
+        return [chance.randrange(1 << 30) for _ in range(chance.choice((1, 3)))]
 
     def _staged_elsewhere(self, table: Table) -> tuple[DataFile, ...]:
         """Write files in a staging area, as other processes do for a statement, and keep them."""
@@ -294,6 +383,11 @@ class Writers:
                     self._compact(self._stage.chance.choice(TABLES))
                 else:
                     self.vacuum()
+
+    def sweep(self) -> None:
+        """Run VACUUM once."""
+        with self._upkeep():
+            self.vacuum()
 
     def _pause(self, what: str) -> None:
         """Let others run, now and then for so long that they commit, publish and vacuum."""
@@ -341,9 +435,16 @@ def rows(table: Table, numbers: Sequence[int]) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(columns, names=[column.name for column in table.columns])
 
 
-def numbers_in(file: str | Path) -> tuple[int, ...]:
-    """Return the numbers of the rows in a file."""
-    return tuple(pq.read_table(file, columns=["a"]).column("a").to_pylist())
+def _other(name: str) -> str:
+    return TABLES[1 - TABLES.index(name)]
+
+
+def _has_none(path: Path, numbers: Sequence[int]) -> bool:
+    """Whether a file has none of these rows. One that is not whole yet is somebody's who writes it."""
+    try:
+        return set(numbers).isdisjoint(read_file(path).numbers)
+    except (OSError, pa.ArrowException):
+        return True
 
 
 def path_below(table: Table, file: str) -> str:

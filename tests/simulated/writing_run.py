@@ -42,7 +42,7 @@ from simulated.quiet import quiet
 from simulated.run import ANSWER, Outcome, Run
 from simulated.scenario import scenario
 from simulated.shared_storage import SharedStorage, StorageMember
-from simulated.stage import Actor, Stage
+from simulated.stage import Actor, Process, Stage
 from simulated.storage_ground import Beginning, StorageGround, fixed_names
 from simulated.versioned_tables import ASKED, EngineGround, VersionedTables
 from simulated.world import World
@@ -56,14 +56,26 @@ _BAD: Final = (0.002, 0.02)
 #: Within so many seconds the things happen that go wrong with storage.
 _HORIZON: Final = 0.15
 _REST: Final = 30.0
+#: How often the clients of a member commit after each statement.
+_BRIEF: Final = 0.25
 
 
 class WorldStage(Stage):
-    """A stage whose notes are the world's."""
+    """A stage whose notes are the world's. go_on: has an actor's next step happen in a while."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: World, go_on: Callable[[Actor], None]) -> None:
         super().__init__(world.chance)
         self._world = world
+        self._go_on = go_on
+
+    def start(self, process: Process, name: str, work: Callable[[], object]) -> Actor:
+        actor = super().start(process, name, work)
+        self._go_on(actor)
+        return actor
+
+    def wake(self, actor: Actor) -> None:
+        super().wake(actor)
+        self._go_on(actor)
 
     def note(self, *words: object) -> None:
         self._world.note(*words)
@@ -77,12 +89,12 @@ class WritingRun(Run):
         super().__init__(seed, ground, scenario(chance, may_be_large=False), trace=trace)
         self._manners = [manner for visit in self.plan.visits for _, manner in visit.asks]
         self._mishaps = _mishaps(chance)
-        self.stage = WorldStage(self.world)
+        self.stage = WorldStage(self.world, self._go_on)
         self.storage = SharedStorage(self.stage, first)
         self._storages: dict[SimulatedMember, StorageMember] = {}
         #: The clients and the upkeep whose work is not over.
         self._busy: set[Actor] = set()
-        self._asleep: set[Actor] = set()
+        self._members_of: dict[Process, SimulatedMember] = {}
         self._due = 0
         self._clients_come = False
         self._power_failed = False
@@ -122,6 +134,7 @@ class WritingRun(Run):
     def _look(self) -> str | None:
         """Check that all commits are published, and are there after a last power failure."""
         try:
+            self.storage.require_unviolated()
             self.storage.publish_all()
             self.storage.fail_power()
             self.storage.require_whole(self._open_storage("reader", self._refuse))
@@ -134,7 +147,9 @@ class WritingRun(Run):
     def _start(self, number: int) -> None:
         super()._start(number)
         member = self.members[number]
-        self._storages[member] = self._open_storage(f"{member.name}.{self._starts}", partial(self._ask, member))
+        storage = self._open_storage(f"{member.name}.{self._starts}", partial(self._ask, member))
+        self._storages[member] = storage
+        self._members_of[storage.process] = member
         if self._clients_come:
             self._begin_work(member)
 
@@ -168,18 +183,16 @@ class WritingRun(Run):
         storage, chance = self._storages[member], self.world.chance
         process, writers = storage.process, storage.writers
         transactions = chance.choice((1, 2, 3))
-        self._go_on(member, self.stage.start(process, "publisher", writers.publisher))
-        work = [
-            self.stage.start(process, "client 0", partial(writers.client, transactions)),
-            self.stage.start(process, "client 1", partial(writers.client, transactions)),
-            self.stage.start(process, "upkeep", partial(writers.upkeep, chance.choice((0, 1, 2)))),
-        ]
-        for actor in work:
-            self._busy.add(actor)
-            self._go_on(member, actor)
+        self.stage.start(process, "publisher", writers.publisher)
+        self._busy.add(self.stage.start(process, "upkeep", partial(writers.upkeep, chance.choice((0, 1, 2)))))
+        brief = chance.random() < _BRIEF
+        for number in range(4 if brief else 2):
+            work = partial(writers.client, transactions, brief=brief)
+            self._busy.add(self.stage.start(process, f"client {number}", work))
 
-    def _go_on(self, member: SimulatedMember, actor: Actor) -> None:
+    def _go_on(self, actor: Actor) -> None:
         """Have its next step happen in a while."""
+        member = self._members_of[actor.process]
         seconds = self.world.chance.uniform(*(_PUBLISHER_STEP if actor.name.endswith("publisher") else _STEP))
         self.world.after(seconds * member.process.slowness, partial(self._step, member, actor))
 
@@ -195,8 +208,8 @@ class WritingRun(Run):
             self._busy.discard(actor)
             if actor.error is not None:
                 self.world.failures.append(f"{actor.name}: {type(actor.error).__name__}: {actor.error}")
-        elif actor not in self._asleep:
-            self._go_on(member, actor)
+        elif not actor.asleep:
+            self._go_on(actor)
 
     def _ask(self, member: SimulatedMember, actor: Actor, source: VersionedTables) -> Callable[[], None]:
         """On an actor's thread, while the world waits for it: open a cursor. Returns the wait for its end."""
@@ -207,23 +220,12 @@ class WritingRun(Run):
         task = member.process.start(put(question, self.plan.topology))
         task.add_done_callback(partial(self._note_error, question))
 
-        def wait() -> None:
-            if task.done():
-                return
-            self._asleep.add(actor)
-            task.add_done_callback(lambda _: self._wake(member, actor))
-            self.stage.step("waits for its cursor")
-
-        return wait
+        return partial(self.stage.sleep_until, task, "waits for its cursor")
 
     def _note_error(self, question: Question, task: asyncio.Task[None]) -> None:
         """An error that is no client's fails the run."""
         if not task.cancelled() and (error := task.exception()) is not None:
             self.world.failures.append(f"{question.name}: {type(error).__name__}: {error}")
-
-    def _wake(self, member: SimulatedMember, actor: Actor) -> None:
-        self._asleep.discard(actor)
-        self._go_on(member, actor)
 
     @staticmethod
     def _refuse(_actor: Actor, _source: VersionedTables) -> Callable[[], None]:

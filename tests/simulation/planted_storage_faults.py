@@ -208,7 +208,7 @@ FAULTS: Final = (
         "        named |= set(_taken_away(folder, self._before))\n",
         "",
     ),
-    Fault("VACUUM takes what is decided", _VACUUM, "*(file.path for file in table.storage.added)}", "}"),
+    Fault("VACUUM takes what is decided", _VACUUM, "        named |= _decided_paths(table, decisions)\n", ""),
     Fault(
         "nobody touches what is under way",
         "engine.storage.in_flight_files",

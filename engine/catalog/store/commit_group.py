@@ -86,11 +86,15 @@ def commit_together(store: CatalogStore, catalogs: Sequence[SessionCatalog]) -> 
 
 
 class CommitQueue:
-    """Commits of the sessions of a member. submit: runs a call, which may block, on some thread."""
+    """Commits of the sessions of a member. submit: runs a call, which may block, on some thread. group_max: so many transactions
+    are committed together at most."""
 
-    def __init__(self, store: CatalogStore, submit: Callable[[Callable[[], None]], object]) -> None:
+    def __init__(
+        self, store: CatalogStore, submit: Callable[[Callable[[], None]], object], group_max: int = _GROUP_MAX
+    ) -> None:
         self._store = store
         self._submit = submit
+        self._group_max = group_max
         self._lock = threading.Lock()
         self._waiting: list[tuple[SessionCatalog, Future[None]]] = []
         self._is_committing = False
@@ -117,7 +121,7 @@ class CommitQueue:
 
     def _commit_waiting(self) -> None:
         with self._lock:
-            group, self._waiting = self._waiting[:_GROUP_MAX], self._waiting[_GROUP_MAX:]
+            group, self._waiting = self._waiting[: self._group_max], self._waiting[self._group_max :]
         group = [(catalog, future) for catalog, future in group if future.set_running_or_notify_cancel()]
         outcomes: Sequence[Snapshot | BaseException]
         try:

@@ -158,8 +158,8 @@ def pending_publications(
 
 
 def remove_dropped(database: CatalogDatabase, root: Path, now: int) -> Iterator[Step]:
-    """Remove the folders of tables that were dropped long enough ago, unless somebody holds them. One that cannot be removed, as on
-    a bad disk, is tried again the next time. now: seconds since 1970."""
+    """Remove the folders of tables that were dropped long enough ago, unless somebody holds them. One that cannot be removed is
+    tried again the next time. now: seconds since 1970."""
     if is_held(root):
         return
     for location in database.dropped_locations(now - tables.DROPPED_SECONDS):
