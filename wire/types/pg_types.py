@@ -264,6 +264,8 @@ REG_TYPES: Final = (
 OID_TYPES: Final = (OID, *REG_TYPES)
 #: All that is an unsigned number of four bytes.
 UNSIGNED: Final = (*OID_TYPES, XID, CID)
+#: Types of whole numbers that a catalog is asked by.
+WHOLE_NUMBERS: Final = frozenset((INT2, INT4, INT8, *UNSIGNED))
 
 #: Names that SQL accepts beside pg_type's own (PostgreSQL's grammar, table 8.1).
 ALIASES: Final[dict[str, PgType]] = {

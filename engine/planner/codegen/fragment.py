@@ -26,6 +26,7 @@ from engine.planner.codegen.task_functions import check_places
 from engine.planner.optimizer.ordering import asks_for_order
 from engine.sql.trees.build import QueryTree
 from engine.sql.trees.parameters import read_from_row
+from wire.types import pg_types as t
 
 #: Up to this many rows a result is small whatever its columns hold.
 SMALL_ROWS: Final = 2000
@@ -53,7 +54,8 @@ def compile_plan(plan: Node, engine: EngineName, bindings: Bindings) -> Compiled
         check_places(statement)
     tables, parameters = _tables(plan), _parameters(statement, compilation)
     of_catalog = bool(tables) and all(isinstance(table, SystemTable) for table in tables)
-    values_in_row = bool(parameters) and of_catalog and read_from_row(statement)
+    by_number = bool(parameters) and all(typ.pg in t.WHOLE_NUMBERS for _, typ in parameters.values())
+    values_in_row = by_number and of_catalog and read_from_row(statement)
     return CompiledFragment(
         engine=engine,
         statement=statement,

@@ -43,11 +43,13 @@ _FIRST_ID: Final = 1_000_000_000
 
 
 def note_subquery(expr: Subquery, compilation: Compilation) -> None:
-    """Count a subquery that is being written."""
+    """Count a subquery that is being written. Raises StatementTooComplex as soon as they are too many in all."""
     compilation.subqueries += 1
     found = _weigh_subquery(expr, compilation)
     compilation.weight += found
     compilation.undivided += found
+    if compilation.engine == "local" and compilation.weight > _STATEMENT_MAX:
+        raise _too_many(compilation)
 
 
 def note_lateral(block: Block) -> Block:
@@ -65,11 +67,15 @@ def note_lateral(block: Block) -> Block:
 def require_plannable(compilation: Compilation) -> None:
     """Raises StatementTooComplex where DuckDB would take long to plan the statement, which could not be canceled."""
     if compilation.undivided > _UNDIVIDED_MAX or compilation.weight > _STATEMENT_MAX:
-        raise StatementTooComplex(
-            "too many subqueries in one statement",
-            detail=f"The statement has {compilation.subqueries} subqueries, which the local engine would take too long to plan.",
-            hint="Write it as several statements with temporary tables between them, or SET sluice.engine = spark.",
-        )
+        raise _too_many(compilation)
+
+
+def _too_many(compilation: Compilation) -> StatementTooComplex:
+    return StatementTooComplex(
+        "too many subqueries in one statement",
+        detail=f"The local engine would take too long to plan {compilation.subqueries} subqueries and more.",
+        hint="Write it as several statements with temporary tables between them, or SET sluice.engine = spark.",
+    )
 
 
 def divide_filter(block: Block, test: Expr) -> list[Expr]:

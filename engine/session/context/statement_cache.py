@@ -126,6 +126,12 @@ class PlannedQuery:
         return bool(tables) and all(is_system(table) for table in tables)
 
     @functools.cached_property
+    def is_by_number(self) -> bool:
+        """Whether it reads the system's relations alone and its parameters are OIDs or other whole numbers: its plan is one for all
+        values."""
+        return self.reads_system and all(parameter in t.WHOLE_NUMBERS for parameter in self.parameters)
+
+    @functools.cached_property
     def context_names(self) -> frozenset[str]:
         """The names of the session values that it refers to."""
         return functions.context_names(self.plan)

@@ -1,13 +1,14 @@
-"""Literals of catalog queries that become parameters, so that queries of tools share a plan.
+"""Numbers in catalog queries that become parameters, so that queries of tools share a plan.
 
-psql's `\\d` of another table, a driver's next look at columns: the same text but for an OID or a name. To bind and compile such a
-query takes a hundred times as long as to run it, and none of its plan goes by the value. So what a column of the system catalog is
-compared with becomes a parameter, and the query is planned as one with parameters, whose generic plan any value fits
+psql's `\\d` of another table, a driver's next look at columns: the same text but for an OID. To bind and compile such a query
+takes a hundred times as long as to run it, and none of its plan goes by the value. So what a column of the catalog is compared with
+becomes a parameter, and the query is planned as one with parameters, whose generic plan any value fits
 (`engine.statements.query.plan_cache`).
 
-Only literals that are the same in both roles: in a WHERE or an ON clause, equal to a column, and either a whole number or a string,
-whose type is taken from the column as a parameter's is. What is not understood, or is wrong, is planned as it was written: errors
-are those of the client's text, at its positions.
+Only whole numbers, in a WHERE or an ON clause, that are to equal a column; in quotes too, since the type of a string is taken from
+the column as a parameter's is. Names are none of them: by the name of a schema DuckDB leaves out most of what the views of
+information_schema would compute, by a value that it does not know it leaves out nothing. What is not understood, or is wrong, is
+planned as it was written: errors are those of the client's text, at its positions.
 """
 
 from __future__ import annotations
@@ -30,9 +31,6 @@ _INT4_MAX: Final = 2**31 - 1
 _INT2_MAX: Final = 2**15 - 1
 _OID_DIGITS: Final = 9
 _NUMBERS: Final = frozenset((t.OID, t.INT2, t.INT4, t.INT8, t.REGCLASS))
-_TEXTS: Final = frozenset((t.NAME, t.TEXT))
-#: Characters that fit into a name, and into the one of "char".
-_NAME_LENGTH: Final = range(2, 64)
 _MOST: Final = 32
 
 
@@ -53,8 +51,6 @@ class LiftedQuery:
         for typ, literal in zip(types, self.literals, strict=True):
             if typ in _NUMBERS and _is_number(literal) and (typ is not t.INT2 or int(literal) <= _INT2_MAX):
                 found.append(int(literal))
-            elif typ in _TEXTS:
-                found.append(literal)
             else:
                 return None
         return tuple(found)
@@ -109,9 +105,7 @@ def _is_liftable(literal: exp.Literal, text: str) -> bool:
     if start < 0 or not text.startswith(_literal_text(literal), start):
         # Written with escapes, in dollars, or in digits of another base.
         return False
-    if literal.is_string:
-        return len(value) <= _OID_DIGITS if _is_number(value) else len(value) in _NAME_LENGTH
-    return _is_number(value) and int(value) <= _INT4_MAX
+    return _is_number(value) and (len(value) <= _OID_DIGITS if literal.is_string else int(value) <= _INT4_MAX)
 
 
 def _is_number(text: str) -> bool:

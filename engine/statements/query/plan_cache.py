@@ -6,7 +6,7 @@ still looks at them where it plans, so that it skips row groups and orders joins
 
 The choice is PostgreSQL's: five custom plans, then a generic one if it costs less than these did on average, the time that it takes
 to make them included; `plan_cache_mode` overrides. What plans cost is told in milliseconds. As both read the same row groups, only
-files count that are opened. Where there are none, over the system catalog, the first plan is generic already.
+files count that are opened. Over the system catalog, by OIDs, the first plan is generic already.
 
 There is no generic plan where something depends on a value (`engine.sql.trees.parameters`), where the query's files are so large
 that Spark or several members may have to run it, or where a topology says who holds what; nor in any mode for an execution with
@@ -53,7 +53,7 @@ def may_be_generic(planned: PlannedQuery, mode: str) -> bool:
     costs = planned.costs
     if mode != "auto":
         return mode == "force_generic_plan"
-    if planned.reads_system:
+    if planned.is_by_number:
         return costs.generic != math.inf
     return costs.custom >= CUSTOM_PLANS and (costs.generic is None or _is_cheaper(costs))
 
@@ -77,7 +77,7 @@ async def generic_plan(
     costs = planned.costs
     if costs.generic is None and (query is not None or terms.wish == "auto"):
         costs.generic = math.inf if query is None else _run_cost(query)
-    if query is None or (mode == "auto" and not planned.reads_system and not _is_cheaper(costs)):
+    if query is None or (mode == "auto" and not planned.is_by_number and not _is_cheaper(costs)):
         return None
     assert isinstance(query.runs, CompiledFragment), "no other is kept"
     wanted = query.runs.parameters.items()
