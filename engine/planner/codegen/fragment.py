@@ -38,6 +38,8 @@ def compile_plan(plan: Node, engine: EngineName, bindings: Bindings) -> Compiled
     Raises Unsupported for what the engine cannot do, SqlError for what is wrong already (LIMIT -1).
     """
     compilation = Compilation(engine, bindings, query, render)
+    tables = _tables(plan)
+    of_catalog = compilation.of_catalog = bool(tables) and all(isinstance(table, SystemTable) for table in tables)
     if engine == "spark":
         plan = with_grand_totals(plan)
         watched = (id(node) for node in watched_inputs(plan) if not is_small(node, bindings))
@@ -52,8 +54,7 @@ def compile_plan(plan: Node, engine: EngineName, bindings: Bindings) -> Compiled
     assert isinstance(statement, exp.Expression)
     if compilation.functions:
         check_places(statement)
-    tables, parameters = _tables(plan), _parameters(statement, compilation)
-    of_catalog = bool(tables) and all(isinstance(table, SystemTable) for table in tables)
+    parameters = _parameters(statement, compilation)
     by_number = bool(parameters) and all(typ.pg in t.WHOLE_NUMBERS for _, typ in parameters.values())
     values_in_row = by_number and of_catalog and read_from_row(statement)
     return CompiledFragment(

@@ -48,7 +48,7 @@ def note_subquery(expr: Subquery, compilation: Compilation) -> None:
     found = _weigh_subquery(expr, compilation)
     compilation.weight += found
     compilation.undivided += found
-    if compilation.engine == "local" and compilation.weight > _STATEMENT_MAX:
+    if compilation.engine == "local" and not compilation.of_catalog and compilation.weight > _STATEMENT_MAX:
         raise _too_many(compilation)
 
 
@@ -58,7 +58,7 @@ def note_lateral(block: Block) -> Block:
     compilation.subqueries += 1
     compilation.weight += CORRELATED
     compilation.undivided += CORRELATED
-    if compilation.engine == "local" and block.subqueries + CORRELATED > _SELECT_MAX:
+    if compilation.engine == "local" and not compilation.of_catalog and block.subqueries + CORRELATED > _SELECT_MAX:
         block = _materialize(block.at_most(Stage.FILTERED))
     block.subqueries += CORRELATED
     return block
@@ -66,7 +66,7 @@ def note_lateral(block: Block) -> Block:
 
 def require_plannable(compilation: Compilation) -> None:
     """Raises StatementTooComplex where DuckDB would take long to plan the statement, which could not be canceled."""
-    if compilation.undivided > _UNDIVIDED_MAX or compilation.weight > _STATEMENT_MAX:
+    if not compilation.of_catalog and (compilation.undivided > _UNDIVIDED_MAX or compilation.weight > _STATEMENT_MAX):
         raise _too_many(compilation)
 
 
@@ -157,6 +157,9 @@ def _materialize(block: Block) -> Block:
 
 
 def _is_heavy(block: Block, exprs: Sequence[Expr]) -> bool:
+    if block.compilation.of_catalog:
+        # The views of information_schema have dozens over a few hundred rows.
+        return False
     found = list(_subqueries(exprs))
     if block.subqueries + len(found) * CORRELATED <= _SELECT_MAX:
         return False

@@ -75,6 +75,7 @@ class Compilation:
     placeholders: dict[tuple[int, SqlType], str] = field(default_factory=dict)
     subqueries: int = 0
     weight: int = 0
+    of_catalog: bool = False
     undivided: int = 0
     weights: dict[int, tuple[Subquery, int]] = field(default_factory=dict)
     _aliases: count[int] = field(default_factory=lambda: count(1))
