@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, Final, Literal, TypeVar
 
-from engine.catalog.model.objects import SystemTable
+from engine.catalog.model.objects import are_in_memory
 from engine.common.depth import bounded_depth
 from engine.contracts.query_id import EngineName
 from engine.plan_ir import logical
@@ -75,7 +75,7 @@ def choose(
     """The engine that should run `plan`. `local_limit`: bytes of column data; see `sluice.local_limit`. writes: whether its rows
     are written into files."""
     tables = [node.table for node in walk_all(plan) if isinstance(node, TableReader)]
-    if tables and all(isinstance(table, SystemTable) for table in tables):
+    if are_in_memory(tables):
         return Choice("local", "the system catalog is the member's own")
     if wish != "auto":
         # Few statements are Spark's by choice, so those that are by wish tell how fast it is.

@@ -53,7 +53,7 @@ class DialTargets:
             target.member = member
 
     def reach(self, peer: Identity, reached: str | None) -> None:
-        """Where a member that is connected is to be dialled should it be lost: seeds, and the address it has now."""
+        """The addresses at which a connected member is to be dialled should it be lost: seeds, and the one it has now."""
         for address, target in list(self._by_address.items()):
             if target.member == peer.member and not target.seed and address != peer.mesh:
                 del self._by_address[address]

@@ -14,7 +14,7 @@ class ClientSocket:
 
     @property
     def address(self) -> tuple[str, int] | None:
-        """Where the client has come to; None for a socket in a folder."""
+        """The address that the client has connected to; None for a socket in a folder."""
         name = self.transport.get_extra_info("sockname") if self.transport else None
         return (str(name[0]), int(name[1])) if isinstance(name, tuple) else None
 

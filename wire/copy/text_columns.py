@@ -189,7 +189,7 @@ def line_of(rows: Rows, row: int) -> tuple[int, bytes]:
 
 
 def context(table: str, line: int, text: bytes | str | None = None, column: str | None = None) -> str:
-    """Where in the input an error is (CopyFromErrorCallback). text: the line's, or the column's value."""
+    """The place of an error in the input (CopyFromErrorCallback). text: the line's, or the column's value."""
     where = f"COPY {table}, line {line}"
     if column is not None:
         where += f", column {column}"

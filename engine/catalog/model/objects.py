@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import field, replace
 from typing import Final, Literal
 
@@ -380,6 +380,11 @@ class SystemTable:
 
 StoredRelation = Table | View | Sequence
 Relation = Table | View | SystemTable
+
+
+def are_in_memory(tables: Collection[Relation]) -> bool:
+    """Whether a fragment that reads these reads rows which the member has in memory, and nothing else."""
+    return bool(tables) and all(isinstance(table, SystemTable) for table in tables)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from engine.catalog.model.objects import SystemTable
+from engine.catalog.model.objects import are_in_memory
 from engine.executors.local.database import LocalCursor, LocalDatabase
 from engine.executors.local.role_databases import RoleDatabase
 from engine.executors.local.small_files import Placed, SmallFiles
@@ -21,7 +21,7 @@ from wire.dataclass import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Databases:
-    """Where a statement may run. single: with one thread. small: tables in memory that lie there; None: none for this one."""
+    """The databases of a statement. single: with one thread. small: tables in memory that lie there; None: none for this one."""
 
     general: LocalDatabase | RoleDatabase
     single: LocalDatabase | RoleDatabase
@@ -73,8 +73,7 @@ class StatementCursor:
 
     def _of_catalog(self) -> bool:
         """Whether it reads the system catalog and nothing else."""
-        tables = self._work.tables
-        return bool(tables) and not self._work.inputs and all(isinstance(table, SystemTable) for table in tables)
+        return not self._work.inputs and are_in_memory(self._work.tables)
 
     @property
     def home(self) -> LocalDatabase | RoleDatabase:

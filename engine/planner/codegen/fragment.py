@@ -7,7 +7,7 @@ from typing import Final
 
 from sqlglot import exp
 
-from engine.catalog.model.objects import SystemTable, Table
+from engine.catalog.model.objects import SystemTable, Table, are_in_memory
 from engine.common.sql_type import SqlType
 from engine.contracts.executor import OutputColumn
 from engine.contracts.query_id import EngineName
@@ -39,7 +39,7 @@ def compile_plan(plan: Node, engine: EngineName, bindings: Bindings) -> Compiled
     """
     compilation = Compilation(engine, bindings, query, render)
     tables = _tables(plan)
-    of_catalog = compilation.of_catalog = bool(tables) and all(isinstance(table, SystemTable) for table in tables)
+    compilation.of_catalog = are_in_memory(tables)
     if engine == "spark":
         plan = with_grand_totals(plan)
         watched = (id(node) for node in watched_inputs(plan) if not is_small(node, bindings))
@@ -47,8 +47,7 @@ def compile_plan(plan: Node, engine: EngineName, bindings: Bindings) -> Compiled
     else:
         plan = guard_subqueries(plan)
     statement = query(plan, Scope(compilation))
-    if engine == "local":
-        require_plannable(compilation)
+    require_plannable(compilation)
     if compilation.hoisted:
         statement = _with_ctes(statement, compilation)
     assert isinstance(statement, exp.Expression)
@@ -56,7 +55,7 @@ def compile_plan(plan: Node, engine: EngineName, bindings: Bindings) -> Compiled
         check_places(statement)
     parameters = _parameters(statement, compilation)
     by_number = bool(parameters) and all(typ.pg in t.WHOLE_NUMBERS for _, typ in parameters.values())
-    values_in_row = by_number and of_catalog and read_from_row(statement)
+    values_in_row = by_number and compilation.of_catalog and read_from_row(statement)
     return CompiledFragment(
         engine=engine,
         statement=statement,

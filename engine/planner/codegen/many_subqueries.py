@@ -48,7 +48,7 @@ def note_subquery(expr: Subquery, compilation: Compilation) -> None:
     found = _weigh_subquery(expr, compilation)
     compilation.weight += found
     compilation.undivided += found
-    if compilation.engine == "local" and not compilation.of_catalog and compilation.weight > _STATEMENT_MAX:
+    if compilation.bounds_subqueries and compilation.weight > _STATEMENT_MAX:
         raise _too_many(compilation)
 
 
@@ -58,7 +58,7 @@ def note_lateral(block: Block) -> Block:
     compilation.subqueries += 1
     compilation.weight += CORRELATED
     compilation.undivided += CORRELATED
-    if compilation.engine == "local" and not compilation.of_catalog and block.subqueries + CORRELATED > _SELECT_MAX:
+    if compilation.bounds_subqueries and block.subqueries + CORRELATED > _SELECT_MAX:
         block = _materialize(block.at_most(Stage.FILTERED))
     block.subqueries += CORRELATED
     return block
@@ -66,7 +66,9 @@ def note_lateral(block: Block) -> Block:
 
 def require_plannable(compilation: Compilation) -> None:
     """Raises StatementTooComplex where DuckDB would take long to plan the statement, which could not be canceled."""
-    if not compilation.of_catalog and (compilation.undivided > _UNDIVIDED_MAX or compilation.weight > _STATEMENT_MAX):
+    if not compilation.bounds_subqueries:
+        return
+    if compilation.undivided > _UNDIVIDED_MAX or compilation.weight > _STATEMENT_MAX:
         raise _too_many(compilation)
 
 
@@ -83,7 +85,7 @@ def divide_filter(block: Block, test: Expr) -> list[Expr]:
 
     Those without subqueries come first, as in PostgreSQL, which filters a table before it joins what EXISTS asks for.
     """
-    if block.compilation.engine != "local" or not _is_heavy(block, [test]):
+    if not block.compilation.bounds_subqueries or not _is_heavy(block, [test]):
         return [test]
     plain: list[Expr] = []
     others: list[Expr] = []
@@ -97,7 +99,7 @@ def make_room(block: Block, exprs: Sequence[Expr]) -> tuple[Block, list[Expr]]:
     """Return a block in which these expressions may be written, and the expressions over it."""
     compilation = block.compilation
     found = list(_subqueries(exprs))
-    if compilation.engine != "local" or not found:
+    if not compilation.bounds_subqueries or not found:
         return block, list(exprs)
     if not _is_heavy(block, exprs):
         block.subqueries += _weigh(found, compilation)
@@ -157,9 +159,6 @@ def _materialize(block: Block) -> Block:
 
 
 def _is_heavy(block: Block, exprs: Sequence[Expr]) -> bool:
-    if block.compilation.of_catalog:
-        # The views of information_schema have dozens over a few hundred rows.
-        return False
     found = list(_subqueries(exprs))
     if block.subqueries + len(found) * CORRELATED <= _SELECT_MAX:
         return False

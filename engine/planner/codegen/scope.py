@@ -58,6 +58,7 @@ class Compilation:
     placeholders: the names of the parameters that remain parameters, by number and type.
     subqueries, weight, undivided, weights: how many subqueries are written, what they weigh, what those that DuckDB takes apart
         together weigh, and what each weighs, by its identity (`engine.planner.codegen.many_subqueries`).
+    of_catalog: whether it reads the system catalog alone.
     """
 
     engine: EngineName
@@ -75,10 +76,16 @@ class Compilation:
     placeholders: dict[tuple[int, SqlType], str] = field(default_factory=dict)
     subqueries: int = 0
     weight: int = 0
-    of_catalog: bool = False
     undivided: int = 0
     weights: dict[int, tuple[Subquery, int]] = field(default_factory=dict)
+    of_catalog: bool = False
     _aliases: count[int] = field(default_factory=lambda: count(1))
+
+    @property
+    def bounds_subqueries(self) -> bool:
+        """Whether many subqueries are divided, and too many refused. The views of information_schema have dozens over a few hundred
+        rows: these may have them."""
+        return self.engine == "local" and not self.of_catalog
 
     def alias(self) -> str:
         """A fresh name for a table."""

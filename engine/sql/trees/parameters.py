@@ -76,15 +76,9 @@ def read_from_row(statement: exp.Expression) -> bool:
     return True
 
 
-def row_of(values: Mapping[str, str | int | bool | None]) -> pa.Table:
-    """Return `VALUES_ROW` for these values of the placeholders."""
-    return pa.table({name: _column(value) for name, value in values.items()})
-
-
-def _column(value: str | int | bool | None) -> pa.Array:
-    if isinstance(value, int) and not isinstance(value, bool):
-        return pa.array([value], pa.int64()) if abs(value) < 1 << 63 else pa.array([str(value)])
-    return pa.array([value], pa.bool_() if isinstance(value, bool) else pa.string())
+def row_of(values: Mapping[str, int | None]) -> pa.Table:
+    """Return `VALUES_ROW` for these values of the placeholders, which are whole numbers."""
+    return pa.table({name: pa.array([value], pa.int64()) for name, value in values.items()})
 
 
 def scalar_of(value: Any, typ: SqlType) -> str | int | bool | None:
