@@ -11,7 +11,7 @@ Neighbour: `short_circuit`, the same for AND and OR without subqueries. Source: 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -52,13 +52,23 @@ def _guard_operands(expr: Expr) -> Expr:
         return expr
     if isinstance(expr, Case):
         return _guard_case(expr)
-    args = tuple(_guard(arg, tuple(_decisions(expr, place))) for place, arg in enumerate(expr.args))
-    return replace(expr, args=args)
+    stops = _stops_before(_decisions(expr))
+    return replace(expr, args=tuple(map(_guard, expr.args, stops)))
 
 
-def _decisions(expr: And | Or | Coalesce, place: int) -> Iterator[Expr]:
-    """The conditions of which any makes the operand at a place unwanted."""
-    for arg in expr.args[:place]:
+def _stops_before(conditions: Iterable[Expr]) -> list[tuple[Expr, ...]]:
+    """For each condition those before it that are written into subqueries, and at the end for what follows them all."""
+    before: list[tuple[Expr, ...]] = [()]
+    for condition in conditions:
+        stops = before[-1]
+        kept = len(stops) < _CONDITIONS_MAX and is_repeatable(condition)
+        before.append((*stops, condition) if kept else stops)
+    return before
+
+
+def _decisions(expr: And | Or | Coalesce) -> Iterator[Expr]:
+    """The conditions of which each makes the operands behind it unwanted."""
+    for arg in expr.args[:-1]:
         if isinstance(expr, And):
             yield Not(arg.type, arg)
         elif isinstance(expr, Or):
@@ -68,18 +78,17 @@ def _decisions(expr: And | Or | Coalesce, place: int) -> Iterator[Expr]:
 
 
 def _guard_case(expr: Case) -> Case:
-    tests = tuple(test for test, _ in expr.whens)
+    *before, last = _stops_before(test for test, _ in expr.whens)
     whens = tuple(
-        (_guard(test, tests[:place]), _guard(value, tests[:place], only=test))
-        for place, (test, value) in enumerate(expr.whens)
+        (_guard(test, stops), _guard(value, stops, only=test))
+        for stops, (test, value) in zip(before, expr.whens, strict=True)
     )
-    default = None if expr.default is None else _guard(expr.default, tests)
+    default = None if expr.default is None else _guard(expr.default, last)
     return replace(expr, whens=whens, default=default)
 
 
 def _guard(expr: Expr, stops: Sequence[Expr], only: Expr | None = None) -> Expr:
     """`expr`, wanted where none of `stops` is true, and `only` is if there is one."""
-    stops = [stop for stop in stops if is_repeatable(stop)][:_CONDITIONS_MAX]
     only = only if only is not None and is_repeatable(only) else None
     if not stops and only is None:
         return expr

@@ -60,4 +60,4 @@ def is_safe_operator(function: Function) -> bool:
 
 def is_repeatable(expr: Expr) -> bool:
     """Whether an expression may be written twice."""
-    return not is_volatile(expr) and not any(isinstance(part, Subquery) for part in expr.walk())
+    return not any(isinstance(part, Subquery) for part in expr.walk()) and not is_volatile(expr)
