@@ -23,6 +23,7 @@ import secrets
 from collections.abc import Callable
 from typing import Final, cast
 
+from engine.common.closed_servers import accepted_are_known, close_server
 from engine.common.wildcards import WILDCARDS
 from engine.exchange.inbound_stream import Denied, InboundStream
 from engine.exchange.mesh_tls import MeshTls
@@ -134,9 +135,11 @@ class DataListener:
         """Stop listening and end what is left of the connections."""
         if self._server is None:
             return
-        self._server.close()
-        # A connection that was accepted a moment ago gets its transport a turn of the loop later.
-        await asyncio.sleep(0)
+        if isinstance(self._server, TlsServer):
+            self._server.close()
+            await accepted_are_known()
+        else:
+            await close_server(self._server)
         for connection in list(self._connections):
             connection.abort()
         while self._connections:

@@ -21,6 +21,7 @@ from collections import Counter
 from dataclasses import field
 from typing import Final
 
+from engine.common.closed_servers import close_server
 from engine.session.engine_session import SessionFactory
 from server.auth.gate import Access, Gate
 from server.auth.hba import parse
@@ -209,7 +210,7 @@ class Listener:
     async def close(self) -> None:
         """Stop listening and end all sessions now."""
         if self._server is not None:
-            self._server.close()
+            await close_server(self._server)
         if self._place is not None:
             self._place.close()
         for task, session in list(self._sessions.items()):

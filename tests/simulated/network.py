@@ -177,6 +177,9 @@ class Server:
     def getsockname(self) -> tuple[str, int]:
         return self.address
 
+    def fileno(self) -> int:
+        return -1
+
     def is_serving(self) -> bool:
         return self._serving
 

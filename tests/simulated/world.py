@@ -260,3 +260,7 @@ class Process(_Loop):  # type: ignore[misc]
         self, protocol_factory: Callable[[], Any], host: str = "", port: int = 0, **_options: Any
     ) -> Any:
         return self._network.listen(self, protocol_factory, host, port)
+
+    def remove_reader(self, _fd: Any) -> bool:
+        """A listening socket has no reader: the network hands its connections over."""
+        return False

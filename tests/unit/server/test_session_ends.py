@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import gc
 import socket
 import struct
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 
 import psycopg
 import pytest
+import uvloop
+from support.duckdb_sessions import DuckEngine
 from support.session_server import RawClient, Server, connect, eventually, raw, serve, stream_of
 
 from server.pgwire import input_throttle
+from server.pgwire.listener import Listener
 from wire.errors import Notice
 
 ENDLESS = "select count(*) from range(1000000000000) a where range % 7 = 8"
@@ -420,3 +425,27 @@ async def test_a_graceful_shutdown_lets_transactions_end(server: Server) -> None
         assert (await busy.until_closed())[-1] == "E"
         assert busy.tags == ["BEGIN", "SELECT 1", "COMMIT"]
         await closing
+
+
+@pytest.mark.parametrize("turns", range(6))
+@pytest.mark.parametrize("new_loop", [asyncio.new_event_loop, uvloop.new_event_loop], ids=["asyncio", "uvloop"])
+def test_a_connection_accepted_before_the_shutdown_is_closed(
+    new_loop: Callable[[], asyncio.AbstractEventLoop], turns: int
+) -> None:
+    """Whichever turn of the loop it has got to; the loop ends with the shutdown, and so no turn comes after it."""
+
+    async def connect_and_shut_down() -> socket.socket:
+        listener = Listener(DuckEngine(1).session)
+        await listener.start("127.0.0.1", 0)
+        client = socket.create_connection(listener.addresses[0], timeout=10)
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        await listener.close()
+        return client
+
+    loop = new_loop()
+    client = loop.run_until_complete(connect_and_shut_down())
+    loop.close()
+    with client, contextlib.suppress(ConnectionResetError):
+        assert client.recv(1) == b""
+    gc.collect()

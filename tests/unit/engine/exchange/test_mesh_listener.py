@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
+import socket
+
+import pytest
 
 from engine.exchange.listener import DataListener
 from wire.mesh.control_messages import NONCE_BYTES, Hello, Identity, encode
@@ -48,3 +52,24 @@ async def test_a_member_is_not_heard_where_nobody_admits_members() -> None:
         assert await reader.read() == b""
     writer.close()
     await listener.close()
+
+
+@pytest.mark.parametrize("turns", range(6))
+def test_a_connection_accepted_before_the_close_is_closed(turns: int) -> None:
+    """Whichever turn of the loop it has got to; the loop ends with the close, and so no turn comes after it."""
+
+    async def connect_and_close() -> socket.socket:
+        listener = DataListener("127.0.0.1", 0)
+        await listener.start()
+        client = socket.create_connection(listener.address, timeout=10)
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        await listener.close()
+        return client
+
+    loop = asyncio.new_event_loop()
+    client = loop.run_until_complete(connect_and_close())
+    loop.close()
+    with client, contextlib.suppress(ConnectionResetError):
+        assert client.recv(1) == b""
+    gc.collect()

@@ -1,0 +1,31 @@
+"""The end of a server that accepts connections: none that it has accepted is lost.
+
+asyncio accepts a connection in one turn of the loop, makes its transport in the next one and calls `connection_made` in the one
+after that. Once a server is closed asyncio (up to Python 3.11) fails to make transports of what it has accepted, tells nobody and
+leaves the sockets open. So a server first stops accepting, then waits those turns, and is closed after that. uvloop has a
+transport at once; its `connection_made` comes a turn later.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Final
+
+#: Of the loop: the transport is made, `connection_made` is called, what that has scheduled runs.
+_TURNS: Final = 3
+
+
+async def close_server(server: asyncio.Server) -> None:
+    """Stop accepting and close the listening sockets. Each connection that was accepted has its protocol when this returns."""
+    loop = asyncio.get_running_loop()
+    for listening in server.sockets:
+        loop.remove_reader(listening.fileno())
+    await accepted_are_known()
+    server.close()
+    await accepted_are_known()
+
+
+async def accepted_are_known() -> None:
+    """Wait until each connection that was accepted before has its protocol."""
+    for _ in range(_TURNS):
+        await asyncio.sleep(0)
