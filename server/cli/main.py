@@ -213,6 +213,27 @@ def sql_shell(
 
 
 @app.command()
+def spark_env(
+    target: Annotated[Path, typer.Argument(help="The archive, a .tar.gz that does not exist yet.", show_default=False)],
+    python: Annotated[
+        str | None, typer.Option(help="The interpreter on the executors' machines [python3.N as here].")
+    ] = None,
+) -> None:
+    """Pack the Python libraries that tasks need, for executors of a Spark cluster that do not have them.
+
+    Prints what a member's configuration says to have its executors use the archive. They need an interpreter of this one's version,
+    on machines of this one's kind.
+    """
+    from server.cli.spark_environment import configuration, default_python, pack
+
+    try:
+        pack(target, python or default_python())
+    except OSError as error:
+        _fail(f"{target}: {error.strerror or error}", status=1)
+    typer.echo(configuration(target))
+
+
+@app.command()
 def diagnose(
     target: Annotated[Path, typer.Argument(help="The bundle, a zip file that does not exist yet.", show_default=False)],
     config: ConfigFile = None,
@@ -235,8 +256,7 @@ def diagnose(
     """
     import getpass
 
-    from server.cli.diagnose import Target
-    from server.cli.diagnose import diagnose as make_bundle
+    from server.cli import diagnose as bundles
     from server.config.address import Address, reachable_from_here
 
     settings = _load(config, data=data)
@@ -249,7 +269,7 @@ def diagnose(
         told, scheme = Address.parse(settings.console), "https" if settings.console_tls else "http"
         console = f"{scheme}://{Address(reachable_from_here(told.host), told.port)}"
     try:
-        missing = make_bundle(settings, Target(console, where, log), target)
+        missing = bundles.diagnose(settings, bundles.Target(console, where, log), target)
     except OSError as error:
         _fail(f"{target}: {error.strerror or error}", status=1)
     for name, why in missing.items():

@@ -177,6 +177,8 @@ class SparkRuntime:
         SparkContext._ensure_initialized(gateway=gateway)
         self._check_abandoned()
         self.context = SparkContext(conf=conf, gateway=gateway)
+        # PySpark looks at the environment only: what an executor starts as Python.
+        self.context.pythonExec = config.conf.get("spark.pyspark.python", self.context.pythonExec)
         if not is_embedded(config.master):
             self.context.addPyFile(str(_sources(self._directory)))
         self.slots = int(self.context.defaultParallelism)
