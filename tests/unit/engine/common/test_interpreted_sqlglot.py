@@ -12,6 +12,7 @@ import pytest
 import sqlglot
 
 import engine
+from engine.common.interpreted_sqlglot import load_from_source
 
 _ROOT = Path(engine.__file__).parents[1]
 _PRINT = "from engine.sql.trees.dialects import snippet, to_sql; print(to_sql(snippet('$1 + 1', 'local'), 'local'))"
@@ -44,7 +45,7 @@ def test_python_would_load_them(compiled: Path) -> None:
     assert "ImportError" in _run(compiled, "import sqlglot").stderr
 
 
-@pytest.mark.parametrize("first", ["import engine", "import server"])
+@pytest.mark.parametrize("first", ["import engine", "import server.member", "import server.cli.main, server.serving"])
 def test_we_load_sources(compiled: Path, first: str) -> None:
     ran = _run(compiled, f"{first}; import sqlglot.generator; print(sqlglot.generator.__file__); {_PRINT}")
     assert ran.stdout.splitlines() == [str(compiled / "sqlglot" / "generator.py"), "arg__1 + 1"], ran.stderr
@@ -54,3 +55,9 @@ def test_compiled_modules_that_are_loaded_already_are_named() -> None:
     loaded = "import sys, types; m = types.ModuleType('sqlglot.generator'); m.__file__ = 'generator.so'"
     ran = _run(_ROOT, f"{loaded}; sys.modules['sqlglot.generator'] = m; import engine")
     assert ran.stderr.splitlines()[-1].endswith("or uninstall sqlglotc (pip uninstall sqlglotc)")
+
+
+def test_it_is_arranged_once() -> None:
+    before = list(sys.meta_path)
+    load_from_source()
+    assert sys.meta_path == before
