@@ -10,7 +10,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
 from engine.catalog.model.roles import Roles
@@ -131,6 +131,15 @@ class Engine:
     async def idle(self) -> None:
         """Wait until nothing runs here for queries over several members."""
         await self._runtime.idle()
+
+    def abandon_late(self) -> None:
+        """From now on, wait for no canceled statement longer than a bound (`engine.executors.local.abandonment`)."""
+        self.executors.local.abandon_late()
+
+    @property
+    def abandoned_threads(self) -> Sequence[str]:
+        """Names of the threads that `close` has left behind."""
+        return self.executors.local.abandoned_threads
 
     async def close(self) -> None:
         """End everything: running queries, Spark, threads, the catalog database."""

@@ -150,6 +150,7 @@ class Member:
             async with asyncio.timeout(self._config.cluster.drain_seconds):
                 await asyncio.gather(self.clients.drain(), *([self.http.drain()] if self.http is not None else []))
                 await self.engine.idle()
+        self.engine.abandon_late()
         await closed_in_turn(
             self.clients.close,
             lambda: None if self.http is None else self.http.close(),

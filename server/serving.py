@@ -20,7 +20,7 @@ import signal
 import sys
 import threading
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NoReturn
 
 import uvloop
 
@@ -46,7 +46,8 @@ log: Final = logging.getLogger(__name__)
 _END_SECONDS: Final = 15.0
 
 
-async def _serve(config: Config, place: Place | None) -> None:
+async def _serve(config: Config, place: Place | None) -> bool:
+    """Serve until told to stop; whether all threads have ended that are in the way of the interpreter's end."""
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -91,6 +92,7 @@ async def _serve(config: Config, place: Place | None) -> None:
             last.cancel()
             # What DuckDB's binding finds frozen when the interpreter ends, it takes for leaked and says so on and on.
             gc.unfreeze()
+    return not engine.abandoned_threads
 
 
 def _end_anyway() -> None:
@@ -120,7 +122,7 @@ def run(config: Config, place: Place | None = None) -> int:
     try:
         Path(config.data).mkdir(parents=True, exist_ok=True)
         with record_spans(config.tracing, config.member):
-            uvloop.run(_serve(config, place))
+            has_ended = uvloop.run(_serve(config, place))
     except SqlError as error:
         hint = f" ({error.hint})" if error.hint else ""
         print(f"sluice: {error.message}{hint}", file=sys.stderr)  # noqa: T201
@@ -130,4 +132,15 @@ def run(config: Config, place: Place | None = None) -> int:
         return 1
     if place is None:
         _print_line(ENDED_LINE)
+    if not has_ended:
+        _leave()
     return 0
+
+
+def _leave() -> NoReturn:
+    """End the process beside a thread that DuckDB keeps: what it would come back to must not be torn down before. All else is
+    closed, and the log says what was abandoned."""
+    logging.shutdown()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(0)

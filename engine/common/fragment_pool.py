@@ -13,6 +13,9 @@ here it would let the call that waits behind a long step wait longest.
 No wake-up is lost: a call is put into a deque, and a sleeper woken, under the lock; a thread looks at all deques once more
 under that lock before it sleeps. So either it sees the call, or it sleeps already when it is woken. Taking needs no lock.
 
+A thread whose call does not come back for long may be set aside: another one takes its place and its deque, and it ends with its
+call. Of these there are only a few at a time, so that the pool has a bound.
+
 Considered and rejected: one shared queue (`ThreadPoolExecutor`): measured, it is as fast with four threads, but a fragment's
 steps wander over all of them. A lock-free list of sleepers: a few microseconds of a round trip in which two threads
 hand the interpreter to each other, and a proof instead of a rule.
@@ -25,12 +28,14 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from functools import partial
-from typing import ParamSpec, TypeVar
+from typing import Final, ParamSpec, TypeVar
 
 from engine.common.pool_calls import Call, Pool, run, with_future
 
 P = ParamSpec("P")
 T = TypeVar("T")
+#: Threads that may be set aside at a time.
+ASIDE_MAX: Final = 4
 
 
 class FragmentPool(Pool):
@@ -40,14 +45,17 @@ class FragmentPool(Pool):
         assert threads > 0, "a pool without threads runs nothing"
         self._lock = threading.Lock()
         self._closed = False
+        self._name = name
         self._workers = [_Worker(self._lock) for _ in range(threads)]
         self._asleep: list[_Worker] = []
-        self._threads = [
-            threading.Thread(target=self._work, args=(worker,), name=f"{name}-{number}", daemon=True)
-            for number, worker in enumerate(self._workers)
-        ]
-        for thread in self._threads:
-            thread.start()
+        self._aside: set[_Worker] = set()
+        self._threads = [self._start_thread(number) for number in range(threads)]
+
+    def _start_thread(self, number: int) -> threading.Thread:
+        own = self._workers[number]
+        thread = threading.Thread(target=self._work, args=(own,), name=f"{self._name}-{number}", daemon=True)
+        thread.start()
+        return thread
 
     def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
         """Run the call on some thread; the Future has what it returned or raised."""
@@ -71,8 +79,26 @@ class FragmentPool(Pool):
             "running": sum(worker.running for worker in self._workers),
         }
 
+    @property
+    def aside(self) -> int:
+        """The number of threads that are set aside."""
+        return len(self._aside)
+
+    def set_aside(self, thread: int, *, forced: bool = False) -> bool:
+        with self._lock:
+            found = [number for number, worker in enumerate(self._workers) if worker.ident == thread and worker.running]
+            if not found or (len(self._aside) >= ASIDE_MAX and not forced):
+                return any(worker.ident == thread for worker in self._aside)
+            [number] = found
+            worker, other = self._workers[number], _Worker(self._lock)
+            worker.calls, other.calls = other.calls, worker.calls
+            self._workers[number] = other
+            self._aside.add(worker)
+            self._threads[number] = self._start_thread(number)
+        return True
+
     def close(self) -> None:
-        """Run what was submitted, then end the threads; returns when they have. Idempotent."""
+        """Run what was submitted, then end the threads; returns when they have, but for those that are set aside. Idempotent."""
         with self._lock:
             self._closed = True
             for worker in self._asleep:
@@ -99,9 +125,13 @@ class FragmentPool(Pool):
         while (call := self._next(own)) is not None:
             own.running = True
             run(call)
-            own.running = False
             # What the call holds is not to outlive it until the next one comes.
             del call
+            with self._lock:
+                own.running = False
+                if own in self._aside:
+                    self._aside.discard(own)
+                    return
 
     def _next(self, own: _Worker) -> Call | None:
         """The next call, as soon as there is one; None once the pool is closed and empty."""

@@ -37,6 +37,13 @@ class Pool(Executor):
     def close(self) -> None:
         """Run what was submitted, then end; returns when it has."""
 
+    def set_aside(self, thread: int, *, forced: bool = False) -> bool:
+        """Have another thread in the place of one that is at work, by its identifier, and let that one end with its call, for
+        which nobody waits any more. False where the thread is idle, or too many are set aside already. forced: however many are.
+        """
+        del thread, forced
+        return False
+
 
 def run(call: Call) -> None:
     """Run a call on a pool's thread."""

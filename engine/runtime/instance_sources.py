@@ -127,6 +127,7 @@ class InstanceSources:
                 find=find,
                 analyze=self._shared.analyze,
                 memory=self._shared.memory,
+                query=self._query,
             )
         )
 

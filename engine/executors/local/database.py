@@ -330,6 +330,12 @@ class LocalDatabase:
         self.retire()
         shutil.rmtree(self._spill, ignore_errors=True)
 
+    def abandon(self) -> None:
+        """Remove what was spilled, and leave the rest to the cursors that are lent, each of which may be in use."""
+        with self._lock:
+            self._retired = True
+        shutil.rmtree(self._spill, ignore_errors=True)
+
     def _note_return(self, time_zone: str) -> None:
         self._lent[time_zone] -= 1
         if not self._lent[time_zone]:

@@ -16,8 +16,10 @@ there DuckDB holds 0.4 MB of a suspended scan of `orders`, against 17 with two t
 
 DuckDB does not look for interrupts while it parses, binds and optimises, which takes it seconds where a statement has thousands of
 conditions. So long statements take turns, and the fragment threads that are left go on for others; and who closes the stream of
-any that is being planned does not wait for it for long. It is closed when its thread comes back, and counted among the streams
-until then.
+any that is being planned does not wait for it for long: its thread is set aside, and another takes its place in the pool. It is
+closed when its thread comes back, and counted among the streams until then. Of such threads there are a few at most
+(`engine.common.fragment_pool.ASIDE_MAX`), and those that are known to take long have one turn; so whoever cancels one after the
+other waits for the planner at last. A member that ends waits for none of them for long (`engine.executors.local.abandonment`).
 
 A DuckDB that meets an internal error is of no more use, whoever asks it. So there is soon another in its place, for those who
 come later; and what ran in the general one meanwhile, and has given no row yet, is run once more in the other. That helps who met
@@ -36,7 +38,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, Final
@@ -48,6 +50,7 @@ from engine.common.weighted_lru_cache import WeightedLruCache
 from engine.contracts.executor import ExecutionContext
 from engine.contracts.query_id import EngineName
 from engine.executors.engine_config import EngineConfig
+from engine.executors.local.abandonment import Abandonment
 from engine.executors.local.database import LocalDatabase
 from engine.executors.local.role_databases import RoleDatabase, RoleDatabases
 from engine.executors.local.small_files import SmallFiles
@@ -83,6 +86,7 @@ class LocalExecutor:
         self._pool: Pool | None = None
         self._streams: set[LocalStream] = set()
         self._turns = asyncio.Semaphore(1)
+        self._abandonment = Abandonment()
         # By identity: what is kept keeps its fragment, so that no other can be in its place.
         self._printed: WeightedLruCache[int, tuple[CompiledFragment, PrintedStatement]] = WeightedLruCache(
             _TEXTS, TEXTS_ROOM, lambda _, kept: kept[1].length
@@ -153,6 +157,7 @@ class LocalExecutor:
                 analyze=context.analyze,
                 memory=context.memory,
                 row=row,
+                query=str(context.query),
             )
         )
 
@@ -168,7 +173,9 @@ class LocalExecutor:
         share = max(_PAGES_BYTES // (len(self._streams) + 1), _PAGE_BYTES_MIN)
         if work.page_bytes > share:
             work = replace(work, page_bytes=share)
-        stream = LocalStream(databases, self._pool, self._streams, work, self._replace, self._over, self._turns)
+        stream = LocalStream(
+            databases, self._pool, self._streams, work, self._replace, self._over, self._turns, self._abandonment
+        )
         stream.begin()
         return stream
 
@@ -180,7 +187,7 @@ class LocalExecutor:
         if isinstance(own := stream.databases.general, RoleDatabase):
             assert self._pool is not None, "streams end before the executor does"
             for unused in self._roles.leave(own):
-                self._pool.post(unused.close)
+                self._pool.post(partial(_end_database, unused))
 
     def post(self, call: Callable[[], object]) -> None:
         """Have a short call run on a fragment thread, for which nobody waits."""
@@ -217,11 +224,21 @@ class LocalExecutor:
         cursors.update(self._roles.statistics())
         return {"streams": self.load, **cursors, **self._small.statistics()}
 
+    def abandon_late(self) -> None:
+        """From now on, whoever closes a stream waits for it no longer than `ABANDON_SECONDS`."""
+        self._abandonment.begin(asyncio.get_running_loop().time())
+
+    @property
+    def abandoned_threads(self) -> Sequence[str]:
+        """Names of the threads that `close` has left behind: the interpreter must not be torn down before they end."""
+        return self._abandonment.abandoned
+
     async def close(self) -> None:
         """Cancel what runs and end the databases; idempotent."""
         ready, self._state = self._state == "ready", "closed"
         if not ready:
             return
+        self.abandon_late()
         pool = self._pool
         assert pool is not None, "it was ready"
         try:
@@ -240,4 +257,12 @@ class LocalExecutor:
         self._database = self._single = self._small = self._pool = None
         loop = asyncio.get_running_loop()
         databases: list[LocalDatabase | RoleDatabase] = [database, single, *self._roles.close()]
-        await closed_in_turn(*(partial(loop.run_in_executor, pool, each.close) for each in databases))
+        await closed_in_turn(*(partial(loop.run_in_executor, pool, _end_database, each) for each in databases))
+
+
+def _end_database(database: LocalDatabase | RoleDatabase) -> None:
+    """Close a database, unless a statement that was abandoned still uses it. Blocks."""
+    if database.statistics().get("cursors"):
+        database.abandon()
+    else:
+        database.close()

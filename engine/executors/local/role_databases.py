@@ -58,6 +58,11 @@ class RoleDatabase:
         if self._made is not None:
             self._made.close()
 
+    def abandon(self) -> None:
+        """Leave it to the cursors that are lent. Blocks."""
+        if self._made is not None:
+            self._made.abandon()
+
 
 class RoleDatabases:
     """On the loop's thread. Every `enter` is followed by a `leave`; what it gives is no longer used: close it, off the loop."""
@@ -103,8 +108,7 @@ class RoleDatabases:
         return counted
 
     def close(self) -> list[RoleDatabase]:
-        """Return the databases to be closed; nobody uses them."""
-        assert not self._users, "statements are still running"
+        """Return the databases to be closed; nobody uses them, or nobody waits for who does."""
         kept = [*self._kept.values()]
         self._kept.clear()
         return kept

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import threading
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
@@ -18,6 +19,7 @@ import pyarrow as pa
 from engine.common.pool_calls import Pool
 from engine.common.shielded import shielded, stop_task, wait_out
 from engine.contracts.profile import Operator
+from engine.executors.local.abandonment import Abandonment
 from engine.executors.local.database import LocalDatabase
 from engine.executors.local.errors import translate
 from engine.executors.local.inputs import HELD_BYTES, take_all
@@ -38,7 +40,7 @@ _LONG_TEXT: Final = 1 << 16
 _DISTINCTS: Final = 100
 #: Subqueries, of which DuckDB makes joins one above the other: 50 may take it seconds (`engine.planner.codegen.many_subqueries`).
 _SUBQUERIES: Final = 12
-#: How long who closes a stream waits for DuckDB to have planned its statement.
+#: How long who closes a stream waits for DuckDB to have planned its statement, before its thread is set aside.
 _PLANNING_SECONDS: Final = 0.2
 
 
@@ -46,6 +48,12 @@ def _is_long(statement: str) -> bool:
     """Whether DuckDB may take long to plan a statement."""
     many = statement.count("(SELECT ") > _SUBQUERIES or statement.count("(DISTINCT ") > _DISTINCTS
     return many or len(statement) > _LONG_TEXT
+
+
+def _translate_error(error: Exception, work: LocalWork) -> SqlError:
+    told = translate(error, work.statement)
+    memory = work.memory
+    return memory.exceeded_error() if isinstance(told, OutOfMemory) and memory is not None else told
 
 
 class LocalStream:
@@ -66,6 +74,7 @@ class LocalStream:
         replace: Callable[[LocalDatabase | RoleDatabase], None],
         over: Callable[[LocalStream], None],
         turns: asyncio.Semaphore,
+        abandonment: Abandonment,
     ) -> None:
         self.databases = databases
         self._statement = StatementCursor(databases, work)
@@ -77,6 +86,9 @@ class LocalStream:
         self._turns: asyncio.Semaphore | None = turns if _is_long(work.statement) else None
         self._has_turn = False
         self._planning = False
+        self._abandonment = abandonment
+        self._abandoned = False
+        self._thread = 0
         self._pages = PageReader(work.schema, work.page_bytes)
         self._gathering: asyncio.Task[None] | None = None
         self._inputs: dict[str, pa.Table] = {}
@@ -91,6 +103,8 @@ class LocalStream:
         self._ready: deque[pa.RecordBatch] = deque()
         self._waiters: list[asyncio.Future[None]] = []
         self._closed: asyncio.Task[None] | None = None
+        #: Done when the thread that plans the statement is set aside, so that nobody need wait for it.
+        self._left: asyncio.Future[None] = self._loop.create_future()
         self._counts = {"rows": 0, "bytes": 0, "batches": 0}
         #: What DuckDB's operators gave, after the end; None where it was not asked for, or the end was not reached.
         self.operators: Operator | None = None
@@ -128,11 +142,10 @@ class LocalStream:
                 return
             self._closed = self._loop.create_task(self._shut())
         closed = self._closed
-        if self._turns is not None or self._planning:
-            await shielded(asyncio.wait([closed], timeout=_PLANNING_SECONDS))
-            if not closed.done() and self._planning:
-                _log.debug("a stream is closed while DuckDB plans its statement")
-                return
+        await shielded(asyncio.wait([closed, self._left], return_when=asyncio.FIRST_COMPLETED))
+        if not closed.done():
+            _log.debug("a stream is closed while DuckDB plans its statement")
+            return
         await wait_out(closed)
         if closed.cancelled():
             # Before it had begun: nothing was done yet.
@@ -140,7 +153,7 @@ class LocalStream:
             await self.close()
 
     async def close_planned(self) -> None:
-        """Close the stream as `close` does, but wait for a statement that is being planned."""
+        """Close the stream as `close` does, but wait for a statement that is being planned, or until it is abandoned."""
         await self.close()
         if self._closed is not None:
             await wait_out(self._closed)
@@ -151,7 +164,7 @@ class LocalStream:
     # -- on the loop's thread -----------------------------------------------------------------------------------
 
     def _pull(self) -> None:
-        self._running = True
+        self._running, self._thread = True, 0
         self._pool.post(self._job)
 
     async def _gather(self) -> None:
@@ -165,7 +178,7 @@ class LocalStream:
                 await self._turns.acquire()
                 self._has_turn = True
         except Exception as error:  # noqa: BLE001 - as in `_job`
-            self._error = self._translate_error(error)
+            self._error = _translate_error(error, self._work)
         self._gathering = None
         if self._error is None and not self._closing:
             self._pull()
@@ -225,7 +238,10 @@ class LocalStream:
             await stop_task(self._gathering)
 
     async def _end_pull(self) -> None:
-        while self._running:
+        """Interrupt the pull until its thread has come back. One that plans is set aside, so that who closes the stream does not
+        wait for it; one that does not come back for long, while the member ends, is abandoned."""
+        began = self._loop.time()
+        while self._running and not self._abandoned:
             cursor = self._statement.cursor
             if cursor is not None:
                 # Its thread may have closed it just now.
@@ -233,9 +249,25 @@ class LocalStream:
                     cursor.interrupt()
             with contextlib.suppress(asyncio.CancelledError):
                 await asyncio.wait([self._next_change()], timeout=_INTERRUPT_SECONDS)
+            if self._running:
+                self._leave_behind(began)
+
+    def _leave_behind(self, canceled: float) -> None:
+        """See to the thread of a pull that has not come back. canceled: the time since when it is interrupted."""
+        now, thread = self._loop.time(), self._thread
+        if thread and self._abandonment.is_due(canceled, now):
+            self._abandoned = True
+            self._pool.set_aside(thread, forced=True)
+            self._abandonment.note(self._work.query, self._work.statement, thread)
+        elif self._left.done() or now - canceled < _PLANNING_SECONDS:
+            return
+        elif not thread or (self._planning and self._pool.set_aside(thread)):
+            # A pull that has no thread yet finds out by itself when it has one.
+            self._left.set_result(None)
 
     async def _end_cursor(self) -> None:
-        if self._statement.cursor is not None:
+        # Of a pull that was abandoned, its thread releases it.
+        if self._statement.cursor is not None and not self._running:
             await shielded(self._loop.run_in_executor(self._pool, self._statement.release))
 
     def _forget(self) -> None:
@@ -247,6 +279,7 @@ class LocalStream:
 
     def _job(self) -> None:
         """Fetch one batch, and after a small one what follows, if anything does."""
+        self._thread = threading.get_ident()
         try:
             batches = [self._fetch()]
             last = batches[0]
@@ -260,12 +293,7 @@ class LocalStream:
                 self._statement.release(healthy=False)
             finally:
                 # Whatever becomes of the cursor: who waits for the stream, or for its close, must not wait for ever.
-                self._tell((), self._translate_error(error))
-
-    def _translate_error(self, error: Exception) -> SqlError:
-        told = translate(error, self._work.statement)
-        memory = self._work.memory
-        return memory.exceeded_error() if isinstance(told, OutOfMemory) and memory is not None else told
+                self._tell((), _translate_error(error, self._work))
 
     def _end(self) -> None:
         """Let go of what has ended, and keep what was counted of it."""
@@ -302,4 +330,8 @@ class LocalStream:
             self._planning = False
 
     def _tell(self, batches: Sequence[pa.RecordBatch | None], error: SqlError | None) -> None:
-        self._loop.call_soon_threadsafe(self._on_batches, batches, error)
+        if self._abandoned:
+            # Nobody is left to be told, maybe not even the loop.
+            self._statement.release(healthy=False)
+        else:
+            self._loop.call_soon_threadsafe(self._on_batches, batches, error)

@@ -23,7 +23,7 @@ class LocalWork:
     parameters: values of `$name`s: the files and row ranges of its readers, long strings. inputs: relations that arrive as streams.
     find: gives the parameters instead, when the statement begins, on a thread that may block; raises SqlError.
     analyze: operators are to be counted: over the files, since tables in memory are nobody's. memory: as in `ExecutionContext`.
-    row: values that it reads from the relation `VALUES_ROW`.
+    row: values that it reads from the relation `VALUES_ROW`. query: the id of its query, for the log.
     """
 
     statement: str
@@ -37,3 +37,4 @@ class LocalWork:
     analyze: bool = False
     memory: MemoryShare | None = None
     row: Mapping[str, Any] = field(default_factory=dict)
+    query: str = ""

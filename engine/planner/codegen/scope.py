@@ -58,6 +58,7 @@ class Compilation:
     placeholders: the names of the parameters that remain parameters, by number and type.
     subqueries, weight, undivided, weights: how many subqueries are written, what they weigh, what those that DuckDB takes apart
         together weigh, and what each weighs, by its identity (`engine.planner.codegen.many_subqueries`).
+    computed: how many columns are computed of them.
     of_catalog: whether it reads the system catalog alone.
     """
 
@@ -75,6 +76,7 @@ class Compilation:
     functions: dict[str, TaskFunction] = field(default_factory=dict)
     placeholders: dict[tuple[int, SqlType], str] = field(default_factory=dict)
     subqueries: int = 0
+    computed: int = 0
     weight: int = 0
     undivided: int = 0
     weights: dict[int, tuple[Subquery, int]] = field(default_factory=dict)

@@ -3,7 +3,8 @@ error.
 
 DuckDB does the same where it selects rows (WHERE, ON, CASE WHEN). Elsewhere (select lists, FILTER, below NOT) it computes all
 operands for all rows, and `b <> 0 AND 3 / b = 1` divides by zero. There a CASE computes an operand that may raise an error, only
-for rows that the operands before it leave open. Those are written twice, so this is not done for subqueries and volatile functions.
+for rows that the operands before it leave open. Those are written twice, so subqueries and volatile functions among them are left
+out: they keep no error from what follows.
 
 Source: PostgreSQL 15, execExprInterp.c (EEOP_BOOL_AND_STEP, EEOP_BOOL_OR_STEP).
 """
@@ -29,12 +30,15 @@ def junction(exprs: Sequence[Expr], trees: Sequence[exp.Expression], *, every: b
     """The value of AND (`every`) or OR over operands, given as expressions and as trees."""
     join = conjunction if every else disjunction
     place = next((number for number in range(1, len(exprs)) if may_raise(exprs[number])), 0)
-    if not place or depth == _DEPTH_MAX or not all(map(is_repeatable, exprs[:place])):
+    if not place or depth == _DEPTH_MAX:
         return join(trees)
-    before = join(trees[:place])
     rest = junction(exprs[place:], trees[place:], every=every, depth=depth + 1)
-    decided = negate(before) if every else before
-    return case([(decided.copy(), exp.Boolean(this=not every))], join([before, rest]))
+    repeated = [tree.copy() for arg, tree in zip(exprs[:place], trees, strict=False) if is_repeatable(arg)]
+    whole = join([*trees[:place], rest])
+    if not repeated:
+        return whole
+    decided = negate(join(repeated)) if every else join(repeated)
+    return case([(decided, exp.Boolean(this=not every))], whole)
 
 
 def alternatives(exprs: Sequence[Expr], trees: Sequence[exp.Expression]) -> exp.Expression:

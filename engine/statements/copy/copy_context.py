@@ -124,9 +124,10 @@ class _Runs:
         statement, schema = compiled
         size = self._context.page_bytes
         inputs = {relation_of(EDGE): _OneBatch(batch)}
-        zone, memory = self._context.time_zone, self._context.memory
+        zone, memory, query = self._context.time_zone, self._context.memory, str(self._context.query)
+        values = statement.values
         return self._ground.local.run(
-            LocalWork(statement.text, schema, size, zone, parameters=statement.values, inputs=inputs, memory=memory)
+            LocalWork(statement.text, schema, size, zone, parameters=values, inputs=inputs, memory=memory, query=query)
         )
 
     def in_pool(self, call: Callable[[], T]) -> Awaitable[T]:

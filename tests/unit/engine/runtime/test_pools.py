@@ -7,6 +7,7 @@ import functools
 import gc
 import logging
 import threading
+import time
 import weakref
 from collections import defaultdict
 from collections.abc import Callable, Iterator
@@ -16,7 +17,7 @@ from contextlib import contextmanager
 import pytest
 
 from engine.catalog.store.request_clock import mark_waiting
-from engine.common.fragment_pool import FragmentPool
+from engine.common.fragment_pool import ASIDE_MAX, FragmentPool
 from engine.runtime.operation_pool import OperationPool
 
 SECONDS = 30.0
@@ -327,3 +328,32 @@ def test_calls_with_a_partition_keep_their_order_even_if_they_wait() -> None:
     finally:
         pool.close()
     assert order == list(range(20))
+
+
+def test_another_thread_is_in_the_place_of_one_that_is_set_aside(fragments: FragmentPool) -> None:
+    gates = [Gate() for _ in range(ASIDE_MAX + 3)]
+    calls, threads = list[Future[str]](), list[int]()
+
+    def held(gate: Gate) -> str:
+        threads.append(threading.get_ident())
+        return gate()
+
+    for number, gate in enumerate(gates):
+        calls.append(fragments.submit(held, gate))
+        assert gate.entered.wait(SECONDS)
+        assert fragments.set_aside(threads[-1]) == (number < ASIDE_MAX)
+    assert fragments.aside == ASIDE_MAX
+    behind = fragments.submit(lambda: "taken over")
+    assert not behind.done()
+    assert fragments.set_aside(threads[-1], forced=True)
+    assert behind.result(SECONDS) == "taken over"
+    for gate in gates:
+        gate.left.set()
+    for call in calls:
+        call.result(SECONDS)
+    for _ in range(100):
+        if not fragments.aside:
+            break
+        time.sleep(0.01)
+    assert fragments.aside == 0
+    assert not fragments.set_aside(threads[-1], forced=True)

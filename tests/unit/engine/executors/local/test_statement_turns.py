@@ -1,8 +1,10 @@
-"""Statements that DuckDB takes long to plan: they take turns, and nobody who gives one up waits for its plan."""
+"""Statements that DuckDB takes long to plan: they take turns, nobody who gives one up waits for its plan, and neither does an
+executor that ends."""
 
 from __future__ import annotations
 
 import asyncio
+import logging
 import threading
 from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
@@ -13,7 +15,9 @@ import pytest
 import pytest_asyncio
 from support.session_server import eventually
 
+from engine.common import fragment_pool
 from engine.executors.engine_config import EngineConfig
+from engine.executors.local import abandonment
 from engine.executors.local.executor import LocalExecutor
 from engine.executors.local.work import LocalWork
 from wire.errors import QueryCanceled
@@ -90,6 +94,32 @@ async def test_long_statements_take_turns(executor: LocalExecutor, statement: st
     assert not works[1].began.is_set()
 
 
+async def test_who_cancels_does_not_use_up_the_threads(executor: LocalExecutor) -> None:
+    """Of two threads, three plan what was given up, and a short statement has one; the last who cancels waits."""
+    aside = fragment_pool.ASIDE_MAX
+    long = [Planning(0) for _ in range(aside + 1)]
+    streams = []
+    for each in long:
+        streams.append(executor.run(each.work))
+        assert await asyncio.to_thread(each.began.wait, 60)
+        if each is not long[-1]:
+            async with asyncio.timeout(30):
+                await streams[-1].close()
+    last = asyncio.ensure_future(streams[-1].close())
+    done, _ = await asyncio.wait([last], timeout=0.5)
+    assert not done
+    short = executor.run(LocalWork("SELECT 2 AS c1", _SCHEMA, 2048))
+    async with asyncio.timeout(30):
+        assert await short.next_batch() is not None
+    await short.close()
+    long[0].go.set()
+    async with asyncio.timeout(30):
+        await last
+    for each in long:
+        each.go.set()
+    await eventually(lambda: executor.statistics()["streams"] == 0)
+
+
 async def test_an_executor_waits_for_what_it_plans(tmp_path: Path) -> None:
     executor = LocalExecutor(EngineConfig(tmp_path, fragment_threads=2))
     await executor.start()
@@ -103,3 +133,31 @@ async def test_an_executor_waits_for_what_it_plans(tmp_path: Path) -> None:
     long.go.set()
     await closing
     assert executor.statistics() == {"streams": 0}
+    assert executor.abandoned_threads == []
+
+
+async def test_an_executor_abandons_what_is_not_planned_in_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """All threads plan, one statement waits for a thread, and one for its turn."""
+    monkeypatch.setattr(abandonment, "ABANDON_SECONDS", 0.1)
+    executor = LocalExecutor(EngineConfig(tmp_path, fragment_threads=2))
+    await executor.start()
+    long = [Planning(100_000), Planning(0), Planning(0), Planning(100_000)]
+    for each in long:
+        executor.run(each.work)
+        if each in long[:2]:
+            assert await asyncio.to_thread(each.began.wait, 60)
+    with caplog.at_level(logging.ERROR):
+        async with asyncio.timeout(60):
+            await executor.close()
+    assert executor.statistics() == {"streams": 0}
+    assert not any(each.began.is_set() for each in long[2:])
+    threads = {thread.name: thread for thread in threading.enumerate() if thread.name in executor.abandoned_threads}
+    assert len(threads) == 2
+    assert all(f"thread {name}" in caplog.text and "SELECT 1 AS c1" in caplog.text for name in threads)
+    for each in long:
+        each.go.set()
+    for thread in threads.values():
+        await asyncio.to_thread(thread.join, 60)
+        assert not thread.is_alive()

@@ -114,7 +114,35 @@ def test_few_stay_as_they_are() -> None:
     assert _materialized(100) == 8
 
 
+def _of_orders(i: int) -> str:
+    return f"exists (select from orders x where x.o_custkey < o.o_custkey + {i})"
+
+
 def _materialized(count: int) -> int:
-    conditions = _list(" and ", lambda i: f"exists (select from orders x where x.o_custkey < o.o_custkey + {i})", count)
-    plan = optimise(bind(f"select 1 from orders o where {conditions}", TestCatalog()).plan)
-    return len(list(compile_plan(plan, "local", Bindings({}, {}, "UTC")).statement.find_all(exp.CTE)))
+    return len(_parts(f"select 1 from orders o where {_list(' and ', _of_orders, count)}"))
+
+
+def _parts(query: str) -> list[exp.CTE]:
+    plan = optimise(bind(query, TestCatalog()).plan)
+    return list(compile_plan(plan, "local", Bindings({}, {}, "UTC")).statement.find_all(exp.CTE))
+
+
+@pytest.mark.parametrize(
+    ("query", "most"),
+    [
+        ("select 1 from orders o where {some}", 1),
+        ("select 1 from orders o where not ({all}) or ({some}) is null", 2),
+        ("select 1 from orders o where ({some}) and o_custkey / o_orderkey > 1 or ({all})", 2),
+        ("select case when {some} then 1 when {all} then 2 end from orders o", 2),
+        ("select {list} from orders o", 9),
+    ],
+)
+def test_few_columns_are_passed_on(query: str, most: int) -> None:
+    """What DuckDB takes to plan a part grows with them. One more is what the subqueries compare."""
+    query = query.format(
+        some=_list(" or ", _of_orders, 100), all=_list(" and ", _of_orders, 99), list=_list(", ", _of_orders, 100)
+    )
+    parts = _parts(query)
+    assert len(parts) >= 8
+    passed_on = [{column.alias for column in part.this.expressions} for part in parts]
+    assert max(sum(int(name[1:]) > 1_000_000_000 for name in names) for names in passed_on) == most
