@@ -160,19 +160,6 @@ class Constants(Sequence[Const]):
         return f"Constants({self.type!r}, {self.values!r})"
 
 
-def gather_constants(items: Sequence[Expr], at_least: int) -> Sequence[Expr]:
-    """The items as one value where they are that many, and all constants of one type; else as they are."""
-    if len(items) < at_least:
-        return items
-    typ, values = items[0].type, []
-    for item in items:
-        check_for_interrupts()
-        if not isinstance(item, Const) or item.type != typ:
-            return items
-        values.append(item.value)
-    return Constants(typ, tuple(values))
-
-
 @dataclass(frozen=True, slots=True)
 class ColumnRef(Expr):
     column: Column
@@ -183,6 +170,61 @@ class ParamRef(Expr):
     """$index (1-based). Its value is rendered as a literal when a portal is compiled."""
 
     index: int
+
+
+class Parameters(Sequence[ParamRef]):
+    """Many parameters of one type as one value, as `Constants` are: a client's list of IN.
+
+    indexes: of each, in order. An item has no position.
+    """
+
+    __slots__ = ("indexes", "type")
+
+    def __init__(self, type: SqlType, indexes: Sequence[int]) -> None:  # noqa: A002 (the name that expressions have for it)
+        self.type = type
+        self.indexes = indexes
+
+    def __len__(self) -> int:
+        return len(self.indexes)
+
+    @overload
+    def __getitem__(self, index: int) -> ParamRef: ...
+    @overload
+    def __getitem__(self, index: slice) -> Parameters: ...
+    def __getitem__(self, index: int | slice) -> ParamRef | Parameters:
+        if isinstance(index, slice):
+            return Parameters(self.type, self.indexes[index])
+        return ParamRef(self.type, self.indexes[index])
+
+    def __iter__(self) -> Iterator[ParamRef]:
+        for index in self.indexes:
+            check_for_interrupts()
+            yield ParamRef(self.type, index)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Parameters) and (self.type, self.indexes) == (other.type, other.indexes)
+
+    def __hash__(self) -> int:
+        return hash((self.type, len(self.indexes)))
+
+    def __repr__(self) -> str:
+        return f"Parameters({self.type!r}, {self.indexes!r})"
+
+
+def gather_items(items: Sequence[Expr], at_least: int) -> Sequence[Expr]:
+    """The items as one value where they are that many, and all constants, or all parameters, of one type; else as they are."""
+    if len(items) < at_least:
+        return items
+    typ, kind = items[0].type, type(items[0])
+    if kind not in (Const, ParamRef):
+        return items
+    found: list[Any] = []
+    for item in items:
+        check_for_interrupts()
+        if not isinstance(item, Const | ParamRef) or type(item) is not kind or item.type != typ:
+            return items
+        found.append(item.value if isinstance(item, Const) else item.index)
+    return Constants(typ, tuple(found)) if kind is Const else Parameters(typ, tuple(found))
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
+from engine.plan_ir.columnar_rows import ColumnarRows
 from engine.plan_ir.expr import AggregateCall, Call, Column, Expr, Node, WindowCall
 from engine.plan_ir.shown_columns import EVERYTHING, ShownColumns
 from wire.dataclass import dataclass
@@ -66,7 +67,7 @@ class TableReader(Node):
 class Values(Node):
     """Literal rows; no columns and one row is SELECT without FROM."""
 
-    rows: tuple[tuple[Expr, ...], ...]
+    rows: tuple[tuple[Expr, ...], ...] | ColumnarRows
 
 
 @dataclass(frozen=True, slots=True)

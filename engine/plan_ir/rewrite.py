@@ -12,7 +12,8 @@ from functools import cache
 from typing import Any, Final, TypeVar
 
 from engine.common.interrupts import check_for_interrupts
-from engine.plan_ir.expr import Constants, Expr, Frame, FrameBound, Node, OrderItem, Subquery
+from engine.plan_ir.columnar_rows import ColumnarRows
+from engine.plan_ir.expr import Constants, Expr, Frame, FrameBound, Node, OrderItem, Parameters, Subquery
 from engine.plan_ir.logical import Aggregator, Cte
 
 NodeT = TypeVar("NodeT", bound=Node)
@@ -31,6 +32,11 @@ def _rebuild(value: Any, on_node: Callable[[Node], Node], on_expr: Callable[[Exp
         return value if all(a is b for a, b in zip(value, rebuilt, strict=True)) else rebuilt
     if isinstance(value, (OrderItem, Cte, Frame, FrameBound)):
         return _replace_fields(value, on_node, on_expr)
+    if isinstance(value, ColumnarRows) and not value.is_data:
+        # A row after the other: functions of the session are called in that order.
+        rows = tuple(value)
+        rebuilt = _rebuild(rows, on_node, on_expr)
+        return value if rebuilt is rows else rebuilt
     return value
 
 
@@ -120,8 +126,10 @@ def size(plan: Node) -> int:
         thing = left.pop()
         if isinstance(thing, (tuple, list)):
             left.extend(thing)
-        elif isinstance(thing, Constants):
+        elif isinstance(thing, (Constants, Parameters)):
             count += len(thing)
+        elif isinstance(thing, ColumnarRows):
+            left.extend(thing.columns)
         elif isinstance(thing, (Node, Expr, OrderItem, Cte, Frame, FrameBound)):
             count += 1
             kind: Any = thing.__class__

@@ -6,7 +6,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from engine.plan_ir.expr import AggregateCall, Call, Column, ContextRef, Expr, Node, ParamRef, Subquery
+from engine.plan_ir.expr import (
+    AggregateCall,
+    Call,
+    Column,
+    ContextRef,
+    Expr,
+    InList,
+    Node,
+    Parameters,
+    ParamRef,
+    Subquery,
+)
 from engine.plan_ir.logical import Evaluator, Root, Values
 from engine.plan_ir.rewrite import expressions, walk_all
 
@@ -40,6 +51,7 @@ def is_constant_plan(plan: Node) -> bool:
 def _is_constant(expr: Expr) -> bool:
     return not any(
         isinstance(part, (ParamRef, ContextRef, Subquery, AggregateCall))
+        or (isinstance(part, InList) and isinstance(part.items, Parameters))
         or (isinstance(part, Call) and part.function.volatility != "immutable")
         for part in expr.walk()
     )

@@ -1,4 +1,4 @@
-"""IN over many constants, which a plan has as one value, against PostgreSQL 15: types, nulls, places, errors.
+"""IN over many constants or parameters, which a plan has as one value, against PostgreSQL 15: types, nulls, places, errors.
 
 A plan has a list as one value from a thousand constants on. Here a hundred are enough, so that every form is asked with every
 type in little time; one form has a list of each type that is as long as that by itself.
@@ -7,6 +7,8 @@ type in little time; one form has a list of each type that is as long as that by
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import date, datetime, timedelta
+from decimal import Decimal
 from typing import Any, Final
 
 import psycopg
@@ -14,7 +16,7 @@ import pytest
 from support.local_member import local_member
 from support.postgres_server import PostgresServer
 
-from engine.sql.binder import operators_syntax
+from engine.sql.binder import parameter_lists
 
 pytestmark = pytest.mark.postgres
 Connection = psycopg.Connection[tuple[Any, ...]]
@@ -88,7 +90,7 @@ def _answer(connection: Connection, statement: str) -> object:
 
 @pytest.fixture
 def _fewer(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(operators_syntax, "_MANY", _MANY)
+    monkeypatch.setattr(parameter_lists, "MANY", _MANY)
 
 
 def _some(column: str) -> list[str]:
@@ -124,3 +126,82 @@ def test_a_list_of_a_thousand_and_more(both: tuple[Connection, Connection], colu
 @pytest.mark.parametrize("odd", ["'x'", "true", "1.5", "100000000000", "'1'", "b", "array[1]", "(select 1)", "-'a'"])
 def test_a_list_with_something_else_in_it(both: tuple[Connection, Connection], odd: str) -> None:
     _assert_same(both, f"select id from listed where i in ({', '.join([*_some('i'), odd])})")
+
+
+def _given(column: str) -> list[Any]:
+    """Values of parameters for the column's list. psycopg gives whole numbers the type of their size, and texts none."""
+    numbers = [*range(7, 1200, 8), 1199, None]
+    if column in "sib":
+        return [*numbers, 70_000, *([5_000_000_000] if column == "b" else [])]
+    if column == "n":
+        return [None if number is None else Decimal(number) / 2 for number in numbers]
+    if column == "f":
+        return [None if number is None else number / 2 for number in numbers] + [float("nan")]
+    if column in "dm":
+        begin = date(2001, 1, 1) if column == "d" else datetime(2001, 1, 1)
+        step = timedelta(days=1) if column == "d" else timedelta(seconds=1)
+        return [None if number is None else begin + number * step for number in numbers]
+    return [None if number is None else str(number) for number in numbers] + ["it's", "ü"]
+
+
+@pytest.mark.table
+@pytest.mark.usefixtures("_fewer")
+@pytest.mark.parametrize("mode", ["auto", "force_custom_plan", "force_generic_plan"])
+@pytest.mark.parametrize("column", _LISTS)
+@pytest.mark.parametrize("untyped", [False, True], ids=["", "untyped"])
+def test_a_list_of_parameters(both: tuple[Connection, Connection], column: str, mode: str, *, untyped: bool) -> None:
+    given = [None if value is None else str(value) if untyped else value for value in _given(column)]
+    places = ", ".join(f"${number}" for number in range(1, len(given) + 1))
+    forms = (
+        f"select id from listed where {column} in ({places}) order by id",
+        f"select id from listed where {column} not in ({places}) order by id",
+        f"select id, {column} in ({places}) from listed order by id",
+    )
+    for form in forms:
+        found = [_asked(connection, mode, form, given) for connection in both]
+        assert found[0] == found[1], form
+
+
+def _asked(connection: Connection, mode: str, query: str, given: list[Any]) -> object:
+    connection.execute(f"set plan_cache_mode = {mode}".encode())
+    try:
+        return psycopg.RawCursor(connection).execute(query.encode(), given).fetchall()
+    except psycopg.Error as error:
+        return error.sqlstate, error.diag.message_primary, error.diag.statement_position
+
+
+@pytest.mark.usefixtures("_fewer")
+@pytest.mark.parametrize(
+    "odd",
+    ["$1", "$200", "'x'", "i", "$0", "$201 + 1", "array[$201]", "($201, 1)", "$201::text", "$201::bigint", "$1::text"],
+)
+def test_a_list_of_parameters_with_something_else(both: tuple[Connection, Connection], odd: str) -> None:
+    given = [*range(1, 201), 7]
+    places = [f"${number}" for number in range(1, 201)]
+    for where in (0, 100, 200):
+        listed = ", ".join([*places[:where], odd, *places[where:]])
+        query = f"select id from listed where i in ({listed}) order by id"
+        ours, theirs = (
+            _asked(connection, "auto", query, given if "201" in odd else given[:200]) for connection in both
+        )
+        assert ours == theirs
+
+
+@pytest.mark.usefixtures("_fewer")
+@pytest.mark.parametrize("mode", ["auto", "force_generic_plan"])
+def test_other_values_in_a_list_without_a_table(both: tuple[Connection, Connection], mode: str) -> None:
+    """A query of nothing but parameters is not one of constants, whose rows are kept."""
+    places = ", ".join(f"${number}::int" for number in range(1, 151))
+    query = f"select 7 in ({places}), 7 not in ({', '.join(f'${number}' for number in range(1, 151))})"
+    for first in (1, 8, 1, 7, 8):
+        given = list(range(first, first + 150))
+        ours, theirs = (_asked(connection, mode, query, given) for connection in both)
+        assert ours == theirs
+
+
+def test_explain_shows_the_values_of_a_list(both: tuple[Connection, Connection]) -> None:
+    places = ", ".join(f"${number}" for number in range(1, 1201))
+    plan = psycopg.RawCursor(both[0]).execute(
+        f"explain select id from listed where i in ({places})".encode(), list(range(3000, 4200))
+    )
+    assert any("3000, 3001" in line for (line,) in plan)

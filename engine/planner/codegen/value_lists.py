@@ -18,7 +18,8 @@ from sqlglot import exp
 
 from engine.common.interrupts import check_for_interrupts
 from engine.common.sql_type import SqlType
-from engine.plan_ir.expr import Const, Constants, Expr, InList, ParamRef
+from engine.plan_ir.columnar_rows import ColumnarRows
+from engine.plan_ir.expr import Const, Constants, Expr, InList, Parameters, ParamRef
 from engine.plan_ir.logical import Values
 from engine.planner.codegen.scope import Scope
 from engine.sql.trees.build import call, cast, column, string, table_alias, with_alias
@@ -34,7 +35,7 @@ _TEXTS: Final = (t.TEXT, t.VARCHAR)
 
 def rows(expr: InList, scope: Scope) -> exp.Expression | None:
     """The values that IN compares with as a query of one column; None for a list that is short or of other types."""
-    gathered, typ = isinstance(expr.items, Constants), expr.items[0].type
+    gathered, typ = isinstance(expr.items, Constants | Parameters), expr.items[0].type
     if scope.engine != "local" or not (gathered or len(expr.items) >= _LONG):
         return None
     if typ.pg is not expr.arg.type.pg or typ.pg not in (*_INTEGERS, *_TEXTS):
@@ -49,7 +50,7 @@ def table(node: Values, alias: str, scope: Scope) -> exp.Expression | None:
     """Many rows of constants as a relation of that name, its columns labelled; None where they are few or of other types."""
     if scope.engine != "local" or len(node.rows) < _LONG or not node.columns:
         return None
-    cells = zip(*node.rows, strict=True)
+    cells = node.rows.columns if isinstance(node.rows, ColumnarRows) else zip(*node.rows, strict=True)
     texts = [_column_of(column.type, values, scope) for column, values in zip(node.columns, cells, strict=True)]
     known = [text for text in texts if text is not None]
     if len(known) < len(texts):
@@ -70,6 +71,8 @@ def _values(typ: SqlType, cells: Sequence[Expr], scope: Scope) -> Sequence[Any] 
     if isinstance(cells, Constants):
         return cells.values if cells.type.pg is typ.pg else None
     parameters = scope.compilation.bindings.parameters
+    if isinstance(cells, Parameters):
+        return [parameters[index] for index in cells.indexes] if cells.type.pg is typ.pg else None
     values = []
     for cell in cells:
         check_for_interrupts()

@@ -33,7 +33,21 @@ import pyarrow as pa
 
 from engine.common.sql_type import SqlType
 from engine.plan_ir.conjuncts import conjuncts
-from engine.plan_ir.expr import And, Call, Column, ColumnRef, Const, Expr, InList, IsNull, Not, Or, ParamRef
+from engine.plan_ir.expr import (
+    And,
+    Call,
+    Column,
+    ColumnRef,
+    Const,
+    Constants,
+    Expr,
+    InList,
+    IsNull,
+    Not,
+    Or,
+    Parameters,
+    ParamRef,
+)
 from engine.plan_ir.logical import TableReader
 from wire.dataclass import dataclass
 from wire.types import pg_types as t
@@ -237,6 +251,9 @@ class _Judge:
 
     def _of_list(self, arg: ColumnRef, items: Sequence[Expr], *, truth: bool) -> Test | None:
         """IN: one of the equalities; NOT IN: none of them, where a null is equal to nothing and different from nothing."""
+        plain = self._plain_values(arg, items)
+        if plain is not None:
+            return self._of_plain_values(arg, plain, truth=truth)
         tests = [self._of_comparison(arg, "=" if truth else "<>", item) for item in items]
         if (truth and None in tests) or (not truth and NOTHING in tests):
             return None if truth else NOTHING
@@ -245,6 +262,30 @@ class _Judge:
             return NOTHING if truth else None
         values = tuple(sorted(test.value for test in compared))
         return ListTest(compared[0].name, compared[0].column, values, negated=not truth)
+
+    def _plain_values(self, arg: ColumnRef, items: Sequence[Expr]) -> Sequence[Any] | None:
+        """The values of a long list that bounds have as they are, where they are the column's; None for other lists."""
+        if not isinstance(items, Constants | Parameters):
+            return None
+        column = arg.column.type.pg
+        if not any(all(pg in kinds for pg in (items.type.pg, arg.type.pg, column)) for kinds in (_INTEGERS, _TEXTS)):
+            return None
+        if isinstance(items, Constants):
+            return items.values
+        known = self.parameters
+        return [known[index] for index in items.indexes] if all(index in known for index in items.indexes) else None
+
+    def _of_plain_values(self, arg: ColumnRef, values: Sequence[Any], *, truth: bool) -> Test | None:
+        """Do what `_of_list` does."""
+        name = self.names.get(arg.column.id)
+        if name is None:
+            return None
+        if not truth and None in values:
+            return NOTHING
+        compared = tuple(sorted(value for value in values if value is not None))
+        if not compared:
+            return NOTHING if truth else None
+        return ListTest(name, arg.column.type, compared, negated=not truth)
 
     def _of_call(self, call: Call, *, truth: bool) -> Test | None:
         if call.function.kind != "operator" or len(call.args) != 2:

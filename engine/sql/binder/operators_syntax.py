@@ -14,6 +14,7 @@ make_row_distinct_op, transformAExprIn), gram.y for what is shorthand for what.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Final
 
@@ -35,9 +36,9 @@ from engine.plan_ir.expr import (
     IsNull,
     Not,
     Or,
-    gather_constants,
+    gather_items,
 )
-from engine.sql.binder import literals, object_names, patterns
+from engine.sql.binder import literals, object_names, parameter_lists, patterns
 from engine.sql.binder.levels import is_set_returning
 from engine.sql.binder.row_values import RowValues
 from engine.sql.binder.scope import Scope
@@ -75,8 +76,6 @@ SYMBOLS: Final[Mapping[type[exp.Expression], str]] = {
 }
 _PATTERNS: Final[Mapping[type[exp.Expression], str]] = {exp.Like: "~~", exp.ILike: "~~*", exp.SimilarTo: "~"}
 _COMPARISONS: Final = frozenset({"=", "<>", "<", "<=", ">", ">="})
-#: Constants of a list that are one value from then on.
-_MANY: Final = 1000
 _QUERIES: Final = (exp.Query, exp.Subquery, exp.Values)
 #: Types whose stored values are equal exactly when PostgreSQL's `=` says so, on both engines.
 _PLAIN_EQUALITY: Final = frozenset(
@@ -365,7 +364,27 @@ def bind_in(binder: ExpressionBinder, node: exp.Expression, scope: Scope) -> Exp
     if isinstance(node.this, exp.Tuple):
         return _or([_binary(binder, "=", node.this, item, scope, at) for item in node.expressions], at)
     left = binder.bind(node.this, scope)
-    return in_list(binder, left, binder.bind_all(node.expressions, scope), at)
+    listed = _in_parameters(binder, left, node.expressions, scope, at)
+    return in_list(binder, left, binder.bind_all(node.expressions, scope), at) if listed is None else listed
+
+
+def _in_parameters(
+    binder: ExpressionBinder, left: Expr, nodes: Sequence[exp.Expression], scope: Scope, at: int
+) -> Expr | None:
+    """left IN (items) for a long list of parameters; None where each item is to be bound by itself."""
+    found = parameter_lists.read_list(nodes, scope.parameters)
+    if found is None:
+        return None
+    try:
+        # One item would be compared by itself.
+        test = in_list(binder, left, [*found.samples, found.samples[0]], at)
+    except SqlError:
+        return None
+    if not isinstance(test, InList) or any(parameter_lists.uncast_integer(item) is None for item in test.items):
+        return None
+    typ = test.items[0].type
+    items = found.become(typ) if all(item.type == typ for item in test.items) else None
+    return None if items is None else replace(test, items=items)
 
 
 def in_list(binder: ExpressionBinder, left: Expr, items: Sequence[Expr], at: int) -> Expr:
@@ -389,7 +408,7 @@ def _in_common(binder: ExpressionBinder, left: Expr, items: Sequence[Expr], pg: 
     sides = comparable(binder, [left, *typed])
     if sides is None:
         return _or([binder.operator("=", [left, i], at) for i in typed], at)
-    return InList(st.of(t.BOOL), sides[0], gather_constants(tuple(sides[1:]), _MANY), position=at)
+    return InList(st.of(t.BOOL), sides[0], gather_items(tuple(sides[1:]), parameter_lists.MANY), position=at)
 
 
 # -- ANY and ALL -----------------------------------------------------------------------------------------------------
@@ -438,7 +457,7 @@ def _as_list(binder: ExpressionBinder, symbol: str, left: Expr, array: Expr, eve
     sides = comparable(binder, [left, *items])
     if sides is None:
         return None
-    found = InList(st.of(t.BOOL), sides[0], gather_constants(tuple(sides[1:]), _MANY), position=at)
+    found = InList(st.of(t.BOOL), sides[0], gather_items(tuple(sides[1:]), parameter_lists.MANY), position=at)
     return negate(found, at) if every else found
 
 

@@ -88,6 +88,8 @@ class ParameterTypes:
         self._digits = digits or {}
         self._open: set[int] = set()
         self._domains: dict[int, t.PgType] = {}
+        #: The types of parameters without digits, of which thousands may be alike.
+        self._bases: dict[t.PgType, SqlType] = {}
         #: Whether more of the statement is to be bound.
         self.partial = False
         for index, oid in enumerate(declared, 1):
@@ -147,7 +149,9 @@ class ParameterTypes:
         return tuple(found)
 
     def _with_digits(self, index: int, pg: t.PgType) -> SqlType:
-        base = st.of(pg)
+        base = self._bases.get(pg)
+        if base is None:
+            base = self._bases[pg] = st.of(pg)
         if index not in self._digits:
             return base
         precision, scale, dimensions = self._digits[index]

@@ -60,7 +60,7 @@ def bind_null(_binder: ExpressionBinder, node: exp.Expression, _scope: Scope) ->
 
 
 def bind_parameter(binder: ExpressionBinder, node: exp.Expression, scope: Scope) -> Expr:
-    index, at = parse_digits(node.this.name), position(node)
+    index, at = parse_digits(node.name), position(node)
     known = scope.parameters.type_of(index, at)
     param = ParamRef(known or st.of(t.UNKNOWN), index, position=at)
     domain = scope.parameters.domain_of(index)

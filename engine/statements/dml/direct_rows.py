@@ -1,4 +1,4 @@
-"""The row of an INSERT ... VALUES of parameters and constants, made without an engine.
+"""The rows of an INSERT ... VALUES of parameters and constants, made without an engine.
 
 What an engine would compute of such a row is known as soon as its parameters are: each cell is a value of its column, or becomes
 one by a cast that either keeps the value or fails. So the values of one execution, or of many of the same statement, are put
@@ -12,6 +12,7 @@ are what they were.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any, Final
 
@@ -20,8 +21,10 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from engine.common.sql_type import SqlType
-from engine.plan_ir.expr import Call, ColumnRef, Const, ContextRef, Expr, ParamRef
+from engine.plan_ir.columnar_rows import ColumnarRows
+from engine.plan_ir.expr import Call, ColumnRef, Const, Constants, ContextRef, Expr, Parameters, ParamRef
 from engine.plan_ir.logical import Evaluator, Mutate, Values
+from engine.plan_ir.rewrite import rewrite_expr
 from wire.dataclass import dataclass
 from wire.types import pg_types as t
 from wire.types.carriers import carrier
@@ -53,10 +56,11 @@ class _ChangedByCastError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class _Cell:
-    """parameter: its number, from 0; or a constant, the name of a value of the session's, or the OID of a sequence."""
+    """A column of the rows. parameters: one for each row, by number from 0; or a constant, the name of a value of the session's, or
+    the OID of a sequence, for all rows."""
 
     type: SqlType
-    parameter: int | None = None
+    parameters: Sequence[int] = ()
     constant: Any = None
     context: str | None = None
     sequence: int | None = None
@@ -64,10 +68,11 @@ class _Cell:
 
 @dataclass(frozen=True, slots=True)
 class DirectRows:
-    """cells: of the VALUES row. emitted: for each column of the MUTATE's input, which of the cells it is."""
+    """cells: of the VALUES rows. emitted: for each column of the MUTATE's input, which of the cells it is. rows: of VALUES."""
 
     cells: tuple[_Cell, ...]
     emitted: tuple[int, ...]
+    rows: int = 1
 
     @property
     def takes_numbers(self) -> bool:
@@ -78,20 +83,21 @@ class DirectRows:
         """The MUTATE's input for so many executions, each with the arguments of one of `rows`; None where an engine has to make
         it. context: values of the session. take: values of a sequence. Raises SqlError."""
         arrays: list[pa.Array] = []
+        made = len(rows) * self.rows
         try:
             for cell in self.cells:
-                if cell.parameter is not None:
-                    arrays.append(_column([row[cell.parameter] for row in rows], cell.type))
+                if cell.parameters:
+                    arrays.append(_column([row[at] for row in rows for at in cell.parameters], cell.type))
                 elif cell.sequence is not None:
                     arrays.append(None)
                 else:
                     value = cell.constant if cell.context is None else context(cell.context)
-                    arrays.append(_column([value] * len(rows), cell.type))
+                    arrays.append(_column([value] * made, cell.type))
         except (_ChangedByCastError, pa.ArrowException, OverflowError):
             return None
         for at, cell in enumerate(self.cells):
             if cell.sequence is not None:
-                numbers = pa.array(take(cell.sequence, len(rows)), pa.int64())
+                numbers = pa.array(take(cell.sequence, made), pa.int64())
                 try:
                     arrays[at] = numbers.cast(carrier(cell.type.pg))
                 except pa.ArrowInvalid:
@@ -108,17 +114,58 @@ def direct_rows(plan: Mutate) -> DirectRows | None:
         return None
     if plan.dropped or plan.changed or plan.twice or plan.again or plan.fresh or plan.forbidden or plan.whole:
         return None
-    if not isinstance(top, Evaluator) or top.filter is not None or not isinstance(top.input, Values):
+    if not isinstance(top, Evaluator) or top.filter is not None:
         return None
-    values = top.input
-    if len(values.rows) != 1:
+    below = top.input
+    if isinstance(below, Values) and len(below.rows) == 1:
+        cells = [_cell(expr, column.type) for expr, column in zip(below.rows[0], below.columns, strict=True)]
+        rows = 1
+    elif isinstance(below, Evaluator) and below.filter is None and isinstance(below.input, Values):
+        cells, rows = _columns(below, below.input), len(below.input.rows)
+    else:
         return None
-    index = {column.id: at for at, column in enumerate(values.columns)}
+    index = {column.id: at for at, column in enumerate(below.columns)}
     emitted = [index.get(expr.column.id) if isinstance(expr, ColumnRef) else None for expr in top.emit]
-    cells = [_cell(expr, column.type) for expr, column in zip(values.rows[0], values.columns, strict=True)]
     known = tuple(cell for cell in cells if cell is not None)
     places = tuple(at for at in emitted if at is not None)
-    return DirectRows(known, places) if len(known) == len(cells) and len(places) == len(emitted) else None
+    complete = len(known) == len(cells) and len(places) == len(emitted)
+    return DirectRows(known, places, rows) if complete else None
+
+
+def _columns(casts: Evaluator, values: Values) -> list[_Cell | None]:
+    """Columns of many rows, each under the casts that its column asks for."""
+    if not isinstance(values.rows, ColumnarRows):
+        return [None]
+    below = {column.id: cells for column, cells in zip(values.columns, values.rows.columns, strict=True)}
+    made = [_column_cell(expr, c.type, below) for c, expr in zip(casts.columns, casts.emit, strict=True)]
+    taken = [cell.sequence for cell in made if cell is not None and cell.sequence is not None]
+    # Columns with values of one sequence take them row by row.
+    return made if len(set(taken)) == len(taken) else [None]
+
+
+def _column_cell(expr: Expr, typ: SqlType, below: Mapping[int, Sequence[Expr]]) -> _Cell | None:
+    leaf = expr
+    while isinstance(leaf, Call) and len(leaf.args) == 1:
+        leaf = leaf.args[0]
+    cells = below.get(leaf.column.id, ()) if isinstance(leaf, ColumnRef) else ()
+    if not cells:
+        return None
+
+    def under_casts(cell: Expr) -> Expr:
+        return cell if leaf is expr else rewrite_expr(expr, lambda part: cell if isinstance(part, ColumnRef) else part)
+
+    first = _cell(under_casts(cells[0]), typ)
+    if first is None:
+        return None
+    if isinstance(cells, Parameters):
+        return replace(first, parameters=[index - 1 for index in cells.indexes])
+    if isinstance(cells, Constants):
+        return first if cells.values == (cells.values[0],) * len(cells) else None
+    if all(cell is cells[0] for cell in cells):
+        return first
+    each = [_cell(under_casts(cell), typ) for cell in cells]
+    parameters = [cell.parameters[0] for cell in each if cell is not None and cell.parameters]
+    return replace(first, parameters=parameters) if len(parameters) == len(cells) else None
 
 
 def _cell(expr: Expr, typ: SqlType) -> _Cell | None:
@@ -134,7 +181,7 @@ def _cell(expr: Expr, typ: SqlType) -> _Cell | None:
     if leaf is None or (leaf.type.pg is not typ.pg and typ.pg not in _KEEPING.get(leaf.type.pg, ())):
         return None
     if isinstance(leaf, ParamRef):
-        return _Cell(typ, parameter=leaf.index - 1)
+        return _Cell(typ, parameters=(leaf.index - 1,))
     return _Cell(typ, constant=leaf.value) if isinstance(leaf, Const) else None
 
 

@@ -42,7 +42,7 @@ async def direct_outcome(
     nothing changed but values taken of sequences."""
     assert planned.direct is not None, "asked before"
     make = functools.partial(planned.direct.batch, rows, session.context_value, functools.partial(take_values, session))
-    aside = planned.direct.takes_numbers or len(rows) > _ROWS_HERE
+    aside = planned.direct.takes_numbers or len(rows) * planned.direct.rows > _ROWS_HERE
     batch = await engine.in_operation_pool(make) if aside else make()
     if batch is None:
         return None

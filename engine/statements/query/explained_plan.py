@@ -13,7 +13,7 @@ from engine.contracts.executor import ExecutionContext
 from engine.contracts.mesh import Members, MembersNow
 from engine.contracts.profile import by_files, table_source, with_sources
 from engine.plan_ir import logical
-from engine.plan_ir.expr import Const, Expr, Node, ParamRef
+from engine.plan_ir.expr import Const, Expr, InList, Node, Parameters, ParamRef
 from engine.plan_ir.logical import TableReader
 from engine.plan_ir.rewrite import map_expressions, rewrite_expr, rewrite_plan, walk_all
 from engine.planner.codegen import Bindings
@@ -117,6 +117,8 @@ def with_values(plan: logical.Root, parameters: Mapping[int, Any]) -> logical.Ro
     """The plan as PostgreSQL shows it: a parameter that has a value is that constant."""
 
     def with_value(expr: Expr) -> Expr:
+        if isinstance(expr, InList) and isinstance(expr.items, Parameters):
+            return replace(expr, items=tuple(map(with_value, expr.items)))
         if not isinstance(expr, ParamRef) or expr.index not in parameters:
             return expr
         return Const(expr.type, parameters[expr.index])

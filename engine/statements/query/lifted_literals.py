@@ -72,8 +72,7 @@ def lift_literals(query: Query) -> LiftedQuery | None:
         start = position(literal)
         parts += text[end:start], f"${number}"
         end = start + len(_literal_text(literal))
-        index = exp.Literal(this=str(number), is_string=False)
-        literal.replace(exp.Parameter(this=index))
+        literal.replace(exp.Parameter(this=str(number)))
     types = tuple(0 if literal.is_string else t.INT4.oid for literal in places)
     lifted = replace(query, tree=tree, text="".join((*parts, text[end:])))
     return LiftedQuery(lifted, types, tuple(literal.name for literal in places))

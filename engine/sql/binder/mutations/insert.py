@@ -15,7 +15,8 @@ from sqlglot import exp
 
 from engine.catalog.model.objects import Table, TableColumn
 from engine.common.sql_type import of
-from engine.plan_ir.expr import Call, Column, Const, Expr, Node, ParamRef, sized_parameter
+from engine.plan_ir.columnar_rows import ColumnarRows
+from engine.plan_ir.expr import Call, Column, Const, Expr, Node, ParamRef
 from engine.plan_ir.logical import Evaluator, Mutate, Ordering, Values
 from engine.plan_ir.select_list import has_one_row, in_renewed, requirements, select_list, with_select_list
 from engine.sql.binder import set_returning
@@ -38,6 +39,13 @@ from engine.sql.binder.mutations.target import (
     row_columns,
 )
 from engine.sql.binder.mutations.updatable_views import find_target
+from engine.sql.binder.mutations.value_columns import (
+    BoundColumn,
+    bind_columns,
+    bind_default_column,
+    common_casts,
+    with_casts,
+)
 from engine.sql.binder.scope import Scope
 from engine.sql.deparse.stored_text import sequence_of
 from engine.sql.parser.lexical.positions import cursor, position
@@ -102,42 +110,26 @@ def bound_source(binder: QueryBinder, statement: Insert, target: Target, scope: 
 def _values(binder: QueryBinder, table: Table, rows: list[tuple[Expr, ...]]) -> Source:
     """The rows; casts that are the same all down a column are done above them, once in the statement's text."""
     columns = row_columns(binder, table)
-    raw = [_uncast([row[i] for row in rows]) for i in range(len(columns))]
+    raw = [common_casts([row[i] for row in rows]) for i in range(len(columns))]
     if len(rows) == 1 or not any(casts for casts, _ in raw):
         return Source(Values(columns, tuple(rows)), columns)
     below = tuple(binder.context.new_column(c.name, cells[0].type) for c, (_, cells) in zip(columns, raw, strict=True))
     values = Values(below, tuple(zip(*(cells for _, cells in raw), strict=True)))
-    emit = tuple(_recast(casts, refer(column)) for column, (casts, _) in zip(below, raw, strict=True))
+    emit = tuple(with_casts(casts, refer(column)) for column, (casts, _) in zip(below, raw, strict=True))
     return Source(Evaluator(columns, values, emit), columns)
 
 
-def _uncast(cells: Sequence[Expr]) -> tuple[tuple[Call, ...], Sequence[Expr]]:
-    """The casts around the cells of a column, outermost first, where they are the same around values of one type; and what is
-    in them."""
-    casts, inner = _casts(cells[0])
-    found = [_casts(cell) for cell in cells]
-    alike = all(
-        leaf.type == inner.type and [(c.function, c.type) for c in around] == [(c.function, c.type) for c in casts]
-        for around, leaf in found
-    )
-    if not alike or not isinstance(inner, Const | ParamRef):
-        return (), cells
-    return casts, [leaf for _, leaf in found]
-
-
-def _casts(cell: Expr) -> tuple[tuple[Call, ...], Expr]:
-    around: list[Call] = []
-    # A numeric parameter is rounded where it stands, when it is bound: it may have more digits than an engine holds.
-    while isinstance(cell, Call) and cell.function.kind == "cast" and len(cell.args) == 1 and not sized_parameter(cell):
-        around.append(cell)
-        cell = cell.args[0]
-    return tuple(around), cell
-
-
-def _recast(casts: Sequence[Call], inner: Expr) -> Expr:
-    for cast in reversed(casts):
-        inner = replace(cast, args=(inner,))
-    return inner
+def _values_by_column(binder: QueryBinder, table: Table, given: Mapping[int, BoundColumn], rows: int) -> Source:
+    """Rows whose columns are bound as a whole, by the columns' numbers; the others have their defaults."""
+    columns = row_columns(binder, table)
+    bound = [
+        given[column.number] if column.number in given else bind_default_column(binder, column, rows)
+        for column in table.columns
+    ]
+    below = tuple(binder.context.new_column(c.name, b.type) for c, b in zip(columns, bound, strict=True))
+    values = Values(below, ColumnarRows([b.cells for b in bound]))
+    emit = tuple(with_casts(b.casts, refer(column)) for column, b in zip(below, bound, strict=True))
+    return Source(Evaluator(columns, values, emit), columns)
 
 
 def _bound_values(
@@ -154,6 +146,10 @@ def _bound_values(
         if len(written.expressions) != width:
             at = cursor(position(written.expressions[0]))
             raise SqlSyntaxError("VALUES lists must all be the same length", position=at)
+    by_column = bind_columns(binder, statement, columns, tree.expressions, scope)
+    if by_column is not None:
+        target.insert(columns[:width])
+        return _values_by_column(binder, table, by_column, len(tree.expressions))
     rows = [cells(binder, statement, columns, row.expressions, scope) for row in tree.expressions]
     target.insert(columns[:width])
     if len(rows) == 1 and any(set_returning.has_sets(value) for value in rows[0].values()):

@@ -27,7 +27,7 @@ where `e` is an expression:
 `'x'`, `E'x'`, `U&'x'`, `$$x$$`
     `Literal(this="x", is_string=True)`, escapes resolved
 `true`, `null`, `$1`
-    `Boolean(this=True)`, `Null()`, `Parameter(this=Literal(1))`
+    `Boolean(this=True)`, `Null()`, `Parameter(this="1")`
 `a + b` and `- * / % ^ ||`, `= <> < <= > >=`
     `Add Sub Mul Div Mod Pow DPipe EQ NEQ LT LTE GT GTE(this, expression)`
 `- a`, `+ a`

@@ -35,6 +35,7 @@ _BINARY: Final[dict[str, tuple[int, type[exp.Expression]]]] = {
 }
 #: Symbols that are punctuation, not operators.
 _PUNCTUATION: Final = frozenset((",", "(", ")", "[", "]", ".", ";", ":", "::", "..", ":=", "=>"))
+_ATOMS: Final = frozenset((Kind.PARAMETER, Kind.INTEGER, Kind.DECIMAL, Kind.STRING))
 _WORD_OPERATORS: Final = frozenset(("between", "in", "like", "ilike", "similar"))
 _LIKES: Final[dict[str, type[exp.Expression]]] = {"like": exp.Like, "ilike": exp.ILike, "similar": exp.SimilarTo}
 
@@ -44,6 +45,9 @@ class ExpressionGrammar(OperandGrammar):
 
     def expression(self) -> exp.Expression:
         """a_expr."""
+        if self.token.kind in _ATOMS and (self.symbol_at(",", ahead=1) or self.symbol_at(")", ahead=1)):
+            # An item of a list, which may have tens of thousands of them.
+            return self._atom()
         return self._climb(0, bare=False)
 
     def bare_expression(self) -> exp.Expression:

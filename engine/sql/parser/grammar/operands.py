@@ -28,6 +28,13 @@ class OperandGrammar(CallGrammar):
             return self._parentheses()
         return self._constant()
 
+    def _atom(self) -> exp.Expression:
+        """A constant or a parameter that no operator follows."""
+        token = self.next()
+        if token.kind is Kind.PARAMETER:
+            return self.node(exp.Parameter, token, this=token.text)
+        return self.node(exp.Literal, token, this=token.text, is_string=token.kind is Kind.STRING)
+
     def _constant(self) -> exp.Expression:
         token = self.token
         match token.kind:
@@ -51,8 +58,7 @@ class OperandGrammar(CallGrammar):
 
     def _parameter(self) -> exp.Expression:
         token = self.next()
-        index = self.node(exp.Literal, token, this=token.text, is_string=False)
-        return self._indirection(self.node(exp.Parameter, token, this=index))
+        return self._indirection(self.node(exp.Parameter, token, this=token.text))
 
     def _parentheses(self) -> exp.Expression:
         """A query, a row or an expression in parentheses, with what is taken from it."""

@@ -32,7 +32,8 @@ class TokenReader:
 
     def peek(self, count: int = 1) -> Token:
         """The token `count` further on, or the END."""
-        return self.tokens[min(self.at + count, len(self.tokens) - 1)]
+        at = self.at + count
+        return self.tokens[at] if at < len(self.tokens) else self.tokens[-1]
 
     def next(self) -> Token:
         token = self.tokens[self.at]

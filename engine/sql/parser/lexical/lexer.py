@@ -70,6 +70,10 @@ _NUMBER: Final = re.compile(r"(?:\d+(?:\.(?!\.)\d*)?|\.\d+)(?:[Ee][-+]?\d+)?")
 _JUNK: Final = re.compile(rf"[Ee][-+]|{_LETTER}{_WORD_CHARACTER}*")
 _PARAMETER: Final = re.compile(r"\$(\d+)")
 _DOLLAR: Final = re.compile(rf"\$(?:{_LETTER}{_LETTER_OR_DIGIT}*)?\$")
+#: Characters that begin white space or a comment, if they do not begin a token.
+_BEFORE_TOKENS: Final = frozenset(" \t\n\r\f-/")
+#: Characters that end most parameters, after which nothing needs to be looked for.
+_ENDING: Final = frozenset(",) ")
 _OPERATOR: Final = re.compile(r"[~!@#^&|`?+\-*/%<>=]+")
 _SELF: Final = frozenset(",()[].;:+-*/%^<>=")
 _CONTINUED: Final = re.compile(r"(?:[ \t\f]++|--[^\n\r]*+)*+[\n\r](?:[ \t\n\r\f]++|--[^\n\r]*+[\n\r])*+'")
@@ -96,7 +100,8 @@ class _Lexer:
         while self._at < len(self._sql):
             check_for_interrupts()
             tokens.append(self._next())
-            self._skip()
+            if self._sql[self._at : self._at + 1] in _BEFORE_TOKENS:
+                self._skip()
         tokens.append(Token(Kind.END, "", len(self._sql), len(self._sql)))
         return tokens
 
@@ -121,6 +126,10 @@ class _Lexer:
     def _next(self) -> Token:
         sql, start = self._sql, self._at
         char = sql[start]
+        if char in ",()":
+            return self._token(Kind.OPERATOR, char, start, start + 1)
+        if char == "$":
+            return self._dollar(start)
         if char == "'":
             return self._quoted_string(Kind.STRING, start, start)
         if char == '"':
@@ -131,8 +140,6 @@ class _Lexer:
             return self._token(Kind.WORD, self._cut(fold(word[0])), start, word.end())
         if is_digits(char) or (char == "." and is_digits(sql[start + 1 : start + 2])):
             return self._number(start)
-        if char == "$":
-            return self._dollar(start)
         return self._operator(start)
 
     def _token(self, kind: Kind, text: str, start: int, end: int) -> Token:
@@ -294,10 +301,11 @@ class _Lexer:
 
     def _dollar(self, start: int) -> Token:
         if (parameter := _PARAMETER.match(self._sql, start)) is not None:
-            junk = _JUNK.match(self._sql, parameter.end())
-            if junk is not None:
+            end = parameter.end()
+            follows = self._sql[end : end + 1]
+            if follows not in _ENDING and (junk := _JUNK.match(self._sql, end)) is not None:
                 raise self._error("trailing junk after parameter", start, junk.end())
-            return self._token(Kind.PARAMETER, parameter[1], start, parameter.end())
+            return self._token(Kind.PARAMETER, parameter[1], start, end)
         tag = _DOLLAR.match(self._sql, start)
         if tag is None:
             raise self._error("syntax error", start, start + 1)

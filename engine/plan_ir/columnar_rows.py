@@ -1,0 +1,47 @@
+"""Rows of VALUES kept by columns: thousands of rows whose columns are lists of constants or parameters are a few values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import overload
+
+from engine.plan_ir.expr import Constants, Expr, Parameters
+
+
+class ColumnarRows(Sequence[tuple[Expr, ...]]):
+    """Rows of as many expressions as there are columns. columns: for each its expressions, in the order of the rows, all of them
+    as many."""
+
+    __slots__ = ("columns",)
+
+    def __init__(self, columns: Sequence[Sequence[Expr]]) -> None:
+        self.columns = tuple(columns)
+
+    @property
+    def is_data(self) -> bool:
+        """Whether there is nothing in it that a pass could rewrite."""
+        return all(isinstance(column, Constants | Parameters) for column in self.columns)
+
+    def __len__(self) -> int:
+        return len(self.columns[0])
+
+    @overload
+    def __getitem__(self, index: int) -> tuple[Expr, ...]: ...
+    @overload
+    def __getitem__(self, index: slice) -> ColumnarRows: ...
+    def __getitem__(self, index: int | slice) -> tuple[Expr, ...] | ColumnarRows:
+        if isinstance(index, slice):
+            return ColumnarRows([column[index] for column in self.columns])
+        return tuple(column[index] for column in self.columns)
+
+    def __iter__(self) -> Iterator[tuple[Expr, ...]]:
+        return zip(*self.columns, strict=True)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ColumnarRows) and self.columns == other.columns
+
+    def __hash__(self) -> int:
+        return hash(self.columns)
+
+    def __repr__(self) -> str:
+        return f"ColumnarRows({self.columns!r})"

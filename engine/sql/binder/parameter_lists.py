@@ -1,0 +1,105 @@
+"""Long lists of parameters, bound as one value (`engine.plan_ir.expr.Parameters`).
+
+A client's list of IN or rows of VALUES may have 65,535 parameters. To bind each as an expression, with the cast that its place asks
+for, takes seconds, and so does each pass over the plan. Those of one type are cast alike: a sample of each type is bound, and tells
+what all of them become. Where that is values of one type, the list is one value from then on. Where it is not, or where a sample
+raises an error, the list is bound an item at a time, which finds the item that is at fault.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from sqlglot import exp
+
+from engine.common import sql_type as st
+from engine.common.interrupts import check_for_interrupts
+from engine.common.sql_type import SqlType
+from engine.plan_ir.expr import Call, Expr, Parameters, ParamRef
+from engine.sql.binder.scope import ParameterTypes
+from engine.sql.parser.lexical.positions import position
+from wire.common.digits import parse_digits
+from wire.dataclass import dataclass
+from wire.types import pg_types as t
+
+#: Items of a list from which on they are one value.
+MANY: Final = 1000
+#: Types of its parameters; a list of more is bound an item at a time.
+_TYPES_MAX: Final = 8
+#: From narrow to wide: a value of one is the same value in those behind it.
+_INTEGERS: Final = (t.INT2, t.INT4, t.INT8)
+
+
+@dataclass(frozen=True, slots=True)
+class ParameterList:
+    """Parameters in a row. indexes, places: of each, in order. types: of each; None: its use will tell. samples: the first of each
+    type, in order."""
+
+    parameters: ParameterTypes
+    indexes: tuple[int, ...]
+    places: tuple[int, ...]
+    types: tuple[SqlType | None, ...]
+    samples: tuple[ParamRef, ...]
+
+    def become(self, typ: SqlType) -> Parameters | None:
+        """The list as parameters of that type; those that had none get the one that the first of them was given. None where one
+        gets other digits. Raises AmbiguousParameter."""
+        untyped = next((sample.index for sample in self.samples if sample.type.pg is t.UNKNOWN), None)
+        given = None if untyped is None else self.parameters.type_of(untyped)
+        if given is not None:
+            for index, known, at in zip(self.indexes, self.types, self.places, strict=True):
+                check_for_interrupts()
+                if known is None and self.parameters.fix(index, given, at) != given:
+                    return None
+        return Parameters(typ, self.indexes)
+
+
+def read_list(nodes: Sequence[exp.Expression], parameters: ParameterTypes) -> ParameterList | None:
+    """A long list of nothing but parameters; None for others, and for those with domains, whose values are checked one by one.
+    Raises UndefinedParameter."""
+    if len(nodes) < MANY:
+        return None
+    indexes, places = list[int](), list[int]()
+    types = list[SqlType | None]()
+    samples = dict[SqlType | None, ParamRef]()
+    before: SqlType | str | None = "none"
+    for node in nodes:
+        check_for_interrupts()
+        if not isinstance(node, exp.Parameter):
+            return None
+        index, at = parse_digits(node.name), position(node)
+        known = parameters.type_of(index, at)
+        if parameters.domain_of(index) is not None:
+            return None
+        # A look at the one before is cheaper than a hash.
+        if known is not before and known not in samples:
+            if len(samples) == _TYPES_MAX:
+                return None
+            samples[known] = ParamRef(known or st.of(t.UNKNOWN), index, position=at)
+        before = known
+        indexes.append(index)
+        places.append(at)
+        types.append(known)
+    return ParameterList(parameters, tuple(indexes), tuple(places), tuple(types), tuple(samples.values()))
+
+
+def widest(types: Sequence[SqlType]) -> SqlType | None:
+    """The type of which all values of these are values without a cast; None where there is none."""
+    if all(typ == types[0] for typ in types):
+        return types[0]
+    if any(typ.pg not in _INTEGERS for typ in types):
+        return None
+    return max(types, key=lambda typ: _INTEGERS.index(typ.pg))
+
+
+def uncast_integer(expr: Expr) -> ParamRef | None:
+    """A parameter as it is, or under a cast of an integer to a wider one; None for anything else."""
+    if isinstance(expr, ParamRef):
+        return expr
+    if not isinstance(expr, Call) or expr.function.kind != "cast" or len(expr.args) != 1:
+        return None
+    inner = uncast_integer(expr.args[0])
+    if inner is None or inner.type.pg not in _INTEGERS or expr.type.pg not in _INTEGERS:
+        return None
+    return inner if _INTEGERS.index(inner.type.pg) < _INTEGERS.index(expr.type.pg) else None
