@@ -10,6 +10,7 @@ from engine.contracts.query_id import QueryId
 from engine.contracts.session_settings import Settings
 from engine.contracts.sessions import Client, Execution, Prepared
 from engine.monitor.record import StatementRecord
+from engine.sql.parser.nodes.copy import CopyTo
 from engine.sql.parser.nodes.statements import Statement
 
 
@@ -47,6 +48,10 @@ class EngineSession(Protocol):
 
         single: nobody began the transaction, which ends by itself: it may be this statement's alone.
         """
+        ...
+
+    def copy_rows(self, statement: CopyTo, rows: Execution) -> Execution:
+        """A COPY TO STDOUT of rows that another session's query gives. Raises SqlError for its options."""
         ...
 
     async def progress(self) -> Progress:

@@ -22,7 +22,7 @@ from engine.sql.binder import regnames
 from engine.sql.parser.nodes import statements as s
 from engine.sql.parser.nodes.copy import CopyFrom, CopyTo
 from engine.statements.copy.copy_from import copy_from
-from engine.statements.copy.copy_to import copy_to
+from engine.statements.copy.copy_to import copy_rows_to, copy_to
 from engine.statements.ddl import run as ddl
 from engine.statements.ddl.definitions import refuse_in_read_only
 from engine.statements.dml import deferred, with_running
@@ -122,6 +122,9 @@ class Session(EngineSession):
         if isinstance(statement, ddl.DEFINING):
             return await ddl.execute(session, engine, prepared, arguments)
         return await own_statements.execute(session, engine, statement)
+
+    def copy_rows(self, statement: CopyTo, rows: Execution) -> Execution:
+        return copy_rows_to(self.context, self._engine, statement, rows)
 
     async def progress(self) -> Progress:
         return await read_progress(self._engine, self.context.underway, self.context.client.backend_pid)

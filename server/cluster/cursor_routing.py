@@ -21,6 +21,7 @@ from typing import Final
 
 from engine.runtime.requests import Requests
 from server.cluster.initiator_cursors import Asked, InitiatorCursors, Question, Unsettled
+from server.cluster.initiator_partitions import InitiatorPartitions
 from server.cluster.routing import ServerMesh
 from server.cursors.remote_cursors import Numbered
 from server.session.cancel import SessionRegistry
@@ -36,11 +37,12 @@ from wire.mesh.control_messages import (
     CursorSettled,
     DescribeCursor,
     MoveCursor,
+    ReadPartition,
 )
 from wire.mesh.error_fields import error_from_fields, fields_of
 
 log: Final = logging.getLogger(__name__)
-_QUESTIONS: Final = (DescribeCursor, MoveCursor, CloseCursor)
+_QUESTIONS: Final = (DescribeCursor, MoveCursor, CloseCursor, ReadPartition)
 _ANSWERS: Final = (CursorDescribed, CursorMoved, CursorClosed, CursorRefused)
 _WORDS: Final = (CursorSettled, CursorAbandoned)
 #: Letters of each part of an error: more than anybody reads, and less than a message holds.
@@ -56,6 +58,7 @@ class CursorRouter:
     def __init__(self, mesh: ServerMesh, registry: SessionRegistry) -> None:
         self._mesh = mesh
         self._cursors = InitiatorCursors(registry)
+        self._partitions = InitiatorPartitions(registry)
         self._loop = asyncio.get_running_loop()
         self._questions: Requests[Answer] = Requests(_lost)
         self._serving: dict[Asked, asyncio.Task[None]] = {}
@@ -103,7 +106,7 @@ class CursorRouter:
 
     def _receive(self, member: str, message: ControlMessage, body: bytes) -> None:
         match message:
-            case DescribeCursor() | MoveCursor() | CloseCursor():
+            case DescribeCursor() | MoveCursor() | CloseCursor() | ReadPartition():
                 self._serve(member, message)
             case CursorDescribed(request) | CursorMoved(request) | CursorClosed(request) | CursorRefused(request):
                 self._questions.answer(member, request, (message, body))
@@ -156,6 +159,10 @@ class CursorRouter:
             case MoveCursor():
                 answer, body, portal = await self._cursors.move(question)
                 self._unsettled.add((member, question.request), portal)
+                return answer, body
+            case ReadPartition():
+                answer, body, reading = await self._partitions.read(question)
+                self._unsettled.add((member, question.request), reading)
                 return answer, body
 
     async def close(self) -> None:

@@ -8,6 +8,7 @@ error breaks the cursor, and nothing else of the session. What it held is releas
 from __future__ import annotations
 
 import asyncio
+from typing import Protocol
 
 from server.cursors.cursor_pages import Page, describe_columns, take_page
 from server.cursors.portal import Portal
@@ -15,12 +16,29 @@ from server.session.cancel import Interruptible, SessionRegistry
 from server.session.commands import Commands
 from server.session.transaction import Block
 from wire.errors import InvalidCursorName, ObjectInUse, ObjectNotInPrerequisiteState
-from wire.mesh.control_messages import CloseCursor, CursorDescribed, CursorMoved, DescribeCursor, MoveCursor
+from wire.mesh.control_messages import (
+    CloseCursor,
+    CursorDescribed,
+    CursorMoved,
+    DescribeCursor,
+    MoveCursor,
+    ReadPartition,
+)
 from wire.mesh.cursor_columns import encode_columns
 
-Question = DescribeCursor | MoveCursor | CloseCursor
+Question = DescribeCursor | MoveCursor | CloseCursor | ReadPartition
 #: Who asked, and the number of the request.
 Asked = tuple[str, int]
+
+
+def find_cursor(registry: SessionRegistry, question: Question) -> tuple[Interruptible, Commands, Portal]:
+    """The session that has the cursor, its statements, and the cursor. Raises InvalidCursorName."""
+    for session in registry:
+        commands = session.commands_of(question.user, question.database)
+        portal = commands.portals.find_query(question.query) if commands is not None else None
+        if commands is not None and portal is not None:
+            return session, commands, portal
+    raise InvalidCursorName(f'cursor "{question.query}" does not exist')
 
 
 class InitiatorCursors:
@@ -29,22 +47,14 @@ class InitiatorCursors:
     def __init__(self, registry: SessionRegistry) -> None:
         self._registry = registry
 
-    def _find(self, question: Question) -> tuple[Interruptible, Commands, Portal]:
-        for session in self._registry:
-            commands = session.commands_of(question.user, question.database)
-            portal = commands.portals.find_query(question.query) if commands is not None else None
-            if commands is not None and portal is not None:
-                return session, commands, portal
-        raise InvalidCursorName(f'cursor "{question.query}" does not exist')
-
     def describe(self, question: DescribeCursor) -> tuple[CursorDescribed, bytes]:
-        _, _, portal = self._find(question)
+        _, _, portal = find_cursor(self._registry, question)
         columns = encode_columns(describe_columns(portal.columns or ()))
         return CursorDescribed(question.request, portal.binary), columns
 
     async def move(self, question: MoveCursor) -> tuple[CursorMoved, bytes, Portal]:
         """The answer, and the portal that has moved."""
-        session, commands, portal = self._find(question)
+        session, commands, portal = find_cursor(self._registry, question)
         try:
             page = await session.visits.run(_move_portal(commands, portal, question))
         except asyncio.CancelledError:
@@ -54,13 +64,18 @@ class InitiatorCursors:
         return CursorMoved(question.request, page.passed, portal.running_cursor.position, page.last), page.body, portal
 
     async def close(self, question: CloseCursor) -> None:
-        session, commands, portal = self._find(question)
+        session, commands, portal = find_cursor(self._registry, question)
         await session.visits.run(commands.portals.close(portal.name))
 
 
-async def _move_portal(commands: Commands, portal: Portal, question: MoveCursor) -> Page:
+def require_usable(commands: Commands, portal: Portal, question: Question) -> None:
+    """Raises ObjectNotInPrerequisiteState for a cursor of a transaction that has failed."""
     if commands.block.block is Block.FAILED and not portal.held:
         raise ObjectNotInPrerequisiteState(f'cursor "{question.query}" cannot be used: its transaction has failed')
+
+
+async def _move_portal(commands: Commands, portal: Portal, question: MoveCursor) -> Page:
+    require_usable(commands, portal, question)
     portal.require_runnable()
     if question.position not in (None, portal.running_cursor.position):
         raise ObjectInUse(f'cursor "{question.query}" was moved by another session in between')
@@ -80,6 +95,14 @@ async def _movement(portal: Portal, question: MoveCursor) -> Page:
     return await take_page(await cursor.fetch(question.direction, question.count), question.page_bytes)
 
 
+class Moved(Protocol):
+    """A portal that has moved, or a partition of its rows that was given some."""
+
+    def fail(self) -> None:
+        """The rows are lost."""
+        ...
+
+
 class Unsettled:
     """Movements whose rows are on their way, by who asked for them. Pure.
 
@@ -87,25 +110,25 @@ class Unsettled:
     """
 
     def __init__(self) -> None:
-        self._portals: dict[Asked, Portal] = {}
+        self._moved: dict[Asked, Moved] = {}
 
     def __len__(self) -> int:
-        return len(self._portals)
+        return len(self._moved)
 
-    def add(self, key: Asked, portal: Portal) -> None:
-        self._portals[key] = portal
+    def add(self, key: Asked, moved: Moved) -> None:
+        self._moved[key] = moved
 
     def settle(self, key: Asked) -> None:
         """The rows have arrived."""
-        self._portals.pop(key, None)
+        self._moved.pop(key, None)
 
     def abandon(self, key: Asked) -> None:
         """They never will; no such movement is no error."""
-        portal = self._portals.pop(key, None)
-        if portal is not None:
-            portal.fail()
+        moved = self._moved.pop(key, None)
+        if moved is not None:
+            moved.fail()
 
     def lost(self, member: str) -> None:
         """So it is with all that this member asked for."""
-        for key in [key for key in self._portals if key[0] == member]:
+        for key in [key for key in self._moved if key[0] == member]:
             self.abandon(key)

@@ -3,7 +3,7 @@
 A session's portals are used by one task at a time. Its own task is that one, but for the time in which it waits for its client
 between two commands; then one visitor may do something, and a command that arrives meanwhile waits until it has. Who comes
 while the session works, or while there is a visitor, is sent away (55006) rather than kept waiting: a cursor that two use
-at once is a mistake of theirs, and a queue would hide it.
+at once is a mistake of theirs, and a queue would hide it. Who reads a partition of a cursor is no such mistake, and waits (`free`).
 
 Rejected: giving the work to the session's own task. It waits for its socket there, and would have to be woken and put back for
 every page; and an interrupt that is meant for the visitor would reach the session.
@@ -12,6 +12,7 @@ every page; and an interrupt that is meant for the visitor would reach the sessi
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
@@ -28,20 +29,50 @@ class CursorLeases:
     """
 
     def __init__(self) -> None:
-        self.welcome = False
+        self._welcome = False
         self._task: asyncio.Task[Any] | None = None
         self._cause: SqlError | None = None
+        self._closed: SqlError | None = None
+        self._freed = asyncio.Event()
+        #: When a visitor was there last, by the loop's clock.
+        self.last_visit = -math.inf
+
+    @property
+    def welcome(self) -> bool:
+        return self._welcome
+
+    @welcome.setter
+    def welcome(self, welcome: bool) -> None:
+        self._welcome = welcome
+        self._tell_if_free()
+
+    @property
+    def is_free(self) -> bool:
+        """Whether a visitor may come now."""
+        return self._welcome and self._task is None
 
     @property
     def under_way(self) -> bool:
         return self._task is not None
+
+    def _tell_if_free(self) -> None:
+        if self.is_free or self._closed is not None:
+            self._freed.set()
+
+    async def free(self) -> None:
+        """Wait until a visitor may come, as far as is known when this returns. Raises the cause with which visits have ended."""
+        while not self.is_free and self._closed is None:
+            self._freed.clear()
+            await self._freed.wait()
+        if self._closed is not None:
+            raise self._closed
 
     async def run(self, work: Coroutine[Any, Any, T]) -> T:
         """Do `work`, which has cleaned up after itself when this returns, also where the caller is cancelled.
 
         Raises ObjectInUse if the session is at work, and the cause with which it has ended the visit.
         """
-        if not self.welcome or self._task is not None:
+        if not self.is_free:
             work.close()
             raise ObjectInUse("the session that has the cursor is using it", hint="Fetch again when it is idle.")
         self._cause = None
@@ -57,6 +88,8 @@ class CursorLeases:
 
     def _over(self, _task: asyncio.Task[Any]) -> None:
         self._task = None
+        self.last_visit = asyncio.get_running_loop().time()
+        self._tell_if_free()
 
     async def over(self) -> None:
         """Wait until a visitor has gone. Whoever interrupts the session meanwhile interrupts the visitor."""
@@ -75,3 +108,9 @@ class CursorLeases:
         if task is not None:
             self._cause = cause
             await stop_task(task)
+
+    async def close(self, cause: SqlError) -> None:
+        """The session ends: send a visitor away, and whoever waits. Returns when nobody is left."""
+        self._closed = cause
+        self._tell_if_free()
+        await self.end(cause)

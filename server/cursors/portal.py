@@ -16,6 +16,7 @@ from engine.contracts.query_id import QueryId
 from engine.contracts.sessions import CursorState, Execution, ResultColumn
 from engine.monitor.record import StatementRecord
 from server.cursors.cursor import Cursor
+from server.cursors.partitions import Partitions
 from server.cursors.prepared import Command
 from wire.errors import DuplicateCursor, InvalidCursorName, ObjectNotInPrerequisiteState
 from wire.pg.datarow import RowEncoder
@@ -35,7 +36,8 @@ class Portal:
     columns: what Describe tells; None for a statement without rows.
     formats: one a column. arguments: canonical values. depth: the number of savepoints it was made under.
     record: of the statement that runs in it. source: for pg_cursors. statement_name: of the prepared statement that was bound.
-    seconds: what the pages took that it has given. declared: by DECLARE rather than Bind.
+    seconds: what the pages took that it has given. declared: by DECLARE rather than Bind. partitions: of its rows, where other
+    sessions have asked for some.
     """
 
     name: str
@@ -56,6 +58,7 @@ class Portal:
     seconds: float = 0.0
     created: float = field(default_factory=time.time)
     record: StatementRecord | None = None
+    partitions: Partitions | None = None
     _encoder: tuple[object, RowEncoder] | None = None
 
     def start(self, execution: Execution, scroll: bool | None = False, *, rows_max: int = 0) -> None:
@@ -90,6 +93,11 @@ class Portal:
     def require_runnable(self) -> None:
         if self.state in (PortalState.DONE, PortalState.FAILED):
             raise ObjectNotInPrerequisiteState(f'portal "{self.name}" cannot be run')
+        if self.partitions is not None:
+            raise ObjectNotInPrerequisiteState(
+                f'cursor "{self.name}" cannot be moved: its rows are read in partitions',
+                hint="Only CLOSE is left, which ends the reading.",
+            )
 
     def encoder(self, key: object, make: Callable[[], RowEncoder]) -> RowEncoder:
         """The portal's encoder, made again when `key` (formats and settings) is another than last time."""

@@ -13,6 +13,7 @@ Source: the client-protocol seed, 2.2, 2.3 and 3.2; its authors left the routing
 
 from __future__ import annotations
 
+import abc
 from collections.abc import Callable, Mapping
 from typing import Final, Protocol, TypeVar
 
@@ -155,34 +156,34 @@ class FarCursor:
         self.asker.asking.abandon(self.query.initiator, request)
 
 
-class FarFetching:
-    """The execution (`engine.contracts.sessions.Execution`) of a FETCH from a far cursor. page_bytes: the wanted size of a page."""
+class FarRows(abc.ABC):
+    """Rows that the initiator gives page by page, as an execution (`engine.contracts.sessions.Execution`).
+
+    What a page has passed is settled when the next one has come, or all was given.
+    """
 
     query: Final = None
 
-    def __init__(
-        self,
-        cursor: FarCursor,
-        columns: tuple[ResultColumn, ...],
-        direction: Direction,
-        count: int | None,
-        page_bytes: int,
-    ) -> None:
+    def __init__(self, cursor: FarCursor, columns: tuple[ResultColumn, ...], page_bytes: int) -> None:
         self.columns: tuple[ResultColumn, ...] | None = columns
         self.stream: BatchStream = self
         self._cursor = cursor
-        self._direction = direction
-        self._left = count
         self._page_bytes = page_bytes
-        self._position: int | None = None
         self._page: list[pa.RecordBatch] = []
         self._over = False
         self._unsettled: int | None = None
         self._rows = 0
 
+    @abc.abstractmethod
+    async def ask_page(self) -> tuple[int, CursorMoved, bytes]:
+        """Ask for the next page: the request's number, the answer, its body."""
+
+    @abc.abstractmethod
+    def tag(self, rows: int) -> str: ...
+
     async def next_batch(self) -> pa.RecordBatch | None:
         while not self._page and not self._over:
-            await self._turn()
+            await self.turn()
         if not self._page:
             self._settle(None)
             return None
@@ -190,23 +191,12 @@ class FarFetching:
         self._rows += batch.num_rows
         return batch
 
-    async def _turn(self) -> None:
+    async def turn(self) -> None:
         """Get the next page."""
-        request, answer, body = await self._cursor.page(
-            self._direction, self._left, self._page_bytes, self._position, rows=True
-        )
+        request, answer, body = await self.ask_page()
         self._settle(request)
         self._page = page_rows(body)
-        self._over, self._position = answer.last, answer.position
-        self._go_on(answer.passed)
-
-    def _go_on(self, passed: int) -> None:
-        """Compute the rest to fetch after a page that was not the last: only FETCH FORWARD and BACKWARD have more than one."""
-        if self._left is None:
-            return
-        if self._direction == "forward" and self._left < 0:
-            self._direction, self._left = "backward", -self._left
-        self._left -= passed
+        self._over = answer.last
 
     def _settle(self, next_request: int | None) -> None:
         last, self._unsettled = self._unsettled, next_request
@@ -216,12 +206,45 @@ class FarFetching:
     def statistics(self) -> Mapping[str, int]:
         return {"rows": self._rows, "bytes": 0, "batches": 0}
 
-    def tag(self, rows: int) -> str:
-        return f"FETCH {rows}"
-
     async def close(self) -> None:
         """The cursor stays where it is; but if not all was given to the client, nobody knows any more where that is."""
         last, self._unsettled = self._unsettled, None
         self._over, self._page = True, []
         if last is not None:
             self._cursor.abandon(last)
+
+
+class FarFetching(FarRows):
+    """The execution of a FETCH from a far cursor. page_bytes: the wanted size of a page."""
+
+    def __init__(
+        self,
+        cursor: FarCursor,
+        columns: tuple[ResultColumn, ...],
+        direction: Direction,
+        count: int | None,
+        page_bytes: int,
+    ) -> None:
+        super().__init__(cursor, columns, page_bytes)
+        self._direction = direction
+        self._left = count
+        self._position: int | None = None
+
+    async def ask_page(self) -> tuple[int, CursorMoved, bytes]:
+        request, answer, body = await self._cursor.page(
+            self._direction, self._left, self._page_bytes, self._position, rows=True
+        )
+        self._position = answer.position
+        self._go_on(answer.passed)
+        return request, answer, body
+
+    def _go_on(self, passed: int) -> None:
+        """Compute the rest to fetch after a page that was not the last: only FETCH FORWARD and BACKWARD have more than one."""
+        if self._left is None:
+            return
+        if self._direction == "forward" and self._left < 0:
+            self._direction, self._left = "backward", -self._left
+        self._left -= passed
+
+    def tag(self, rows: int) -> str:
+        return f"FETCH {rows}"

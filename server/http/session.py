@@ -259,7 +259,7 @@ class Session(core.Session):
         """Stop and release everything, and tell those who wait for results."""
         running, self._interrupts = self._running, None
         try:
-            await self.visits.end(InvalidCursorName("cursor does not exist any more: its session has ended"))
+            await self.visits.close(InvalidCursorName("cursor does not exist any more: its session has ended"))
             if running is not None:
                 running.stop_clock()
                 await running.release()

@@ -36,6 +36,9 @@ async def cancel_statement(registry: SessionRegistry, ended: EndedStatements, qu
         portal = _portal(session, record)
         if portal is None:
             return
+        if portal.partitions is not None:
+            # Those who read them come one after another, and would leave no time for a visit.
+            portal.partitions.fail(canceled_by_user())
         try:
             await session.visits.run(_break(portal, record, ended))
         except ObjectInUse:

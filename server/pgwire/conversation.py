@@ -75,6 +75,7 @@ class Conversation:
         self._interrupts = interrupts
         self._visits = visits
         self._interrupt = interrupt
+        self._idle_timer: asyncio.TimerHandle | None = None
 
     def drain(self, cause: FatalError) -> None:
         """End with `cause` as soon as nothing runs and no transaction is open."""
@@ -138,22 +139,24 @@ class Conversation:
     async def _next_message(self) -> m.FrontendMessage:
         idle = self._stream.connection.state is State.IDLE
         self._set_state(STATES[self.exchange.commands.block.status] if idle else "active")
-        timer = self._idle_timer() if idle else None
+        if idle:
+            self._begin_idle_timer()
         self._visits.welcome = idle
         try:
             with self._interrupts.idle():
                 return await self._stream.next_event()
         finally:
             self._visits.welcome = False
-            if timer is not None:
-                timer.cancel()
+            if self._idle_timer is not None:
+                self._idle_timer.cancel()
+                self._idle_timer = None
             self._set_state("active")
 
     def _set_state(self, state: str) -> None:
         if state != self.state:
             self.state, self.state_change = state, time.time()
 
-    def _idle_timer(self) -> asyncio.TimerHandle | None:
+    def _begin_idle_timer(self) -> None:
         view = self.exchange.settings.now
         cause: FatalError
         if self.exchange.commands.block.open:
@@ -162,4 +165,18 @@ class Conversation:
         else:
             seconds = view.idle_timeout
             cause = IdleSessionTimeout("terminating connection due to idle-session timeout")
-        return asyncio.get_running_loop().call_later(seconds, self._interrupt, cause) if seconds else None
+        if seconds:
+            self._idle_in(seconds, seconds, cause)
+
+    def _idle_in(self, left: float, seconds: float, cause: FatalError) -> None:
+        self._idle_timer = asyncio.get_running_loop().call_later(left, self._idle_too_long, seconds, cause)
+
+    def _idle_too_long(self, seconds: float, cause: FatalError) -> None:
+        """A session whose cursors others read is not idle: the time counts from the last of them."""
+        left = (
+            seconds if self._visits.under_way else self._visits.last_visit + seconds - asyncio.get_running_loop().time()
+        )
+        if left > 0:
+            self._idle_in(left, seconds, cause)
+        else:
+            self._interrupt(cause)

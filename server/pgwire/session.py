@@ -266,7 +266,7 @@ class Session:
 
     async def _release(self) -> None:
         try:
-            await self.visits.end(InvalidCursorName("cursor does not exist any more: its session has ended"))
+            await self.visits.close(InvalidCursorName("cursor does not exist any more: its session has ended"))
             if self._conversation is not None:
                 self._conversation.exchange.stop_clock()
                 await self._conversation.exchange.release()

@@ -19,6 +19,8 @@ from engine.contracts.sessions import Execution, Prepared, ResultColumn
 from engine.session.engine_session import EngineSession
 from engine.sql.binder.type_names import resolve_type
 from engine.sql.parser.nodes import statements as s
+from engine.sql.parser.nodes.copy import CopyTo
+from engine.statements.copy.partition import copy_partition
 from server.cursors.formats import BINARY, TEXT
 from server.cursors.portal import Portal, Portals
 from server.cursors.prepared import Command, NamedStatement, PreparedStatements
@@ -154,6 +156,8 @@ class Commands:
                 return await self.cursors.declare(statement, command, arguments)
             case s.Fetch():
                 return await self.cursors.fetch(statement, command.far)
+            case CopyTo() if (partition := copy_partition(statement)) is not None:
+                return await self.cursors.copy_partition(statement, partition)
             case s.Explain(inner=s.ExecuteStatement() as inner):
                 arguments = await self._arguments(inner)
             case s.Reindex(kind=kind, concurrently=concurrently) if concurrently or kind not in ("index", "table"):

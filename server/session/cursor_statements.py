@@ -1,4 +1,4 @@
-"""DECLARE, FETCH, MOVE and CLOSE: cursors of this session, and of other sessions by the ids of their queries."""
+"""DECLARE, FETCH, MOVE, CLOSE, COPY of partitions: cursors of this session, and of other sessions by the ids of their queries."""
 
 from __future__ import annotations
 
@@ -12,15 +12,19 @@ from engine.contracts.memory_share import page_bytes
 from engine.contracts.sessions import Execution
 from engine.session.engine_session import EngineSession
 from engine.sql.parser.nodes import statements as s
+from engine.sql.parser.nodes.copy import CopyTo
+from engine.statements.copy.options import copy_format
+from engine.statements.copy.partition import CopyPartition
 from server.cursors.cursor import Run
 from server.cursors.formats import BINARY, TEXT
 from server.cursors.portal import Portal, Portals
 from server.cursors.prepared import Command
 from server.cursors.remote_cursors import Asker, Described, FarCursor, FarFetching
+from server.cursors.remote_partitions import PartitionRows
 from server.session.done import Done
 from server.session.error_positions import locate_errors
 from server.session.transaction import TransactionBlock
-from wire.errors import InvalidCursorName, ObjectNotInPrerequisiteState
+from wire.errors import InvalidCursorName, ObjectInUse, ObjectNotInPrerequisiteState
 
 
 class Fetching:
@@ -127,6 +131,30 @@ class CursorStatements:
         columns = (described or await cursor.describe()).columns
         size = page_bytes(self._engine.settings)
         return FarFetching(cursor, columns, statement.direction, statement.count, size)
+
+    async def copy_partition(self, statement: CopyTo, partition: CopyPartition) -> Execution:
+        """Begin to read a partition of another session's cursor, whose first rows are there when this returns."""
+        name = partition.query
+        if self.find(name) is not None:
+            raise ObjectInUse(
+                f'cursor "{name}" is this session\'s own',
+                hint="Partitions are read by other sessions, while this one waits.",
+            )
+        cursor = self._asker.cursor(name)
+        if cursor is None:
+            raise InvalidCursorName(
+                f'cursor "{name}" does not exist', hint="QUERY takes the query_id of a cursor in sluice.queries."
+            )
+        described = await cursor.describe()
+        # Options that are wrong are told of before the partition is taken, since it is given once.
+        copy_format(statement, [column.name for column in described.columns])
+        rows = PartitionRows(cursor, described.columns, partition, page_bytes(self._engine.settings))
+        try:
+            await rows.turn()
+            return self._engine.copy_rows(statement, rows)
+        except BaseException:
+            await rows.close()
+            raise
 
     async def close(self, statement: s.CloseCursor) -> Execution:
         if statement.name is None:

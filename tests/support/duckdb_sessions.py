@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from engine.common.sql_type import SqlType, numeric
 from engine.contracts.batch_stream import BatchStream
+from engine.contracts.copy_progress import Copies, CopyProgress
 from engine.contracts.progress import Progress
 from engine.contracts.query_id import QueryId
 from engine.contracts.session_settings import Settings
@@ -24,7 +25,10 @@ from engine.contracts.sessions import Client, Execution, Prepared, ResultColumn
 from engine.monitor.record import StatementRecord
 from engine.settings.session_settings import SessionSettings
 from engine.sql.parser.nodes import statements as s
+from engine.sql.parser.nodes.copy import CopyTo
 from engine.sql.parser.parse import parse
+from engine.statements.copy.copy_to import CopyToExecution
+from engine.statements.copy.options import copy_format
 from wire.errors import (
     DivisionByZero,
     InternalError,
@@ -247,6 +251,10 @@ class DuckSession:
                 self.client.notice(Notice(f'schema "{name}" made'))
                 return Running(None, Empty(), "CREATE SCHEMA")
         raise InternalError(f"the test engine has no {type(prepared.statement).__name__}")
+
+    def copy_rows(self, statement: CopyTo, rows: Execution) -> Execution:
+        form = copy_format(statement, [column.name for column in rows.columns or ()])
+        return CopyToExecution(rows, form, None, Copies(), CopyProgress(1, "sluice", 0, "COPY TO", "PIPE"))
 
     async def progress(self) -> Progress:
         return Progress()

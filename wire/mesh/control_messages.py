@@ -237,6 +237,24 @@ class CloseCursor(ControlMessage, frozen=True):
     database: str
 
 
+class ReadPartition(ControlMessage, frozen=True):
+    """Member to initiator: the next rows of this query's cursor, for the session that reads one of its partitions.
+
+    statement: a digest of the query's text, which has to be the cursor's. partition: from 1 to `partitions`. page_bytes: of
+    the answer, about. first: whether the partition is asked for, rather than gone on with.
+    """
+
+    request: int
+    query: str
+    user: str
+    database: str
+    statement: str
+    partition: Annotated[int, msgspec.Meta(gt=0)]
+    partitions: Annotated[int, msgspec.Meta(gt=0)]
+    page_bytes: Annotated[int, msgspec.Meta(gt=0)]
+    first: bool
+
+
 class CursorDescribed(ControlMessage, frozen=True):
     """The answer, with the columns as its body (`wire.mesh.cursor_columns`). binary: as it was declared."""
 
@@ -274,13 +292,13 @@ class CursorRefused(ControlMessage, frozen=True):
 
 
 class CursorSettled(ControlMessage, frozen=True):
-    """Member to initiator: what you answered to this MoveCursor is with the client."""
+    """Member to initiator: what you answered to this MoveCursor or ReadPartition is with the client."""
 
     request: int
 
 
 class CursorAbandoned(ControlMessage, frozen=True):
-    """Member to initiator: nobody waits for this MoveCursor any more, and what it has passed is lost."""
+    """Member to initiator: nobody waits for this MoveCursor or ReadPartition any more, and what it has passed is lost."""
 
     request: int
 
@@ -363,6 +381,7 @@ _VOCABULARY: Final = Vocabulary[ControlMessage](
         94: ActivityAnswer,
         95: CancelStatement,
         96: ResetStatements,
+        97: ReadPartition,
     }
 )
 encode = _VOCABULARY.encode

@@ -107,6 +107,15 @@ async def copy_to(
     )
 
 
+def copy_rows_to(
+    session: SessionContext, engine: SessionServices, statement: CopyTo, rows: Execution
+) -> CopyToExecution:
+    """A COPY to the client of rows that another session's query gives. Raises SqlError for options."""
+    form = copy_format(statement, [column.name for column in rows.columns or ()])
+    progress = CopyProgress(session.client.backend_pid, session.database, 0, "COPY TO", "PIPE")
+    return CopyToExecution(rows, form, None, engine.copies, progress)
+
+
 async def _to_folder(
     session: SessionContext, engine: SessionServices, file: str, form: CopyFormat, planned: PlannedQuery, relation: int
 ) -> CopiedFolder:

@@ -19,6 +19,8 @@ _KNOWN: Final = (
     "format", "freeze", "delimiter", "null", "header", "quote", "escape", "force_quote", "force_not_null", "force_null",
     "encoding",
 )  # fmt: skip
+#: Of COPY TO alone, and not PostgreSQL's (`engine.statements.copy.partition`).
+PARTITIONING: Final = ("partition", "query")
 _LISTS: Final = ("force_quote", "force_not_null", "force_null")
 _TRUE: Final = ("true", "on", "1")
 _FALSE: Final = ("false", "off", "0")
@@ -39,7 +41,7 @@ def read_options(statement: Copy) -> dict[str, CopyOption]:
     """The options by name. Raises SqlSyntaxError for one that is unknown or there twice."""
     found: dict[str, CopyOption] = {}
     for option in statement.options:
-        if option.name not in _KNOWN:
+        if option.name not in _KNOWN and (isinstance(statement, CopyFrom) or option.name not in PARTITIONING):
             raise SqlSyntaxError(f'option "{option.name}" not recognized', position=option.position + 1)
         if option.name in found:
             raise SqlSyntaxError("conflicting or redundant options", position=option.position + 1)

@@ -7,29 +7,24 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from typing import Any, Final
 
 import psycopg
 import pyarrow as pa
 import pytest
 from psycopg import sql
-from support.paired_mesh import PairedMesh, paired_meshes
-from support.session_server import Server, connect, eventually, raw, serve
+from support.paired_servers import Pair, paired, query_of
+from support.session_server import connect, eventually, raw
 
 from engine.common.sql_type import SqlType, numeric
 from engine.contracts.batch_stream import BatchStream
 from engine.contracts.sessions import ResultColumn
-from server.cluster.cursor_routing import CursorRouter
 from server.cluster.initiator_cursors import Unsettled
-from server.cluster.routing import ServerMesh
 from server.cursors.cursor import Cursor
 from server.cursors.cursor_lease import CursorLeases
 from server.cursors.cursor_pages import describe_columns, page_rows, result_columns, take_page
 from server.cursors.portal import Portal, PortalState
 from server.cursors.prepared import Command
-from server.pgwire.listener import ListenerOptions
 from wire.errors import InvalidCursorName, ObjectInUse, ProgramLimitExceeded, QueryCanceled
 from wire.mesh.control_messages import CursorMoved, CursorSettled, MoveCursor, decode, encode
 from wire.mesh.cursor_columns import decode_columns, encode_columns
@@ -40,52 +35,10 @@ from wire.types.carriers import NumericScale
 Connection = psycopg.AsyncConnection[tuple[Any, ...]]
 
 
-@dataclass
-class Pair:
-    """near: where cursors are declared. far: another member."""
-
-    near: Server
-    far: Server
-    near_mesh: PairedMesh
-    far_mesh: PairedMesh
-    near_router: CursorRouter
-    far_router: CursorRouter
-
-    def lose(self) -> None:
-        """The members lose each other."""
-        for mesh in (self.near_mesh, self.far_mesh):
-            assert mesh.peer is not None
-            mesh.on_lost(mesh.peer.member)
-
-
-@asynccontextmanager
-async def paired(rows_per_batch: int) -> AsyncIterator[Pair]:
-    names = ("m1", "m2", "m3")
-    async with (
-        serve(ListenerOptions(member="m1"), rows_per_batch) as near,
-        serve(ListenerOptions(member="m2"), rows_per_batch) as far,
-    ):
-        meshes = paired_meshes(names)
-        routers = [
-            CursorRouter(ServerMesh(mesh), server.listener.registry)
-            for mesh, server in zip(meshes, (near, far), strict=True)
-        ]
-        pair = Pair(near, far, *meshes, *routers)
-        yield pair
-        for router in routers:
-            await eventually(lambda router=router: not any(router.statistics().values()))
-
-
 @pytest.fixture
 async def pair() -> AsyncIterator[Pair]:
     async with paired(3) as pair:
         yield pair
-
-
-async def query_of(pair: Pair, cursor: str) -> str:
-    """The id of the only cursor of that name."""
-    [query] = [str(record.id) for record in pair.near.listener.registry.statements() if record.portal == cursor]
-    return query
 
 
 def moving(pair: Pair) -> bool:

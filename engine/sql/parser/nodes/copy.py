@@ -12,7 +12,8 @@ from wire.dataclass import dataclass
 
 @dataclass(frozen=True, slots=True)
 class CopyOption:
-    """name: as written, in lower case. value: a word, a string or a number; several names; "*"; None where nothing was said.
+    """name: as written, in lower case. value: a word, a string or a number; several names, or both numbers of PARTITION; "*"; None
+    where nothing was said.
     position: counts from the beginning of the statement's text."""
 
     name: str

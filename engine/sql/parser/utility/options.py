@@ -15,7 +15,7 @@ _TRUE: Final = ("", "true", "on", "1")
 _FALSE: Final = ("false", "off", "0")
 
 
-#: None where nothing was said; several words in parentheses; `*`.
+#: None where nothing was said; several words in parentheses, or two numbers with OF between them; `*`.
 Written = str | tuple[str, ...] | None
 
 
@@ -26,7 +26,7 @@ def options(reader: StatementReader) -> Iterator[tuple[str, str, Token]]:
 
 
 def generic_options(reader: StatementReader) -> Iterator[tuple[str, Written, Token]]:
-    """The same where a value may be a list or a star too, as COPY's, and words are as they are written."""
+    """The same where a value may be a list, a star, or `number OF number` (COPY's PARTITION), and words are as they are written."""
     yield from _each(reader, _generic)
 
 
@@ -52,6 +52,9 @@ def boolean(name: str, value: str) -> bool:
 def _generic(reader: StatementReader) -> Written:
     if reader.take_symbol("*"):
         return "*"
+    if reader.number_at():
+        number = reader.number()
+        return (number, reader.number()) if reader.take("of") else number
     if not reader.symbol_at("("):
         return _word_or_number(reader)
     return tuple(reader.parenthesized_list(lambda: _word(reader)))

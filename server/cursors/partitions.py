@@ -1,0 +1,68 @@
+"""Partitions of a cursor's rows: which ones were asked for, whose turn it is, and with what error all of them end.
+
+The rows are not divided beforehand. Whoever reads a partition gets the rows that come next, in the query's order, so that all
+partitions together have each row once, no partition waits for another's reader, and nothing is kept for one that nobody reads.
+
+Rejected: a share of rows for each partition, round robin. The slowest reader, or one that never comes, holds up all others, or
+rows are kept for it without bound. Source: docs/adr/0015-copy-by-partition.md.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+from wire.errors import InvalidParameterValue, ObjectNotInPrerequisiteState, SqlError
+
+
+class Partitions:
+    """query: as it is named in errors. statement: the digest of its text. count: how many partitions there are.
+
+    turn: held by who reads a page; those who wait have it in their order.
+    """
+
+    def __init__(self, query: str, statement: str, count: int) -> None:
+        self.count = count
+        self.turn = asyncio.Lock()
+        self._query = query
+        self._statement = statement
+        self._asked: set[int] = set()
+        self._error: SqlError | None = None
+
+    def claim(self, partition: int, count: int, statement: str) -> None:
+        """Give a partition to whoever asks for it. Raises InvalidParameterValue, ObjectNotInPrerequisiteState."""
+        self.require_statement(statement)
+        if count != self.count:
+            raise InvalidParameterValue(f'query "{self._query}" is read in {self.count} partitions and not in {count}')
+        if partition in self._asked:
+            raise ObjectNotInPrerequisiteState(
+                f'partition {partition} of query "{self._query}" has been asked for before',
+                hint="A partition is given once. Declare the cursor anew to read all partitions again.",
+            )
+        self._asked.add(partition)
+
+    def require_statement(self, statement: str) -> None:
+        """Raises InvalidParameterValue for another text than the query's."""
+        if statement != self._statement:
+            raise InvalidParameterValue(
+                f'the statement differs from that of query "{self._query}"',
+                hint="COPY a partition with the text of the query as it was declared.",
+            )
+
+    def fail(self, error: SqlError) -> None:
+        """All partitions end with this error, unless they end with an earlier one."""
+        if self._error is None:
+            self._error = error
+
+    def fail_unread(self, partition: int) -> None:
+        """A partition was not read to its end: what it was given is lost."""
+        self.fail(
+            ObjectNotInPrerequisiteState(
+                f'query "{self._query}" cannot be read on: partition {partition} of {self.count} was not read to its end',
+                hint="Declare the cursor anew and read all partitions again.",
+            )
+        )
+
+    def require_unbroken(self) -> None:
+        """Raises the error with which all partitions end."""
+        if self._error is not None:
+            raise self._error.with_traceback(None)

@@ -1,0 +1,35 @@
+"""A partition of the rows of another session's cursor, as the session that copies it to its client sees it.
+
+The cursor may be on any member, this one included. Rows come page by page, as those of a FETCH by query id do
+(`server.cursors.remote_cursors`); pages of all partitions are taken from the cursor in the order in which they are asked for.
+"""
+
+from __future__ import annotations
+
+from engine.contracts.sessions import ResultColumn
+from engine.statements.copy.partition import CopyPartition
+from server.cursors.remote_cursors import FarCursor, FarRows
+from wire.mesh.control_messages import CursorMoved, ReadPartition
+
+
+class PartitionRows(FarRows):
+    """The execution whose rows are copied. The first page asks for the partition, which is given once."""
+
+    def __init__(
+        self, cursor: FarCursor, columns: tuple[ResultColumn, ...], partition: CopyPartition, page_bytes: int
+    ) -> None:
+        super().__init__(cursor, columns, page_bytes)
+        self._partition = partition
+        self._first = True
+
+    async def ask_page(self) -> tuple[int, CursorMoved, bytes]:
+        asker, partition = self._cursor.asker, self._partition
+        who = str(self._cursor.query), asker.user, asker.database
+        which = partition.statement, partition.number, partition.count
+        first, self._first = self._first, False
+        return await self._cursor.ask(
+            CursorMoved, lambda request: ReadPartition(request, *who, *which, self._page_bytes, first)
+        )
+
+    def tag(self, rows: int) -> str:
+        return f"COPY {rows}"
