@@ -34,11 +34,14 @@ from engine.storage import tables
 from engine.storage.tables import FileChange
 
 
-def replay(base: Snapshot, changes: Iterable[AnyChange]) -> Snapshot:
+def replay(base: Snapshot, changes: Iterable[AnyChange], moving: dict[str, Table] | None = None) -> Snapshot:
     """A snapshot with a transaction's changes, not committed. Raises SerializationFailure when something else now
-    stands where the transaction saw what it changed. May block where a table's files were never asked for before."""
+    stands where the transaction saw what it changed. May block where a table's files were never asked for before.
+
+    moving: where the base has earlier changes of the same transaction, as their replay has left it; it is changed.
+    """
     snapshot = base
-    moving: dict[str, Table] = {}
+    moving = {} if moving is None else moving
     gone = False
     for change in changes:
         snapshot = _apply_change(snapshot, change, moving)

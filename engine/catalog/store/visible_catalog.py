@@ -10,8 +10,9 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
+from engine.catalog.model.objects import Table
 from engine.catalog.replay import replay
-from engine.catalog.snapshot import TEMPORARY, AnyChange, DataChange, Guard, Snapshot
+from engine.catalog.snapshot import TEMPORARY, AnyChange, Guard, Snapshot
 from engine.catalog.store.pending_changes import PendingChanges, catalog_changes
 from engine.catalog.store.store import CatalogStore
 from engine.catalog.store.temporary_relations import TemporaryRelations
@@ -39,6 +40,8 @@ class VisibleCatalog:
         self._held: Snapshot | None = None
         #: A committed state, the number of changes, and that state with them.
         self._seen: tuple[Snapshot, int, Snapshot] | None = None
+        #: What the replay of those changes has left for the replay of later ones.
+        self._moving: dict[str, Table] = {}
 
     def current(self) -> Snapshot:
         """Return the snapshot that a statement sees which begins now. Raises SerializationFailure when another transaction has
@@ -49,13 +52,14 @@ class VisibleCatalog:
         return self.temporary.add_to(self._seen[2])
 
     def _replay(self, committed: Snapshot, count: int) -> Snapshot:
-        """The committed state with the changes of this transaction. Rows that were added since are added to the state that was
+        """The committed state with the changes of this transaction. Those that were made since are made to the state that was
         seen last, so that what a statement costs does not grow with the statements before it."""
-        if self._seen is not None and self._seen[0] is committed and self._seen[1] < count:
-            latest = catalog_changes(self.pending.changes[self._seen[1] :])
-            if all(isinstance(change, DataChange | Guard) for change in latest):
-                return replace(replay(self._seen[2], latest), version=committed.version + 1)
-        return replay(committed, catalog_changes(self.pending.changes)) if count else committed
+        seen, self._seen = self._seen, None
+        if seen is not None and seen[0] is committed and seen[1] < count:
+            latest = catalog_changes(self.pending.changes[seen[1] :])
+            return replace(replay(seen[2], latest, self._moving), version=committed.version + 1)
+        self._moving = {}
+        return replay(committed, catalog_changes(self.pending.changes), self._moving) if count else committed
 
     def _base(self) -> Snapshot:
         """The committed state that this session sees now."""

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from support.storage_ground import created, delete, insert, values
+from support.storage_ground import created, delete, insert, table, values
 
 from engine.catalog import replay
 from engine.catalog.model.objects import DataFile, Table
@@ -26,7 +27,9 @@ def catalog(tmp_path: Path) -> Iterator[SessionCatalog]:
     store.close()
 
 
-def test_changes_are_replayed_once(catalog: SessionCatalog, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def replayed(monkeypatch: pytest.MonkeyPatch) -> list[AnyChange]:
+    """Each change when it is replayed."""
     replayed: list[AnyChange] = []
     one = replay._apply_change
 
@@ -35,11 +38,57 @@ def test_changes_are_replayed_once(catalog: SessionCatalog, monkeypatch: pytest.
         return one(snapshot, change, moving)
 
     monkeypatch.setattr(replay, "_apply_change", counted)
+    return replayed
+
+
+def test_changes_are_replayed_once(catalog: SessionCatalog, replayed: list[AnyChange]) -> None:
     catalog.begin()
     for number in range(20):
         insert(catalog, number)
         assert values(catalog) == list(range(number + 1))
     assert len(replayed) == 20
+
+
+def test_definitions_are_replayed_once(catalog: SessionCatalog, replayed: list[AnyChange]) -> None:
+    """And anew after ROLLBACK TO SAVEPOINT."""
+    catalog.begin()
+    for number in range(20):
+        created(catalog, f"t{number}")
+        insert(catalog, number, name=f"t{number}")
+        assert values(catalog, f"t{number}") == [number]
+    changes = len(catalog.pending.changes)
+    assert changes >= 40
+    assert len(replayed) == changes
+    savepoint = catalog.savepoint()
+    created(catalog, "gone")
+    catalog.rollback_to(savepoint)
+    replayed.clear()
+    assert values(catalog, "t7") == [7]
+    assert len(replayed) == changes
+    created(catalog, "more")
+    catalog.current()
+    assert len(replayed) == len(catalog.pending.changes)
+
+
+def test_definitions_one_after_the_other_are_as_all_at_once(catalog: SessionCatalog) -> None:
+    """A table that is removed and put elsewhere takes its files with it, whichever statements see the state between."""
+    catalog.begin()
+    insert(catalog, 1)
+    created(catalog, "other")
+    insert(catalog, 2)
+    now = table(catalog)
+    catalog.objects.remove(now)
+    assert catalog.current().resolve(None, "t", ("public",)) is None
+    catalog.objects.put(replace(now, name="moved"))
+    insert(catalog, 3, name="moved")
+    assert sorted(values(catalog, "moved")) == [1, 2, 3]
+    shown = catalog.current()
+    recorded = [change for change in catalog.pending.changes if not isinstance(change, KeptRows)]
+    whole = replay.replay(catalog._store.snapshot, recorded)
+    assert (shown.relations, shown.schemas, shown.types) == (whole.relations, whole.schemas, whole.types)
+    assert (shown.rights, shown.version) == (whole.rights, whole.version)
+    catalog.commit()
+    assert sorted(values(catalog, "moved")) == [1, 2, 3]
 
 
 def test_changes_on_another_commit_are_replayed_on_it(tmp_path: Path, catalog: SessionCatalog) -> None:
