@@ -1,4 +1,4 @@
-"""`sluice_spread`: what a variance of exact numbers is a quotient of, for the local engine.
+"""`sluice_spread`, `sluice_joined`: what a variance of exact numbers is a quotient of, for the local engine.
 
 n * sum(x^2) - sum(x)^2 has up to four times the digits of a value, which no type of the engine's holds: Python's whole numbers do,
 once for each group.
@@ -23,4 +23,10 @@ def _numerator(wholes: str, mixed: str, fractions: str, total: str, count: int, 
     return f"{digits[: -2 * scale]}.{digits[-2 * scale :]}"
 
 
+def _join(high: str, low: str, digits: int) -> str:
+    """A whole number of a high part and a low one of so many digits, which both may be sums of many."""
+    return str(int(high) * 10**digits + int(low))
+
+
+register("sluice_joined", ["VARCHAR", "VARCHAR", "INTEGER"], "VARCHAR", _join)
 register("sluice_spread", ["VARCHAR", "VARCHAR", "VARCHAR", "VARCHAR", "BIGINT", "INTEGER"], "VARCHAR", _numerator)

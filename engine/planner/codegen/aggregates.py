@@ -20,6 +20,7 @@ from engine.plan_ir.expr import AggregateCall, Call, Case, ColumnRef, Const, Exp
 from engine.plan_ir.volatility import is_volatile
 from engine.planner.codegen.aggregate_names import AGGREGATES
 from engine.planner.codegen.calls import apply, is_argument, settle
+from engine.planner.codegen.exact_variances import render_exact_variance
 from engine.planner.codegen.expressions import filter_condition, render
 from engine.planner.codegen.scope import Scope
 from engine.sql.functions.comparison_keys import equality_key, needs_key, order_keys, sorts_as_stored
@@ -120,7 +121,7 @@ def _plain(aggregate: AggregateCall, order: Sequence[exp.Ordered], scope: Scope)
     if _counts_distinct(aggregate):
         types = (arg.type for arg in aggregate.args)
         args = [equality_key(arg, typ, scope.engine) for arg, typ in zip(args, types, strict=True)]
-    tree = apply(aggregate, args, scope.engine)
+    tree = render_exact_variance(aggregate, args, scope) or apply(aggregate, args, scope.engine)
     return on_aggregates(tree, scope.engine, lambda node: _decorate(node, aggregate, order, scope))
 
 

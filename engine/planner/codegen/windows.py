@@ -28,6 +28,7 @@ from engine.plan_ir.expr import (
 )
 from engine.planner.codegen.aggregates import guard_arguments, on_aggregates, order_items
 from engine.planner.codegen.calls import apply, settle
+from engine.planner.codegen.exact_variances import render_exact_variance
 from engine.planner.codegen.expressions import filter_condition, render
 from engine.planner.codegen.scope import Scope
 from engine.sql.functions.comparison_keys import equality_key
@@ -79,13 +80,14 @@ def _aggregate(aggregate: AggregateCall, scope: Scope) -> exp.Expression:
         raise scope.compilation.unsupported_error(f"OVER for ordered-set aggregate {aggregate.function.name}")
     args = [render(arg, scope) for arg in aggregate.args]
     if aggregate.filter is None or scope.engine == "local":
-        return apply(aggregate, args, scope.engine)
+        return render_exact_variance(aggregate, args, scope) or apply(aggregate, args, scope.engine)
     if aggregate.function.name not in _SKIPS_NULLS:
         raise scope.compilation.unsupported_error(f"FILTER for {aggregate.function.name} over a window")
     test = filter_condition(aggregate.filter, scope)
     if not args:
         return call("COUNT", case([(test, integer(1))], None))
-    return apply(aggregate, [case([(test, args[0])], None), *args[1:]], scope.engine)
+    args = [case([(test, args[0])], None), *args[1:]]
+    return render_exact_variance(aggregate, args, scope) or apply(aggregate, args, scope.engine)
 
 
 def _over(node: exp.Expression, window: WindowCall, scope: Scope, input_order: Sequence[exp.Ordered]) -> exp.Expression:

@@ -72,7 +72,7 @@ class Coercer:
             return self._call_cast(expr, target.pg, target)
         if target.pg.category == "C" and isinstance(expr, Row):
             return self._row_as(expr, target.pg, context, at)
-        typed = self.coerce_type(expr, target.pg, context, target)
+        typed = _read_for_modifier(self.coerce_type(expr, target.pg, context, target), target)
         return self._with_modifier(typed, target, context)
 
     def coerce_type(self, expr: Expr, pg: t.PgType, context: CastContext, target: SqlType | None = None) -> Expr:
@@ -457,6 +457,22 @@ def _same_storage(source: t.PgType, target: t.PgType, means: Means) -> bool:
 
 def _digits(typ: SqlType) -> tuple[int, int]:
     return (typ.precision, typ.scale)
+
+
+#: Digits before the point of a text that is read for a shorter numeric, so that one that is too large is told of as such.
+_READ_INTEGERS: Final = 16
+
+
+def _read_for_modifier(expr: Expr, target: SqlType) -> Expr:
+    """A text that is read as a numeric and then rounded to the target's digits: as many behind the point are read as there is room
+    for, which are more than those of a numeric without a modifier."""
+    if target.pg is not t.NUMERIC or target.typmod < 0 or target.is_wide:
+        return expr
+    if not isinstance(expr, Call) or expr.function.kind != "cast" or expr.args[0].type.pg is not t.TEXT:
+        return expr
+    integers = max(target.precision - target.scale + 1, _READ_INTEGERS)
+    scale = max(st.MAX_PRECISION - integers, expr.type.scale)
+    return replace(expr, type=replace(expr.type, scale=max(scale, target.scale)))
 
 
 def _own_digits(source: SqlType, pg: t.PgType) -> SqlType:

@@ -288,7 +288,12 @@ def _fit_string(value: str, target: SqlType) -> Const:
 def _from_text(value: str, target: SqlType, settings: InputSettings) -> Const | None:
     if depends_on_now(value, target.pg):
         return None
-    return read_unknown(unknown_literal(value), target, settings)
+    read = read_unknown(unknown_literal(value), target, settings)
+    base = t.element_of(target.pg) if target.pg.is_array else target.pg
+    if target.typmod < 0 or read.value is None or (base is not t.NUMERIC and base not in _BITS):
+        return read
+    # These are read as long as they are written.
+    return _fold(read.type.pg, read.value, target, settings)
 
 
 def _exact(source: t.PgType, value: Any) -> Decimal | None:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from sqlglot import exp
 
-from engine.common.sql_type import SqlType, numeric
+from engine.common.sql_type import SqlType, numeric, of
 from engine.contracts.query_id import EngineName
 from engine.plan_ir.expr import AggregateCall, Builder, Const, Function, ParamRef
 from engine.sql.functions import digits, intervals
@@ -301,6 +301,43 @@ def variance_from_sums(
     denominator = _denominator("local", count, sample=sample)
     quotient = divide("local", numerator, denominator, (numeric(38, 2 * scale), numeric(38, 0)), squared)
     return square_root("local", quotient, squared, result, "variance") if root else quotient
+
+
+#: A product is summed as a high and a low part: its 38 digits leave no room for the sum of many.
+_HALF_DIGITS: Final = 19
+
+
+def sums_for_variance(arg: exp.Expression, given: SqlType) -> list[tuple[exp.Expression, SqlType]]:
+    """The parts that `variance_from_halves` takes, as aggregates of Spark's with their types: two sums for each term of the square,
+    the sum of the values, and their number."""
+    scale = digits.as_numeric(given).scale
+    whole = f"CAST({'floor($1)' if scale else '$1'} AS {WIDE['spark']})"
+    products = [f"{whole} * {whole}"]
+    if scale:
+        rest = f"CAST(pmod($1, CAST(1 AS DECIMAL(1, 0))) AS DECIMAL({scale + 1}, {scale}))"
+        fraction = to_unscaled("spark", rest, scale + 1, scale)
+        products += [f"{whole} * {fraction}", f"{fraction} * {fraction}"]
+    half = f"CAST('1{'0' * _HALF_DIGITS}' AS DECIMAL({_HALF_DIGITS + 1}, 0))"
+    parts = []
+    for product in products:
+        low = f"({product}) % {half}"
+        parts += [f"CAST(({product} - {low}) / {half} AS DECIMAL({_HALF_DIGITS}, 0))", low]
+    sums = [_piece("spark", f"CAST(sum({part}) AS DECIMAL(38, 0))", arg) for part in parts]
+    total, typ = exact_sum("spark", arg, given)
+    total = _piece("spark", f"CAST($1 AS DECIMAL(38, {typ.scale}))", total)
+    count = _piece("spark", "count($1)", arg)
+    return [*((part, numeric(38, 0)) for part in sums), (total, numeric(38, typ.scale)), (count, of(t.INT8))]
+
+
+def variance_from_halves(
+    parts: Sequence[exp.Expression], types: tuple[SqlType, SqlType], *, sample: bool, root: bool
+) -> exp.Expression:
+    """`variance_from_sums`, of `sums_for_variance`."""
+    *halves, total, count = parts
+    pairs = zip(halves[::2], halves[1::2], strict=True)
+    joined = f"sluice_joined(CAST($1 AS VARCHAR), CAST($2 AS VARCHAR), {_HALF_DIGITS})"
+    products = [_piece("local", joined, high, low) for high, low in pairs]
+    return variance_from_sums((*products, total, count), types, sample=sample, root=root)
 
 
 def _denominator(engine: EngineName, count: exp.Expression, *, sample: bool) -> exp.Expression:

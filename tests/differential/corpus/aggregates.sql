@@ -168,3 +168,7 @@ select corr(x, y) from (values (1e-100::float8, 5e-100::float8), (2e-100, 6e-100
 select v, var_pop(v) over (order by v), stddev(v) over (order by v rows 1 preceding) from (values (100000003::float8), (100000004), (100000006), (100000007)) t(v);
 select v > 100000004, var_pop(v) from (values (100000003::float8), (100000004), (100000006), (100000007)) t(v) group by 1 having stddev(v) + 1 > 1.5;
 select regr_slope(distinct y, x), var_pop(distinct x) from (values (1::float8, 5::float8), (2, 7), (2, 7), (-2, 3)) t(x, y); -- refused: spark
+select stddev(v), variance(v), stddev_pop(v), var_pop(v) from (select (1 + i % 10)::text::numeric from generate_series(1, 10000) i) t(v);
+select stddev(v), variance(v), stddev_pop(v), var_pop(v) from (select (10000000000 + i)::text::numeric from generate_series(1, 10000) i) t(v);
+select v % 3, round(stddev(v), 10), round(var_pop(v * 1.37), 10) from (select 10000000000 + i from generate_series(1, 1000) i) t(v) group by v % 3 having var_samp(v) > 1;
+select round(var_pop(v) over (order by v rows 3 preceding), 10), round(stddev(v) filter (where v < 1700000006) over (), 10) from (select (1700000000.123456 + i)::text::numeric from generate_series(1, 9) i) t(v);

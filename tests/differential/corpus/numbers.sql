@@ -269,3 +269,9 @@ select 9223372036854775807+1;
 select -(-32768)::int2;
 
 select - ((-2147483648)::int4);
+select '1.555'::text::numeric(30,2), '1234567890123456789012.555'::text::numeric(30,2), '12.345'::varchar::numeric(4,1), '{{1.555,2},{3,null}}'::text::numeric(5,2)[];
+select '123456789012'::text::numeric(10,2);
+select '10101'::text::bit(3), '10101'::text::varbit(3), '{101,11111}'::text::varbit(2)[];
+select x::numeric(20,10), x::numeric(10,2), x::numeric(30,18), x::numeric(9,0) + 1 from (values ('0.009950330853168083'), ('1.5'), ('1e-20'), (null), ('-2.5'), ('0.00499999999999999999'), ('9.5e-05'), (' 7 ')) v(x);
+select x::numeric(20,18) from (values ('0.009950330853168083'), ('-1.5'), ('12.1234567890123456785')) v(x);
+select x::numeric(5,2) from (values ('0.009950330853168083'), ('12345678')) v(x);
