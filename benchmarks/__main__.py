@@ -27,6 +27,7 @@ from benchmarks import (
     import_time,
     lineitem_cursor,
     machine,
+    many_members,
     mesh_cancel,
     mesh_latency,
     mesh_memory,
@@ -78,6 +79,7 @@ MEASURES: Final = tuple(
         statement_storm,
         console_page,
         edge_lag,
+        many_members,
     )
 )
 

@@ -19,11 +19,13 @@ _COMMAND: Final = (sys.executable, "-m", "server.cli.main", "cluster")
 
 
 class Cluster:
-    """A running cluster; see `running`. consoles: the addresses of the members' consoles."""
+    """A running cluster; see `running`. consoles: the addresses of the members' consoles. pids: of their
+    processes."""
 
     def __init__(self, folder: Path) -> None:
         self._members = json.loads((folder / "cluster.json").read_text())["members"]
         self.consoles: list[str] = [member["console"] for member in self._members]
+        self.pids: list[int] = [int(member["pid"]) for member in self._members]
 
     def connect(self, distribution: str, **settings: str) -> psycopg.Connection[tuple[Any, ...]]:
         """A session with the first member, on the local engine; `settings`: further ones of `sluice`."""

@@ -41,6 +41,8 @@ class Network:
         self.latency = latency
         self.slow: dict[str, float] = {}
         self.fragile: type | None = None
+        #: Connections that were asked for, and what was sent over all of them so far.
+        self.calls = self.sent_pieces = self.sent_bytes = 0
         self._listening: dict[tuple[str, int], Server] = {}
         self._ports = itertools.count(7000)
         self._ends: dict[Socket, None] = {}
@@ -65,6 +67,7 @@ class Network:
         """Raises ConnectionRefusedError; waits for ever for who cannot be reached."""
         if process.state == "buried":
             raise ConnectionRefusedError(111, "Connection refused")
+        self.calls += 1
         asked = process.create_future()
         self.carry(process.name, host, lambda: self._arrive(asked, process, host, port))
         far = await asked
@@ -86,6 +89,15 @@ class Network:
         self._ends[near] = self._ends[far] = None
         server.process.call_soon(far.accept, server)
         self.carry(host, process.name, lambda: process.call_soon(_answer, asked, far))
+
+    @property
+    def sockets(self) -> int:
+        """The open ends of all connections."""
+        return len(self._ends)
+
+    def note_sent(self, count: int) -> None:
+        self.sent_pieces += 1
+        self.sent_bytes += count
 
     # -- how bytes travel ----------------------------------------------------------------------------------------
 
@@ -275,6 +287,7 @@ class Socket(asyncio.Transport):
 
     def _send(self, data: bytes) -> None:
         self._under_way += len(data)
+        self._network.note_sent(len(data))
         self._travel(lambda: self.peer._hear(data))
 
     def _travel(self, arrive: Callable[[], object]) -> None:
