@@ -17,7 +17,7 @@ from server.cursors.partitions import Partitions
 from server.cursors.portal import Portal
 from server.session.cancel import SessionRegistry
 from server.session.commands import Commands
-from wire.errors import ObjectNotInPrerequisiteState, SqlError
+from wire.errors import ObjectInUse, ObjectNotInPrerequisiteState, SqlError
 from wire.mesh.control_messages import CursorMoved, ReadPartition
 
 
@@ -43,7 +43,12 @@ class InitiatorPartitions:
 
     async def read(self, question: ReadPartition) -> tuple[CursorMoved, bytes, PartitionReading]:
         """The answer, and what is broken if it does not arrive. Raises SqlError."""
-        _, _, portal = find_cursor(self._registry, question)
+        _, commands, portal = find_cursor(self._registry, question)
+        if question.first and commands.cursors.reads_partition:
+            raise ObjectInUse(
+                f'the session that has cursor "{question.query}" reads a partition itself',
+                hint="Try again when it has.",
+            )
         partitions = _partitions_of(portal, question)
         if question.first:
             partitions.claim(question.partition, question.partitions, question.statement)

@@ -21,6 +21,7 @@ class PartitionRows(FarRows):
         super().__init__(cursor, columns, page_bytes)
         self._partition = partition
         self._first = True
+        self.is_closed = False
 
     async def ask_page(self) -> tuple[int, CursorMoved, bytes]:
         asker, partition = self._cursor.asker, self._partition
@@ -30,6 +31,10 @@ class PartitionRows(FarRows):
         return await self._cursor.ask(
             CursorMoved, lambda request: ReadPartition(request, *who, *which, self._page_bytes, first)
         )
+
+    async def close(self) -> None:
+        self.is_closed = True
+        await super().close()
 
     def tag(self, rows: int) -> str:
         return f"COPY {rows}"

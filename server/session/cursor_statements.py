@@ -72,6 +72,13 @@ class CursorStatements:
         self._block = block
         self._asker = asker
         self._run = run
+        self._reading: PartitionRows | None = None
+
+    @property
+    def reads_partition(self) -> bool:
+        """Whether the session reads a partition of another one's cursor. Its own have none then: sessions that waited for each
+        other's would wait for ever."""
+        return self._reading is not None and not self._reading.is_closed
 
     async def declare(self, statement: s.DeclareCursor, command: Command, arguments: Sequence[Any]) -> Execution:
         if not statement.name:
@@ -148,7 +155,12 @@ class CursorStatements:
         described = await cursor.describe()
         # Options that are wrong are told of before the partition is taken, since it is given once.
         copy_format(statement, [column.name for column in described.columns])
+        if any(portal.partitions is not None for portal in self._portals):
+            raise ObjectInUse(
+                "a cursor of this session is read in partitions", hint="Read those of other cursors in another session."
+            )
         rows = PartitionRows(cursor, described.columns, partition, page_bytes(self._engine.settings))
+        self._reading = rows
         try:
             await rows.turn()
             return self._engine.copy_rows(statement, rows)

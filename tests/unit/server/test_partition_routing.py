@@ -196,6 +196,28 @@ async def test_partitions_and_fetches_do_not_mix(pair: Pair) -> None:
                 await one.execute(sql.SQL("fetch 1 from {}").format(sql.Identifier(query)))
 
 
+def partitioned(pair: Pair) -> bool:
+    """Whether a partition of any cursor was asked for."""
+    served = [session.commands_of("ann", "sluice") for session in pair.near.listener.registry]
+    return any(portal.partitions for commands in served if commands is not None for portal in commands.portals)
+
+
+async def test_sessions_do_not_wait_for_each_other(pair: Pair) -> None:
+    """Two sessions that read partitions of each other's cursors: the second is refused, where both would wait for ever."""
+    async with await connect(pair.near) as one, await connect(pair.near) as other, AsyncExitStack() as stack:
+        await one.execute(f"declare c cursor for {LONG}")
+        await other.execute(f"declare d cursor for {LONG}")
+        first, second = await query_of(pair, "c"), await query_of(pair, "d")
+        other.pgconn.send_query(statement(first, "1 of 2", text=LONG).as_string(other).encode())
+        await eventually(lambda: partitioned(pair))
+        third = await reader(stack, pair.far)
+        with pytest.raises(psycopg.errors.ObjectInUse, match="reads a partition itself"):
+            await read(third, statement(second, "1 of 2", text=LONG))
+        with pytest.raises(psycopg.errors.ObjectInUse, match="a cursor of this session is read in partitions"):
+            await read(one, statement(second, "1 of 2", text=LONG))
+        other.pgconn.finish()
+
+
 async def half(connection: Connection, made: sql.Composed) -> None:
     """Read some rows, and leave the rest: psycopg cancels the COPY."""
     async with connection.cursor().copy(made) as copy:
