@@ -11,13 +11,16 @@ import re
 import signal
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import psycopg
 import pytest
 from psycopg import sql
-from support.member_process import MemberProcess
+from support.member_process import MemberProcess, wait_until
+
+Connection = psycopg.Connection[tuple[Any, ...]]
 
 #: `sluice serve --data ...`, whose close fails at its end where the second argument says so.
 _PROGRAM = """
@@ -80,20 +83,21 @@ def test_statements_that_are_planned_for_minutes(tmp_path: Path) -> None:
     """Who cancels one is told so, others go on, though more threads plan than the pool has; and the member ends beside them."""
     command = (sys.executable, "-c", _PROGRAM, str(tmp_path), "succeeds")
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=os.environ) as member:
-        assert member.stdout is not None
-        ready = dict(word.split("=", 1) for word in member.stdout.readline().split() if "=" in word)
-        host, _, port = ready["listen"].rpartition(":")
-        client = psycopg.connect(f"host={host} port={port} user=tester dbname=sluice", autocommit=True)
-        client.execute("create table t (a int, b int)")
-        client.execute("insert into t values (1, 2)")
-        client.execute("set statement_timeout = '4s'")
-        for _ in range(3):
-            with pytest.raises(psycopg.errors.QueryCanceled):
-                client.execute(_LONG)
-            assert client.execute("select count(*) from t").fetchone() == (1,)
-        client.close()
-        member.send_signal(signal.SIGTERM)
-        told, said = member.communicate(timeout=240)
+        try:
+            assert member.stdout is not None
+            ready = dict(word.split("=", 1) for word in member.stdout.readline().split() if "=" in word)
+            host, _, port = ready["listen"].rpartition(":")
+            dsn = f"host={host} port={port} user=tester dbname=sluice"
+            with psycopg.connect(dsn, autocommit=True) as client, psycopg.connect(dsn, autocommit=True) as other:
+                client.execute("create table t (a int, b int)")
+                client.execute("insert into t values (1, 2)")
+                for _ in range(3):
+                    _cancel_while_planned(client, other)
+                    assert client.execute("select count(*) from t").fetchone() == (1,)
+            member.send_signal(signal.SIGTERM)
+            told, said = member.communicate(timeout=240)
+        finally:
+            member.kill()
     assert member.returncode == 0
     assert "ended" in told
     abandoned = re.findall(
@@ -107,3 +111,15 @@ def test_statements_that_are_planned_for_minutes(tmp_path: Path) -> None:
         again.connect() as client,
     ):
         assert client.execute("select * from t").fetchall() == [(1, 2)]
+
+
+def _cancel_while_planned(client: Connection, other: Connection) -> None:
+    """Run the statement, and cancel it when DuckDB has it."""
+    pid = client.info.backend_pid
+    running = f"select run_seconds > 0.5 from sluice.queries where pid = {pid} and state = 'running'"
+    with ThreadPoolExecutor(1) as pool:
+        statement = pool.submit(client.execute, _LONG)
+        wait_until(lambda: other.execute(running.encode()).fetchall() == [(True,)], 120)
+        client.cancel()
+        with pytest.raises(psycopg.errors.QueryCanceled):
+            statement.result()
