@@ -81,7 +81,6 @@ class FragmentPool(Pool):
 
     @property
     def aside(self) -> int:
-        """The number of threads that are set aside."""
         return len(self._aside)
 
     def set_aside(self, thread: int, *, forced: bool = False) -> bool:

@@ -44,6 +44,11 @@ class Pool(Executor):
         del thread, forced
         return False
 
+    @property
+    def aside(self) -> int:
+        """The number of threads that are set aside."""
+        return 0
+
 
 def run(call: Call) -> None:
     """Run a call on a pool's thread."""

@@ -59,6 +59,7 @@ FIGURES: Final[Mapping[tuple[str, str], Figure]] = {
     ("messages", "running"): _gauge("messages_running", "Messages of members that are read on a thread."),
     ("fragments", "queued"): _gauge("fragments_queued", "Pulls of DuckDB's streams that wait for a thread."),
     ("fragments", "running"): _gauge("fragments_running", "Pulls of DuckDB's streams that run on a thread."),
+    ("fragments", "aside"): _gauge("fragments_aside", "Canceled statements that DuckDB still plans, on threads of their own."),
     ("planning", "waiting"): _gauge("planning_waiting", "Statements that wait to be planned."),
     ("planning", "live_nodes"): _gauge("planning_live_nodes", "Tokens and nodes of long statements that are in memory."),
     ("planning", "interrupted"): _counter("planning_interrupted", "Statements that were cancelled while they were planned."),

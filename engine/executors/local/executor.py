@@ -196,8 +196,10 @@ class LocalExecutor:
 
     @property
     def pool_statistics(self) -> Mapping[str, int]:
-        """Calls of the pool of fragments that wait and that run; none before the start."""
-        return {"queued": 0, "running": 0} if self._pool is None else self._pool.statistics()
+        """Calls of the pool of fragments that wait, that run, and whose threads are set aside; none before the start."""
+        if self._pool is None:
+            return {"queued": 0, "running": 0, "aside": 0}
+        return {**self._pool.statistics(), "aside": self._pool.aside}
 
     async def in_pool(self, call: Callable[[], Any]) -> Any:
         """Run a call of some milliseconds on a fragment thread."""

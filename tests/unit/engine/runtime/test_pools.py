@@ -7,7 +7,6 @@ import functools
 import gc
 import logging
 import threading
-import time
 import weakref
 from collections import defaultdict
 from collections.abc import Callable, Iterator
@@ -15,6 +14,7 @@ from concurrent.futures import Future
 from contextlib import contextmanager
 
 import pytest
+from support.member_process import wait_until
 
 from engine.catalog.store.request_clock import mark_waiting
 from engine.common.fragment_pool import ASIDE_MAX, FragmentPool
@@ -351,9 +351,5 @@ def test_another_thread_is_in_the_place_of_one_that_is_set_aside(fragments: Frag
         gate.left.set()
     for call in calls:
         call.result(SECONDS)
-    for _ in range(100):
-        if not fragments.aside:
-            break
-        time.sleep(0.01)
-    assert fragments.aside == 0
+    wait_until(lambda: not fragments.aside)
     assert not fragments.set_aside(threads[-1], forced=True)
