@@ -36,8 +36,9 @@ class Failing(serving.Member):
 if sys.argv[2] == "fails":
     serving.Member = Failing
 flags = dict.fromkeys(("listen", "mesh", "console"), "127.0.0.1:0")
-more = {"spark": {"start": "lazy"}, "log_level": "warning", "fragment_threads": 2, "cluster": {"drain_seconds": 0.5}}
-sys.exit(serving.run(load(None, {**flags, **more, "data": sys.argv[1]})))
+more = {"spark": {"start": "lazy"}, "log_level": "warning", "cluster": {"drain_seconds": 0.5}}
+local = {"fragment_threads": 2, "memory": "10GB"}
+sys.exit(serving.run(load(None, {**flags, **more, **local, "data": sys.argv[1]})))
 """
 _LINE = re.compile(r"\d{4}-\d\d-\d\d \S+ UTC \[\d+\] (LOG|WARNING):  ")
 
@@ -67,7 +68,7 @@ def test_nothing_of_objects_that_are_left(tmp_path: Path, close: str) -> None:
     assert member.returncode == (close == "fails")
 
 
-#: DuckDB's optimizer orders these joins for minutes, and looks at no interrupt.
+#: DuckDB's optimizer orders these joins for minutes, in more than 2 GB of memory, and looks at no interrupt.
 _TABLES: Final = 120
 _LONG: Final = sql.SQL("select count(*) from {} where {}").format(
     sql.SQL(", ").join(sql.SQL("t {}").format(sql.Identifier(f"t{number}")) for number in range(_TABLES)),
@@ -80,7 +81,7 @@ _LONG: Final = sql.SQL("select count(*) from {} where {}").format(
 
 
 def test_statements_that_are_planned_for_minutes(tmp_path: Path) -> None:
-    """Who cancels one is told so, others go on, though more threads plan than the pool has; and the member ends beside them."""
+    """Who cancels one is told so, others go on, though as many threads plan as the pool has; and the member ends beside them."""
     command = (sys.executable, "-c", _PROGRAM, str(tmp_path), "succeeds")
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=os.environ) as member:
         try:
@@ -91,7 +92,7 @@ def test_statements_that_are_planned_for_minutes(tmp_path: Path) -> None:
             with psycopg.connect(dsn, autocommit=True) as client, psycopg.connect(dsn, autocommit=True) as other:
                 client.execute("create table t (a int, b int)")
                 client.execute("insert into t values (1, 2)")
-                for _ in range(3):
+                for _ in range(2):
                     _cancel_while_planned(client, other)
                     assert client.execute("select count(*) from t").fetchone() == (1,)
             member.send_signal(signal.SIGTERM)
@@ -103,7 +104,7 @@ def test_statements_that_are_planned_for_minutes(tmp_path: Path) -> None:
     abandoned = re.findall(
         r"abandoned query \S+, which DuckDB still plans or runs on thread (\S+) .*: SELECT COUNT", said
     )
-    assert len(abandoned) == 3
+    assert len(abandoned) == 2
     assert "leaked" not in said
     # All that is durable was closed: the next member finds it.
     with (

@@ -43,5 +43,6 @@ def test_tenants_share_the_jvm_and_nothing_else(tmp_path: Path) -> None:
         assert spark.sql("show tables").count() == 0
         assert second.context._jsc.hadoopConfiguration().get("fs.kept") is None
         assert str(tmp_path / "b" / "warehouse") in str(spark.conf.get("spark.sql.warehouse.dir"))
+        assert second.settle()
         tracker = second.context.statusTracker()
         assert (list(tracker.getActiveJobsIds()), list(tracker.getActiveStageIds())) == ([], [])
