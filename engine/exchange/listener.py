@@ -23,7 +23,7 @@ import secrets
 from collections.abc import Callable
 from typing import Final, cast
 
-from engine.common.closed_servers import accepted_are_known, close_server
+from engine.common.closed_servers import close_server
 from engine.common.wildcards import WILDCARDS
 from engine.exchange.inbound_stream import Denied, InboundStream
 from engine.exchange.mesh_tls import MeshTls
@@ -137,7 +137,7 @@ class DataListener:
             return
         if isinstance(self._server, TlsServer):
             self._server.close()
-            await accepted_are_known()
+            await asyncio.sleep(0)
         else:
             await close_server(self._server)
         for connection in list(self._connections):

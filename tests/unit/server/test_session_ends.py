@@ -7,11 +7,10 @@ import contextlib
 import gc
 import socket
 import struct
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 
 import psycopg
 import pytest
-import uvloop
 from support.duckdb_sessions import DuckEngine
 from support.session_server import RawClient, Server, connect, eventually, raw, serve, stream_of
 
@@ -428,10 +427,7 @@ async def test_a_graceful_shutdown_lets_transactions_end(server: Server) -> None
 
 
 @pytest.mark.parametrize("turns", range(6))
-@pytest.mark.parametrize("new_loop", [asyncio.new_event_loop, uvloop.new_event_loop], ids=["asyncio", "uvloop"])
-def test_a_connection_accepted_before_the_shutdown_is_closed(
-    new_loop: Callable[[], asyncio.AbstractEventLoop], turns: int
-) -> None:
+def test_a_connection_accepted_before_the_shutdown_is_closed(turns: int) -> None:
     """Whichever turn of the loop it has got to; the loop ends with the shutdown, and so no turn comes after it."""
 
     async def connect_and_shut_down() -> socket.socket:
@@ -443,7 +439,7 @@ def test_a_connection_accepted_before_the_shutdown_is_closed(
         await listener.close()
         return client
 
-    loop = new_loop()
+    loop = asyncio.new_event_loop()
     client = loop.run_until_complete(connect_and_shut_down())
     loop.close()
     with client, contextlib.suppress(ConnectionResetError):
