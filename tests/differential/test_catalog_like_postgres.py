@@ -6,11 +6,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
-import psycopg
 import pytest
-from support.local_member import local_member, say
+from support.local_member import say
+from support.member_beside_postgres import Connection, member_beside_postgres
 from support.postgres_server import PostgresServer
 
 from engine.pg_catalog.builtin import shapes
@@ -20,7 +19,6 @@ pytestmark = pytest.mark.postgres
 _FOLDER = Path(__file__).parent / "catalog"
 #: What PostgreSQL's definitions of these views ask for and is not here yet.
 _REFUSED = "0A000"
-Connection = psycopg.Connection[tuple[Any, ...]]
 
 
 def _statements(name: str) -> list[str]:
@@ -30,12 +28,8 @@ def _statements(name: str) -> list[str]:
 @pytest.fixture(scope="module")
 def both(tmp_path_factory: pytest.TempPathFactory, postgres: PostgresServer) -> Iterator[tuple[Connection, Connection]]:
     """Connections to a member and to a database of its own in PostgreSQL, each with the same objects."""
-    with (
-        local_member(Path(tmp_path_factory.mktemp("browsed"))) as member,
-        member.connect() as ours,
-        postgres.database("browsed", ctype="C.UTF-8") as database,
-        database.connect() as theirs,
-    ):
+    folder = tmp_path_factory.mktemp("browsed")
+    with member_beside_postgres(folder, postgres, ctype="C.UTF-8") as (ours, theirs):
         for connection in (ours, theirs):
             for statement in _statements("objects.sql"):
                 connection.execute(statement.encode())

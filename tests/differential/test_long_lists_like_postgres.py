@@ -13,13 +13,12 @@ from typing import Any, Final
 
 import psycopg
 import pytest
-from support.local_member import local_member
+from support.member_beside_postgres import Connection, member_beside_postgres
 from support.postgres_server import PostgresServer
 
 from engine.sql.binder import parameter_lists
 
 pytestmark = pytest.mark.postgres
-Connection = psycopg.Connection[tuple[Any, ...]]
 
 _TABLE: Final = (
     "create table listed (id int, s smallint, i int, b bigint, n numeric(12, 2), f float8, t text, v varchar(9), c char(5), "
@@ -67,17 +66,11 @@ _FORMS: Final = (
 
 @pytest.fixture(scope="module")
 def both(postgres: PostgresServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Connection, Connection]]:
-    with (
-        local_member(tmp_path_factory.mktemp("lists")) as member,
-        postgres.database("lists") as database,
-        member.connect() as ours,
-        database.connect() as theirs,
-    ):
-        for connection in (ours, theirs):
-            connection.autocommit = True
+    with member_beside_postgres(tmp_path_factory.mktemp("lists"), postgres) as connections:
+        for connection in connections:
             connection.execute(_TABLE.encode())
             connection.execute(_ROWS.encode())
-        yield ours, theirs
+        yield connections
 
 
 def _answer(connection: Connection, statement: str) -> object:

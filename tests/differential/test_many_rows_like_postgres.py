@@ -13,13 +13,12 @@ from uuid import UUID
 
 import psycopg
 import pytest
-from support.local_member import local_member
+from support.member_beside_postgres import Connection, member_beside_postgres
 from support.postgres_server import PostgresServer
 
 from engine.sql.binder import parameter_lists
 
 pytestmark = pytest.mark.postgres
-Connection = psycopg.Connection[tuple[Any, ...]]
 
 _ROWS: Final = 24
 _TABLE: Final = """create table taken (
@@ -53,16 +52,10 @@ _COLUMNS: Final = "sibnftvcodmzjxywr"
 
 @pytest.fixture(scope="module")
 def both(postgres: PostgresServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Connection, Connection]]:
-    with (
-        local_member(tmp_path_factory.mktemp("rows")) as member,
-        postgres.database("rows") as database,
-        member.connect() as ours,
-        database.connect() as theirs,
-    ):
-        for connection in (ours, theirs):
-            connection.autocommit = True
+    with member_beside_postgres(tmp_path_factory.mktemp("rows"), postgres) as connections:
+        for connection in connections:
             connection.execute(b"set timezone = 'UTC'")
-        yield ours, theirs
+        yield connections
 
 
 @pytest.fixture(autouse=True)

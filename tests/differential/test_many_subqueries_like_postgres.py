@@ -7,15 +7,13 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
-import psycopg
 import pytest
-from support.local_member import local_member
+from support.member_beside_postgres import Connection, member_beside_postgres
 from support.postgres_server import PostgresServer
 
 pytestmark = pytest.mark.postgres
-Connection = psycopg.Connection[tuple[Any, ...]]
 
 _TABLES: Final = (
     "create table many_t (id int, a int, b int)",
@@ -50,18 +48,11 @@ _FORMS: Final = (
 def servers(
     postgres: PostgresServer, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[tuple[Connection, Connection]]:
-    with (
-        local_member(tmp_path_factory.mktemp("many")) as member,
-        member.connect() as ours,
-        psycopg.connect(postgres.dsn, autocommit=True) as theirs,
-    ):
-        theirs.execute("create schema many_subqueries")
-        theirs.execute("set search_path = many_subqueries")
-        for statement in _TABLES:
-            ours.execute(statement.encode())
-            theirs.execute(statement.encode())
-        yield ours, theirs
-        theirs.execute("drop schema many_subqueries cascade")
+    with member_beside_postgres(tmp_path_factory.mktemp("many"), postgres) as connections:
+        for connection in connections:
+            for statement in _TABLES:
+                connection.execute(statement.encode())
+        yield connections
 
 
 def _condition(chance: random.Random, leaves: int) -> str:
