@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 import itertools
 import threading
 import time
@@ -11,7 +12,7 @@ from typing import Any
 import psycopg
 
 
-class ClientThread(threading.Thread):
+class ClientThread(threading.Thread, abc.ABC):
     """Takes its steps until the time is over. seconds: how long. commits: as the server acknowledged them."""
 
     def __init__(self, number: int, connection: psycopg.Connection[Any], seconds: float) -> None:
@@ -32,8 +33,8 @@ class ClientThread(threading.Thread):
         except BaseException as error:  # noqa: BLE001 - `run_clients` raises it
             self.failure = error
 
-    def take_step(self, number: int) -> None:
-        raise NotImplementedError
+    @abc.abstractmethod
+    def take_step(self, number: int) -> None: ...
 
 
 def run_clients(clients: Sequence[ClientThread]) -> None:
