@@ -9,14 +9,20 @@ transport at once; its `connection_made` comes a turn later.
 from __future__ import annotations
 
 import asyncio
-from typing import Final
+from typing import Final, Protocol
 
 #: Of asyncio's loop: the transport is made, `connection_made` is called, what that has scheduled runs.
 _TURNS: Final = 3
 
 
-async def close_server(server: asyncio.Server) -> None:
-    """Stop accepting and close the listening sockets. Each connection that was accepted has its protocol when this returns."""
+class Closable(Protocol):
+    """asyncio's servers, uvloop's, and our own."""
+
+    def close(self) -> None: ...
+
+
+async def close_server(server: Closable) -> None:
+    """Stop accepting. Each connection that was accepted has its protocol when this returns."""
     if isinstance(server, asyncio.base_events.Server):
         for listening in server.sockets:
             asyncio.get_running_loop().remove_reader(listening.fileno())

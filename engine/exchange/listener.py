@@ -135,11 +135,7 @@ class DataListener:
         """Stop listening and end what is left of the connections."""
         if self._server is None:
             return
-        if isinstance(self._server, TlsServer):
-            self._server.close()
-            await asyncio.sleep(0)
-        else:
-            await close_server(self._server)
+        await close_server(self._server)
         for connection in list(self._connections):
             connection.abort()
         while self._connections:
