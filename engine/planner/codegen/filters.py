@@ -5,8 +5,9 @@ from __future__ import annotations
 from sqlglot import exp
 
 from engine.plan_ir.conjuncts import conjunction, conjuncts
-from engine.plan_ir.expr import Expr, Subquery
+from engine.plan_ir.expr import Expr
 from engine.plan_ir.free_columns import references
+from engine.plan_ir.predicates import has_subquery
 from engine.planner.codegen.block import Block, Stage
 from engine.planner.codegen.condition_order import keep_order
 from engine.planner.codegen.expressions import conjunct
@@ -25,7 +26,7 @@ def add_filter(block: Block, test: Expr) -> Block:
 
 def _add_condition(block: Block, test: Expr) -> Block:
     grouped = block.stage is Stage.GROUPED and block.whole is None
-    if (grouped and any(isinstance(part, Subquery) for part in test.walk())) or block.stage > Stage.GROUPED:
+    if (grouped and has_subquery(test)) or block.stage > Stage.GROUPED:
         block = block.as_derived_table(keep_order=True)
     if block.scope.engine == "local":
         test = keep_order(test, _mentions)

@@ -33,6 +33,7 @@ from engine.plan_ir.expr import (
 )
 from engine.plan_ir.free_columns import free_columns, references
 from engine.plan_ir.logical import Evaluator
+from engine.plan_ir.predicates import has_subquery
 from engine.plan_ir.rewrite import expressions, map_expressions, rewrite_expr, rewrite_plan, walk_all
 from engine.planner.codegen.short_circuit import is_repeatable, is_safe_operator, may_raise
 from wire.types import pg_types as t
@@ -48,7 +49,7 @@ def guard_subqueries(plan: Node) -> Node:
 
 
 def _guard_operands(expr: Expr) -> Expr:
-    if not isinstance(expr, Case | And | Or | Coalesce) or not any(isinstance(part, Subquery) for part in expr.walk()):
+    if not isinstance(expr, Case | And | Or | Coalesce) or not has_subquery(expr):
         return expr
     if isinstance(expr, Case):
         return _guard_case(expr)

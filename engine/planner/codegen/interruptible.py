@@ -18,9 +18,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from sqlglot import exp
 
 from engine.plan_ir.conjuncts import conjuncts
-from engine.plan_ir.expr import Call, Expr, IsDistinct, Node, Or, Subquery, SubqueryKind
+from engine.plan_ir.expr import Expr, IsDistinct, Node, Or, Subquery, SubqueryKind
 from engine.plan_ir.free_columns import free_columns, references
 from engine.plan_ir.logical import Aggregator, Evaluator, Join, TableReader
+from engine.plan_ir.predicates import is_equality
 from engine.plan_ir.rewrite import expressions, subplans, walk_all
 from engine.planner.codegen.block import Block, Stage
 from engine.sql.trees.build import call, cast, integer, string
@@ -96,7 +97,7 @@ def _is_connected(inputs: Sequence[Node], conditions: Iterable[Expr]) -> bool:
 
 def _equalities(conditions: Iterable[Expr]) -> Iterator[tuple[Expr, Expr]]:
     for condition in conditions:
-        if isinstance(condition, Call) and condition.function.kind == "operator" and condition.function.name == "=":
+        if is_equality(condition):
             yield condition.args[0], condition.args[1]
         elif isinstance(condition, IsDistinct) and condition.negated:
             yield condition.left, condition.right

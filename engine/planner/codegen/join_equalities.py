@@ -14,7 +14,8 @@ from collections.abc import Iterator, Sequence
 
 from sqlglot import exp
 
-from engine.plan_ir.expr import Call, ColumnRef, Expr, Subquery
+from engine.plan_ir.expr import ColumnRef, Expr
+from engine.plan_ir.predicates import has_subquery, is_equality
 from engine.planner.codegen.block import Block, is_plain
 from engine.planner.codegen.expressions import conjunct
 from engine.sql.trees.build import conjunction
@@ -23,7 +24,7 @@ from engine.sql.trees.build import conjunction
 def take_equalities(block: Block, parts: Sequence[Expr]) -> Iterator[Expr]:
     """Give the joins of the block their equalities among the parts of its WHERE; the parts that are left."""
     joins = {join.this.alias: number for number, join in enumerate(block.joins)}
-    if not joins or not _are_inner(block.joins) or not any(_has_subquery(part) for part in parts):
+    if not joins or not _are_inner(block.joins) or not any(has_subquery(part) for part in parts):
         yield from parts
         return
     assert block.source is not None
@@ -51,10 +52,4 @@ def _are_inner(joins: Sequence[exp.Join]) -> bool:
 
 
 def _compares_columns(part: Expr) -> bool:
-    if not isinstance(part, Call) or part.function.kind != "operator" or part.function.name != "=":
-        return False
-    return all(isinstance(side, ColumnRef) for side in part.args)
-
-
-def _has_subquery(part: Expr) -> bool:
-    return any(isinstance(each, Subquery) for each in part.walk())
+    return is_equality(part) and all(isinstance(side, ColumnRef) for side in part.args)

@@ -11,9 +11,10 @@ from collections.abc import Callable
 
 from sqlglot import exp
 
-from engine.plan_ir.expr import Const, Expr, Node, Subquery
+from engine.plan_ir.expr import Const, Expr, Node
 from engine.plan_ir.free_columns import free_columns, references
 from engine.plan_ir.logical import Join
+from engine.plan_ir.predicates import has_subquery
 from engine.planner.codegen.block import Block, Stage, is_plain
 from engine.planner.codegen.condition_order import keep_order
 from engine.planner.codegen.expressions import condition, conjunct
@@ -67,11 +68,11 @@ def _lateral(node: Join, left: Block, relation: Relation) -> Block:
 
 def _condition(node: Join, test: Expr, left: Block) -> tuple[Block, list[exp.Expression]]:
     """ON's conditions; an inner join's subqueries go to WHERE, where every engine takes them."""
-    has_subquery = any(isinstance(part, Subquery) for part in test.walk())
-    if has_subquery and node.kind == "inner":
+    with_subquery = has_subquery(test)
+    if with_subquery and node.kind == "inner":
         left.where.append(conjunct(test, left.scope))
         return left, []
-    if has_subquery and left.scope.engine == "spark":
+    if with_subquery and left.scope.engine == "spark":
         raise left.compilation.unsupported_error(f"a subquery in the condition of a {node.kind} join")
     if left.scope.engine == "local" and node.kind != "inner":
         test = keep_order(test, lambda guard, part: _sides(node, guard) <= _sides(node, part))

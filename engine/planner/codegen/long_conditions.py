@@ -19,6 +19,7 @@ from typing import Final
 from sqlglot import exp
 
 from engine.plan_ir.expr import And, ColumnRef, Expr, Subquery
+from engine.plan_ir.predicates import has_subquery
 from engine.sql.trees.build import case, conjunction, disjunction
 
 #: Conditions of a group, and those that are left as they are: with so many DuckDB plans for some 20 ms.
@@ -41,7 +42,7 @@ def all_of(exprs: Sequence[Expr], trees: Sequence[exp.Expression]) -> exp.Expres
 def any_of(exprs: Sequence[Expr], trees: Sequence[exp.Expression]) -> exp.Expression:
     """An OR of conditions, given as expressions and as trees."""
     is_long = len(exprs) > _GROUP and any(isinstance(expr, And) for expr in exprs)
-    if not is_long or any(isinstance(part, Subquery) for expr in exprs for part in expr.walk()):
+    if not is_long or any(map(has_subquery, exprs)):
         return disjunction(list(trees))
     return disjunction([_hide(disjunction(group)) for group in _split(trees)])
 

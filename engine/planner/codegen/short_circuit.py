@@ -16,7 +16,8 @@ from typing import Final
 
 from sqlglot import exp
 
-from engine.plan_ir.expr import Call, Expr, Function, Subquery
+from engine.plan_ir.expr import Call, Expr, Function
+from engine.plan_ir.predicates import has_subquery
 from engine.plan_ir.volatility import is_volatile
 from engine.sql.trees.build import call, case, conjunction, disjunction, is_null, negate
 
@@ -64,4 +65,4 @@ def is_safe_operator(function: Function) -> bool:
 
 def is_repeatable(expr: Expr) -> bool:
     """Whether an expression may be written twice."""
-    return not any(isinstance(part, Subquery) for part in expr.walk()) and not is_volatile(expr)
+    return not has_subquery(expr) and not is_volatile(expr)

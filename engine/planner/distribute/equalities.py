@@ -6,9 +6,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from engine.plan_ir.conjuncts import conjuncts
-from engine.plan_ir.expr import Call, Column, ColumnRef, Expr, IsDistinct, Node, Subquery
+from engine.plan_ir.expr import Column, ColumnRef, Expr, IsDistinct, Node
 from engine.plan_ir.free_columns import references
 from engine.plan_ir.logical import Evaluator, Join
+from engine.plan_ir.predicates import has_subquery, is_equality
 from engine.plan_ir.volatility import is_volatile
 from engine.planner.distribute.assembly import Assembly, references_to
 from engine.planner.distribute.flow import Flow
@@ -35,7 +36,7 @@ def equalities(node: Join) -> Iterator[Equality]:
 def _equality(part: Expr, node: Join) -> Equality | None:
     if isinstance(part, IsDistinct) and part.negated:
         sides = part.left, part.right
-    elif isinstance(part, Call) and part.function.kind == "operator" and part.function.name == "=":
+    elif is_equality(part):
         sides = part.args[0], part.args[1]
     else:
         return None
@@ -48,7 +49,7 @@ def _equality(part: Expr, node: Join) -> Equality | None:
 
 def _is_of(expr: Expr, side: Node) -> bool:
     used = set(references(expr))
-    simple = not is_volatile(expr) and not any(isinstance(part, Subquery) for part in expr.walk())
+    simple = not is_volatile(expr) and not has_subquery(expr)
     return simple and bool(used) and used <= set(side.columns)
 
 

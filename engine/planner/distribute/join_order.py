@@ -31,6 +31,7 @@ from engine.plan_ir.expr import Call, Column, ColumnRef, Expr, Node, Or, Subquer
 from engine.plan_ir.free_columns import free_columns, references
 from engine.plan_ir.join_groups import is_inner_join, take_apart
 from engine.plan_ir.logical import Evaluator, Join, JoinKind, TableReader
+from engine.plan_ir.predicates import has_subquery, is_equality
 from engine.plan_ir.rewrite import map_inputs
 from engine.plan_ir.volatility import is_volatile
 from engine.planner.distribute.assembly import Assembly, references_to
@@ -78,7 +79,7 @@ def _split_conjuncts(parts: Iterable[Expr]) -> tuple[list[Expr], list[Expr]]:
     movable: list[Expr] = []
     rest: list[Expr] = []
     for part in parts:
-        stays = is_volatile(part) or any(isinstance(p, Subquery) for p in part.walk()) or not any(references(part))
+        stays = is_volatile(part) or has_subquery(part) or not any(references(part))
         (rest if stays else movable).append(part)
         if not stays and isinstance(part, Or):
             movable += [common for common in _common(part) if common not in movable]
@@ -89,7 +90,7 @@ def _common(part: Or) -> Iterator[Expr]:
     """The equalities that every branch has."""
     first, *others = (conjuncts(branch) for branch in part.args)
     for candidate in first:
-        if _is_equality(candidate) and all(candidate in other for other in others):
+        if is_equality(candidate) and all(candidate in other for other in others):
             yield candidate
 
 
@@ -119,7 +120,7 @@ def _with_own_filters(relations: Sequence[Node], parts: Sequence[Expr]) -> tuple
 def _with_filter(node: Node, own: tuple[Expr, ...]) -> Node:
     if not own:
         return node
-    simple = not any(isinstance(part, Subquery) for expr in own for part in expr.walk())
+    simple = not any(map(has_subquery, own))
     if isinstance(node, TableReader) and simple:
         return replace(node, filter=conjunction((*conjuncts(node.filter), *own)))
     return Evaluator(node.columns, node, references_to(node.columns), conjunction(own))
@@ -132,10 +133,6 @@ def _concerns(part: Expr, relation: Node) -> bool:
 
 def _is_correlated(part: Expr) -> bool:
     return any(isinstance(p, Subquery) and free_columns(p.plan) for p in part.walk())
-
-
-def _is_equality(expr: Expr) -> bool:
-    return isinstance(expr, Call) and expr.function.kind == "operator" and expr.function.name == "="
 
 
 # -- the order -------------------------------------------------------------------------------------------------------
@@ -202,7 +199,7 @@ class _Group:
         stays = is_read_whole(relation.node, self._assembly)
         beside = joined.beside if stays else self._beside(joined, relation, fitting)
         moves = not (stays or beside) or rows.rows > joined.estimate.rows
-        apart = not any(_is_equality(part) for part in fitting)
+        apart = not any(is_equality(part) for part in fitting)
         return _Step(relation, _Relation(node, rows, beside), apart, moves)
 
     def _beside(self, joined: _Relation, relation: _Relation, fitting: Sequence[Expr]) -> tuple[Keyed, ...] | None:
@@ -216,7 +213,7 @@ class _Group:
         self, beside: tuple[Keyed, ...], joined: _Relation, relation: _Relation, part: Expr
     ) -> tuple[Keyed, ...]:
         """The tables that lie side by side by an equality, if they do."""
-        if not (_is_equality(part) and isinstance(part, Call)):
+        if not (is_equality(part) and isinstance(part, Call)):
             return ()
         ends = [arg.column for arg in part.args if isinstance(arg, ColumnRef)]
         own = [

@@ -23,6 +23,7 @@ from engine.catalog.model.objects import Constraint, Table, TableColumn
 from engine.common import sql_type as st
 from engine.plan_ir.expr import And, Case, Coalesce, Column, Const, Expr, IsNull, Node, Subquery, SubqueryKind
 from engine.plan_ir.logical import Aggregator, DistinctOn, Evaluator, Join, Mutate, OrderKey
+from engine.plan_ir.predicates import has_subquery
 from engine.plan_ir.rewrite import expressions, walk_all
 from engine.plan_ir.volatility import is_volatile
 from engine.sql.binder import from_clause, from_items
@@ -258,10 +259,10 @@ def _is_volatile(plan: Node) -> bool:
 def _needs_join(matching: _Matching, values: Values, returning: Sequence[exp.Expression]) -> bool:
     if matching.is_joined:
         return True
-    if any(isinstance(part, Subquery) for value in values.values() for part in value.walk()):
+    if any(map(has_subquery, values.values())):
         return True
     shown = next(iter(matching.scope.sources)).columns if returning and matching.target.is_view else ()
-    if any(isinstance(part, Subquery) for column in shown for part in column.expr.walk()):
+    if any(has_subquery(column.expr) for column in shown):
         return True
     return any(tree.find(exp.Subquery, exp.Exists, exp.Select) is not None for tree in returning)
 
