@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from engine.plan_ir.conjuncts import conjuncts
 from engine.plan_ir.expr import Expr, Node
@@ -37,3 +37,25 @@ def joins_within(node: Node) -> Iterator[Join]:
         if isinstance(part, Join) and is_inner_join(part):
             yield part
             left += [part.right, part.left]
+
+
+def order_by_links(count: int, links: Iterable[Collection[int]]) -> list[int]:
+    """Return the numbers below `count` in such an order that each is linked to one before it, as far as there is one.
+
+    links: numbers that an equality connects.
+    """
+    beside: list[set[int]] = [set() for _ in range(count)]
+    for link in links:
+        for number in link:
+            beside[number].update(link)
+    order: list[int] = []
+    seen: set[int] = set()
+    for first in range(count):
+        waiting = [] if first in seen else [first]
+        seen.add(first)
+        for number in waiting:
+            order.append(number)
+            found = sorted(beside[number] - seen)
+            seen.update(found)
+            waiting += found
+    return order

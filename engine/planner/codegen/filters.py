@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from engine.plan_ir.conjuncts import conjunction, conjuncts
 from engine.plan_ir.expr import Expr
 from engine.plan_ir.free_columns import references
 from engine.plan_ir.predicates import has_subquery
 from engine.planner.codegen.block import Block, Stage
 from engine.planner.codegen.condition_order import keep_order
 from engine.planner.codegen.expressions import conjunct
-from engine.planner.codegen.join_equalities import take_equalities
 from engine.planner.codegen.many_subqueries import divide_filter, forget_computed, make_room
 
 
@@ -31,10 +29,6 @@ def _add_condition(block: Block, test: Expr) -> Block:
     if block.scope.engine == "local":
         test = keep_order(test, _mentions)
     block = block.flat().ready_for([test])
-    if block.scope.engine == "local" and block.stage <= Stage.FILTERED:
-        left = conjunction(tuple(take_equalities(block, conjuncts(test))))
-        assert left is not None, "a part with a subquery stays"
-        test = left
     tree = conjunct(test, block.scope)
     if block.stage is Stage.GROUPED:
         if block.scope.engine != "local" or tree.find(exp.Lambda) is None:

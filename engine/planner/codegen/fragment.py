@@ -19,6 +19,7 @@ from engine.planner.codegen.expressions import render
 from engine.planner.codegen.grand_totals import with_grand_totals
 from engine.planner.codegen.guarded_subqueries import guard_subqueries
 from engine.planner.codegen.interruptible import watched_inputs
+from engine.planner.codegen.join_equalities import place_equalities
 from engine.planner.codegen.many_subqueries import require_plannable
 from engine.planner.codegen.relations import query
 from engine.planner.codegen.scope import Bindings, Compilation, Scope
@@ -45,7 +46,8 @@ def compile_plan(plan: Node, engine: EngineName, bindings: Bindings) -> Compiled
         watched = (id(node) for node in watched_inputs(plan) if not is_small(node, bindings))
         compilation.watched = frozenset(watched)
     else:
-        plan = guard_subqueries(plan)
+        placed = place_equalities(guard_subqueries(plan))
+        plan, compilation.derived = placed.plan, placed.derived
     statement = query(plan, Scope(compilation))
     require_plannable(compilation)
     if compilation.hoisted:

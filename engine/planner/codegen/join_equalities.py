@@ -1,55 +1,244 @@
-"""Equalities of a WHERE with subqueries, as ON of the joins that they are about.
+"""Equalities of a WHERE as conditions of the joins that they are about, where DuckDB would not do well with them.
 
-DuckDB brings a condition of WHERE down to the join that it is about. It does not where a scalar subquery is correlated with both
-sides, as one is that the condition guards (`condition_order`), and a mark join of an IN lies between: then every pair of rows is
-formed first. `a, b WHERE a.x = b.x AND (SELECT ... a.y ...) AND a.z IN (SELECT ...)` took 4.4 s over two tables of 5,000 rows, and
-0.004 s with ON a.x = b.x; information_schema.role_column_grants took 9 s, and 0.2 s.
+**Beside subqueries.** DuckDB brings a condition of WHERE down to the join that it is about. It does not where a scalar subquery is
+correlated with both sides, as one is that the condition guards (`condition_order`), and a mark join of an IN lies between: then
+every pair of rows is formed first. `a, b WHERE a.x = b.x AND (SELECT ... a.y ...) AND a.z IN (SELECT ...)` took 4.4 s over two
+tables of 5,000 rows, and 0.004 s with ON a.x = b.x; information_schema.role_column_grants took 9 s, and 0.2 s.
+
+**Of many relations.** DuckDB makes all pairs of operands that are equal to each other, anew for each join that it brings them
+through: 120 relations with two equalities each took 30 s and 2.4 GB, outside of its limit and beyond any interrupt. So the
+equalities of a class of many operands are replaced by fewer that say the same: the first operand's with one of each relation,
+and those among the operands of a relation. And its order of joins is computed from all equalities of each set of relations that it
+considers: 200 relations that are joined with one took 18 s. So more than `_ORDERED_MAX` are divided into tables derived from one
+another, with a barrier between them (`engine.planner.codegen.barrier`): the order is DuckDB's within a table, and between tables it
+is the written one, except that a relation that an equality connects with those before it precedes one that none does.
 
 An equality of two columns raises no error, so it may be looked at before whatever precedes it. Only inner joins are given one.
+
+Rejected: IS NOT DISTINCT FROM for =, of which no pairs are made; what says that an operand is not null was then brought through all
+joins instead. DuckDB's setting that disables its order of joins; it is the whole process's.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import pairwise
+from typing import Final
 
-from sqlglot import exp
-
-from engine.plan_ir.expr import ColumnRef, Expr
+from engine.common.sql_type import SqlType
+from engine.plan_ir.conjuncts import conjunction, conjuncts
+from engine.plan_ir.expr import Call, ColumnRef, Expr, Node, Relabel, Subquery
+from engine.plan_ir.free_columns import references
+from engine.plan_ir.join_groups import is_inner_join, order_by_links, take_apart
+from engine.plan_ir.logical import Evaluator, Join
 from engine.plan_ir.predicates import has_subquery, is_equality
-from engine.planner.codegen.block import Block, is_plain
-from engine.planner.codegen.expressions import conjunct
-from engine.sql.trees.build import conjunction
+from engine.plan_ir.rewrite import map_expressions, map_inputs, rewrite_expr, walk_all
+from engine.plan_ir.volatility import is_volatile
+from engine.planner.codegen.short_circuit import may_raise
+from wire.dataclass import dataclass
+from wire.types import pg_types as t
+
+#: A group of so many relations is left as it is: DuckDB considers all orders of these.
+_FEW_RELATIONS: Final = 12
+#: A class of so many equal operands is left as it is.
+_FEW_OPERANDS: Final = 8
+#: So many relations are ordered by DuckDB at once. Half a second for relations that are all joined with one.
+_ORDERED_MAX: Final = 64
+#: The relations of a derived table, where there are more.
+_TABLE_MAX: Final = 16
+#: Casts among these from left to right raise no error, and equal values stay equal.
+_WIDER: Final = (t.INT2, t.INT4, t.INT8, t.NUMERIC)
 
 
-def take_equalities(block: Block, parts: Sequence[Expr]) -> Iterator[Expr]:
-    """Give the joins of the block their equalities among the parts of its WHERE; the parts that are left."""
-    joins = {join.this.alias: number for number, join in enumerate(block.joins)}
-    if not joins or not _are_inner(block.joins) or not any(has_subquery(part) for part in parts):
-        yield from parts
-        return
-    assert block.source is not None
-    places = {block.source.alias: -1, **joins}
-    for part in parts:
-        tree = conjunct(part, block.scope) if _compares_columns(part) else None
-        tables = _tables(tree) & places.keys()
-        if tree is None or len(tables) < 2:
-            yield part
-        else:
-            join = block.joins[max(places[table] for table in tables)]
-            join.set("kind", None)
-            join.set("on", conjunction([*([join.args["on"]] if join.args.get("on") else []), tree]))
+@dataclass(frozen=True, slots=True)
+class PlacedEqualities:
+    """A plan whose joins have their equalities. derived: ids of the joins that are to be derived tables."""
+
+    plan: Node
+    derived: frozenset[int]
 
 
-def _tables(tree: exp.Expression | None) -> set[str]:
-    """The tables of a comparison of columns; none of one that computes something, which may raise an error."""
-    if not isinstance(tree, exp.EQ) or not (is_plain(tree.this) and is_plain(tree.expression)):
-        return set()
-    return {column.table for column in tree.find_all(exp.Column)}
+def place_equalities(plan: Node) -> PlacedEqualities:
+    """Give the joins of a plan for DuckDB their equalities; see above."""
+    if not any(is_inner_join(node) for node in walk_all(plan)):
+        return PlacedEqualities(plan, frozenset())
+    placement = _Placement()
+    return PlacedEqualities(placement.place(plan), frozenset(id(join) for join in placement.derived))
 
 
-def _are_inner(joins: Sequence[exp.Join]) -> bool:
-    return all(not join.side and not isinstance(join.this, exp.Lateral) for join in joins)
+class _Placement:
+    """Places the equalities of a plan. derived: joins that are to be derived tables."""
+
+    def __init__(self) -> None:
+        self.derived: list[Join] = []
+
+    def place(self, node: Node) -> Node:
+        """The node with the equalities of its groups, and of those below and in its expressions, in place."""
+        root = node.input if isinstance(node, Evaluator) and not node.barrier else node
+        if not is_inner_join(root):
+            return self._place_below(node)
+        relations, conditions = take_apart(root)
+        above = conjuncts(node.filter) if isinstance(node, Evaluator) else ()
+        many = len(relations) > _FEW_RELATIONS
+        if not many and not any(map(has_subquery, above)):
+            return self._place_below(node)
+        group = _Group(tuple(map(self.place, relations)), many=many)
+        group.take(conditions, every=True)
+        left = group.take(above, every=False)
+        joined = group.join_all(self.derived)
+        if isinstance(node, Evaluator):
+            return self._place_inside(replace(node, input=joined, filter=conjunction((*left, *group.rest))))
+        if not group.rest and joined.columns == node.columns:
+            return joined
+        emit = tuple(ColumnRef(column.type, column) for column in node.columns)
+        return self._place_inside(Evaluator(node.columns, joined, emit, conjunction(tuple(group.rest))))
+
+    def _place_below(self, node: Node) -> Node:
+        if isinstance(node, Join) and is_inner_join(node):
+            # A group that is left as it is: its joins are no groups of their own.
+            return self._place_inside(map_inputs(node, self._place_within))
+        if isinstance(node, Evaluator) and is_inner_join(node.input) and not node.barrier:
+            return self._place_inside(map_inputs(node, self._place_within))
+        return self._place_inside(map_inputs(node, self.place))
+
+    def _place_within(self, node: Node) -> Node:
+        return self._place_below(node) if is_inner_join(node) else self.place(node)
+
+    def _place_inside(self, node: Node) -> Node:
+        """The node with the plans of the subqueries in its expressions done."""
+
+        def in_expr(expr: Expr) -> Expr:
+            if not isinstance(expr, Subquery):
+                return expr
+            plan = self.place(expr.plan)
+            return expr if plan is expr.plan else replace(expr, plan=plan)
+
+        return map_expressions(node, lambda expr: rewrite_expr(expr, in_expr))
 
 
-def _compares_columns(part: Expr) -> bool:
-    return is_equality(part) and all(isinstance(side, ColumnRef) for side in part.args)
+class _Group:
+    """Relations that are joined, with what is known of them.
+
+    rest: conditions that are not for a join.
+    """
+
+    def __init__(self, relations: Sequence[Node], *, many: bool) -> None:
+        self.rest: list[Expr] = []
+        self._relations = list(relations)
+        self._many = many
+        self._conditions: list[Expr] = []
+        self._owner = {column.id: number for number, node in enumerate(relations) for column in node.columns}
+        self._computed = {id_ for node in relations for id_ in _computed_columns(node)}
+
+    def take(self, parts: Iterable[Expr], *, every: bool) -> tuple[Expr, ...]:
+        """Take conditions for the joins: of ON all that may stand there, of WHERE the equalities; return those of WHERE left."""
+        left: list[Expr] = []
+        for part in parts:
+            if self._connects(part) or (every and not is_volatile(part) and not has_subquery(part)):
+                self._conditions.append(part)
+            else:
+                (self.rest if every else left).append(part)
+        return tuple(left)
+
+    def join_all(self, derived: list[Join]) -> Node:
+        """The relations joined. derived: is given the joins that are to be derived tables."""
+        order = list(range(len(self._relations)))
+        if len(order) > _ORDERED_MAX:
+            order = order_by_links(len(order), (self._owners(part) for part in self._conditions if is_equality(part)))
+        conditions = self._span_classes(order) if self._many else self._conditions
+        place = {number: index for index, number in enumerate(order)}
+        by_place: dict[int, list[Expr]] = {}
+        for part in conditions:
+            at = max((place[number] for number in self._owners(part)), default=0)
+            by_place.setdefault(max(at, 1), []).append(part)
+        joined = self._relations[order[0]]
+        for index, number in enumerate(order[1:], 1):
+            right = self._relations[number]
+            test = conjunction(tuple(by_place.get(index, ())))
+            joined = Join((*joined.columns, *right.columns), "inner" if test else "cross", joined, right, test)
+            if len(order) > _ORDERED_MAX and index % _TABLE_MAX == 0 and index < len(order) - 1:
+                derived.append(joined)
+        return joined
+
+    def _owners(self, part: Expr) -> set[int]:
+        return {self._owner[column.id] for column in references(part) if column.id in self._owner}
+
+    def _connects(self, part: Expr) -> bool:
+        """Whether it is an equality of columns of two relations, which cannot raise an error."""
+        return is_equality(part) and all(map(self._is_plain, part.args)) and len(self._owners(part)) == 2
+
+    def _is_plain(self, operand: Expr) -> bool:
+        """Whether it is a column that a relation has, or a cast of one that raises no error."""
+        match operand:
+            case ColumnRef(column=column):
+                return column.id in self._owner and column.id not in self._computed
+            case Relabel(arg=arg):
+                return self._is_plain(arg)
+            case Call(function=function, args=(arg,)) if function.kind == "cast":
+                return _widens(arg.type, operand.type) and self._is_plain(arg)
+        return False
+
+    def _span_classes(self, order: Sequence[int]) -> list[Expr]:
+        """The conditions, with few of each large class of equal operands, from which the others follow."""
+        place = {number: index for index, number in enumerate(order)}
+        kept = [part for part in self._conditions if self._family(part) is None]
+        for equalities in _classes((self._family(part), part) for part in self._conditions):
+            operands = {arg: min(map(place.__getitem__, self._owners(arg))) for part in equalities for arg in part.args}
+            if len(operands) <= _FEW_OPERANDS:
+                kept += equalities
+                continue
+            by_place: dict[int, list[Expr]] = {}
+            for operand, at in operands.items():
+                by_place.setdefault(at, []).append(operand)
+            first = by_place[min(by_place)][0]
+            for own in (by_place[at] for at in sorted(by_place)):
+                among = own if own[0] is first else [first, own[0], *own[1:]]
+                kept += (replace(equalities[0], args=(one, other)) for one, other in pairwise(among))
+        return kept
+
+    def _family(self, part: Expr) -> object:
+        """The types among whose values equality is transitive, of an equality that connects relations; None of anything else."""
+        if not self._connects(part) or not isinstance(part, Call):
+            return None
+        types = {arg.type for arg in part.args}
+        if all(typ.pg in t.WHOLE_NUMBERS for typ in types):
+            return t.WHOLE_NUMBERS
+        return types.pop() if len(types) == 1 else None
+
+
+def _widens(source: SqlType, target: SqlType) -> bool:
+    """Whether a cast raises no error and keeps equal values equal."""
+    known = source.pg in _WIDER and target.pg in _WIDER and target.typmod < 0
+    return known and _WIDER.index(source.pg) < _WIDER.index(target.pg)
+
+
+def _classes(parts: Iterable[tuple[object, Expr]]) -> Iterator[list[Call]]:
+    """The equalities by the operands that are equal through them. parts: each with its family, which None has none."""
+    parents: dict[tuple[object, Expr], tuple[object, Expr]] = {}
+
+    def root(key: tuple[object, Expr]) -> tuple[object, Expr]:
+        while (parent := parents.setdefault(key, key)) != key:
+            parents[key] = parents[parent]
+            key = parents[key]
+        return key
+
+    equalities: list[tuple[tuple[object, Expr], Call]] = []
+    for family, part in parts:
+        if family is not None and isinstance(part, Call):
+            one, other = ((family, arg) for arg in part.args)
+            parents[root(other)] = root(one)
+            equalities.append((one, part))
+    found: dict[tuple[object, Expr], list[Call]] = {}
+    for key, part in equalities:
+        found.setdefault(root(key), []).append(part)
+    yield from found.values()
+
+
+def _computed_columns(node: Node) -> Iterator[int]:
+    """Columns of a relation whose computing may raise an error."""
+    while isinstance(node, Evaluator):
+        for column, expr in zip(node.columns, node.emit, strict=True):
+            if may_raise(expr) or has_subquery(expr) or is_volatile(expr):
+                yield column.id
+        node = node.input

@@ -15,6 +15,7 @@ from engine.plan_ir.expr import Const, Expr, Node
 from engine.plan_ir.free_columns import free_columns, references
 from engine.plan_ir.logical import Join
 from engine.plan_ir.predicates import has_subquery
+from engine.planner.codegen.barrier import add_barrier
 from engine.planner.codegen.block import Block, Stage, is_plain
 from engine.planner.codegen.condition_order import keep_order
 from engine.planner.codegen.expressions import condition, conjunct
@@ -48,7 +49,7 @@ def join(node: Join, scope: Scope, relation: Relation) -> Block:
     left.joins.append(_clause(node, right.source, tests))
     if left.where:
         left.stage = Stage.FILTERED
-    return left
+    return add_barrier(left) if id(node) in left.compilation.derived else left
 
 
 def _lateral(node: Join, left: Block, relation: Relation) -> Block:

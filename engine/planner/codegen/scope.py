@@ -53,6 +53,7 @@ class Compilation:
     hoisted, recursive: the statement's own WITH; in_place: ids of those defined elsewhere; recursing: of those whose
         recursive term is being compiled.
     watched: ids (Python's) of the nodes that `engine.planner.codegen.interruptible` is about.
+    derived: ids of the joins that are to be derived tables (`engine.planner.codegen.join_equalities`).
     scans: what Spark's tasks read through DuckDB, by the names that the statement has for it (`engine.planner.codegen.scans`).
     functions: what Spark's tasks compute with DuckDB, by name (`engine.planner.codegen.task_functions`).
     placeholders: the names of the parameters that remain parameters, by number and type.
@@ -72,6 +73,7 @@ class Compilation:
     in_place: set[int] = field(default_factory=set)
     recursing: set[int] = field(default_factory=set)
     watched: frozenset[int] = frozenset()
+    derived: frozenset[int] = frozenset()
     scans: dict[str, Scan] = field(default_factory=dict)
     functions: dict[str, TaskFunction] = field(default_factory=dict)
     placeholders: dict[tuple[int, SqlType], str] = field(default_factory=dict)

@@ -19,12 +19,15 @@ from engine.common.interrupts import check_for_interrupts
 from engine.plan_ir.conjuncts import conjunction
 from engine.plan_ir.expr import Call, ColumnRef, Expr
 from engine.plan_ir.free_columns import references
+from engine.plan_ir.join_groups import order_by_links
 from engine.planner.optimizer.selectivity import VALUES_UNKNOWN, Known, selectivity
 from wire.dataclass import dataclass
 
 #: What a row is taken to have where nothing is known of it.
 ROW_BYTES: Final = 32
-#: Relations of a group among which the next one is looked for; more are joined as they are written.
+#: More rows are not estimated: products of these are still numbers (PostgreSQL 15, costsize.c, MAXIMUM_ROWCOUNT).
+_ROWS_MAX: Final = 1e100
+#: Relations of a group among which the next one is looked for; of more it is the next that an equality connects.
 _ORDERED_MAX: Final = 16
 #: An estimate, and the ids of the relation's columns.
 Relation = tuple["Estimate", frozenset[int]]
@@ -53,7 +56,7 @@ def estimate_join(
     values = math.prod(max(distinct.get(column, 1) for column in sides) for sides in keys)
     if len(keys) > 1:
         values = min(values, left.unfiltered, right.unfiltered)
-    rows = left.rows * right.rows / max(values, 1)
+    rows = min(left.rows * right.rows, _ROWS_MAX) / max(values, 1)
     for part in condition:
         if _equal_columns(part) is None:
             rows *= selectivity(part, known_distinct(distinct), parameters)
@@ -70,7 +73,7 @@ def estimate_group(
     relations: Sequence[Relation], conditions: Sequence[Expr], parameters: Mapping[int, Any]
 ) -> Estimate:
     """Estimate the rows of relations that are joined by all of these conjuncts."""
-    left = list(relations)
+    left = list(relations) if len(relations) <= _ORDERED_MAX else _order_by_equalities(relations, conditions)
     open_parts = [(part, frozenset(column.id for column in references(part))) for part in conditions]
     joined, columns = max(left, key=lambda relation: relation[0].rows) if len(left) <= _ORDERED_MAX else left[0]
     left.remove((joined, columns))
@@ -90,6 +93,13 @@ def estimate_group(
     rest = conjunction(tuple(part for part, _ in open_parts))
     rows = max(joined.rows * selectivity(rest, known_distinct(joined.distinct), parameters), 1)
     return Estimate(rows, joined.distinct, joined.unfiltered)
+
+
+def _order_by_equalities(relations: Sequence[Relation], conditions: Sequence[Expr]) -> list[Relation]:
+    owner = {column: number for number, (_, columns) in enumerate(relations) for column in columns}
+    sides = (pair for part in conditions if (pair := _equal_columns(part)) is not None)
+    links = ({owner[column] for column in pair if column in owner} for pair in sides)
+    return [relations[number] for number in order_by_links(len(relations), links)]
 
 
 def known_distinct(distinct: Mapping[int, float]) -> dict[int, Known]:

@@ -131,3 +131,16 @@ def test_a_plan_beyond_all_measure_is_told_by_what_it_reads(layout: Layout) -> N
 def test_a_filter_emits_columns_under_the_ids_that_they_have(layout: Layout, query: str) -> None:
     """The origin of such a column is not looked for in itself, without end."""
     assert _work(layout, query).stages >= 2
+
+
+def test_products_of_many_relations_are_numbers(layout: Layout) -> None:
+    """2e5 to the power of 100 is none of a float's."""
+    work = _work(layout, "select count(*) from " + ", ".join(f"facts f{i}" for i in range(100)))
+    assert work.rows > 1e99
+
+
+def test_relations_are_taken_in_the_order_of_their_equalities(layout: Layout) -> None:
+    """One that is written last and connects the others multiplies nothing."""
+    others = ", ".join(f"facts f{i}" for i in range(20))
+    alike = " and ".join(f"f{i}.id = centre.id" for i in range(20))
+    assert _work(layout, f"select count(*) from {others}, facts centre where {alike}").rows < 100 * _ROWS
