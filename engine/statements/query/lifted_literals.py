@@ -1,20 +1,22 @@
-"""Numbers in catalog queries that become parameters, so that queries of tools share a plan.
+"""Literals that become parameters, so that queries that differ in them alone share a plan.
 
-psql's `\\d` of another table, a driver's next look at columns: the same text but for an OID. To bind and compile such a query
-takes a hundred times as long as to run it, and none of its plan goes by the value. So what a column of the catalog is compared with
-becomes a parameter, and the query is planned as one with parameters, whose generic plan any value fits
-(`engine.statements.query.plan_cache`).
+A program that writes its values into the text, `WHERE id = 7` and then `WHERE id = 8`; psql's `\\d` of another table; a driver's
+next look at columns. To bind and compile such a query takes many times as long as to run it. So what a column is compared with
+becomes a parameter, and the query is planned as one with parameters: by PostgreSQL's rule for these, a few times for the
+values, then by a generic plan if that is no worse (`engine.statements.query.plan_cache`).
 
-Only whole numbers, in a WHERE or an ON clause, that are to equal a column; in quotes too, since the type of a string is taken from
-the column as a parameter's is. Names are none of them: by the name of a schema DuckDB leaves out most of what the views of
-information_schema would compute, by a value that it does not know it leaves out nothing. What is not understood, or is wrong, is
-planned as it was written: errors are those of the client's text, at its positions.
+Only whole numbers and plain strings, in a WHERE or an ON clause, with which a column is compared. The type of a string is taken
+from the column as a parameter's is, and its value is what the type's input makes of it. Of the system catalog only whole numbers
+that are to equal a column, in quotes too: by the name of a schema DuckDB leaves out most of what the views of information_schema
+would compute, by a value that it does not know it leaves out nothing. What is not understood, or is wrong, is planned as it was
+written: errors are those of the client's text, at its positions.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any, Final
 
 from sqlglot import exp
@@ -22,47 +24,64 @@ from sqlglot import exp
 from engine.sql.parser.lexical.positions import position
 from engine.sql.parser.nodes.statements import Query
 from wire.dataclass import dataclass
+from wire.errors import SqlError
 from wire.types import pg_types as t
+from wire.types.input import parse_text
+from wire.types.text_settings import InputSettings
 
 _PREFIX: Final = "pg_"
 _SCHEMAS: Final = frozenset(("pg_catalog", "information_schema"))
 #: The largest of the type that a whole number is without a cast (make_const).
 _INT4_MAX: Final = 2**31 - 1
-_INT2_MAX: Final = 2**15 - 1
 _OID_DIGITS: Final = 9
-_NUMBERS: Final = frozenset((t.OID, t.INT2, t.INT4, t.INT8, t.REGCLASS))
+#: Types of which a string is a value by itself: not by the digits that it has, nor by the time at which it is read.
+_STRINGS: Final = frozenset((t.TEXT, t.VARCHAR, t.UUID, t.OID, t.INT2, t.INT4, t.INT8))
+#: Types of which a string in digits is: without words such as "today", and without a zone.
+_MOMENTS: Final = frozenset((t.DATE, t.TIMESTAMP))
+_MOMENT_CHARACTERS: Final = frozenset("0123456789-:. ")
+_COMPARISONS: Final = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.Between)
 _MOST: Final = 32
+#: Characters of a query over tables, of which a copy is made.
+_LONGEST: Final = 2048
 
 
 @dataclass(frozen=True, slots=True)
 class LiftedQuery:
     """A query with parameters in the places of literals. types: of the parameters as a client would declare them; 0: to be found.
-    literals: their values as they were written."""
+    literals: their values as they were written. numbers: whether all are whole numbers."""
 
     query: Query
     types: tuple[int, ...]
     literals: tuple[str, ...]
+    numbers: bool
 
-    def arguments(self, types: Sequence[t.PgType]) -> tuple[Any, ...] | None:
+    def arguments(self, types: Sequence[t.PgType], settings: InputSettings) -> tuple[Any, ...] | None:
         """The values of the parameters, whose types have been found; None where one is not to be had of a text as it stands."""
         if len(types) != len(self.literals):
             return None
         found: list[Any] = []
-        for typ, literal in zip(types, self.literals, strict=True):
-            if typ in _NUMBERS and _is_number(literal) and (typ is not t.INT2 or int(literal) <= _INT2_MAX):
+        for typ, declared, literal in zip(types, self.types, self.literals, strict=True):
+            if declared or (typ is t.REGCLASS and _is_number(literal)):
                 found.append(int(literal))
+            elif typ in _STRINGS or (typ in _MOMENTS and _MOMENT_CHARACTERS.issuperset(literal)):
+                try:
+                    found.append(parse_text(typ, literal, settings=settings))
+                except SqlError:
+                    return None
             else:
                 return None
         return tuple(found)
 
 
+@lru_cache(maxsize=256)
 def lift_literals(query: Query) -> LiftedQuery | None:
-    """The query over the system catalog with parameters for its literals; None if it is none, or has none that may be lifted."""
-    text = query.text
-    if (_PREFIX not in text and "information_schema" not in text) or not _reads_catalog(query.tree):
+    """The query with parameters for its literals; None if it has none that may be lifted."""
+    of_catalog = _may_read_catalog(query)
+    if not of_catalog and len(query.text) > _LONGEST:
         return None
     tree = query.tree.copy()
-    places = [literal for literal in _comparands(tree) if _is_liftable(literal, text)]
+    comparands = _comparands(tree, (exp.EQ,) if of_catalog else _COMPARISONS)
+    places = [literal for literal in comparands if _is_liftable(literal, query.text, of_catalog=of_catalog)]
     if not places or len(places) > _MOST or tree.find(exp.Parameter) is not None:
         return None
     places.sort(key=position)
@@ -70,41 +89,44 @@ def lift_literals(query: Query) -> LiftedQuery | None:
     end = 0
     for number, literal in enumerate(places, 1):
         start = position(literal)
-        parts += text[end:start], f"${number}"
+        parts += query.text[end:start], f"${number}"
         end = start + len(_literal_text(literal))
         literal.replace(exp.Parameter(this=str(number)))
     types = tuple(0 if literal.is_string else t.INT4.oid for literal in places)
-    lifted = replace(query, tree=tree, text="".join((*parts, text[end:])))
-    return LiftedQuery(lifted, types, tuple(literal.name for literal in places))
+    lifted = replace(query, tree=tree, text="".join((*parts, query.text[end:])))
+    literals = tuple(literal.name for literal in places)
+    return LiftedQuery(lifted, types, literals, all(map(_is_number, literals)))
 
 
-def _reads_catalog(tree: exp.Expression) -> bool:
+def _may_read_catalog(query: Query) -> bool:
     """Whether all relations that are named may be the system's: what they are is found when the query is bound."""
-    named = {item.alias for item in tree.find_all(exp.CTE)}
-    tables = [table for table in tree.find_all(exp.Table) if table.db or table.name not in named]
+    if _PREFIX not in query.text and "information_schema" not in query.text:
+        return False
+    named = {item.alias for item in query.tree.find_all(exp.CTE)}
+    tables = [table for table in query.tree.find_all(exp.Table) if table.db or table.name not in named]
     return bool(tables) and all(table.db in _SCHEMAS or table.name.startswith(_PREFIX) for table in tables)
 
 
-def _comparands(tree: exp.Expression) -> Iterator[exp.Literal]:
+def _comparands(tree: exp.Expression, comparisons: tuple[type[exp.Expression], ...]) -> Iterator[exp.Literal]:
     """Literals that conditions compare a column with."""
     clauses = [where.this for where in tree.find_all(exp.Where)]
     clauses += [join.args["on"] for join in tree.find_all(exp.Join) if join.args.get("on") is not None]
     found: dict[int, exp.Literal] = {}
-    for node in (node for clause in clauses for node in clause.walk()):
-        match node:
-            case exp.EQ(this=exp.Column(), expression=exp.Literal() as literal):
-                found[id(literal)] = literal
-            case exp.EQ(this=exp.Literal() as literal, expression=exp.Column()):
-                found[id(literal)] = literal
+    for node in (node for clause in clauses for node in clause.walk() if isinstance(node, comparisons)):
+        sides = [node.this, *(node.args.get(name) for name in ("expression", "low", "high"))]
+        if any(isinstance(side, exp.Column) for side in sides):
+            found.update((id(side), side) for side in sides if isinstance(side, exp.Literal))
     yield from found.values()
 
 
-def _is_liftable(literal: exp.Literal, text: str) -> bool:
+def _is_liftable(literal: exp.Literal, text: str, *, of_catalog: bool) -> bool:
     value, start = literal.name, position(literal)
     if start < 0 or not text.startswith(_literal_text(literal), start):
         # Written with escapes, in dollars, or in digits of another base.
         return False
-    return _is_number(value) and (len(value) <= _OID_DIGITS if literal.is_string else int(value) <= _INT4_MAX)
+    if not literal.is_string:
+        return _is_number(value) and int(value) <= _INT4_MAX
+    return "'" not in value if not of_catalog else _is_number(value) and len(value) <= _OID_DIGITS
 
 
 def _is_number(text: str) -> bool:

@@ -90,7 +90,7 @@ async def _replan(
 async def _plan_lifted(
     session: SessionContext, engine: SessionServices, query: s.Query, before: PlannedQuery | None = None
 ) -> tuple[PlannedQuery, Sequence[Any]] | None:
-    """A query over the system catalog as one with parameters, and their values; None where it is to be planned as it is."""
+    """A query with literals as one with parameters, and their values; None where it is to be planned as it is."""
     lifted = lift_literals(query)
     if lifted is None:
         return None
@@ -98,8 +98,8 @@ async def _plan_lifted(
         planned = await plan(session, engine, lifted.query, lifted.types, {}, before)
     except SqlError:
         return None
-    arguments = lifted.arguments(planned.parameters)
-    return None if arguments is None or not planned.reads_system else (planned, arguments)
+    arguments = lifted.arguments(planned.parameters, session.facts.input)
+    return None if arguments is None or (planned.reads_system and not lifted.numbers) else (planned, arguments)
 
 
 async def plan(
