@@ -21,6 +21,7 @@ from sqlglot import exp
 
 from engine.sql.parser.lexical.positions import position
 from engine.sql.parser.nodes.statements import Query
+from engine.sql.trees.copies import copy_tree
 from wire.dataclass import dataclass
 from wire.types import pg_types as t
 
@@ -61,7 +62,7 @@ def lift_literals(query: Query) -> LiftedQuery | None:
     text = query.text
     if (_PREFIX not in text and "information_schema" not in text) or not _reads_catalog(query.tree):
         return None
-    tree = query.tree.copy()
+    tree = copy_tree(query.tree)
     places = [literal for literal in _comparands(tree) if _is_liftable(literal, text)]
     if not places or len(places) > _MOST or tree.find(exp.Parameter) is not None:
         return None
