@@ -24,6 +24,8 @@ spark_classes.use()
 #: What a file has that has long tests.
 _LONG: Final = re.compile(r"\bmark\.long\b|\blong_seeds\b")
 _SHARED: Final = ("module", "package", "session")
+#: Objects that are made between two collections of garbage, and how many collections of a generation before one of the next.
+_COLLECTIONS: Final = (700, 10, 100)
 #: Fixtures of these scopes that cost each process little.
 _CHEAP: Final = frozenset({"postgres", "postgres_packages", "tmp_path_factory", "event_loop_policy"})
 
@@ -133,9 +135,13 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Freeze what was imported and collected, half a million objects: no collection of garbage has to look through it."""
+    """Freeze what was imported and collected, half a million objects: no collection of garbage has to look through it. The
+    interpreter begins a full one when a quarter more objects have come than it found before, of which the frozen ones are none, and
+    so every second: a twelfth of the processor time. A member as a process begins its own
+    (`server.common.full_collections`)."""
     gc.collect()
     gc.freeze()
+    gc.set_threshold(*_COLLECTIONS)
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

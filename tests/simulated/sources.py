@@ -122,7 +122,9 @@ class RememberingCursor:
 class NoSmallFiles:
     """An `engine.executors.local.small_files.SmallFiles` that keeps no table, since results are cached already."""
 
-    def place(self, _text: str, _parameters: Mapping[str, Any], _inputs: Iterable[pa.Table]) -> None:
+    def place(
+        self, _text: str, _parameters: Mapping[str, Any], _inputs: Iterable[pa.Table], _tree: object = None
+    ) -> None:
         return None
 
     def release(self, _placed: object) -> None:

@@ -158,6 +158,7 @@ class LocalExecutor:
                 memory=context.memory,
                 row=row,
                 query=str(context.query),
+                tree=None if printed.values else fragment.statement,
             )
         )
 

@@ -84,12 +84,19 @@ class SmallFiles:
         self._kept: OrderedDict[Hashable, _Kept] = OrderedDict()
         self._users: Counter[str] = Counter()
 
-    def place(self, text: str, parameters: Mapping[str, Any], inputs: Iterable[pa.Table]) -> Placed | None:
-        """The statement over tables in memory; None where it is to run over its files. `release` what is returned."""
+    def place(
+        self,
+        text: str,
+        parameters: Mapping[str, Any],
+        inputs: Iterable[pa.Table],
+        tree: exp.Expression | None = None,
+    ) -> Placed | None:
+        """The statement over tables in memory; None where it is to run over its files. `release` what is returned. tree: what the
+        text was printed from; None: nobody has it."""
         held = list(inputs)
         if sum(rows.nbytes for rows in held) > INPUT_BYTES:
             return None
-        readers = readers_of(text)
+        readers = readers_of(text, tree)
         if readers is None or not (held or readers):
             return None
         kept: list[_Kept] = []
@@ -101,7 +108,8 @@ class SmallFiles:
             kept.append(table)
         taken = {reader.parameter for reader in readers}
         rest = {name: value for name, value in parameters.items() if name not in taken}
-        return Placed(over_tables(text, tuple(table.name for table in kept)), rest, tuple(kept))
+        names = tuple(table.name for table in kept)
+        return Placed(over_tables(text, names, tree) if names else text, rest, tuple(kept))
 
     def release(self, placed: Placed) -> None:
         """The statement has ended: what it read may go."""

@@ -56,9 +56,9 @@ class StatementCursor:
             if self._of_catalog():
                 self.placed = Placed(statement, parameters)
             elif small is not None:
-                self.placed = small.place(statement, parameters, inputs.values())
+                self.placed = small.place(statement, parameters, inputs.values(), work.tree)
             in_memory = self.placed is not None
-            if self.placed is None and (again or is_scan(statement)):
+            if self.placed is None and (again or is_scan(statement, work.tree)):
                 self.placed = Placed(statement, parameters)
         if self.placed is not None:
             statement, parameters = self.placed.statement, self.placed.parameters

@@ -1,12 +1,13 @@
-"""Sources that a statement for DuckDB reads, told from its text: as a fragment it may have come from another member.
+"""Sources that a statement for DuckDB reads, told from its tree.
 
-Its tree is that of the dialect in which it was written, and is believed only if its text is, letter for letter, the statement
-again: so what is made of it differs from what was sent in nothing but what was changed here.
+What was compiled here has the tree that its text was printed from. As a fragment of another member it has a text alone: its tree is
+that of the dialect in which it was written, and is believed only if its text is, letter for letter, the statement again. So what is
+made of it differs from what was sent in nothing but what was changed here. Reading a text takes as long as compiling it, some
+milliseconds: a statement that runs once would pay them for nothing.
 """
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import Final
 
 import sqlglot
@@ -49,45 +50,55 @@ class _Statement:
 _STATEMENTS: Final[WeightedLruCache[str, _Statement | None]] = WeightedLruCache(
     _TEXTS, TEXTS_ROOM, lambda text, _: len(text)
 )
+_OVER_TABLES: Final[WeightedLruCache[tuple[str, tuple[str, ...]], str]] = WeightedLruCache(_TEXTS)
 
 
-def readers_of(text: str) -> tuple[Reader, ...] | None:
-    """The statement's table functions over files; None if they cannot be told."""
-    statement = _read(text) if len(text) <= _TEXT_LENGTH else None
+def readers_of(text: str, tree: exp.Expression | None = None) -> tuple[Reader, ...] | None:
+    """The statement's table functions over files; None if they cannot be told. tree: what the text was printed from; None: nobody
+    has it."""
+    statement = _read(text, tree) if len(text) <= _TEXT_LENGTH else None
     return None if statement is None else statement.readers
 
 
-def is_scan(text: str) -> bool:
-    """Whether the statement gives a table's rows as they are read: no filter, nothing computed but casts."""
-    statement = _read(text) if len(text) <= _TEXT_LENGTH else None
+def is_scan(text: str, tree: exp.Expression | None = None) -> bool:
+    """Whether the statement gives a table's rows as they are read: no filter, nothing computed but casts. tree: as above."""
+    statement = _read(text, tree) if len(text) <= _TEXT_LENGTH else None
     return statement is not None and statement.is_scan
 
 
-@lru_cache(_TEXTS)
-def over_tables(text: str, names: tuple[str, ...]) -> str:
-    """The statement with its readers, in order, become tables of these names."""
-    statement = _read(text)
+def over_tables(text: str, names: tuple[str, ...], tree: exp.Expression | None = None) -> str:
+    """The statement with its readers, in order, become tables of these names. tree: as above."""
+    return _OVER_TABLES.get((text, names), lambda: _print_over_tables(text, names, tree))
+
+
+def _print_over_tables(text: str, names: tuple[str, ...], tree: exp.Expression | None) -> str:
+    statement = _read(text, tree)
     assert statement is not None, "a statement whose readers are known"
-    tree = statement.tree.copy()
-    for call, name in zip(_calls(tree), names, strict=True):
+    changed = statement.tree.copy()
+    for call, name in zip(_calls(changed), names, strict=True):
         call.replace(exp.to_identifier(name))
-    return to_sql(tree, "local")
+    return to_sql(changed, "local")
 
 
-def _read(text: str) -> _Statement | None:
-    return _STATEMENTS.get(text, lambda: _read_anew(text))
+def _read(text: str, tree: exp.Expression | None) -> _Statement | None:
+    return _STATEMENTS.get(text, lambda: _read_anew(text, tree))
 
 
-def _read_anew(text: str) -> _Statement | None:
+def _read_anew(text: str, tree: exp.Expression | None) -> _Statement | None:
+    if tree is None and (tree := _parse(text)) is None:
+        return None
+    calls = _calls(tree) if any(name in text for name in _READERS) else []
+    readers = [_reader(call) for call in calls]
+    known = tuple(reader for reader in readers if reader is not None)
+    return _Statement(tree, known, _is_scan(tree, calls)) if len(known) == len(readers) else None
+
+
+def _parse(text: str) -> exp.Expression | None:
     try:
         tree = sqlglot.parse_one(text, dialect=DIALECTS["local"])
     except sqlglot.ParseError:
         return None
-    if not isinstance(tree, exp.Expression) or to_sql(tree, "local") != text:
-        return None
-    readers = [_reader(call) for call in _calls(tree)]
-    known = tuple(reader for reader in readers if reader is not None)
-    return _Statement(tree, known, _is_scan(tree)) if len(known) == len(readers) else None
+    return tree if isinstance(tree, exp.Expression) and to_sql(tree, "local") == text else None
 
 
 def _calls(tree: exp.Expression) -> list[exp.Anonymous]:
@@ -110,7 +121,8 @@ def _reader(call: exp.Anonymous) -> Reader | None:
     return Reader(call, (), name) if name else None
 
 
-def _is_scan(tree: exp.Expression) -> bool:
-    [*calls] = _calls(tree)
-    own = tree.walk(prune=lambda node: node in calls)
-    return len(calls) == 1 and all(isinstance(node, _SCAN) or node in calls for node in own)
+def _is_scan(tree: exp.Expression, calls: list[exp.Anonymous]) -> bool:
+    if len(calls) != 1:
+        return False
+    [call] = calls
+    return all(isinstance(node, _SCAN) or node is call for node in tree.walk(prune=lambda node: node is call))

@@ -7,6 +7,7 @@ from dataclasses import field
 from typing import Any
 
 import pyarrow as pa
+from sqlglot import exp
 
 from engine.catalog.model.objects import SystemTable, Table
 from engine.contracts.memory_share import MemoryShare
@@ -23,7 +24,8 @@ class LocalWork:
     parameters: values of `$name`s: the files and row ranges of its readers, long strings. inputs: relations that arrive as streams.
     find: gives the parameters instead, when the statement begins, on a thread that may block; raises SqlError.
     analyze: operators are to be counted: over the files, since tables in memory are nobody's. memory: as in `ExecutionContext`.
-    row: values that it reads from the relation `VALUES_ROW`. query: the id of its query, for the log.
+    row: values that it reads from the relation `VALUES_ROW`. query: the id of its query, for the log. tree: what the statement was
+    printed from, where that was done here; nobody changes it.
     """
 
     statement: str
@@ -38,3 +40,4 @@ class LocalWork:
     memory: MemoryShare | None = None
     row: Mapping[str, Any] = field(default_factory=dict)
     query: str = ""
+    tree: exp.Expression | None = None

@@ -13,6 +13,7 @@ from engine.plan_ir.expr import AggregateCall, Builder, Call, Function
 from engine.planner.codegen.infinities import finite_only
 from engine.sql.functions.building import copy_if_placed
 from engine.sql.trees.build import ENCLOSING, cast, operand
+from engine.sql.trees.copies import copy_tree
 from engine.sql.trees.dialects import placeholder_index, snippet
 from engine.sql.trees.storage_types import storage_type
 from engine.sql.trees.unsupported import Unsupported
@@ -66,7 +67,7 @@ def _template_builder(template: str, engine: EngineName) -> Builder:
 
 
 def _instantiate(template: str, args: Sequence[exp.Expression], engine: EngineName) -> exp.Expression:
-    tree = snippet(template, engine).copy()
+    tree = copy_tree(snippet(template, engine))
     root = placeholder_index(tree)
     if root is not None:
         return args[root - 1]

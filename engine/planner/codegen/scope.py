@@ -17,6 +17,7 @@ from engine.common.sql_type import SqlType
 from engine.contracts.query_id import EngineName
 from engine.plan_ir.expr import Column, Expr, Node, Subquery
 from engine.sql.trees.build import QueryTree
+from engine.sql.trees.copies import copy_tree
 from engine.sql.trees.literals import literal
 from engine.sql.trees.parameters import NO_VALUES, placeholder
 from engine.sql.trees.unsupported import Unsupported
@@ -129,6 +130,6 @@ class Scope:
         while scope is not None:
             tree = scope.columns.get(column.id)
             if tree is not None:
-                return tree.copy()
+                return copy_tree(tree)
             scope = scope.outer
         raise AssertionError(f"column {column.label} ({column.name}) is out of reach")

@@ -34,6 +34,7 @@ from engine.sql.trees.build import (
     table_alias,
     with_alias,
 )
+from engine.sql.trees.copies import copy_tree
 from engine.sql.trees.storage_types import VIEW_FILE, VIEW_ROW, relation_name, storage_type
 from engine.sql.trees.unsupported import Unsupported
 from wire.types import pg_types as t
@@ -257,7 +258,7 @@ def _fields(parts: Sequence[str], inside: Sequence[tuple[str, ...]], alias: str)
 def _numbers(arrays: Sequence[exp.Expression], engine: str) -> exp.Expression:
     """[1 ... n] as bigints, n being the length of the longest array."""
     size = "LEN" if engine == "local" else "SIZE"
-    lengths = [call("COALESCE", call(size, array.copy()), integer(0)) for array in arrays]
+    lengths = [call("COALESCE", call(size, copy_tree(array)), integer(0)) for array in arrays]
     longest = lengths[0] if len(lengths) == 1 else call("GREATEST", *lengths)
     bigint = exp.DataType.build("BIGINT")
     if engine == "local":

@@ -17,6 +17,7 @@ from engine.sql.binder.privilege_calls import query_text
 from engine.sql.binder.scope import Scope
 from engine.sql.parser.lexical.lexer import tokenize
 from engine.sql.parser.utility.reader import StatementReader
+from engine.sql.trees.copies import copy_tree
 
 #: Of constants the session says it, errors included (`engine.session.context.functions`).
 _BY_SESSION: Final = ("pg_get_serial_sequence", "current_setting")
@@ -76,7 +77,7 @@ def _with_arguments(text: str, node: exp.Anonymous, scope: Scope) -> exp.Express
 def query_from(text: str, scope: Scope) -> exp.Expression:
     """The query that a text of ours says; `{path}` in it is the search path, which begins with temporary tables."""
     path = scope.context.session_path or scope.context.search_path
-    return _read(text.replace("{path}", _array(path if TEMPORARY in path else (TEMPORARY, *path)))).copy()
+    return copy_tree(_read(text.replace("{path}", _array(path if TEMPORARY in path else (TEMPORARY, *path)))))
 
 
 @functools.lru_cache(256)

@@ -24,6 +24,7 @@ from sqlglot import exp
 
 from engine.contracts.query_id import EngineName
 from engine.plan_ir.expr import Builder, CastContext, Function, FunctionKind, Template, TypeRule, ValueRule, Volatility
+from engine.sql.trees.copies import copy_tree
 from engine.sql.trees.engine_dialects import DIALECTS
 from wire.types import pg_types as t
 
@@ -82,12 +83,12 @@ def _with_engine_errors(engine: EngineName, text: str) -> str:
 def copy_if_placed(argument: exp.Expression) -> exp.Expression:
     """An argument to be put in place: itself where it stands nowhere yet, since copying it at each level of a deep expression is
     most of what compiling that costs; else a copy."""
-    return argument if argument.parent is None else argument.copy()
+    return argument if argument.parent is None else copy_tree(argument)
 
 
 def place(tree: exp.Expression, args: Sequence[exp.Expression]) -> exp.Expression:
     """A copy of a parsed snippet with the arguments in place of its marks, as `copy_if_placed` returns them."""
-    placed = tree.copy()
+    placed = copy_tree(tree)
     for mark in [c for c in placed.find_all(exp.Column) if c.name.startswith(_MARK)]:
         argument = copy_if_placed(args[int(mark.name[len(_MARK) :]) - 1])
         whole = argument if isinstance(argument, _ATOMS) else exp.Paren(this=argument)

@@ -267,7 +267,7 @@ _DESCRIPTIONS = tuple(
     )
 )
 
-_ENCODINGS: Final = " ".join(f"WHEN $1 = {number} THEN '{name}'" for number, (name, _bytes) in enumerate(NUMBERED))
+_ENCODINGS: Final = " ".join(f"WHEN {number} THEN '{name}'" for number, (name, _bytes) in enumerate(NUMBERED))
 
 
 def _column_size(engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
@@ -294,7 +294,8 @@ ROWS: tuple[Function, ...] = (
     fn("pg_client_encoding", (), t.NAME, "'UTF8'", volatility="stable"),
     fn(
         "pg_encoding_to_char", (t.INT4,), t.NAME,
-        f"CASE {_ENCODINGS} WHEN $1 IS NOT NULL THEN '' END",
+        # Named twice, and not by each of the conditions, each of which would be a copy of the argument.
+        f"CASE WHEN $1 IS NOT NULL THEN CASE $1 {_ENCODINGS} ELSE '' END END",
         volatility="stable",
     ),
     fn("pg_size_pretty", (t.INT8,), t.TEXT, local=_size_pretty()),

@@ -36,6 +36,7 @@ from sqlglot import exp
 from engine.catalog.model.objects import SystemTable, Table
 from engine.common.sql_type import SqlType, element_type
 from engine.contracts.query_id import EngineName
+from engine.sql.trees.copies import copy_tree
 from wire.types import pg_types as t
 
 #: Columns beside a stored table's own that Spark's view of it has: in which file a row is, and where in it.
@@ -115,7 +116,7 @@ def _parse_type(name: str, engine: EngineName) -> exp.DataType:
 
 def storage_type(typ: SqlType, engine: EngineName) -> exp.DataType:
     """The storage type as a tree, the caller's own copy."""
-    return _parse_type(storage_name(typ, engine), engine).copy()
+    return copy_tree(_parse_type(storage_name(typ, engine), engine))
 
 
 def relation_name(table: Table | SystemTable) -> str:

@@ -23,6 +23,7 @@ from sqlglot import exp
 
 from engine.sql.parser.lexical.positions import position
 from engine.sql.parser.nodes.statements import Query
+from engine.sql.trees.copies import copy_tree
 from wire.dataclass import dataclass
 from wire.errors import SqlError
 from wire.types import pg_types as t
@@ -79,7 +80,7 @@ def lift_literals(query: Query) -> LiftedQuery | None:
     of_catalog = _may_read_catalog(query)
     if not of_catalog and len(query.text) > _LONGEST:
         return None
-    tree = query.tree.copy()
+    tree = copy_tree(query.tree)
     comparands = _comparands(tree, (exp.EQ,) if of_catalog else _COMPARISONS)
     places = [literal for literal in comparands if _is_liftable(literal, query.text, of_catalog=of_catalog)]
     if not places or len(places) > _MOST or tree.find(exp.Parameter) is not None:

@@ -27,7 +27,7 @@ select distinct on (a % 2) a, rank() over (order by b), generate_series(1, 2) fr
 select distinct on (1) a, unnest(array[3,4]) from d order by 1, b;
 select count(*) from (select distinct on (a) a, unnest(array[3,4]) from d order by a) s;
 create table gs as select 'infinity'::timestamp as i;
-select * from generate_series('2020-01-01'::timestamp, 'infinity'::timestamp, '1 day') limit 3;
+select * from generate_series('294000-01-01'::timestamp, 'infinity'::timestamp, '1 day') limit 3;
 select * from generate_series('infinity'::timestamp, '2020-01-01'::timestamp, '1 day') limit 3;
 select * from generate_series('2020-01-01'::timestamp, '-infinity'::timestamp, '1 day') limit 3;
 select * from generate_series('2020-01-01'::timestamp, '2020-01-03'::timestamp, '1 day') limit 3;

@@ -13,12 +13,16 @@ import pyarrow as pa
 import pyarrow.csv as pc
 import pyarrow.parquet as pq
 import pytest
+import sqlglot
+from sqlglot import exp
+from support.local_member import local_member
 
 from engine.executors.engine_config import EngineConfig
-from engine.executors.local import small_files
+from engine.executors.local import small_files, statements
 from engine.executors.local.database import LocalDatabase
 from engine.executors.local.small_files import Placed, SmallFiles
 from engine.executors.local.statements import is_scan, readers_of
+from engine.sql.trees.engine_dialects import DIALECTS
 
 
 @pytest.fixture
@@ -198,3 +202,30 @@ def test_plain_scans() -> None:
     ):
         assert readers_of(other) is not None
         assert not is_scan(other)
+
+
+def test_a_statement_that_has_its_tree_is_not_parsed(
+    tmp_path: Path, small: SmallFiles, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = total(written(tmp_path / "a.parquet", numbers(1, 2, 3))) + " LIMIT 1"
+    tree = sqlglot.parse_one(text, dialect=DIALECTS["local"])
+    assert isinstance(tree, exp.Expression)
+    parsed: list[str] = []
+    monkeypatch.setattr(statements, "_parse", parsed.append)
+    assert small.place(text, {}, (), tree) is None
+    found = small.place(text, {}, (), tree)
+    assert found is not None
+    assert answer(small, found) == [6]
+    small.release(found)
+    assert not parsed
+
+
+def test_what_a_member_compiles_is_not_parsed_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    parsed: list[str] = []
+    monkeypatch.setattr(statements, "_parse", parsed.append)
+    with local_member(tmp_path) as member, member.connect() as connection:
+        connection.execute("create table of_trees (a int)")
+        connection.execute("insert into of_trees values (1), (2)")
+        rows = [connection.execute("select sum(a), 'once' from of_trees").fetchone() for _ in range(2)]
+    assert rows == [(3, "once")] * 2
+    assert not parsed
