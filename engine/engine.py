@@ -107,9 +107,8 @@ class Engine:
         await self.see_commits()
         return self.store.snapshot.roles
 
-    async def see_commits(self) -> None:
-        """Before a statement begins: everything that any member has committed is to be seen."""
-        if not self.store.is_current():
+    async def see_commits(self, since: float | None = None) -> None:
+        if not self.store.is_current(since):
             await self.in_operation_pool(self.store.refresh)
 
     async def in_operation_pool(self, call: Callable[[], T]) -> T:

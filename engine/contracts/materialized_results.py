@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -44,16 +44,17 @@ class RowsStream:
 
 class BatchesStream:
     """A `BatchStream` over batches that are already there; none of them is empty. engine_name: the engine that has computed them;
-    None: nobody's."""
+    None: nobody's. counts: its statistics, where they are known."""
 
-    def __init__(self, batches: Iterable[pa.RecordBatch], engine_name: str | None = None) -> None:
+    def __init__(
+        self,
+        batches: Sequence[pa.RecordBatch],
+        engine_name: str | None = None,
+        counts: Mapping[str, int] | None = None,
+    ) -> None:
         self.engine_name = engine_name
         self._batches = deque(batches)
-        self._counts = {
-            "rows": sum(batch.num_rows for batch in self._batches),
-            "bytes": sum(batch.nbytes for batch in self._batches),
-            "batches": len(self._batches),
-        }
+        self._counts = _count(batches) if counts is None else counts
 
     async def next_batch(self) -> pa.RecordBatch | None:
         return self._batches.popleft() if self._batches else None
@@ -65,16 +66,25 @@ class BatchesStream:
         return self._counts
 
 
+def _count(batches: Sequence[pa.RecordBatch]) -> Mapping[str, int]:
+    return {
+        "rows": sum(batch.num_rows for batch in batches),
+        "bytes": sum(batch.nbytes for batch in batches),
+        "batches": len(batches),
+    }
+
+
 class ConstantRows:
     """The rows of a query that gives the same ones each time it runs, as soon as it has run once. Many are not kept."""
 
     def __init__(self) -> None:
         self._batches: tuple[pa.RecordBatch, ...] | None = None
         self._engine_name: str | None = None
+        self._counts: Mapping[str, int] | None = None
 
     def stream(self) -> BatchStream | None:
         """The rows; None where they are not known."""
-        return None if self._batches is None else BatchesStream(self._batches, self._engine_name)
+        return None if self._batches is None else BatchesStream(self._batches, self._engine_name, self._counts)
 
     def learn_from(self, stream: BatchStream) -> BatchStream:
         """The stream of a run, whose rows are known once it has ended."""
@@ -82,7 +92,7 @@ class ConstantRows:
 
     def keep(self, batches: Sequence[pa.RecordBatch], engine_name: str | None) -> None:
         if sum(batch.nbytes for batch in batches) <= _CONSTANT_BYTES:
-            self._batches, self._engine_name = tuple(batches), engine_name
+            self._batches, self._engine_name, self._counts = tuple(batches), engine_name, _count(batches)
 
 
 class _ObservedStream:

@@ -136,9 +136,9 @@ class Client(Protocol):
     backend_pid: int
 
     @property
-    def turn(self) -> int:
-        """The same for messages that had all arrived when the first of them was taken: the client said them without
-        having learnt anything in between."""
+    def turn(self) -> float:
+        """When the client's last message had arrived, by `time.monotonic`. It is the same for messages that had all arrived when
+        the first of them was taken: the client said them without having learnt anything in between."""
         ...
 
     def notice(self, notice: Notice) -> None:

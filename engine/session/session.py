@@ -48,7 +48,9 @@ class Session(EngineSession):
         self.context.transaction = self._transaction
         self._changes = SessionChanges(self.context, engine)
         #: The client's turn for which commits were looked for, until a statement has made use of it.
-        self._seen: int | None = None
+        self._seen: float | None = None
+        #: The client's turn in which a statement has begun last.
+        self._begun_in: float | None = None
 
     @property
     def record(self) -> StatementRecord | None:
@@ -67,8 +69,7 @@ class Session(EngineSession):
         return await self._engine.parser.parse(sql)
 
     async def prepare(self, statement: s.Statement, parameter_types: Sequence[int]) -> Prepared:
-        await self._engine.see_commits()
-        self._seen = self.context.client.turn
+        await self._see_commits()
         await self._claim_snapshot()
         if not isinstance(statement, s.MutationStatement):
             await self.context.write_kept()
@@ -142,14 +143,20 @@ class Session(EngineSession):
     async def _begin_statement(self, prepared: Prepared) -> None:
         """See what others have committed, and let the statement see what the transaction has done. Raises SqlError."""
         if self._seen != self.context.client.turn:
-            await self._engine.see_commits()
-        self._seen = None
+            await self._see_commits()
+        self._seen, self._begun_in = None, self.context.client.turn
         self.context.underway.clear()
         self.context.notices.begin()
         await self._claim_snapshot()
         require_permitted(prepared.statement, self.context.authority)
         if not self._only_appends(prepared):
             await self.context.write_kept()
+
+    async def _see_commits(self) -> None:
+        """A statement that follows another of the same turn sees what was committed while that one ran."""
+        turn = self.context.client.turn
+        await self._engine.see_commits(None if turn == self._begun_in else turn)
+        self._seen = turn
 
     async def _claim_snapshot(self) -> None:
         if self.context.catalog.claims.needs_snapshot:

@@ -302,10 +302,11 @@ class Run:
 
 def rows_within(batch: pa.RecordBatch, bytes_max: int) -> int:
     """How many rows of a batch have about `bytes_max` bytes; at least one."""
+    rows = int(batch.num_rows)
+    if rows <= 1:
+        return rows
     size = batch.nbytes
-    if size <= bytes_max:
-        return int(batch.num_rows)
-    return max(1, int(batch.num_rows * bytes_max // size))
+    return rows if size <= bytes_max else max(1, int(rows * bytes_max // size))
 
 
 def _smaller_limit(batch: pa.RecordBatch, limit: int | None, bytes_max: int | None) -> int | None:

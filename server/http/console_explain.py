@@ -6,6 +6,7 @@ The session lives for the one statement, in a transaction that is rolled back.
 from __future__ import annotations
 
 import asyncio
+import time
 from typing import Final
 
 import msgspec
@@ -24,7 +25,7 @@ _SECONDS: Final = 15.0
 
 async def explain_graph(host: Host, user: str, sql: str) -> Graph:
     """Raises SqlError."""
-    client = ConnectionClient(0, host.registry, lambda _notice: None, lambda: 0)
+    client = ConnectionClient(0, host.registry, lambda _notice: None, time.monotonic)
     session = host.new_session(user=user, database=DATABASE, options={}, client=client)
     try:
         async with asyncio.timeout(_SECONDS):

@@ -80,7 +80,7 @@ class Session(core.Session):
         self._inbox: asyncio.Queue[Result] = asyncio.Queue()
         self._running: Running | None = None
         self._result: Result | None = None
-        self._turn = 0
+        self._turn = time.monotonic()
         self._born = self._state_change = time.time()
         self._state = "starting"
         self.task = asyncio.get_running_loop().create_task(self._run())
@@ -211,7 +211,7 @@ class Session(core.Session):
                 return
 
     async def _run_one(self, running: Running, result: Result) -> None:
-        self._turn += 1
+        self._turn = time.monotonic()
         try:
             assert self._interrupts is not None
             with self._interrupts.command():

@@ -22,7 +22,7 @@ class ConnectionClient:
     """See the module's docstring. `commands` is set once the engine's session is made."""
 
     def __init__(
-        self, pid: int, registry: SessionRegistry, deliver: Callable[[Notice], None], turn: Callable[[], int]
+        self, pid: int, registry: SessionRegistry, deliver: Callable[[Notice], None], turn: Callable[[], float]
     ) -> None:
         self.backend_pid = pid
         self._turn = turn
@@ -34,7 +34,7 @@ class ConnectionClient:
         self._told: tuple[StatementRecord, tuple[Part, ...], ClusterReport] | None = None
 
     @property
-    def turn(self) -> int:
+    def turn(self) -> float:
         return self._turn()
 
     def notice(self, notice: Notice) -> None:

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
+import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, cast
 
@@ -57,10 +58,9 @@ class ClientStream(asyncio.Protocol):
         self.output = output or OutputBudget(sys.maxsize)
         #: What the client was shown when encryption began; None in the clear.
         self.tls: ClientTls | None = None
-        #: Grows with each message that may not have been there yet when the one before it was taken
-        #: (`engine.contracts.sessions.Client`).
-        self.turn = 0
-        self._arrivals = self._arrivals_taken = 0
+        #: When the last had arrived of what was there when the message was taken (`engine.contracts.sessions.Client`).
+        self.turn = 0.0
+        self._arrived_at = 0.0
         self._on_open: Callable[[], None] = _nothing
         self._on_gone: Callable[[], None] = _nothing
         self._on_writable: Callable[[], None] = _nothing
@@ -94,7 +94,7 @@ class ClientStream(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         self.connection.receive_data(data)
-        self._arrivals += 1
+        self._arrived_at = time.monotonic()
         _wake(self._arrived)
         self.reading.adjust()
 
@@ -124,9 +124,7 @@ class ClientStream(asyncio.Protocol):
         while True:
             event = self.connection.next_event()
             if not isinstance(event, Nothing):
-                if self._arrivals != self._arrivals_taken:
-                    self._arrivals_taken = self._arrivals
-                    self.turn += 1
+                self.turn = self._arrived_at
                 if not self.reading.is_reading:
                     self.reading.adjust()
                 return event

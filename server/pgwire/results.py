@@ -87,6 +87,7 @@ class Pages:
         if batch is None and (batch := await self._run.next_batch()) is None:
             return None
         rows = rows_within(batch, self._stream.output.page_bytes(self._page_bytes))
-        if rows < batch.num_rows:
-            self._rest = batch.slice(rows)
+        if rows == batch.num_rows:
+            return batch
+        self._rest = batch.slice(rows)
         return batch.slice(0, rows)

@@ -106,6 +106,8 @@ class CatalogStore:
         self._asking = threading.Lock()
         self._asked = 0
         self._answered = 0
+        #: When it was found out last that `snapshot` was the newest, by `time.monotonic`.
+        self._newest_at = 0.0
         self._away: SqlError | None = None
         self._declared: tuple[Table, ...] = ()
         self.snapshot = self._database.load()
@@ -140,9 +142,18 @@ class CatalogStore:
         self._declared = tuple(tables)
         self.snapshot = self.snapshot.with_declared(self._declared)
 
-    def is_current(self) -> bool:
-        """Whether `snapshot` is known to be the newest, found out without waiting; where False, `refresh`."""
-        return self._database.near and self._database.version() == self.snapshot.version
+    def is_current(self, since: float | None = None) -> bool:
+        """Whether `snapshot` is known to be the newest, found out without waiting; where False, `refresh`.
+
+        since: by `time.monotonic`; a snapshot that was the newest after that will do. None: the newest of now.
+        """
+        if since is not None and since < self._newest_at:
+            return True
+        begun = time.monotonic()
+        if not self._database.near or self._database.version() != self.snapshot.version:
+            return False
+        self._newest_at = begun
+        return True
 
     def refresh(self) -> None:
         """Make `snapshot` one that holds everything committed before this call. May block."""
@@ -154,10 +165,11 @@ class CatalogStore:
                     raise copy_error(self._away)
                 return
             self._asked = question = self._asked + 1
+            begun = time.monotonic()
             try:
                 if self._database.version() != self.snapshot.version:
                     self._show(self._database.load())
-                self._away = None
+                self._away, self._newest_at = None, begun
             except SqlError as error:
                 self._away = error
                 raise

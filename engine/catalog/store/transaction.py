@@ -39,6 +39,11 @@ class EndingTransaction:
     made: Sequence[str]
     temporary: dict[Key, StoredRelation] | None
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether it has neither changed nor made anything."""
+        return not self.changes and not self.made
+
 
 class SessionCatalog:
     """Not thread-safe: one statement of a session at a time changes it. `commit` may block on the disk.
@@ -132,6 +137,9 @@ class SessionCatalog:
         """Raises SerializationFailure; the transaction is then over, with nothing changed. Rows that were kept are written."""
         assert not self.pending.keeps_rows, "written before"
         ending = self.end()
+        if ending.is_empty:
+            self.claims.release()
+            return
         changes = catalog_changes(ending.changes)
         try:
             committed = self._store.commit(changes)

@@ -53,8 +53,12 @@ class EngineServices(Protocol):
     queries: QueryOpener
     parser: StatementParser
 
-    async def see_commits(self) -> None:
-        """Refresh the catalog, so that a statement that begins sees every commit of every member."""
+    async def see_commits(self, since: float | None = None) -> None:
+        """Refresh the catalog, so that a statement that begins sees every commit of every member.
+
+        since: by `time.monotonic`, when the client's message arrived that begins the statement. Another statement may have looked
+        after that, and then nothing is asked: of what was committed later the client cannot know. None: look in any case.
+        """
         ...
 
     async def in_operation_pool(self, call: Callable[[], T]) -> T:

@@ -24,10 +24,10 @@ async def test_messages_that_were_there_together_are_one_turn() -> None:
         await stream.next_event()
         turns.append(stream.turn)
         stream.connection.state = State.IDLE
-    assert turns == [1, 1]
+    assert turns[0] == turns[1]
     stream.data_received(_message("Q"))
     await stream.next_event()
-    assert stream.turn == 2
+    assert stream.turn > turns[1]
 
 
 async def test_a_client_that_waits_for_answers_begins_a_new_turn_each_time() -> None:
