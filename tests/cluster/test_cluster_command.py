@@ -25,7 +25,7 @@ from server.cluster.files import MemberProcess, process_of, started_at
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
     folder = tmp_path_factory.mktemp("cluster")
     pq.write_table(pa.table({"x": [1, 2, 3]}), folder / "t.parquet")
-    with LocalCluster(folder, 2, 1) as cluster:
+    with LocalCluster(folder, 2, 1, command=cluster_command) as cluster:
         yield cluster
 
 
@@ -63,7 +63,7 @@ def test_a_second_cluster_is_refused_in_the_same_place(cluster: LocalCluster) ->
 
 @pytest.mark.long
 def test_status_shows_each_member_and_tells_when_one_is_missing(tmp_path: Path) -> None:
-    with LocalCluster(tmp_path / "c", 2) as cluster:
+    with LocalCluster(tmp_path / "c", 2, command=cluster_command) as cluster:
         done = cluster_command("status", "--data", str(cluster.folder))
         assert done.returncode == 0, done.stdout
         lines = [line.split() for line in done.stdout.splitlines() if line.startswith("m")]
@@ -126,7 +126,7 @@ def test_wrong_words_are_named(tmp_path: Path) -> None:
 @pytest.mark.long
 def test_a_member_that_does_not_end_in_order_is_told(tmp_path: Path) -> None:
     """One whose process ends without having closed what it had: as a crash while it ends does."""
-    with LocalCluster(tmp_path, 2, 0) as cluster:
+    with LocalCluster(tmp_path, 2, 0, command=cluster_command) as cluster:
         crashing = psutil.Process(cluster.members["m2"]["pid"])
         crashing.suspend()
         first = process_of(MemberProcess(**cluster.members["m1"]))
