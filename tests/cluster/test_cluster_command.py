@@ -16,7 +16,7 @@ import psycopg
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from support.local_cluster import LocalCluster, cluster_command, processes_over
+from support.local_cluster import LocalCluster, cluster_command, forked_command, processes_over
 
 from server.cluster.files import MemberProcess, process_of, started_at
 
@@ -55,7 +55,7 @@ def test_they_share_a_catalog_and_relative_paths(cluster: LocalCluster) -> None:
 
 
 def test_a_second_cluster_is_refused_in_the_same_place(cluster: LocalCluster) -> None:
-    done = cluster_command("up", "--data", str(cluster.folder))
+    done = forked_command("up", "--data", str(cluster.folder))
     assert done.returncode == 1
     assert "runs in" in done.stderr
     assert len(cluster.members) == 3
@@ -81,10 +81,10 @@ def test_status_shows_each_member_and_tells_when_one_is_missing(tmp_path: Path) 
 
 def test_down_twice_and_status_of_nothing(tmp_path: Path) -> None:
     for _ in range(2):
-        done = cluster_command("down", "--data", str(tmp_path))
+        done = forked_command("down", "--data", str(tmp_path))
         assert done.returncode == 0
         assert "no cluster runs" in done.stdout
-    assert cluster_command("status", "--data", str(tmp_path)).returncode == 1
+    assert forked_command("status", "--data", str(tmp_path)).returncode == 1
 
 
 def test_a_member_that_cannot_start_is_named_and_nothing_is_left(tmp_path: Path) -> None:
@@ -118,7 +118,7 @@ def test_wrong_words_are_named(tmp_path: Path) -> None:
         (("up", "--lite-routing", "maybe", "--data", str(tmp_path)), "--lite-routing"),
         (("down", "--data", str(tmp_path)), "cluster.json cannot be read"),
     ):
-        done = cluster_command(*words)
+        done = forked_command(*words)
         assert done.returncode != 0
         assert told in done.stderr
 
