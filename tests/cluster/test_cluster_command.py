@@ -16,7 +16,7 @@ import psycopg
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from support.local_cluster import LocalCluster, cluster_command, processes_over
+from support.local_cluster import LocalCluster, cluster_command, forked_command, processes_over
 
 from server.cluster.files import MemberProcess, process_of, started_at
 
@@ -25,7 +25,7 @@ from server.cluster.files import MemberProcess, process_of, started_at
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
     folder = tmp_path_factory.mktemp("cluster")
     pq.write_table(pa.table({"x": [1, 2, 3]}), folder / "t.parquet")
-    with LocalCluster(folder, 2, 1) as cluster:
+    with LocalCluster(folder, 2, 1, command=cluster_command) as cluster:
         yield cluster
 
 
@@ -55,7 +55,7 @@ def test_they_share_a_catalog_and_relative_paths(cluster: LocalCluster) -> None:
 
 
 def test_a_second_cluster_is_refused_in_the_same_place(cluster: LocalCluster) -> None:
-    done = cluster_command("up", "--data", str(cluster.folder))
+    done = forked_command("up", "--data", str(cluster.folder))
     assert done.returncode == 1
     assert "runs in" in done.stderr
     assert len(cluster.members) == 3
@@ -63,7 +63,7 @@ def test_a_second_cluster_is_refused_in_the_same_place(cluster: LocalCluster) ->
 
 @pytest.mark.long
 def test_status_shows_each_member_and_tells_when_one_is_missing(tmp_path: Path) -> None:
-    with LocalCluster(tmp_path / "c", 2) as cluster:
+    with LocalCluster(tmp_path / "c", 2, command=cluster_command) as cluster:
         done = cluster_command("status", "--data", str(cluster.folder))
         assert done.returncode == 0, done.stdout
         lines = [line.split() for line in done.stdout.splitlines() if line.startswith("m")]
@@ -81,10 +81,10 @@ def test_status_shows_each_member_and_tells_when_one_is_missing(tmp_path: Path) 
 
 def test_down_twice_and_status_of_nothing(tmp_path: Path) -> None:
     for _ in range(2):
-        done = cluster_command("down", "--data", str(tmp_path))
+        done = forked_command("down", "--data", str(tmp_path))
         assert done.returncode == 0
         assert "no cluster runs" in done.stdout
-    assert cluster_command("status", "--data", str(tmp_path)).returncode == 1
+    assert forked_command("status", "--data", str(tmp_path)).returncode == 1
 
 
 def test_a_member_that_cannot_start_is_named_and_nothing_is_left(tmp_path: Path) -> None:
@@ -118,7 +118,7 @@ def test_wrong_words_are_named(tmp_path: Path) -> None:
         (("up", "--lite-routing", "maybe", "--data", str(tmp_path)), "--lite-routing"),
         (("down", "--data", str(tmp_path)), "cluster.json cannot be read"),
     ):
-        done = cluster_command(*words)
+        done = forked_command(*words)
         assert done.returncode != 0
         assert told in done.stderr
 
@@ -126,7 +126,7 @@ def test_wrong_words_are_named(tmp_path: Path) -> None:
 @pytest.mark.long
 def test_a_member_that_does_not_end_in_order_is_told(tmp_path: Path) -> None:
     """One whose process ends without having closed what it had: as a crash while it ends does."""
-    with LocalCluster(tmp_path, 2, 0) as cluster:
+    with LocalCluster(tmp_path, 2, 0, command=cluster_command) as cluster:
         crashing = psutil.Process(cluster.members["m2"]["pid"])
         crashing.suspend()
         first = process_of(MemberProcess(**cluster.members["m1"]))

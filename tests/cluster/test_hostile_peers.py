@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import stat
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from support.hostile_peer import NAME, hostile_peer
+from support.member_fork import fork_command
 from support.member_process import MemberProcess, wait_until
 
 from engine.plan_ir.spec import ReaderSpec
@@ -115,10 +114,7 @@ def test_whoever_is_given_the_secret_s_file_joins(member: MemberProcess, secret:
         "SLUICE_SPARK__START": "lazy",
         "SLUICE_MEMBER": "m2",
     }
-    refused = subprocess.run(
-        [sys.executable, "-m", "server.cli.main", "serve", "--data", str(data), "--check"],
-        env={**os.environ, **seeds}, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    refused = fork_command(["serve", "--data", str(data), "--check"], {**os.environ, **seeds})
     assert refused.returncode == 2
     assert "cluster.secret: expected the secret of the cluster" in refused.stderr
     given = {**seeds, "SLUICE_CLUSTER__SECRET_FILE": str(folder / "m1" / ".sluice" / "cluster-secret")}

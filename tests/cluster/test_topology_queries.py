@@ -6,9 +6,8 @@ every answer is compared with.
 
 from __future__ import annotations
 
+import os
 import signal
-import subprocess
-import sys
 from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
@@ -19,6 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from support.local_cluster import LocalCluster
+from support.member_fork import fork_command
 from support.member_process import MemberProcess, wait_until
 from support.ports import free_port
 
@@ -355,8 +355,6 @@ def test_a_mistake_in_the_file_is_told_with_its_line(tmp_path: Path) -> None:
         ("serve", "--check", "--config", str(tmp_path / "member.toml")),
     ):
         (tmp_path / "member.toml").write_text(f"[cluster]\ntopology = '{tmp_path / 'topology.yaml'}'\n")
-        done = subprocess.run(
-            [sys.executable, "-m", "server.cli.main", *words], capture_output=True, text=True, check=False
-        )
+        done = fork_command(words, os.environ)
         assert done.returncode != 0
         assert "topology.yaml, line 4: nodes[0].links[0].to: there is no node" in done.stderr

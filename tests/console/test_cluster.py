@@ -10,8 +10,7 @@ from pathlib import Path
 
 import psycopg
 import pytest
-from playwright.sync_api import Browser, Page, expect
-from support.browser import watched_page
+from playwright.sync_api import Page, expect
 from support.local_cluster import LocalCluster
 from support.member_process import MemberProcess, wait_until
 from support.numbers_cluster import declare, members
@@ -117,7 +116,7 @@ def test_a_pasted_plan_of_a_member_is_drawn(page: Page, cluster: LocalCluster, f
     expect(page.locator(".lane")).to_have_count(3 if "distsql" in form else 1)
 
 
-def test_a_member_that_wants_passwords_refuses_the_wrong_user(browser: Browser, tmp_path: Path) -> None:
+def test_a_member_that_wants_passwords_refuses_the_wrong_user(page: Page, tmp_path: Path) -> None:
     rules = tmp_path / "hba.conf"
     rules.write_text("host all tester all trust\nhostnossl all all all password\n")
     with MemberProcess(
@@ -125,14 +124,13 @@ def test_a_member_that_wants_passwords_refuses_the_wrong_user(browser: Browser, 
     ) as member:
         with member.connect() as connection:
             connection.execute("create role ada login password 'a password'")
-        with watched_page(browser) as page:
-            page.goto(member.ready["console"])
-            page.get_by_label("User").fill("ada")
-            page.get_by_label("Password").fill("another")
-            page.get_by_role("button", name="Log in").click()
-            expect(page.get_by_role("alert")).to_have_text('password authentication failed for user "ada"')
-            assert page.locator(".member").count() == 0
-            page.get_by_label("Password").fill("a password")
-            page.get_by_role("button", name="Log in").click()
-            expect(page.locator(".member")).to_have_count(1)
-            expect(page.get_by_text("Members of pg_read_all_stats see those of all users.")).to_be_visible()
+        page.goto(member.ready["console"])
+        page.get_by_label("User").fill("ada")
+        page.get_by_label("Password").fill("another")
+        page.get_by_role("button", name="Log in").click()
+        expect(page.get_by_role("alert")).to_have_text('password authentication failed for user "ada"')
+        assert page.locator(".member").count() == 0
+        page.get_by_label("Password").fill("a password")
+        page.get_by_role("button", name="Log in").click()
+        expect(page.locator(".member")).to_have_count(1)
+        expect(page.get_by_text("Members of pg_read_all_stats see those of all users.")).to_be_visible()

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -17,6 +18,7 @@ import psycopg
 import pytest
 from support import storage_ground
 from support.local_member import local_member
+from support.member_fork import fork_command
 from support.member_process import MemberProcess, wait_until
 from support.recoveries import Recovery
 
@@ -48,8 +50,7 @@ def told_at_start(data: Path, *flags: str) -> str:
         "--data",
         str(data),
     )
-    command = (sys.executable, "-m", "server.cli.main", *words, *flags)
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=240)
+    done = fork_command([*words, *flags], os.environ)
     assert done.returncode == 1, done.stderr
     return done.stderr
 

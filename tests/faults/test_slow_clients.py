@@ -78,18 +78,8 @@ def assert_alive(member: MemberProcess) -> None:
         assert neighbour.execute("select count(*) from t").fetchone() == (ROWS,)
 
 
-def test_a_startup_packet_that_never_ends(member: MemberProcess) -> None:
-    with ExitStack() as open_:
-        slow = [open_.enter_context(plain(member)) for _ in range(50)]
-        for byte in startup()[:-1]:
-            for connection in slow:
-                connection.sendall(bytes([byte]))
-        assert_alive(member)
-        for connection in slow:
-            assert b"57014" in read_all(connection)
-
-
-def test_tls_handshakes_that_never_end(member: MemberProcess) -> None:
+def test_startup_packets_and_tls_handshakes_that_never_end(member: MemberProcess) -> None:
+    """All at once, since each waits for the end of its time."""
     with ExitStack() as open_:
         for number in range(50):
             connection = open_.enter_context(plain(member))
@@ -101,7 +91,13 @@ def test_tls_handshakes_that_never_end(member: MemberProcess) -> None:
                 with pytest.raises(ssl.SSLWantReadError):
                     hello.do_handshake()
                 connection.sendall(outgoing.read()[:-1])
+        slow = [open_.enter_context(plain(member)) for _ in range(50)]
+        for byte in startup()[:-1]:
+            for connection in slow:
+                connection.sendall(bytes([byte]))
         assert_alive(member)
+        for connection in slow:
+            assert b"57014" in read_all(connection)
         wait_until(lambda: status(member)["sockets"] == 0)
 
 

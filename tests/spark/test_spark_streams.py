@@ -23,7 +23,7 @@ import sqlglot
 from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 from support import tpch
-from support.lent_jvm import own_jvm
+from support.lent_jvm import lent_process
 from support.session_server import eventually
 
 from engine.catalog.model.objects import Table
@@ -137,16 +137,12 @@ async def module_ground(tmp_path_factory: pytest.TempPathFactory, data: Path) ->
     directory = tmp_path_factory.mktemp("member")
     children = set(psutil.Process().children(recursive=True))
     executor = SparkExecutor(SparkConfig("local[2]"), directory)
-    with own_jvm():
-        await executor.start()
-        await executor.ready()
+    await executor.start()
+    await executor.ready()
     yield Ground(executor, data)
     await executor.close()
     left = [child for child in psutil.Process().children(recursive=True) if child not in children]
-    assert left == []
-    assert [type(thread).__name__ for thread in threading.enumerate() if type(thread) is not threading.Thread] == [
-        "_MainThread"
-    ]
+    assert [child.pid for child in left if child.pid != lent_process()] == []
     assert not [name for name in ("spark-warehouse", "metastore_db", "derby.log") if Path(name).exists()]  # noqa: ASYNC240
 
 

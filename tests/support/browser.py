@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Final
 
-from playwright.sync_api import Browser, ConsoleMessage, Page, expect, sync_playwright
+from playwright.sync_api import Browser, ConsoleMessage, Error, Page, expect, sync_playwright
 
 from support.packages import require
 
@@ -42,20 +42,42 @@ def chromium() -> Iterator[Browser]:
 
 @contextmanager
 def watched_page(browser: Browser, **options: Any) -> Iterator[Page]:
-    """A page, on which nothing may go wrong: no exception in a script, and nothing that the content security policy refuses."""
+    """A page of its own, on which nothing may go wrong (`watched`)."""
     context = browser.new_context(**options)
     page = context.new_page()
     page.set_default_timeout(_PATIENCE_MS)
+    try:
+        with watched(page):
+            yield page
+    finally:
+        context.close()
+
+
+@contextmanager
+def watched(page: Page) -> Iterator[None]:
+    """Nothing goes wrong on the page: no exception in a script, and nothing that the content security policy refuses."""
     wrong: list[str] = []
 
     def hear(message: ConsoleMessage) -> None:
         if message.type == "error" and not message.text.startswith(_EXPECTED):
             wrong.append(message.text)
 
+    def catch(error: Error) -> None:
+        wrong.append(str(error))
+
     page.on("console", hear)
-    page.on("pageerror", lambda error: wrong.append(str(error)))
+    page.on("pageerror", catch)
     try:
-        yield page
+        yield
     finally:
-        context.close()
+        page.remove_listener("console", hear)
+        page.remove_listener("pageerror", catch)
     assert wrong == []
+
+
+def clear(page: Page, width: int, height: int) -> None:
+    """Leave nothing of what was done with a page: no document, no connection, no cookie, the size and colours of a new one."""
+    page.goto("about:blank")
+    page.context.clear_cookies()
+    page.set_viewport_size({"width": width, "height": height})
+    page.emulate_media(color_scheme="light")

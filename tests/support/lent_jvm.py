@@ -4,15 +4,14 @@ A JVM costs four seconds of processor time until it has run its first query; a c
 context a process, so two tenants never share the JVM at a time. With its context end a tenant's sessions, jobs and Python workers;
 the JVM stays, and its classes with what was compiled of them.
 
-A tenant with other settings than the last one has a new JVM; a Spark within `own_jvm` one of its own, which ends with it.
-`OWN_JVMS=1` gives every Spark its own: a failure that goes away with it is what another tenant left.
+A tenant with other settings than the last one has a new JVM. `OWN_JVMS=1` gives every Spark its own: a failure that goes away
+with it is what another tenant left.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import cache
 from importlib import import_module
 from typing import Any, Final
@@ -53,6 +52,10 @@ class _Lender:
         elif self._has_ended():
             self.close()
 
+    @property
+    def process(self) -> int | None:
+        return None if self._gateway is None else int(self._gateway.proc.pid)
+
     def close(self) -> None:
         gateway, self._gateway = self._gateway, None
         if gateway is not None:
@@ -77,12 +80,6 @@ def close() -> None:
         lender().close()
 
 
-@contextmanager
-def own_jvm() -> Iterator[None]:
-    """Within it, a Spark that starts has a JVM of its own, which ends with it."""
-    made = lender()
-    before, made.is_lending = made.is_lending, False
-    try:
-        yield
-    finally:
-        made.is_lending = before
+def lent_process() -> int | None:
+    """Return the process of the lent JVM if there is one."""
+    return lender().process

@@ -1,4 +1,8 @@
-"""A real cluster for tests: `sluice cluster up` as a user gives it, on free ports, and `down` at the end."""
+"""A real cluster for tests: `sluice cluster up` as a user gives it, on free ports, and `down` at the end.
+
+The commands and the members are forks of a process that has imported their code (`support.member_fork`), but where the command is
+what is tested.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -13,8 +18,11 @@ from typing import Any
 import psutil
 import psycopg
 
+from support.member_fork import fork_command
+from support.member_process import session_of
 from support.ports import free_port
 
+Command = Callable[..., subprocess.CompletedProcess[str]]
 COMMAND = (sys.executable, "-m", "server.cli.main", "cluster")
 
 
@@ -24,6 +32,11 @@ def cluster_command(*words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([*COMMAND, *words], capture_output=True, text=True, env=environment, check=False, timeout=240)
 
 
+def forked_command(*words: str) -> subprocess.CompletedProcess[str]:
+    """As `cluster_command`, without starting Python for it and for each member."""
+    return fork_command(["cluster", *words], {**os.environ, "COLUMNS": "200"})
+
+
 def processes_over(folder: Path) -> list[psutil.Process]:
     """Those that have the folder in their command line, but this one."""
     return [p for p in psutil.process_iter(["cmdline"]) if str(folder) in " ".join(p.info["cmdline"] or ())
@@ -31,16 +44,22 @@ def processes_over(folder: Path) -> list[psutil.Process]:
 
 
 class LocalCluster:
-    """A context manager around one cluster. members: None: those of the topology file that the flags name."""
+    """A context manager around one cluster. members: None: those of the topology file that the flags name.
 
-    def __init__(self, folder: Path, members: int | None, lite: int = 0, *flags: str) -> None:
+    command: runs `sluice cluster`; `cluster_command`: all processes are started as a user's are.
+    """
+
+    def __init__(
+        self, folder: Path, members: int | None, lite: int = 0, *flags: str, command: Command = forked_command
+    ) -> None:
         self.folder = folder
+        self._command = command
         counted = [] if members is None else ["--members", str(members)]
         self._words = [*counted, "--lite", str(lite), "--data", str(folder), *flags]
         self.port = free_port()
 
     def __enter__(self) -> LocalCluster:
-        done = cluster_command("up", "--listen", f"127.0.0.1:{self.port}", *self._words)
+        done = self._command("up", "--listen", f"127.0.0.1:{self.port}", *self._words)
         if done.returncode:
             raise RuntimeError(f"sluice cluster up ended with {done.returncode}:\n{done.stdout}{done.stderr}")
         self.told = done.stdout
@@ -49,10 +68,12 @@ class LocalCluster:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        done = cluster_command("down", "--data", str(self.folder))
+        leaders = {member["pid"] for member in self.members.values()}
+        done = self._command("down", "--data", str(self.folder))
         if error is None:
             assert done.returncode == 0, done.stderr
             assert processes_over(self.folder) == []
+            assert [process for process in psutil.process_iter() if session_of(process.pid) in leaders] == []
 
     @property
     def members(self) -> dict[str, dict[str, Any]]:

@@ -103,7 +103,7 @@ class MemberProcess:
     def wait(self) -> tuple[int, list[str]]:
         """As `stop`, of a member that has been told to end."""
         assert self._process is not None
-        family = [p for p in psutil.process_iter() if _session(p.pid) == self.pid]
+        family = [p for p in psutil.process_iter() if session_of(p.pid) == self.pid]
         status = self._process.wait()
         self._process.stdout.close()
         _, alive = psutil.wait_procs([p for p in family if p.pid != self.pid], timeout=60)
@@ -113,7 +113,7 @@ class MemberProcess:
         return status, left
 
 
-def _session(pid: int) -> int:
+def session_of(pid: int) -> int:
     try:
         return os.getsid(pid)
     except ProcessLookupError:

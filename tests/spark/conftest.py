@@ -1,0 +1,23 @@
+"""One JVM for the Sparks of this folder."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+
+import psutil
+import pytest
+from support import lent_jvm
+
+
+@pytest.fixture(scope="session", autouse=True)
+def jvm() -> Iterator[None]:
+    """The JVM that all Sparks here borrow (`support.lent_jvm`): what it has loaded and compiled for one test it has for the next.
+    So they go to one process of a run. Nothing is left when it has ended: neither a process nor a thread of PySpark's."""
+    yield
+    process = lent_jvm.lent_process()
+    family = [] if process is None else [psutil.Process(process), *psutil.Process(process).children(recursive=True)]
+    lent_jvm.close()
+    assert [member for member in family if member.is_running() and member.status() != psutil.STATUS_ZOMBIE] == []
+    kinds = {type(thread) for thread in threading.enumerate()}
+    assert [kind for kind in kinds if kind.__module__.startswith(("py4j", "pyspark"))] == []
