@@ -28,6 +28,7 @@ import pyarrow.compute as pc
 from wire.errors import NumericValueOutOfRange
 from wire.types import pg_types as t
 from wire.types.carriers import carrier, nested_lists
+from wire.types.decimal_arithmetic import truncate_decimals
 
 if TYPE_CHECKING:
     from engine.common.sql_type import SqlType
@@ -122,9 +123,13 @@ def _decimal(array: pa.Array, target: pa.DataType) -> pa.Array:
     if pa.types.is_decimal128(source) and source.scale == target.scale:
         return pa.Array.from_buffers(target, len(array), array.buffers(), array.null_count, array.offset)
     try:
-        return array.cast(target)
+        cut = truncate_decimals(array, target.scale) if pa.types.is_decimal(source) else array
+        found = cut.cast(target)
+        if cut is not array and not pc.all(pc.equal(cut.cast(source), array)).as_py():
+            raise pa.ArrowInvalid("digits would be lost")
     except pa.ArrowInvalid as error:
         raise NumericValueOutOfRange("value overflows numeric format") from error
+    return found
 
 
 def _interval(array: pa.StructArray) -> pa.Array:

@@ -34,3 +34,7 @@ execute p('-inf');
 prepare a(numeric[]) as select $1;
 execute a('{nan,1e50,2}');
 execute a('{1.5,2.5}');
+create table q (a numeric(38,8), b numeric(38,14), x numeric(20,0));
+insert into q values (504008023034346824750790812368.5, 1, 2761401365064978381), (5, 18446744073709551615, 4294967295);
+select a / x from q where b = 1;
+select round(b, 2), b::numeric(20, 0) from q order by b;

@@ -35,6 +35,7 @@ from wire.types.byte_columns import (
     values_of,
 )
 from wire.types.carriers import NumericScale
+from wire.types.decimal_arithmetic import round_decimals
 
 _POWERS: Final = np.array([10**n for n in range(20)], np.uint64)
 #: Powers of ten modulo 2**64.
@@ -328,7 +329,7 @@ def _text_by_value(array: pa.Array, scales: npt.NDArray[np.int64]) -> pa.BinaryA
     parts = []
     for shown in np.unique(scales).tolist():
         rows = array.take(pa.array(np.flatnonzero(scales == shown)))
-        text = _wide_text(pc.round(rows, ndigits=shown, round_mode="half_towards_infinity"))
+        text = _wide_text(round_decimals(rows, shown))
         cut = array.type.scale - shown + (shown == 0 and array.type.scale > 0)
         parts.append(pc.binary_slice(text, 0, -cut) if cut else text)
     back = np.empty(len(order), np.int64)

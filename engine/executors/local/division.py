@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 
 from engine.executors.local.udf import arrow_function
 from wire.errors import DivisionByZero, NumericValueOutOfRange
+from wire.types.decimal_arithmetic import divide_decimals, round_decimals, truncate_decimals
 
 _WIDEST: Final = 76
 _NUMERIC: Final = 38
@@ -46,7 +47,8 @@ def divide(dividends: Any, divisors: Any, scales_a: Any, scales_b: Any, scales: 
         raise DivisionByZero("division by zero")
     wanted = _digits_wanted(digits_a, digits_b, minimum, flags)
     quotient = _cut_off(a, b, scale)
-    rounded = pc.cast(rounded_to(quotient, np.minimum(wanted, scale)), pa.decimal256(_WIDEST, scale))
+    rounded = truncate_decimals(rounded_to(quotient, np.minimum(wanted, scale)), scale)
+    rounded = pc.cast(rounded, pa.decimal256(_WIDEST, scale))
     _check_whole(rounded, a, b, wanted > scale)
     return pc.cast(rounded, pa.utf8())
 
@@ -73,7 +75,7 @@ def _exact(texts: Any, scale: int, digits: Digits) -> Any:
     figures = lengths(column) - np.asarray(pc.starts_with(column, "-").to_numpy(zero_copy_only=False), np.int64)
     precision = _NUMERIC if figures.max() <= _NUMERIC + (scale > 0) else _WIDEST
     exact = pc.cast(column, pa.decimal256(precision, scale))
-    return pc.cast(exact, pa.decimal256(precision, max(0, int(digits.decimals.max()))))
+    return truncate_decimals(exact, max(0, int(digits.decimals.max())))
 
 
 def lengths(texts: Any) -> Integers:
@@ -117,7 +119,7 @@ def _cut_off(a: Any, b: Any, scale: int) -> Any:
     if precision_a + extra + precision_b + 1 > _WIDEST:
         raise NumericValueOutOfRange(_TOO_LONG)
     top = pc.cast(a, pa.decimal256(precision_a + extra, a.type.scale + extra))
-    return pc.divide(top, pc.cast(b, pa.decimal256(precision_b, b.type.scale)))
+    return divide_decimals(top, pc.cast(b, pa.decimal256(precision_b, b.type.scale)))
 
 
 def _width(values: Any) -> int:
@@ -130,6 +132,6 @@ def rounded_to(quotient: Any, wanted: Integers) -> Any:
     """Each value rounded to its own number of digits, half away from zero."""
     found = None
     for digits in np.unique(wanted):
-        part = pc.round(quotient, int(digits), round_mode="half_towards_infinity")
+        part = round_decimals(quotient, int(digits))
         found = part if found is None else pc.if_else(pa.array(wanted == digits), part, found)
     return found

@@ -38,6 +38,7 @@ from wire.types.byte_columns import (
 from wire.types.carriers import PG_EPOCH_DAYS, PG_EPOCH_MICROS, NumericScale, carrier
 from wire.types.client_encodings import column_to_client
 from wire.types.datetime_input import DATE_INFINITY, DATE_MINUS_INFINITY, TIMESTAMP_INFINITY, TIMESTAMP_MINUS_INFINITY
+from wire.types.decimal_arithmetic import round_decimals
 from wire.types.enums import enum_text
 from wire.types.multiranges import RANGES, send_multirange
 from wire.types.numbers_input import read_numeric
@@ -189,7 +190,7 @@ def _numeric(column: EncodedColumn, array: pa.Array, _settings: OutputSettings) 
 def _round_decimals(array: pa.Array, shown: Ints) -> pa.Array:
     """Decimals rounded half away from zero, each row to its own number of decimals."""
     for decimals in np.unique(shown).tolist():
-        rounded = pc.round(array, ndigits=decimals, round_mode="half_towards_infinity")
+        rounded = round_decimals(array, decimals)
         array = pc.if_else(pa.array(shown == decimals), rounded, array)
     return array
 
