@@ -33,6 +33,8 @@ def _relation(choose: random.Random, number: int) -> str:
 
 
 def _equality(choose: random.Random, one: int, other: int) -> str:
+    if choose.random() < 0.3:
+        return f"t{one}.k + t{choose.randrange(2)}.{choose.choice('kb')} = t{other}.{choose.choice('kn')} + t0.k"
     family = choose.choice(_FAMILIES)
     return f"t{one}.{choose.choice(family)} = t{other}.{choose.choice(family)}"
 

@@ -15,8 +15,12 @@ is the written one, except that a relation that an equality connects with those 
 
 An equality of two columns raises no error, so it may be looked at before whatever precedes it. Only inner joins are given one.
 
-Rejected: IS NOT DISTINCT FROM for =, of which no pairs are made; what says that an operand is not null was then brought through all
-joins instead. DuckDB's setting that disables its order of joins; it is the whole process's.
+Of an equality that is in no class, since it is computed, no pairs are made where it is written as IS NOT DISTINCT FROM and IS NOT
+NULL. Those that may raise an error stay where they are, but for those of many relations, which would join nothing above the derived
+tables.
+
+Rejected: that for all equalities; what says that an operand is not null is then brought through all joins instead. DuckDB's
+setting that disables its order of joins; it is the whole process's.
 """
 
 from __future__ import annotations
@@ -28,7 +32,7 @@ from typing import Final
 
 from engine.common.sql_type import SqlType
 from engine.plan_ir.conjuncts import conjunction, conjuncts
-from engine.plan_ir.expr import Call, ColumnRef, Expr, Node, Relabel, Subquery
+from engine.plan_ir.expr import Call, ColumnRef, Expr, IsDistinct, IsNull, Node, Relabel, Subquery
 from engine.plan_ir.free_columns import references
 from engine.plan_ir.join_groups import is_inner_join, order_by_links, take_apart
 from engine.plan_ir.logical import Evaluator, Join
@@ -85,7 +89,8 @@ class _Placement:
             return self._place_below(node)
         group = _Group(tuple(map(self.place, relations)), many=many)
         group.take(conditions, every=True)
-        left = group.take(above, every=False)
+        # What stays above derived tables would not be brought into them.
+        left = group.take(above, every=len(relations) > _ORDERED_MAX)
         joined = group.join_all(self.derived)
         if isinstance(node, Evaluator):
             return self._place_inside(replace(node, input=joined, filter=conjunction((*left, *group.rest))))
@@ -139,7 +144,7 @@ class _Group:
                 self._conditions.append(part)
             else:
                 (self.rest if every else left).append(part)
-        return tuple(left)
+        return tuple(self._without_pairs(left)) if self._many else tuple(left)
 
     def join_all(self, derived: list[Join]) -> Node:
         """The relations joined. derived: is given the joins that are to be derived tables."""
@@ -182,7 +187,7 @@ class _Group:
     def _span_classes(self, order: Sequence[int]) -> list[Expr]:
         """The conditions, with few of each large class of equal operands, from which the others follow."""
         place = {number: index for index, number in enumerate(order)}
-        kept = [part for part in self._conditions if self._family(part) is None]
+        kept = self._without_pairs([part for part in self._conditions if self._family(part) is None])
         for equalities in _classes((self._family(part), part) for part in self._conditions):
             operands = {arg: min(map(place.__getitem__, self._owners(arg))) for part in equalities for arg in part.args}
             if len(operands) <= _FEW_OPERANDS:
@@ -196,6 +201,26 @@ class _Group:
                 among = own if own[0] is first else [first, own[0], *own[1:]]
                 kept += (replace(equalities[0], args=(one, other)) for one, other in pairwise(among))
         return kept
+
+    def _without_pairs(self, parts: Sequence[Expr]) -> list[Expr]:
+        """Conditions that are none of a class, without equalities of which DuckDB would make pairs."""
+        if sum(map(self._is_computed, parts)) <= _FEW_OPERANDS:
+            return list(parts)
+        found: list[Expr] = []
+        for part in parts:
+            if self._is_computed(part) and isinstance(part, Call):
+                one, other = part.args
+                found += (IsDistinct(part.type, one, other, negated=True), IsNull(part.type, one, negated=True))
+            else:
+                found.append(part)
+        return found
+
+    def _is_computed(self, part: Expr) -> bool:
+        """Whether it is an equality, of operands of one type, that says something of several relations."""
+        if not is_equality(part) or has_subquery(part) or is_volatile(part) or len(self._owners(part)) < 2:
+            return False
+        one, other = (arg.type for arg in part.args)
+        return one == other and not one.pg.is_row and not one.pg.is_array
 
     def _family(self, part: Expr) -> object:
         """The types among whose values equality is transitive, of an equality that connects relations; None of anything else."""

@@ -114,8 +114,21 @@ def test_an_inequality_stays() -> None:
         (70, "{one}.s = {other}.v"),
         (70, "{one}.x = {first}.y"),
         (200, "{one}.x = {other}.y"),
+        (40, "{one}.x + 1 = {other}.y + 1"),
+        (120, "{one}.x + 1 = {other}.y + 1"),
+        (120, "{one}.x + {first}.x = {other}.y + {first}.y"),
     ],
-    ids=["few", "a column", "two types", "two types of text", "one relation", "two columns"],
+    ids=[
+        "few",
+        "a column",
+        "two types",
+        "two types of text",
+        "one relation",
+        "two columns",
+        "few expressions",
+        "expressions",
+        "expressions of two relations",
+    ],
 )
 def test_many_relations_have_the_rows_of_their_conditions(
     connection: psycopg.Connection[tuple[Any, ...]], relations: int, condition: str
