@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 import pyarrow as pa
@@ -41,6 +42,7 @@ class StatementCursor:
         self.placed: Placed | None = None
         self.reader: Any = None
         self._work = work
+        self._detaching = threading.Lock()
 
     def start(self, inputs: dict[str, pa.Table], read_rows: int, *, again: bool) -> None:
         """Begin to run the statement, in the database that is made for its like.
@@ -86,10 +88,18 @@ class StatementCursor:
             self.cursor = self.home.borrow(self._work.time_zone)
         return self.cursor
 
+    def interrupt(self) -> None:
+        """Interrupt the statement, if it runs; from any thread. The cursor is this statement's while that is done: another would be
+        interrupted that has borrowed it since."""
+        with self._detaching:
+            if self.cursor is not None:
+                self.cursor.interrupt()
+
     def release(self, *, healthy: bool = True) -> None:
         """Let go of the result and the cursor; what a half-read result holds is freed here, off the loop's thread."""
         home = self.home
-        cursor, self.cursor, self.reader = self.cursor, None, None
+        with self._detaching:
+            cursor, self.cursor, self.reader = self.cursor, None, None
         placed, self.placed = self.placed, None
         try:
             if cursor is not None:

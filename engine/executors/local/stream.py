@@ -242,11 +242,9 @@ class LocalStream:
         wait for it; one that does not come back for long, while the member ends, is abandoned."""
         began = self._loop.time()
         while self._running and not self._abandoned:
-            cursor = self._statement.cursor
-            if cursor is not None:
-                # Its thread may have closed it just now.
-                with contextlib.suppress(duckdb.Error):
-                    cursor.interrupt()
+            # Its thread may have closed it just now.
+            with contextlib.suppress(duckdb.Error):
+                self._statement.interrupt()
             with contextlib.suppress(asyncio.CancelledError):
                 await asyncio.wait([self._next_change()], timeout=_INTERRUPT_SECONDS)
             if self._running:
