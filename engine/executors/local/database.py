@@ -303,25 +303,30 @@ class LocalDatabase:
             self._note_return(cursor.time_zone)
             if healthy and not self._retired:
                 dropped = self._keep(cursor)
+            is_last = self._retired and not any(self._lent.values())
         for old in dropped:
             try:
                 old.close()
             except duckdb.Error:
                 _log.exception("a cursor could not be closed")
+        if is_last:
+            self._root.close()
 
     def statistics(self) -> dict[str, int]:
         with self._lock:
             return {"cursors": sum(self._lent.values()), "idle_cursors": sum(map(len, self._idle.values()))}
 
     def retire(self) -> None:
-        """Lend no more: what is lent may come back, and then nothing is left."""
+        """Lend no more: what is lent may come back, and then nothing is left. The root's end is that of all its cursors."""
         with self._lock:
             self._retired = True
+            is_last = not any(self._lent.values())
             idle = [cursor for cursors in self._idle.values() for cursor in cursors]
             self._idle.clear()
         for cursor in idle:
             cursor.close()
-        self._root.close()
+        if is_last:
+            self._root.close()
 
     def close(self) -> None:
         """Close everything and remove what was spilled. No cursor may be lent."""

@@ -66,3 +66,23 @@ def test_who_has_borrowed_the_cursor_since_is_not_interrupted(databases: Databas
     assert second.reader.read_all().num_rows == 5000
     second.release()
     second.interrupt()
+
+
+def test_a_cursor_outlives_the_database_that_is_retired(tmp_path: Path) -> None:
+    database = LocalDatabase(EngineConfig(tmp_path / "member"))
+    databases = Databases(database, database, None)
+    first, second = (_statement(databases, "SELECT 1::BIGINT AS c1") for _ in range(2))
+    for statement in (first, second):
+        statement.borrow()
+    database.retire()
+    first.start({}, 2048, again=False)
+    assert first.reader.read_all().num_rows == 1
+    first.release()
+    second.start({}, 2048, again=False)
+    assert second.reader.read_all().num_rows == 1
+    kept = second.cursor
+    second.release()
+    assert database.statistics() == {"cursors": 0, "idle_cursors": 0}
+    assert kept is not None
+    with pytest.raises(duckdb.ConnectionException):
+        kept.run("SELECT 1::BIGINT AS c1", (), 2048, {}, in_memory=False)
