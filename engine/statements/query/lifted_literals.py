@@ -16,11 +16,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from functools import lru_cache
 from typing import Any, Final
 
 from sqlglot import exp
 
+from engine.common.weighted_lru_cache import WeightedLruCache
 from engine.sql.parser.lexical.positions import position
 from engine.sql.parser.nodes.statements import Query
 from engine.sql.trees.copies import copy_tree
@@ -42,7 +42,7 @@ _MOMENTS: Final = frozenset((t.DATE, t.TIMESTAMP))
 _MOMENT_CHARACTERS: Final = frozenset("0123456789-:. ")
 _COMPARISONS: Final = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.Between)
 _MOST: Final = 32
-#: Characters of a query over tables, of which a copy is made.
+#: Characters of a query over tables, of which a copy is made, and of any that is kept.
 _LONGEST: Final = 2048
 
 
@@ -74,18 +74,23 @@ class LiftedQuery:
         return tuple(found)
 
 
-@lru_cache(maxsize=256)
+#: By text and offset: a statement that was parsed is kept by nobody here.
+_LIFTED: Final[WeightedLruCache[tuple[str, int], LiftedQuery | None]] = WeightedLruCache(256)
+
+
 def lift_literals(query: Query) -> LiftedQuery | None:
     """The query with parameters for its literals; None if it has none that may be lifted."""
-    of_catalog = _may_read_catalog(query)
-    if not of_catalog and len(query.text) > _LONGEST:
+    if len(query.text) <= _LONGEST:
+        return _LIFTED.get((query.text, query.offset), lambda: _lift(query, of_catalog=_may_read_catalog(query)))
+    return _lift(query, of_catalog=True) if _may_read_catalog(query) else None
+
+
+def _lift(query: Query, *, of_catalog: bool) -> LiftedQuery | None:
+    places = _liftable(query.tree, query.text, of_catalog=of_catalog)
+    if not places or len(places) > _MOST or query.tree.find(exp.Parameter) is not None:
         return None
     tree = copy_tree(query.tree)
-    comparands = _comparands(tree, (exp.EQ,) if of_catalog else _COMPARISONS)
-    places = [literal for literal in comparands if _is_liftable(literal, query.text, of_catalog=of_catalog)]
-    if not places or len(places) > _MOST or tree.find(exp.Parameter) is not None:
-        return None
-    places.sort(key=position)
+    places = sorted(_liftable(tree, query.text, of_catalog=of_catalog), key=position)
     parts: list[str] = []
     end = 0
     for number, literal in enumerate(places, 1):
@@ -106,6 +111,11 @@ def _may_read_catalog(query: Query) -> bool:
     named = {item.alias for item in query.tree.find_all(exp.CTE)}
     tables = [table for table in query.tree.find_all(exp.Table) if table.db or table.name not in named]
     return bool(tables) and all(table.db in _SCHEMAS or table.name.startswith(_PREFIX) for table in tables)
+
+
+def _liftable(tree: exp.Expression, text: str, *, of_catalog: bool) -> list[exp.Literal]:
+    comparands = _comparands(tree, (exp.EQ,) if of_catalog else _COMPARISONS)
+    return [literal for literal in comparands if _is_liftable(literal, text, of_catalog=of_catalog)]
 
 
 def _comparands(tree: exp.Expression, comparisons: tuple[type[exp.Expression], ...]) -> Iterator[exp.Literal]:
