@@ -53,6 +53,7 @@ class LocalCluster:
         self, folder: Path, members: int | None, lite: int = 0, *flags: str, command: Command = forked_command
     ) -> None:
         self.folder = folder
+        self._written = folder / "cluster.json"
         self._command = command
         counted = [] if members is None else ["--members", str(members)]
         self._words = [*counted, "--lite", str(lite), "--data", str(folder), *flags]
@@ -68,7 +69,8 @@ class LocalCluster:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        leaders = {member["pid"] for member in self.members.values()}
+        # A test may have ended it by itself.
+        leaders = {member["pid"] for member in self.members.values()} if self._written.exists() else set()
         done = self._command("down", "--data", str(self.folder))
         if error is None:
             assert done.returncode == 0, done.stderr
@@ -78,7 +80,7 @@ class LocalCluster:
     @property
     def members(self) -> dict[str, dict[str, Any]]:
         """What is written down of each, by name."""
-        return {member["name"]: member for member in json.loads((self.folder / "cluster.json").read_text())["members"]}
+        return {member["name"]: member for member in json.loads(self._written.read_text())["members"]}
 
     def port_of(self, member: str) -> int:
         return int(self.members[member]["listen"].rpartition(":")[2])
