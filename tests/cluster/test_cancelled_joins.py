@@ -22,7 +22,7 @@ from support.member_state import status
 CANCELS = int(os.environ.get("CANCELS", "20"))
 #: Its sides are large enough to be stored in tables while they arrive, and each row meets so many that it outlasts every moment.
 _SIDE = "(select x, s || x || s || x || s || x || s || x as s from t)"
-JOIN = f"select count(*) from {_SIDE} a join {_SIDE} b on a.x % 1000 = b.x % 1000 where a.s < b.s"
+JOIN = f"select count(*) from {_SIDE} a join {_SIDE} b on a.x % 100 = b.x % 100 where a.s < b.s"
 #: Between the moment that the statement is sent and its cancel. A cancel that overtakes the statement cancels nothing.
 MOMENT_SECONDS = (0.05, 4.0)
 
