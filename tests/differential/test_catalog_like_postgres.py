@@ -29,10 +29,7 @@ def _statements(name: str) -> list[str]:
 def both(tmp_path_factory: pytest.TempPathFactory, postgres: PostgresServer) -> Iterator[tuple[Connection, Connection]]:
     """Connections to a member and to a database of its own in PostgreSQL, each with the same objects."""
     folder = tmp_path_factory.mktemp("browsed")
-    with member_beside_postgres(folder, postgres, ctype="C.UTF-8") as (ours, theirs):
-        for connection in (ours, theirs):
-            for statement in _statements("objects.sql"):
-                connection.execute(statement.encode())
+    with member_beside_postgres(folder, postgres, _statements("objects.sql"), ctype="C.UTF-8") as (ours, theirs):
         # It counts rows in its own time, once a second at most.
         theirs.execute("select pg_stat_force_next_flush()")
         yield ours, theirs

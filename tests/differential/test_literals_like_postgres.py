@@ -4,11 +4,10 @@ rows and errors with their positions, whichever plan is taken."""
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
-import psycopg
 import pytest
-from support.member_beside_postgres import Connection, member_beside_postgres
+from support.member_beside_postgres import Connection, member_beside_postgres, rows_or_error
 from support.postgres_server import PostgresServer
 
 pytestmark = pytest.mark.postgres
@@ -39,19 +38,11 @@ _QUERIES: Final = (
 
 @pytest.fixture(scope="module")
 def both(postgres: PostgresServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Connection, Connection]]:
-    with member_beside_postgres(tmp_path_factory.mktemp("literals"), postgres) as connections:
+    setup = ("set timezone = 'UTC'", _TABLE, _ROWS)
+    with member_beside_postgres(tmp_path_factory.mktemp("literals"), postgres, setup) as connections:
         for connection in connections:
             connection.prepare_threshold = None
-            for statement in ("set timezone = 'UTC'", _TABLE, _ROWS):
-                connection.execute(statement.encode())
         yield connections
-
-
-def _answer(connection: Connection, statement: str) -> Any:
-    try:
-        return connection.execute(statement.encode()).fetchall()
-    except psycopg.Error as error:
-        return error.sqlstate, error.diag.message_primary, error.diag.statement_position
 
 
 def _cases() -> Iterator[tuple[str, str, tuple[str, ...]]]:
@@ -76,7 +67,7 @@ def test_same_answers(
     ours.execute(f"set plan_cache_mode = {mode}".encode())
     for value in values:
         statement = query.format(column=column, value=value)
-        assert _answer(ours, statement) == _answer(theirs, statement), statement
+        assert rows_or_error(ours, statement) == rows_or_error(theirs, statement), statement
 
 
 def test_a_literal_is_read_by_the_settings_of_its_statement(both: tuple[Connection, Connection]) -> None:
@@ -84,7 +75,7 @@ def test_a_literal_is_read_by_the_settings_of_its_statement(both: tuple[Connecti
         found = []
         for connection in both:
             connection.execute(f"set datestyle = {style}".encode())
-            found.append(_answer(connection, "select k from v where d = '05-01-2024' order by k"))
+            found.append(rows_or_error(connection, "select k from v where d = '05-01-2024' order by k"))
             connection.execute(b"reset datestyle")
         assert found[0] == found[1]
 
@@ -98,7 +89,7 @@ def test_of_a_table_that_is_changed(both: tuple[Connection, Connection]) -> None
     )  # fmt: skip
     for step in steps:
         if step.startswith("select"):
-            assert _answer(both[0], step) == _answer(both[1], step)
+            assert rows_or_error(both[0], step) == rows_or_error(both[1], step)
         else:
             for connection in both:
                 connection.execute(step.encode())

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import psycopg
 import pytest
-from support.member_beside_postgres import Connection, member_beside_postgres
+from support.member_beside_postgres import Connection, member_beside_postgres, rows_or_error
 from support.postgres_server import PostgresServer
 
 from engine.sql.binder import parameter_lists
@@ -66,19 +66,13 @@ _FORMS: Final = (
 
 @pytest.fixture(scope="module")
 def both(postgres: PostgresServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Connection, Connection]]:
-    with member_beside_postgres(tmp_path_factory.mktemp("lists"), postgres) as connections:
-        for connection in connections:
-            connection.execute(_TABLE.encode())
-            connection.execute(_ROWS.encode())
+    with member_beside_postgres(tmp_path_factory.mktemp("lists"), postgres, (_TABLE, _ROWS)) as connections:
         yield connections
 
 
 def _answer(connection: Connection, statement: str) -> object:
-    try:
-        rows = connection.execute(statement.encode()).fetchall()
-    except psycopg.Error as error:
-        return error.sqlstate, error.diag.message_primary, error.diag.statement_position
-    return sorted(map(str, rows))
+    found = rows_or_error(connection, statement)
+    return sorted(map(str, found)) if isinstance(found, list) else found
 
 
 @pytest.fixture

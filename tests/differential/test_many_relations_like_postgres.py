@@ -11,19 +11,17 @@ from support.postgres_server import PostgresServer
 
 pytestmark = pytest.mark.postgres
 
+_TABLE = (
+    "create table r as select x k, nullif(x % 5, 4) i, nullif(x, 3)::bigint b, 't' || x % 6 s, ('t' || x)::varchar(3) v,"
+    " (x / 2.0)::numeric(6, 2) n, nullif(x, 5)::float8 f, ('c' || x % 4)::char(4) c from generate_series(1, 7) x"
+)
 #: Columns that may be compared with each other.
 _FAMILIES = (("k", "i", "b"), ("k", "i", "b"), ("s", "v"), ("n", "i"), ("f", "i"), ("c", "c"))
 
 
 @pytest.fixture(scope="module")
 def both(postgres: PostgresServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Connection, Connection]]:
-    with member_beside_postgres(tmp_path_factory.mktemp("relations"), postgres) as connections:
-        for connection in connections:
-            connection.execute(
-                "create table r as select x k, nullif(x % 5, 4) i, nullif(x, 3)::bigint b, 't' || x % 6 s,"
-                " ('t' || x)::varchar(3) v, (x / 2.0)::numeric(6, 2) n, nullif(x, 5)::float8 f, ('c' || x % 4)::char(4) c"
-                " from generate_series(1, 7) x"
-            )
+    with member_beside_postgres(tmp_path_factory.mktemp("relations"), postgres, (_TABLE,)) as connections:
         yield connections
 
 

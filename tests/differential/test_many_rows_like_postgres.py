@@ -52,9 +52,7 @@ _COLUMNS: Final = "sibnftvcodmzjxywr"
 
 @pytest.fixture(scope="module")
 def both(postgres: PostgresServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Connection, Connection]]:
-    with member_beside_postgres(tmp_path_factory.mktemp("rows"), postgres) as connections:
-        for connection in connections:
-            connection.execute(b"set timezone = 'UTC'")
+    with member_beside_postgres(tmp_path_factory.mktemp("rows"), postgres, ("set timezone = 'UTC'",)) as connections:
         yield connections
 
 

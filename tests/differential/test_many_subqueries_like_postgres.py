@@ -48,10 +48,7 @@ _FORMS: Final = (
 def servers(
     postgres: PostgresServer, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[tuple[Connection, Connection]]:
-    with member_beside_postgres(tmp_path_factory.mktemp("many"), postgres) as connections:
-        for connection in connections:
-            for statement in _TABLES:
-                connection.execute(statement.encode())
+    with member_beside_postgres(tmp_path_factory.mktemp("many"), postgres, _TABLES) as connections:
         yield connections
 
 

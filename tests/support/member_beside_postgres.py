@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -17,13 +17,25 @@ Connection = psycopg.Connection[tuple[Any, ...]]
 
 @contextmanager
 def member_beside_postgres(
-    folder: Path, postgres: PostgresServer, *, ctype: str = "C"
+    folder: Path, postgres: PostgresServer, setup: Iterable[str] = (), *, ctype: str = "C"
 ) -> Iterator[tuple[Connection, Connection]]:
-    """Connections to a member over a new data directory, and to a new database, named as that is. ctype: as in `database`."""
+    """Connections to a member over a new data directory, and to a new database, named as that is. setup: statements that both run
+    first. ctype: as in `database`."""
     with (
         local_member(folder) as member,
         member.connect() as ours,
         postgres.database(folder.name, ctype=ctype) as database,
         database.connect() as theirs,
     ):
+        for statement in setup:
+            for connection in (ours, theirs):
+                connection.execute(statement.encode())
         yield ours, theirs
+
+
+def rows_or_error(connection: Connection, statement: str) -> list[tuple[Any, ...]] | tuple[str | None, ...]:
+    """The rows that a statement gives, or the SQLSTATE, message and position of its error."""
+    try:
+        return connection.execute(statement.encode()).fetchall()
+    except psycopg.Error as error:
+        return error.sqlstate, error.diag.message_primary, error.diag.statement_position
