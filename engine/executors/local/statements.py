@@ -15,6 +15,7 @@ from sqlglot import exp
 
 from engine.common.weighted_lru_cache import WeightedLruCache
 from engine.planner.codegen.files import FOLDERS_NAME
+from engine.sql.trees.copies import copy_tree
 from engine.sql.trees.dialects import to_sql
 from engine.sql.trees.engine_dialects import DIALECTS
 from wire.dataclass import dataclass
@@ -74,7 +75,7 @@ def over_tables(text: str, names: tuple[str, ...], tree: exp.Expression | None =
 def _print_over_tables(text: str, names: tuple[str, ...], tree: exp.Expression | None) -> str:
     statement = _read(text, tree)
     assert statement is not None, "a statement whose readers are known"
-    changed = statement.tree.copy()
+    changed = copy_tree(statement.tree)
     for call, name in zip(_calls(changed), names, strict=True):
         call.replace(exp.to_identifier(name))
     return to_sql(changed, "local")

@@ -130,7 +130,7 @@ class _Group:
 
     def __init__(self, relations: Sequence[Node], *, many: bool) -> None:
         self.rest: list[Expr] = []
-        self._relations = list(relations)
+        self._relations = relations
         self._many = many
         self._conditions: list[Expr] = []
         self._owner = {column.id: number for number, node in enumerate(relations) for column in node.columns}
@@ -144,7 +144,7 @@ class _Group:
                 self._conditions.append(part)
             else:
                 (self.rest if every else left).append(part)
-        return tuple(self._without_pairs(left)) if self._many else tuple(left)
+        return tuple(self._without_pairs(left) if self._many else left)
 
     def join_all(self, derived: list[Join]) -> Node:
         """The relations joined. derived: is given the joins that are to be derived tables."""
@@ -187,8 +187,9 @@ class _Group:
     def _span_classes(self, order: Sequence[int]) -> list[Expr]:
         """The conditions, with few of each large class of equal operands, from which the others follow."""
         place = {number: index for index, number in enumerate(order)}
-        kept = self._without_pairs([part for part in self._conditions if self._family(part) is None])
-        for equalities in _classes((self._family(part), part) for part in self._conditions):
+        families = [(self._family(part), part) for part in self._conditions]
+        kept = self._without_pairs([part for family, part in families if family is None])
+        for equalities in _classes(families):
             operands = {arg: min(map(place.__getitem__, self._owners(arg))) for part in equalities for arg in part.args}
             if len(operands) <= _FEW_OPERANDS:
                 kept += equalities
