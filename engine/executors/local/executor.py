@@ -47,11 +47,14 @@ from engine.common.fragment_pool import FragmentPool
 from engine.common.pool_calls import Pool
 from engine.common.shielded import closed_in_turn, shielded, together, wait_out
 from engine.common.weighted_lru_cache import WeightedLruCache
+from engine.contracts.batch_stream import BatchStream
 from engine.contracts.executor import ExecutionContext
+from engine.contracts.materialized_results import BatchesStream
 from engine.contracts.query_id import EngineName
 from engine.executors.engine_config import EngineConfig
 from engine.executors.local.abandonment import Abandonment
 from engine.executors.local.database import LocalDatabase
+from engine.executors.local.point_reads import PointReads
 from engine.executors.local.role_databases import RoleDatabase, RoleDatabases
 from engine.executors.local.small_files import SmallFiles
 from engine.executors.local.statement_cursor import Databases
@@ -80,6 +83,7 @@ class LocalExecutor:
         self._database: LocalDatabase | None = None
         self._single: LocalDatabase | None = None
         self._small: SmallFiles | None = None
+        self._points: PointReads | None = None
         self._roles = RoleDatabases(config)
         self._broken: set[LocalDatabase] = set()
         self._replacing: asyncio.Task[None] | None = None
@@ -108,6 +112,7 @@ class LocalExecutor:
     def begin(self, pool: Pool, general: LocalDatabase, single: LocalDatabase, small: SmallFiles) -> None:
         """Work with these from now on, which `close` closes."""
         self._pool, self._database, self._single, self._small = pool, general, single, small
+        self._points = PointReads(pool.post)
         self._state = "ready"
 
     def _general(self) -> LocalDatabase:
@@ -141,6 +146,15 @@ class LocalExecutor:
             self._single, self._small = made, SmallFiles(made)
         self._broken.discard(broken)
         await self.in_pool(broken.retire)
+
+    def find_rows(self, fragment: CompiledFragment, context: ExecutionContext) -> BatchStream | None:
+        """Answer a fragment from columns that are held in memory (`engine.executors.local.point_reads`); None where it is to be
+        opened."""
+        read, points = fragment.point_read, self._points
+        if read is None or points is None or context.memory is not None or context.analyze:
+            return None
+        rows = points.find(read, fragment.schema, context.values)
+        return None if rows is None else BatchesStream(rows, self.name)
 
     async def open(self, fragment: CompiledFragment, context: ExecutionContext) -> LocalStream:
         """Begin to run a fragment; its errors come from `next_batch`."""
@@ -220,12 +234,12 @@ class LocalExecutor:
         return len(self._streams)
 
     def statistics(self) -> Mapping[str, int]:
-        if self._database is None or self._single is None or self._small is None:
+        if self._database is None or self._single is None or self._small is None or self._points is None:
             return {"streams": self.load}
         cursors = Counter(self._database.statistics())
         cursors.update(self._single.statistics())
         cursors.update(self._roles.statistics())
-        return {"streams": self.load, **cursors, **self._small.statistics()}
+        return {"streams": self.load, **cursors, **self._small.statistics(), **self._points.statistics()}
 
     def abandon_late(self) -> None:
         """From now on, whoever closes a stream waits for it no longer than `ABANDON_SECONDS`."""
@@ -257,7 +271,7 @@ class LocalExecutor:
         database, single, pool = self._database, self._single, self._pool
         assert database is not None, "it was ready"
         assert single is not None
-        self._database = self._single = self._small = self._pool = None
+        self._database = self._single = self._small = self._points = self._pool = None
         loop = asyncio.get_running_loop()
         databases: list[LocalDatabase | RoleDatabase] = [database, single, *self._roles.close()]
         await closed_in_turn(*(partial(loop.run_in_executor, pool, _end_database, each) for each in databases))

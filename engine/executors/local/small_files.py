@@ -20,9 +20,7 @@ is not small would pay).
 
 from __future__ import annotations
 
-import os
 import threading
-import time
 from collections import Counter, OrderedDict
 from collections.abc import Hashable, Iterable, Mapping
 from functools import lru_cache
@@ -34,6 +32,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from engine.executors.local.database import LocalDatabase
+from engine.executors.local.settled_files import FileState, state_of
 from engine.executors.local.statements import Reader, over_tables, readers_of
 from engine.planner.codegen.files import plain_path
 from engine.sql.trees.dialects import to_sql
@@ -47,9 +46,7 @@ _KEPT_BYTES: Final = 64 << 20
 #: Bytes of inputs that arrived.
 INPUT_BYTES: Final = 1 << 20
 _SEEN: Final = 512
-#: A file that changed a moment ago may change again without another time: those of file systems move in milliseconds.
-_SETTLED_NS: Final = 2_000_000_000
-_Stamps = tuple[tuple[int, int, int], ...]
+_Stamps = tuple[FileState, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +120,7 @@ class SmallFiles:
         """The table that stands for the reader's files as they are now, in use; None if there is none."""
         files = reader.files or tuple(parameters[reader.parameter])
         stamps = _stamps(files)
-        if stamps is None or any(time.time_ns() - changed < _SETTLED_NS for _, changed, _ in stamps):
+        if stamps is None or not all(stamp.is_settled for stamp in stamps):
             return None
         call, text = _name_files(reader, files)
         key = (text, stamps)
@@ -151,7 +148,7 @@ class SmallFiles:
             del self._seen[key]
             return None
         # Others may have dropped what they stored of inputs meanwhile: it takes no less than its files.
-        table = _Kept(name, max(self._table_bytes() - before, sum(size for size, _, _ in stamps)))
+        table = _Kept(name, max(self._table_bytes() - before, sum(stamp.size for stamp in stamps)))
         self._seen[key] = table.bytes <= _TABLE_BYTES
         if _stamps(files) != stamps or not self._seen[key]:
             self._drop(table)
@@ -196,16 +193,13 @@ class SmallFiles:
 
 
 def _stamps(files: tuple[str, ...]) -> _Stamps | None:
-    """(size, time of change in ns, inode) of each file; None where they are many, large, or gone."""
+    """Return the state of each file; None where they are many, large, or gone."""
     if len(files) > _FILES:
         return None
-    try:
-        found = [os.stat(plain_path(file)) for file in files]
-    except OSError:
+    found = [state for file in files if (state := state_of(plain_path(file))) is not None]
+    if len(found) < len(files) or sum(state.size for state in found) > _READER_BYTES:
         return None
-    if sum(status.st_size for status in found) > _READER_BYTES:
-        return None
-    return tuple((status.st_size, status.st_mtime_ns, status.st_ino) for status in found)
+    return tuple(found)
 
 
 @lru_cache(_SEEN)

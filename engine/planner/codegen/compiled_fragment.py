@@ -14,6 +14,7 @@ from engine.common.sql_type import SqlType
 from engine.contracts.executor import OutputColumn
 from engine.contracts.output_cast import carrier_schema
 from engine.contracts.query_id import EngineName
+from engine.planner.codegen.point_read import PointRead
 from engine.planner.codegen.scan import Scan
 from engine.planner.codegen.task_function import TaskFunction
 from engine.sql.trees.printed import PrintedStatement
@@ -35,6 +36,7 @@ class CompiledFragment:
     printed: the statement as its engine is given it, where that has been made already.
     parameters: the number and type of each parameter that is one of the statement's too, by the name that it has there.
     values_in_row: whether the statement reads the values of these from a relation (`engine.sql.trees.parameters.VALUES_ROW`).
+    point_read: the same query as a search for values, where it is one.
     """
 
     engine: EngineName
@@ -48,6 +50,7 @@ class CompiledFragment:
     printed: PrintedStatement | None = None
     parameters: Mapping[str, tuple[int, SqlType]] = field(default_factory=dict)
     values_in_row: bool = False
+    point_read: PointRead | None = None
 
     @functools.cached_property
     def schema(self) -> pa.Schema:

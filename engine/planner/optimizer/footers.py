@@ -95,6 +95,13 @@ def row_groups(file: str, table: Table) -> tuple[RowGroup, ...]:
     return known
 
 
+def known_footers(table: Table) -> Iterator[tuple[str, FileStamp | None, tuple[RowGroup, ...] | None]]:
+    """Yield each file of a table, its stamp where it may be replaced under its name, and its row groups; None where they are not
+    known. Reads no file."""
+    for key in _keys(table, table.files):
+        yield *key, _FOOTERS.find(key)
+
+
 def read_footers(table: Table) -> None:
     """Read footers of a table that are not known, once for a plan: all of a small one, some of a large one. May block. A file that
     cannot be read is left out: who asks for it is told."""
