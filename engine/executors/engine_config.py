@@ -1,4 +1,4 @@
-"""An engine's configuration on its member: where its data lies, how large its pools are, which Spark it drives."""
+"""The configuration of a member's engine: its data directory, the sizes of its pools, and the Spark that it drives."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The contract of an executor: it runs compiled fragments, and gives their rows as streams (`engine.contracts.executor`)."""
+"""The executor's contract: an executor runs compiled fragments and returns their rows as streams
+(`engine.contracts.executor`).
+"""
 
 from __future__ import annotations
 

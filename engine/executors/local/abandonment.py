@@ -1,11 +1,12 @@
-"""Statements that a member which ends does not wait for: when they are abandoned, and which were.
+"""Statements that a stopping member no longer waits for: when they are abandoned, and which ones have been.
 
-DuckDB looks at no interrupt while it plans a statement, which may take it minutes. A connection in use must not be closed under it,
-and Python cannot end a thread. So a member that is told to end waits for each statement that it has canceled for a bound, and then
-leaves the thread behind with its cursor and the database of that cursor. All else is closed as always. The process must then end
-without the interpreter's own end (`server.serving`): the thread would come back into what is torn down.
+DuckDB does not check for interrupts while it plans a statement, and planning may take minutes. A connection that is in
+use must not be closed, and Python cannot end a thread. So a member that is told to stop waits only for a bounded time
+for each statement that it has canceled. It then leaves the thread behind, together with its cursor and that cursor's
+database. Everything else is closed as always. The process must then end without finalizing the interpreter
+(`server.serving`): the thread would otherwise return into an interpreter that is being torn down.
 
-Within a process that goes on, the thread closes its cursor when DuckDB comes back, and ends.
+If the process goes on, the thread closes its cursor when DuckDB returns, and ends.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""Byte strings as texts of a character a byte, and back, for the local engine: see `engine.sql.functions.byte_strings`."""
+"""Byte strings as texts with one character per byte, and back, for the local engine; see
+`engine.sql.functions.byte_strings`.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""How fast this machine's cores are for the local engine: a short aggregation in a DuckDB of its own, timed once.
+"""The speed of this machine's cores for the local engine: a short aggregation in a DuckDB of its own, timed once.
 
-What is timed is processor time of the thread that asks, which with one thread of DuckDB does all the work: other work on the
-machine makes it little longer. It takes about 0.1 s of one core, on a thread that nobody waits for.
+The measure is the processor time of the calling thread, which does all the work because this DuckDB has one thread.
+Other work on the machine therefore makes it little longer. The measurement takes about 0.1 s of one core, on a thread
+that nobody waits for.
 """
 
 from __future__ import annotations

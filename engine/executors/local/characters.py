@@ -1,4 +1,5 @@
-"""Texts by their characters, for the local engine: Unicode's normal forms, escapes, conversion between encodings, hashes.
+"""Functions over the characters of a text, for the local engine: Unicode normal forms, escapes, conversion between
+encodings, hashes.
 
 Source: PostgreSQL 15, unicode_norm.c (Unicode 14), varlena.c (unistr), mbutils.c (pg_convert).
 """

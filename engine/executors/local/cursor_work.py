@@ -1,11 +1,13 @@
-"""The work of a cursor's statement, as far as it is done in Python: functions that a value may keep for long look there whether the
-statement has been interrupted.
+"""The part of a cursor's statement that runs in Python. A function that may spend long on one value checks here whether
+its statement has been interrupted.
 
-DuckDB looks for interrupts between vectors, not within a call of a function of ours, and does not say to which statement a call
-belongs. So each cursor has a number, which its connection keeps in a variable; the calls of such functions have
-`getvariable('sluice_cursor')` as their last argument, and `work_of_cursor` makes what they do a part of that cursor's work.
+DuckDB checks for interrupts between vectors, but not within a call of one of our functions, and it does not say to
+which statement a call belongs. So each cursor has a number, which its connection keeps in a variable. Calls of such
+functions have `getvariable('sluice_cursor')` as their last argument, and `work_of_cursor` attributes what they do to
+that cursor's work.
 
-Considered and rejected: DuckDB's own number of a connection, which is another one's in each of a member's databases.
+Considered and rejected: DuckDB's own connection number, which denotes a different connection in each of a member's
+databases.
 """
 
 from __future__ import annotations

@@ -1,18 +1,19 @@
 """The member's DuckDB database, and the cursors that streams borrow from it.
 
-The database is in memory and holds no table of its own: statements read files in place, and the system catalog's rows from
-the Arrow tables that come with a fragment. Settings are locked once it is open: a
-statement changes nothing but its cursor's time zone and whether it is profiled. Extensions are neither fetched nor loaded,
-variables of the Python program are not visible, and a query that outgrows the memory limit spills to the member's own folder.
+The database is in memory and holds no table of its own. Statements read files in place, and they read the rows of the
+system catalog from Arrow tables that come with the fragment. Settings are locked once the database is open: only a
+cursor's time zone, its profiling and the size of its streaming buffer can still be changed. Extensions are neither
+downloaded nor loaded, variables of the Python program are not visible, and a query that exceeds the memory limit spills
+to the member's own folder.
 
-A cursor runs one statement at a time, and DuckDB takes no other until its result is gone. Cursors are kept by time zone;
-each remembers plans of its last statements over tables in memory and inputs, since to parse, bind and optimize a short one costs
-as much as to run it, and for a final stage over a few rows many times as much. Statements over files are planned each time: a
-plan knows the files as they were.
+A cursor runs one statement at a time, and DuckDB accepts no other until the result has been released. Cursors are
+pooled by time zone. Each caches the plans of its last statements over tables in memory and inputs, because parsing,
+binding and optimizing a short statement costs as much as running it, and many times as much for a final stage over a
+few rows. Statements over files are planned each time, because a plan records the files as they were when it was made.
 
-DuckDB's relations are not used to run anything: they bind a statement once more than it needs, and give no way to run
-a prepared one as a stream. What they call in the end, `_submit`, does both; nor may a source of rows be registered by a public
-name. The version of DuckDB is pinned.
+DuckDB's relations are not used to run anything: they bind a statement one time more than needed, and they cannot run a
+prepared statement as a stream. `_submit`, which they call internally, does both. There is no public name either for
+registering a source of rows. The version of DuckDB is pinned.
 """
 
 from __future__ import annotations

@@ -1,9 +1,11 @@
-"""Functions of the local engine that read each value by itself: documents, addresses, ranges have no columnar form.
+"""Functions of the local engine that process one value at a time, because documents, addresses and ranges have no
+columnar
+form.
 
     register("sluice_jsonb_typeof", ["VARCHAR"], "VARCHAR", documents.kind)
 
-Each different call of a batch is made once, its answer put wherever it was asked. Calls that may take long are interruptible
-(`engine.executors.local.cursor_work`).
+Each distinct call of a batch is computed once, and its result is used for every row that has the same arguments. Calls
+that may take long are interruptible (`engine.executors.local.cursor_work`).
 """
 
 from __future__ import annotations

@@ -1,10 +1,11 @@
-"""`sluice_divide`: numeric division as PostgreSQL's, for the local engine, vectorised over Arrow arrays.
+"""`sluice_divide`: numeric division by PostgreSQL's rules, for the local engine, vectorised over Arrow arrays.
 
-Operands come as texts, since one function serves all scales. The quotient is cut off with digits to spare (256-bit decimals),
-so that rounding it half away from zero is rounding the true quotient. How many digits are kept is counted per value and
-rounded per number of digits, of which there are a handful.
+Operands are passed as texts, so that one function serves all scales. The quotient is truncated with some digits to
+spare (256-bit decimals), so that rounding it half away from zero gives the same as rounding the true quotient. The
+number of digits to keep is computed per value. Values are then rounded in groups, one for each number of digits, of
+which there are only a handful.
 
-The rule is told in `engine.sql.functions.division`, which builds the calls. Source: PostgreSQL 15, numeric.c.
+`engine.sql.functions.division` states the rule and builds the calls. Source: PostgreSQL 15, numeric.c.
 """
 
 from __future__ import annotations

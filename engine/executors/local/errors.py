@@ -1,8 +1,8 @@
-"""DuckDB's errors as a client sees them: the one place where they are translated.
+"""Translation of DuckDB's errors into those that a client sees. This is the only place where they are translated.
 
-Errors that the function table raises say themselves what they are (`SQLSTATE:xxxxx:message`, see `engine.sql.functions`).
-DuckDB's own are recognised by their text; what PostgreSQL says in their place, with its SQLSTATE, is in the rows below.
-What is left is ours to mend: XX000, with DuckDB's text in the log.
+Errors raised by the function table carry their SQLSTATE and message (`SQLSTATE:xxxxx:message`, see
+`engine.sql.functions`). DuckDB's own errors are recognised by their text; the rows below give PostgreSQL's message and
+SQLSTATE for each. Any other error is a defect of Sluice: XX000, with DuckDB's text in the log.
 
 Source: the messages of DuckDB 2.0; PostgreSQL's from its `errmsg` calls.
 """

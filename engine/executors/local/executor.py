@@ -1,36 +1,43 @@
 """The local executor: fragments run by DuckDB in the member's own process.
 
-Theory. DuckDB streams: a reader gives a batch when it is asked for one, and between two asks its workers fill a bounded buffer
-(`engine.executors.local.database`) and then stop. So a pull is a call that may block, made on a thread of the small fragment
-pool; a stream that nobody pulls holds no thread, only its cursor and DuckDB's buffer. A batch of less than a vector is most
-likely the last: the thread that fetched it looks for another and only then tells the loop of both. That saves a short query a
-second trip through the pool, and the two threads a fight for the interpreter; few rows may wait for the next ones, as in
-PostgreSQL's own buffer. It is the only read-ahead there is.
+**Pulls.** DuckDB streams its results: a reader returns a batch when it is asked for one, and between two requests
+DuckDB's workers fill a bounded buffer (`engine.executors.local.database`) and then stop. A pull is therefore a call
+that may block, and it runs on a thread of the small fragment pool. A stream that nobody pulls occupies no thread, only
+its cursor and DuckDB's buffer. A batch of less than a vector is most likely the last one, so the thread that fetched it
+looks for another and only then reports both to the event loop. This saves a short query a second trip through the pool,
+and it keeps the two threads from contending for the interpreter. A few rows may therefore wait for the next ones, as
+they do in PostgreSQL's own buffer. This is the only read-ahead.
 
-There are two DuckDBs, and one for each role whose memory is limited (`engine.executors.local.role_databases`). The general one
-has a thread a core. The other one has one thread, the one that asks, so that what runs there neither waits for the
-general one's workers, which a long query keeps busy, nor hands anything to them: short statements over small files
-(`engine.executors.local.small_files`), for which that is half of their time; those over nothing but the system catalog, which is
-small; and plain scans, which a client reads slower than one thread makes them, and which a portal may leave half read:
-there DuckDB holds 0.4 MB of a suspended scan of `orders`, against 17 with two threads.
+**Databases.** There are two DuckDBs, and one more for each role whose memory is limited
+(`engine.executors.local.role_databases`). The general one has one thread per core. The other has a single thread, the
+calling one, so that its statements neither wait for the general one's workers, which a long query keeps busy, nor hand
+work to them. It runs
 
-DuckDB does not look for interrupts while it parses, binds and optimises, which takes it seconds where a statement has thousands of
-conditions. So long statements take turns, and the fragment threads that are left go on for others; and who closes the stream of
-any that is being planned does not wait for it for long: its thread is set aside, and another takes its place in the pool. It is
-closed when its thread comes back, and counted among the streams until then. Of such threads there are a few at most
-(`engine.common.fragment_pool.ASIDE_MAX`), and those that are known to take long have one turn; so whoever cancels one after the
-other waits for the planner at last. A member that ends waits for none of them for long (`engine.executors.local.abandonment`).
+- short statements over small files (`engine.executors.local.small_files`), for which that is half of their time;
+- statements over nothing but the system catalog, which is small;
+- plain scans, which a client reads more slowly than one thread produces them, and which a portal may leave half read: DuckDB holds
+  0.4 MB there for a suspended scan of `orders`, against 17 MB with two threads.
 
-A DuckDB that meets an internal error is of no more use, whoever asks it. So there is soon another in its place, for those who
-come later; and what ran in the general one meanwhile, and has given no row yet, is run once more in the other. That helps who met
-the error, too: DuckDB 2.0.0 keeps texts that come out of a join as a dictionary, and gives up where the dictionaries of two
-threads meet in the next join ("dict-surviving join: ...").
+**Planning.** DuckDB does not check for interrupts while it parses, binds and optimises, which takes seconds when a
+statement has thousands of conditions. Long statements therefore take turns, and the remaining fragment threads serve
+others. Closing a stream whose statement is being planned does not wait for long: its thread is set aside, and another
+takes its place in the pool. The stream is closed when that thread returns, and is counted among the streams until then.
+Only a few threads may be set aside (`engine.common.fragment_pool.ASIDE_MAX`), and statements that are known to take
+long to plan share one turn, so a client that cancels one after the other eventually waits for the planner. A member
+that is stopping waits for none of them for long (`engine.executors.local.abandonment`).
 
-A fragment with inputs (`engine.executors.local.inputs`) is run when they have arrived; until then it has no thread, and a
-cursor only if they are large.
+**Internal errors.** A DuckDB that meets an internal error is unusable for every statement. The executor soon replaces
+it, for later statements. A statement that was running in the general one at that time, and has returned no row yet,
+runs once more in the single-threaded one. This also helps the statement that met the error: DuckDB 2.0.0 keeps texts
+that come out of a join as a dictionary, and fails where the dictionaries of two threads meet in the next join
+("dict-surviving join: ...").
 
-Close interrupts a running pull and waits for its thread. An interrupt that comes before DuckDB has begun is lost, so it is
-repeated until the thread has come back. It is one way, which is gone to its end (`engine.executors.local.stream`).
+**Inputs.** A fragment with inputs (`engine.executors.local.inputs`) runs when they have arrived. Until then it has no
+thread, and it has a cursor only if the inputs are large.
+
+**Close.** Closing interrupts a running pull and waits for its thread. An interrupt that arrives before DuckDB has begun
+is lost, so it is repeated until the thread has returned. There is one shutdown path, which always runs to its end
+(`engine.executors.local.stream`).
 """
 
 from __future__ import annotations

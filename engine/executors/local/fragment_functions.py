@@ -1,8 +1,9 @@
-"""DuckDB's functions that the compiler emits, by name: a fragment of another member may call these and the engine's own
-(`engine.executors.local.udf`), and no others.
+"""The names of the DuckDB functions that the compiler emits. A fragment of another member may call these and the
+engine's
+own functions (`engine.executors.local.udf`), and no others.
 
-None of them reads or writes anything but its arguments. Whoever makes the compiler emit another one adds it here:
-`tests/unit/engine/runtime/test_peer_statements.py` and every test of distributed plans find what is missing.
+None of them reads or writes anything but its arguments. A change that makes the compiler emit another function must add
+it here: `tests/unit/engine/runtime/test_peer_statements.py` and every test of distributed plans detect a missing one.
 """
 
 from __future__ import annotations

@@ -1,13 +1,15 @@
-"""The inputs of a local fragment: streams that arrive, made relations that its statement can read.
+"""The inputs of a local fragment: incoming streams, turned into relations that its statement can read.
 
-A stage after an exchange (a final aggregation, a join's sides, a sort) must have seen its input before it can give a row, so
-a fragment's statement runs when its inputs have arrived whole. Until then no thread waits: batches are taken as they come, on
-the loop, which gives their senders credit. Up to `HELD_BYTES` they stay as Arrow tables, which DuckDB reads in place; what is
-more goes, a few megabytes at a time, to a temporary table of the fragment's cursor, which DuckDB keeps within its own memory
-limit and spills to disk beyond it. All inputs are taken at once, whatever the statement does with them, so that a sender to
-several receivers is never held by one of them.
+A stage after an exchange (a final aggregation, the sides of a join, a sort) must see all of its input before it can
+return a row. So a fragment's statement runs once its inputs have arrived completely. No thread waits until then: the
+event loop takes batches as they come, which returns credit to their senders. Up to `HELD_BYTES` of an input stay as
+Arrow tables, which DuckDB reads in place. Anything beyond goes, a few megabytes at a time, to a temporary table of the
+fragment's cursor, which DuckDB keeps within its own memory limit and spills to disk beyond it. All inputs are read
+concurrently, whatever the statement does with them, so that a sender to several receivers is never blocked by one of
+them.
 
-Considered and rejected: giving DuckDB a reader that waits for batches (its workers would wait inside it, each a thread).
+Considered and rejected: giving DuckDB a reader that waits for batches (DuckDB's workers would wait inside it, each
+occupying a thread).
 """
 
 from __future__ import annotations

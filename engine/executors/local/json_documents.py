@@ -1,11 +1,12 @@
-"""JSON documents as values: members, elements and paths of a text, and jsonb's operations.
+"""JSON documents as values: members, elements and paths of a text, and the operations of jsonb.
 
-A `json` is kept as it was written, so that a part of it is a slice of its text. A `jsonb` is kept in its normal form, of
-which a part is in normal form too: both are cut the same way. Operations that make a new jsonb read the document into
-dicts, lists and scalars whose numbers keep their digits (`Number`), and write the normal form again.
+A `json` value is kept as it was written, so a part of it is a slice of its text. A `jsonb` value is kept in its normal
+form, and the parts of a normal form are in normal form too, so both kinds are sliced in the same way. Operations that
+make a new jsonb read the document into dicts, lists and scalars whose numbers keep their digits (`Number`), and write
+the normal form again.
 
-Pure functions over one document; `json_functions` applies them to columns. Reading leans on the standard library's scanner.
-Sources: PostgreSQL 15, section 9.16, jsonfuncs.c; `wire.types.json_input` for the normal form.
+All functions are pure and take one document; `json_functions` applies them to columns. Reading builds on the standard
+library's scanner. Sources: PostgreSQL 15, section 9.16, jsonfuncs.c; `wire.types.json_input` for the normal form.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""json and jsonb functions for the local engine: `json_documents` over columns.
+"""json and jsonb functions for the local engine: `json_documents` applied to columns.
 
-A document has no columnar form, so each is read by itself (`distinct_calls`). The calls are built by
-`engine.sql.functions.jsons`.
+A document has no columnar form, so each is read separately (`distinct_calls`). `engine.sql.functions.jsons` builds the
+calls.
 """
 
 from __future__ import annotations

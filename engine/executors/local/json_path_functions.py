@@ -1,4 +1,6 @@
-"""jsonb_path_ functions for the local engine: `json_paths` over columns; `engine.sql.functions.json_path_calls` builds the calls.
+"""The jsonb_path_ functions for the local engine: `json_paths` applied to columns.
+`engine.sql.functions.json_path_calls`
+builds the calls.
 
 Source: PostgreSQL 15, section 9.16.2, jsonpath_exec.c.
 """

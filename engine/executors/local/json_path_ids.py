@@ -1,6 +1,8 @@
-"""The ids that a jsonpath's keyvalue() gives of objects: which document an object is in, and where in its binary form.
+"""The ids that jsonpath's keyvalue() assigns to objects: which document an object belongs to, and its offset in that
+document's binary form.
 
-Documents are numbered: 0 is the one that is searched, 1 has the path's variables, and each pair that a keyvalue() makes is another.
+Documents are numbered: 0 is the document that is searched, 1 holds the path's variables, and each pair that a
+keyvalue() produces is a further document.
 
 Source: PostgreSQL 15, jsonpath_exec.c (executeKeyValueMethod).
 """

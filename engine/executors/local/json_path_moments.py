@@ -1,7 +1,8 @@
-"""Dates and times as items of a jsonpath: what datetime() reads, how they are shown, how two of them compare.
+"""Dates and times as items of a jsonpath: how datetime() reads them, how they are printed, and how two of them compare.
 
-Items of one type compare by value, dates with timestamps too. One with a time zone compares with one without in the session's time
-zone, which only the functions that end in _tz may ask for. What has a date does not compare with what has none.
+Items of the same type compare by value, and so do dates and timestamps. An item with a time zone and one without
+compare in the session's time zone, which only the functions that end in _tz may use. An item that has a date and one
+that has none do not compare.
 
 Source: PostgreSQL 15, jsonpath_exec.c (executeDateTimeMethod, compareDatetime), json.c (JsonEncodeDateTime).
 """

@@ -1,29 +1,32 @@
-"""Evaluation of jsonpath in a document, as PostgreSQL's jsonb_path_ functions do it.
+"""Evaluation of a jsonpath over a document, as PostgreSQL's jsonb_path_ functions do it.
 
-**Items.** A path's value is a sequence of items: parts of the document (dicts, lists, `Number`, str, bool and None, as
-`json_documents` reads them), and dates and times, which only datetime() makes. A path is a head (`$`, `@`, a constant, a variable,
-an operator) and steps, and each step is applied to every item that the one before gave. Sequences are generators: what nobody
-asks for is not computed, as in PostgreSQL, where that shows in which errors are met.
+**Items.** The value of a path is a sequence of items: parts of the document (dicts, lists, `Number`, str, bool and
+None, as `json_documents` reads them), and dates and times, which only datetime() produces. A path consists of a head
+(`$`, `@`, a constant, a variable, an operator) and steps. Each step is applied to every item that the preceding one
+produced. Sequences are generators: items that are not requested are not computed. PostgreSQL does the same, and it
+shows in which errors are met.
 
-**Modes.** In lax mode, a step that is for members or for a single value goes through an array's elements instead, one level deep
-(unwrapping); a step that is for arrays takes anything else for an array of itself (wrapping); a structural error (no such key, no
-such element) is an empty sequence. In strict mode, it is an error. Below `.**` structural errors are none in either mode, since
-its steps meet parts of all kinds.
+**Modes.** In lax mode, a step for members or for a single value is applied to the elements of an array instead, one
+level deep (unwrapping). A step for arrays treats any other item as an array that contains it (wrapping). A structural
+error (no such key, no such element) gives an empty sequence. In strict mode it is an error. Below `.**` structural
+errors are ignored in both modes, because its steps meet parts of all kinds.
 
-**Errors.** `_Failed` is what a function that was told to be silent keeps to itself: what was found before is its answer. All else
-(an unknown variable, a comparison that needs a time zone) is an SqlError, for the client. Where errors are not raised, that a
-step after `.**` fails on a container itself is forgotten, since its parts are still to come.
+**Errors.** A function that is called with `silent` catches `_Failed` and returns what was found before it. Any other
+error (an unknown variable, a comparison that needs a time zone) is an SqlError, which reaches the client. Where errors
+are not raised, the failure of a step after `.**` on a container itself is dropped, because the container's parts are
+still to come.
 
-**Predicates** are true, false or unknown (None). Their operands are sequences, of which some pair has to hold; an error in
-an operand makes them unknown, and so does a pair that does not compare, in lax mode only where no pair holds. A filter keeps the
-items of which its predicate is true. As an item, unknown is null.
+**Predicates** are true, false or unknown (None). Their operands are sequences, and a predicate holds if some pair of
+items satisfies it. An error in an operand makes the predicate unknown, and so does a pair that does not compare; in lax
+mode the latter only if no pair holds. A filter keeps the items for which its predicate is true. As an item, unknown is
+null.
 
-**keyvalue()** tells an id of each object: which document it is in (the path's, its variables', or an earlier keyvalue()'s, by
-number), and where PostgreSQL's binary form of that has it (`json_path_ids`). So there is always a document known from which the
-items come.
+**keyvalue()** returns an id for each object: which document it belongs to (the path's, that of its variables, or one
+made by an earlier keyvalue(), by number), and its offset in PostgreSQL's binary form of that document
+(`json_path_ids`). So the evaluation always keeps track of the document from which the items come.
 
-Neighbours: `wire.types.jsonpath` makes the tree; `numeric_arithmetic` and `json_path_moments` compute with numbers and moments;
-`json_path_functions` makes columns of this.
+Neighbours: `wire.types.jsonpath` builds the tree; `numeric_arithmetic` and `json_path_moments` compute with numbers and
+moments; `json_path_functions` applies this module to columns.
 
 Source: PostgreSQL 15, section 9.16.2, jsonpath_exec.c.
 """

@@ -1,4 +1,6 @@
-"""Assignment to a subscript of jsonb: what is on the way to it is made, and arrays are filled up to it with nulls.
+"""Assignment to a subscript of jsonb: missing containers along the path are created, and arrays are filled with nulls
+up
+to the subscript.
 
 Source: PostgreSQL 15, jsonbsubs.c: jsonb_subscript_assign; jsonfuncs.c: setPath with JB_PATH_FILL_GAPS, push_path.
 """

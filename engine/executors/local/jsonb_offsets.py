@@ -1,8 +1,11 @@
-"""Where objects and arrays begin in PostgreSQL's binary form of a jsonb: jsonpath's keyvalue() tells it, as a part of its ids.
+"""The offsets of objects and arrays in PostgreSQL's binary form of a jsonb. jsonpath's keyvalue() returns them as a
+part
+of its ids.
 
-A container is a header and an entry for each element (for each key and each value of an object), four bytes each; then what they
-hold: an object's keys, its values, or an array's elements. Texts follow one another, numbers and containers begin at the next
-four bytes, null and booleans take none. A number is a numeric with its length before it.
+A container consists of a header, an entry of four bytes for each element (for each key and each value of an object),
+and then the contents: the keys and then the values of an object, or the elements of an array. Texts follow one another
+without padding, numbers and containers are aligned to four bytes, and null and booleans take no space. A number is a
+numeric, preceded by its length.
 
 Source: PostgreSQL 15, jsonb.h, jsonb_util.c (convertJsonbValue), numeric.c (make_result).
 """

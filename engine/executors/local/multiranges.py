@@ -1,7 +1,8 @@
-"""Multiranges in the local engine: what two of them make, how they lie to each other and to ranges, and what makes one of ranges.
+"""Multiranges in the local engine: their set operations, their comparison with each other and with ranges, and their
+construction from ranges.
 
-They come as their canonical texts (`wire.types.multiranges`). A range beside a multirange is one of its own, and the empty
-range one of none: so has PostgreSQL each of its operators.
+They are passed as their canonical texts (`wire.types.multiranges`). An operand that is a range is treated as a
+multirange of that one range, and the empty range as the empty multirange, as in each of PostgreSQL's operators.
 
 Source: PostgreSQL 15, multirangetypes.c (multirange_union, multirange_minus_internal, multirange_intersect_internal,
 multirange_contains_multirange_internal and its neighbours).

@@ -1,6 +1,6 @@
 """Functions of network addresses in the local engine; addresses are carried as bytes (`wire.types.network`).
 
-A value is asked for once, of two arguments each pair of them once.
+Each distinct value of a batch, or each distinct pair of arguments, is computed once.
 
 Source: PostgreSQL 15, network.c.
 """

@@ -1,8 +1,8 @@
-"""Arithmetic of numerics one by one, with PostgreSQL's digits: trailing zeros are a number's display scale.
+"""Arithmetic on single numerics with PostgreSQL's digits; a number's trailing zeros are its display scale.
 
-Sums and products are exact. A quotient has 16 significant digits at least, counted in groups of four, and as many decimals as
-either operand; a remainder has the dividend's sign. Zero has no sign. The results are JSON's numbers (`json_documents`); columns
-of numerics are DuckDB's (`division`).
+Sums and products are exact. A quotient has at least 16 significant digits, counted in groups of four, and at least as
+many fractional digits as either operand. A remainder has the sign of the dividend. Zero has no sign. The results are
+numbers of JSON (`json_documents`); columns of numerics are computed by DuckDB (`division`).
 
 Source: PostgreSQL 15, numeric.c (add_var, mul_var, select_div_scale, div_var, mod_var, make_result).
 """

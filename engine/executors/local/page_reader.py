@@ -1,4 +1,4 @@
-"""Batches of the wanted size out of DuckDB's, in carriers."""
+"""Batches of the requested size, in carriers, made from DuckDB's batches."""
 
 from __future__ import annotations
 

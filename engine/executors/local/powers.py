@@ -1,10 +1,10 @@
-"""`sluice_exp`, `sluice_ln`, `sluice_log`, `sluice_power` of numerics as PostgreSQL's, for the local engine.
+"""`sluice_exp`, `sluice_ln`, `sluice_log`, `sluice_power` of numerics by PostgreSQL's rules, for the local engine.
 
-`engine.sql.functions.exact_powers` computes each *distinct* value of a batch once and remembers the last; rows only look them up.
-What takes floats is the engines' own (`engine.sql.functions.math`).
+`engine.sql.functions.exact_powers` computes each *distinct* value of a batch once and caches the most recent ones; rows
+only look them up. For floats the engines' own functions are used (`engine.sql.functions.math`).
 
-The functions take the operands as texts and three constants: the digits that the operands show by their types, bits for
-operands whose values say it (`engine.sql.functions.math`), and the result's scale.
+The functions take the operands as texts, and three constants: the number of fractional digits that the operands' types
+show, bits for operands whose values determine it (`engine.sql.functions.math`), and the scale of the result.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""DuckDB's profile of a statement, as operators that are known elsewhere.
+"""DuckDB's profile of a statement, as a tree of operators in the engines' common form.
 
-A reader of files is known by the first file that it says; relations that are given (Arrow tables, temporary tables of what was too
-large for one) are not told apart.
+A reader of files is identified by the first file that it names. Relations that are passed in (Arrow tables, and
+temporary tables for inputs that were too large for one) cannot be distinguished from one another.
 """
 
 from __future__ import annotations

@@ -1,6 +1,9 @@
-"""Functions that make a range of two, and ranges of bounds: for the local engine, whose SQL would have to name every case.
+"""Functions that combine two ranges or build a range from bounds, for the local engine, where SQL would need an
+expression
+for every case.
 
-Ranges come as their canonical texts (`wire.types.ranges`); how two of them lie is said by `wire.types.range_ops`.
+Ranges are passed as their canonical texts (`wire.types.ranges`); `wire.types.range_ops` compares the positions of two
+ranges.
 
 Source: PostgreSQL 15, rangetypes.c (range_union_internal, range_intersect_internal, range_minus_internal).
 """

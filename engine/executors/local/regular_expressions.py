@@ -1,11 +1,13 @@
-"""Regular expressions that RE2 matches otherwise than PostgreSQL, or not at all: a value at a time, by `engine.sql.regex.matching`.
+"""Regular expressions that RE2 does not match as PostgreSQL does, or does not support: `engine.sql.regex.matching`
+evaluates them, one value at a time.
 
     sluice_regexp_matches(text, pattern, letters, start, most)   the matches, each a list of the whole and of its groups
 
-letters: options as the client writes them, `g` aside. start: the character, from 1, at which the search begins. Each text has its
-own budget of steps, whatever stands in the same batch. All of it is interruptible (`engine.executors.local.cursor_work`).
+letters: the options as the client writes them, without `g`. start: the character, counted from 1, at which the search
+begins. Each text has its own budget of steps, independent of the rest of its batch. All functions are interruptible
+(`engine.executors.local.cursor_work`).
 
-The calls are built in `engine.sql.functions.exact_regexp`. Source: PostgreSQL 15, regexp.c (setup_regexp_matches,
+`engine.sql.functions.exact_regexp` builds the calls. Source: PostgreSQL 15, regexp.c (setup_regexp_matches,
 build_regexp_split_result), varlena.c (replace_text_regexp).
 """
 

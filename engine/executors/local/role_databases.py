@@ -1,15 +1,17 @@
-"""The DuckDB databases of roles whose memory is limited: one a role and limit, so that what one takes is no other's loss.
+"""The DuckDB databases of roles whose memory is limited: one for each role and limit, so that one role's use does not
+reduce another's memory.
 
-DuckDB keeps a limit for a database, not for a statement. A limited role's statements run in one of their own, all together
-within the limit: what can be spilled is, and what cannot ends the statement that asked, with 53200. The database has one
-thread, the one that asks: operators of several threads want memory for each, and a role that is limited is not to have the
-general one's workers as well. Tables in memory for small files are not for it, as they lie in another database.
+DuckDB applies a memory limit to a database, not to a statement. So the statements of a limited role run in a database
+of their own and share its limit. Operators that can spill do so; one that cannot ends its statement with 53200. The
+database has one thread, the calling one: operators that run on several threads need memory for each, and a limited role
+should not occupy the general database's workers as well. Tables in memory for small files are not available to it,
+because they belong to another database.
 
-It is made when a statement first needs it, on the thread that does (a tenth of a second), and kept for the next ones. Of those
-that nobody uses only a few are kept.
+A database is created when a statement first needs it, on that statement's thread (a tenth of a second), and kept for
+later statements. Only a few databases that are not in use are kept.
 
-Considered and rejected: a limit for each statement (a database for each: a tenth of a second, and a role with many
-sessions would have it many times).
+Considered and rejected: a limit for each statement (a database each: a tenth of a second, and a role with many sessions
+would have the limit many times).
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""`sluice_root`: square roots of numerics as PostgreSQL's, for the local engine, vectorised over Arrow arrays.
+"""`sluice_root`: square roots of numerics by PostgreSQL's rules, for the local engine, vectorised over Arrow arrays.
 
-A double's root, as a decimal, is squared exactly in 256 bits; the remainder over twice the root corrects it to some thirty
-digits, of which each value keeps its own number.
+The root of the double, as a decimal, is squared exactly in 256 bits. The remainder divided by twice the root corrects
+it to about thirty digits, from which each value keeps its own number of digits.
 
-The rule is told in `engine.sql.functions.roots`, which builds the calls. Source: PostgreSQL 15, numeric.c.
+`engine.sql.functions.roots` states the rule and builds the calls. Source: PostgreSQL 15, numeric.c.
 """
 
 from __future__ import annotations

@@ -1,5 +1,7 @@
-"""Restrictions of every DuckDB of ours, that of a member and those of Spark's tasks. It imports nothing, as each of Spark's
-workers pays for what it imports."""
+"""Restrictions on every DuckDB that Sluice opens, in a member and in Spark's tasks. This module imports nothing,
+because
+each Spark worker pays for its imports.
+"""
 
 from __future__ import annotations
 

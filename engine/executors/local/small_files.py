@@ -1,21 +1,23 @@
-"""Small files as tables in memory: what a dashboard asks again and again is not opened, decoded and planned as files each time.
+"""A cache of small files as tables in memory, so that a dashboard's repeated queries do not open, decode and plan files
+each time.
 
-Theory. A short query over a Parquet file of a few rows spends most of its time on the file: open, footer, decompression, and
-handing the scan to other threads. So files that were read before, and are small, are tables in the DuckDB of one thread
-(`engine.executors.local.executor`). A statement goes there if all that it reads does: files by way of such tables, inputs that
-arrived (`engine.executors.local.inputs`) if they are small. Everything else, and everything the first time, runs over the
-files.
+A short query over a Parquet file of a few rows spends most of its time on the file: opening it, reading the footer,
+decompressing, and handing the scan to other threads. So small files that have been read before are loaded into tables
+of the single-threaded DuckDB (`engine.executors.local.executor`). A statement runs there if everything that it reads is
+there: files as such tables, and inputs that have arrived (`engine.executors.local.inputs`) if they are small. All other
+statements, and every first execution, read the files.
 
-A table in memory stands for one table function of a statement (`read_parquet([...], options)`), as it was for these files with
-these sizes and times: they are asked for at each run, and other ones are another table. A column that cannot be read may be
-one that the statement does not want; then nothing is kept and the statement reads the file.
+A table in memory stands for one table function of a statement (`read_parquet([...], options)`) over files of given
+sizes, modification times and inodes. These are checked at each execution; if they have changed, a new table is made. If
+a column cannot be read, nothing is cached and the statement reads the file, because it may not need that column.
 
-How much memory a table takes is what DuckDB's tables take more once it is made. Its files say little of it: Parquet of few values
-is a hundredth. A table that would take most of the room is dropped at once, and not tried again while its files are the same.
+The memory of a table is measured as the growth of DuckDB's tables once it has been made. File sizes say little about
+it: Parquet with few distinct values is a hundredth of the size. A table that would take most of the room is dropped at
+once, and is not tried again while its files are the same.
 
-Rejected: keeping results (right for one statement, of no use to the next), DuckDB's caches of Parquet metadata and file
-contents (a tenth of a millisecond of more than two), a view for each reader that the statement names (bound twice: what
-is not small would pay).
+Rejected: caching results (right for one statement, of no use to the next); DuckDB's caches of Parquet metadata and file
+contents (they save a tenth of a millisecond out of more than two); a view for each reader that the statement names (it
+would be bound twice, and statements over large files would pay for it).
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""Bytes that sort, and are equal, as PostgreSQL sorts what its carrier does not: jsonb, ranges, multiranges, tsvector, tsquery.
+"""Byte strings whose order and equality are PostgreSQL's, for types whose carriers sort differently: jsonb, ranges,
+multiranges, tsvector, tsquery.
 
-A key is what comparing two values would look at, in the order in which it would: the count of an array's elements, then each
-element; a lower bound, whether it is in the range, the upper bound. Texts end with a zero byte, which none of them has; numbers
-are their sign, their magnitude and their digits, all turned round for negative ones.
+A key contains what a comparison of two values would examine, in the same order: the number of an array's elements and
+then each element; a lower bound, whether it is inclusive, then the upper bound. Texts end with a zero byte, which no
+text contains. Numbers are encoded as sign, magnitude and digits, all inverted for negative numbers.
 
 Source: PostgreSQL 15, jsonb_util.c (compareJsonbContainers), rangetypes.c (range_cmp), tsvector_op.c
 (silly_cmp_tsvector), tsquery_op.c (CompareTSQ), tsquery_util.c (QTNodeCompare).

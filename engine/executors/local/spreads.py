@@ -1,9 +1,10 @@
-"""`sluice_spread`, `sluice_joined`: what a variance of exact numbers is a quotient of, for the local engine.
+"""`sluice_spread`, `sluice_joined`: the numerator of the quotient that is the variance of exact numbers, for the local
+engine.
 
-n * sum(x^2) - sum(x)^2 has up to four times the digits of a value, which no type of the engine's holds: Python's whole numbers do,
-once for each group.
+n * sum(x^2) - sum(x)^2 has up to four times the digits of a value. No type of the engine holds that many, but Python's
+integers do, and the computation runs once per group.
 
-The call is built in `engine.sql.functions.aggregates`. Source: PostgreSQL 15, numeric.c (numeric_stddev_internal).
+`engine.sql.functions.aggregates` builds the call. Source: PostgreSQL 15, numeric.c (numeric_stddev_internal).
 """
 
 from __future__ import annotations

@@ -1,14 +1,15 @@
-"""Whether a statement for DuckDB is one that the compiler could have made: checked by the member that runs it for another.
+"""Validation of statements for DuckDB that another member sent: the member that runs one checks that the compiler could
+have produced it.
 
-The tree is DuckDB's own (`json_serialize_sql`), so that what is checked is what DuckDB will run, and not what another parser
-makes of the text. DuckDB serializes one kind of statement only, queries. In the tree every node is of a kind that is listed
-here; every function is one that the compiler emits (`engine.executors.local.fragment_functions`); every table is an input of
-the fragment or a common table expression in sight. A reader of files takes them from the parameter `$r<reader>`, whose value
-this member has found itself, or names each whole, without wildcards; those are told, since `engine.runtime.readable_files` says
-whether they may be read.
+The check uses DuckDB's own tree (`json_serialize_sql`), so that it examines what DuckDB will run, and not another
+parser's reading of the text. DuckDB serializes only queries. Every node of the tree must be of a kind that is listed
+here. Every function must be one that the compiler emits (`engine.executors.local.fragment_functions`). Every table must
+be an input of the fragment or a common table expression in scope. A reader of files takes them from the parameter
+`$r<reader>`, whose value this member has determined itself, or names each file in full, without wildcards; the check
+returns these files, because `engine.runtime.readable_files` decides whether they may be read.
 
-Rejected: sqlglot's tree. It costs as much, and where its reading of a text differs from DuckDB's, what was checked is not what
-runs. A list of what is forbidden: DuckDB's next release adds to what would have to be on it.
+Rejected: sqlglot's tree, which costs as much, and where its reading of a text differs from DuckDB's, the checked
+statement is not the one that runs. A list of forbidden constructs: each release of DuckDB would add to it.
 """
 
 from __future__ import annotations

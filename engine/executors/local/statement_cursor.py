@@ -1,6 +1,6 @@
-"""The cursor of one statement: in which database it runs, and its result there.
+"""The cursor of one statement: the database in which the statement runs, and its result there.
 
-`engine.executors.local.executor` says which databases there are, and what each is for.
+`engine.executors.local.executor` describes the databases and the purpose of each.
 """
 
 from __future__ import annotations

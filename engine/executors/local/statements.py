@@ -1,9 +1,10 @@
-"""Sources that a statement for DuckDB reads, told from its tree.
+"""The sources that a statement for DuckDB reads, found in its tree.
 
-What was compiled here has the tree that its text was printed from. As a fragment of another member it has a text alone: its tree is
-that of the dialect in which it was written, and is believed only if its text is, letter for letter, the statement again. So what is
-made of it differs from what was sent in nothing but what was changed here. Reading a text takes as long as compiling it, some
-milliseconds: a statement that runs once would pay them for nothing.
+A statement that was compiled here has the tree from which its text was printed. A fragment of another member has only a
+text, which is parsed in the dialect in which it was written. The parsed tree is trusted only if printing it reproduces
+the text exactly. So a statement that is derived from it differs from the one that was sent only in what was changed
+here. Parsing a text takes as long as compiling it, some milliseconds, which would be wasted on a statement that runs
+once.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A fragment under way in DuckDB: pulls on threads of the pool, and the one way to the end.
+"""A running fragment in DuckDB: its pulls on threads of the pool, and its single shutdown path.
 
 `engine.executors.local.executor` has the theory.
 """

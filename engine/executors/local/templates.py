@@ -1,6 +1,8 @@
-"""Values written and read by templates (to_char, to_number, to_date, to_timestamp) in the local engine: what SQL cannot say of one.
+"""Values formatted and parsed by templates (to_char, to_number, to_date, to_timestamp) in the local engine, for the
+cases
+that SQL cannot express.
 
-A value and a template are asked for once in a batch.
+Each distinct combination of value and template in a batch is computed once.
 
 Source: PostgreSQL 15, section 9.8.
 """

@@ -1,11 +1,13 @@
-"""Functions of the local engine that SQL cannot say: vectorised over Arrow arrays, registered in DuckDB at start.
+"""Functions of the local engine that SQL cannot express: vectorised over Arrow arrays, and registered in DuckDB at
+start.
 
     @arrow_function("sluice_jsonb", ["VARCHAR"], "VARCHAR")
     def normalised(texts: pa.Array) -> pa.Array: ...
 
-A function gets one Arrow array (or chunked array) per argument and gives one of the same length; without nulls of its own
-making where an argument is null, since DuckDB does not call it for those unless `sees_nulls`. An error is raised as a
-`SqlError`: it reaches the client as it is. Names begin with `sluice_`, so that no function of DuckDB's is hidden.
+A function receives one Arrow array (or chunked array) per argument and returns one of the same length. It need not
+handle null arguments, because DuckDB does not call it for rows that have one, unless `sees_nulls` is set. An error is
+raised as a `SqlError`, which reaches the client unchanged. Names begin with `sluice_`, so that they hide none of
+DuckDB's functions.
 """
 
 from __future__ import annotations

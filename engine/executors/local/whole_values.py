@@ -1,6 +1,6 @@
-"""Casts of types that are carried as others (`wire.types.value_codecs`) from text and to text, in the local engine.
+"""Casts to and from text of types that are carried as other types (`wire.types.value_codecs`), in the local engine.
 
-Ranges and multiranges of dates and timestamps are left out: what their texts say depends on the session.
+Ranges and multiranges of dates and timestamps are left out, because their text form depends on the session.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A statement for DuckDB, and what it needs."""
+"""A statement for DuckDB, with everything that its execution needs."""
 
 from __future__ import annotations
 

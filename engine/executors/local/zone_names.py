@@ -1,4 +1,4 @@
-"""Time zones by the names that DuckDB (ICU) and Spark (java.time) have for them."""
+"""The names of time zones in DuckDB (ICU) and Spark (java.time)."""
 
 from __future__ import annotations
 

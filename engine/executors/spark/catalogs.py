@@ -1,10 +1,11 @@
-"""Tables of Spark's own catalogs: what is configured as `spark.sql.catalog.NAME`, and the session's `spark_catalog`.
+"""Tables of Spark's own catalogs: those configured as `spark.sql.catalog.NAME`, and the session's `spark_catalog`.
 
-Only Spark can read them, so a foreign table over one is no list of files: its path is the table's name in Spark, and the engine
-is Spark's whatever its size (`engine.planner.codegen.sources`). What it holds is found out when it is read: Spark keeps what it
-knows of a table's files, so that is forgotten first.
+Only Spark can read these tables. A foreign table over one therefore has no list of files: its path is the table's name
+in Spark, and its engine is Spark whatever its size (`engine.planner.codegen.sources`). Its content is determined when
+it is read. Spark caches what it knows of a table's files, so that cache entry is dropped first.
 
-Names come from Spark's own listing of a namespace, never from SQL: a name like parquet.`/etc/x` would be a file.
+Names come from Spark's own listing of a namespace, never from SQL, because a name like parquet.`/etc/x` would denote a
+file.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""A job's result through the driver, as Arrow batches in order.
+"""A job's result, collected by the driver as Arrow batches in order.
 
-What `DataFrame.toArrow` does, less what we need not: it asks the JVM for the schema again, and leaves its socket to the
-garbage collector. For results that are small by construction, and for the summaries of tasks that stream.
+This is what `DataFrame.toArrow` does, without two of its steps: `toArrow` asks the JVM for the schema again, and it
+leaves its socket to the garbage collector. It serves results that are small by construction, and the summaries of tasks
+that stream.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The parts of Spark's connection that a member needs before PySpark is imported.
+"""The parts of the connection to Spark that a member needs before PySpark is imported.
 
-Everything that `engine.executors.spark.executor` imports is like this: PySpark is imported by the thread that starts Spark, by
-way of `engine.executors.spark.session`, and a member whose Spark is never started does without it.
+The same holds for every module that `engine.executors.spark.executor` imports: PySpark is imported by the thread that
+starts Spark, through `engine.executors.spark.session`, and a member that never starts Spark does not import it.
 """
 
 from __future__ import annotations

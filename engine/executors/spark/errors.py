@@ -1,9 +1,9 @@
-"""Spark's errors as a client sees them: the one place where they are translated.
+"""Translation of Spark's errors into those that a client sees. This is the only place where they are translated.
 
-Two kinds carry a meaning: texts that the function table raises itself (`SQLSTATE:xxxxx:message`, see
-`engine.sql.functions`), and Spark's own error conditions (`[DIVIDE_BY_ZERO] ...`), of which the rows below say what
-PostgreSQL says in their place. An error may come as an exception of PySpark's or as the text of a failed task; both are
-read as text. Whatever is left is ours to mend: XX000 without Java's stack, which goes to the log.
+Two kinds of errors carry a meaning: texts that the function table raises itself (`SQLSTATE:xxxxx:message`, see
+`engine.sql.functions`), and Spark's own error conditions (`[DIVIDE_BY_ZERO] ...`), for which the rows below give
+PostgreSQL's message and SQLSTATE. An error may arrive as a PySpark exception or as the text of a failed task; both are
+read as text. Any other error is a defect of Sluice: XX000 without Java's stack trace, which goes to the log.
 """
 
 from __future__ import annotations

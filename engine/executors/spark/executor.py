@@ -1,14 +1,15 @@
-"""The Spark executor: fragments run as Spark jobs, their rows streamed to this member by the tasks themselves.
+"""The Spark executor: fragments run as Spark jobs, whose tasks stream their rows to this member.
 
-There are two ways out of Spark. A fragment that is small by construction is collected as Arrow by the driver. Any
-other is sent: each task of its last stage opens a data connection to the member (`engine.executors.spark.worker`,
-`engine.exchange.listener`) and streams its partition under byte credits (`engine.exchange.receive`); the job's own result is
-a row per partition. An ordered fragment ends in Spark's global sort, whose range partitions the receiver reads in turn.
-What is to be written into a table, tasks write themselves (`engine.executors.spark.write_task`): nothing leaves Spark.
+Rows leave Spark in one of two ways. The driver collects the rows of a fragment that is small by construction, as Arrow
+batches. Every other fragment is sent: each task of its last stage opens a data connection to the member
+(`engine.executors.spark.worker`, `engine.exchange.listener`) and streams its partition under byte credits
+(`engine.exchange.receive`); the result of the job itself is one row per partition. An ordered fragment ends in Spark's
+global sort, whose range partitions the receiver reads in order. Rows that are to be written into a table do not leave
+Spark: the tasks write them (`engine.executors.spark.write_task`).
 
-Threads: the start has one; each running action has one (`engine.executors.spark.jobs`); short calls to the JVM (cancel, causes of
-failed tasks) share a small pool. Everything else is on the loop's thread. PySpark takes long to import, so only these threads do:
-first the one that starts Spark.
+Threads: the start of Spark has one, and each running action has one (`engine.executors.spark.jobs`). Short calls to the
+JVM (cancel, causes of failed tasks) share a small pool. Everything else runs on the event loop's thread. PySpark takes
+long to import, so only these threads import it, the one that starts Spark first.
 """
 
 from __future__ import annotations

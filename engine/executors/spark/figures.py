@@ -1,4 +1,4 @@
-"""Tasks, executors and stages of a member's Spark, as its status store has them: the JVM is asked at a scrape."""
+"""Tasks, executors and stages of a member's Spark, read from its status store. The JVM is asked at each scrape."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A fragment as a frame of Spark's, with the carriers of its columns, and its rows where they come to the driver."""
+"""A fragment as a Spark DataFrame, with the carriers of its columns, and its rows where the driver collects them."""
 
 from __future__ import annotations
 

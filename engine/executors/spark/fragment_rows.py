@@ -1,4 +1,4 @@
-"""A fragment's rows as a job reads them: its statement, and the tables, scans and functions that it names."""
+"""The rows of a fragment as a Spark job reads them: its statement, and the tables, scans and functions that it names."""
 
 from __future__ import annotations
 

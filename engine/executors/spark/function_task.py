@@ -1,7 +1,7 @@
-"""Code of a Spark task that computes a function with DuckDB: `engine.planner.codegen.task_functions`.
+"""Code of a Spark task that computes a function with DuckDB; see `engine.planner.codegen.task_functions`.
 
-A Python worker serves many tasks, one after the other. It keeps one database for each time zone: to open one, and to register the
-local engine's own functions in it, takes longer than most batches.
+A Python worker serves many tasks, one after the other. It keeps one database for each time zone, because opening one
+and registering the local engine's own functions in it takes longer than most batches.
 """
 
 from __future__ import annotations

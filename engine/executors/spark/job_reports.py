@@ -1,6 +1,6 @@
-"""Spark's word on what runs for this member: jobs of queries, their tasks, and the figures of its executors.
+"""Reports from Spark about its work for this member: jobs of queries, their tasks, and the metrics of its executors.
 
-A question to the JVM runs on a thread of the executor's pool; who asks a Spark that does not run is told of nothing.
+A request to the JVM runs on a thread of the executor's pool. If Spark does not run, the report is empty.
 """
 
 from __future__ import annotations

@@ -1,19 +1,20 @@
-"""A Spark action on a thread of its own, and how it is stopped.
+"""A Spark action on a thread of its own, and its cancellation.
 
-Py4J blocks the calling thread, and Spark ties a query's properties (job group, pool) to the thread: so one thread per running
-action, named after its query, joined when it ends.
+Py4J blocks the calling thread, and Spark ties a query's properties (job group, pool) to the thread. So each running
+action has one thread, which is named after its query and joined when it ends.
 
-**Cancel** has three parts, since the action may be anywhere: jobs of its group are cancelled, those under way and those that
-it has yet to start (`cancelJobGroupAndFutureJobs`); its Java thread is interrupted, which ends waits on the driver (listing
-files, a broadcast, a subquery); and `wait_gone` returns only when the thread has ended and the scheduler has no task of the
-group left. Until then it cancels the group again and again: of the jobs that have yet to start Spark's scheduler refuses those
-of a result but not the stages that adaptive execution runs one by one (`submitMapStage`), so what was planned when the cancel
-came would run to its end.
+**Cancel** has three parts, because the action may be anywhere. The jobs of its group are cancelled, both running ones
+and those that it has yet to start (`cancelJobGroupAndFutureJobs`). Its Java thread is interrupted, which ends waits on
+the driver (listing files, a broadcast, a subquery). And `wait_gone` returns only when the thread has ended and the
+scheduler has no task of the group left. Until then it cancels the group again and again: of the jobs that have yet to
+start, Spark's scheduler refuses result jobs but not the stages that adaptive execution runs one by one
+(`submitMapStage`), so without this a stage that was planned when the cancel arrived would run to its end.
 
-Not stoppable is what neither waits nor looks. On the driver that is analysis and planning, milliseconds for what people
-write: the thread is waited for. In a task it is a sort in memory, or what one batch of rows has to meet in a join of few keys
-(without any key, each row looks: `engine.planner.codegen.interruptible`): such a task has been killed and delivers nothing, so
-after `_GONE_SECONDS` it is left to notice by itself.
+Code that neither waits nor checks for interrupts cannot be stopped. On the driver this is analysis and planning, which
+take milliseconds for hand-written queries; the thread is waited for. In a task it is a sort in memory, or the
+comparison of one batch of rows in a join with few distinct keys (a join without any key checks for each row:
+`engine.planner.codegen.interruptible`). Such a task has been killed and delivers nothing, so after `_GONE_SECONDS` it
+is left to notice the kill by itself.
 """
 
 from __future__ import annotations

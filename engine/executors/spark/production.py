@@ -1,8 +1,10 @@
-"""A fragment on Spark whose rows do not come to this process: a job whose tasks send them to other members, or write them.
+"""A fragment on Spark whose rows do not come to this process: a job whose tasks send them to other members, or write
+them.
 
-Its tasks are the senders of an edge: the member that runs the job has found the receivers (`open_channel`) before; the tasks
-connect to them directly, so rows pass neither through the driver nor through this member. The job's own result is which streams
-each receiver is to have had. Or its tasks write a table's files (`engine.executors.spark.write_task`): then the result says which.
+The tasks of a sending job are the senders of an edge. The member that runs the job has located the receivers
+(`open_channel`) beforehand, and the tasks connect to them directly, so rows pass neither through the driver nor through
+this member. The result of the job says which streams each receiver should have received. The tasks of a writing job
+write a table's files (`engine.executors.spark.write_task`), and the result names the files.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Jobs whose tasks get rid of rows by themselves: they send them to receivers, or write them into files."""
+"""Jobs whose tasks consume the rows themselves: they send them to receivers, or write them into files."""
 
 from __future__ import annotations
 

@@ -1,14 +1,16 @@
-"""Spark's plan of a job that has ended, as operators with the rows that its SQL metrics counted (`engine.contracts.profile`).
+"""Spark's plan of a finished job, as operators with the rows that its SQL metrics counted (`engine.contracts.profile`).
 
-What only says how Spark runs something is left out: code generation, adaptive stages, exchanges, formats of rows, sorts within
-a partition, the first half of an aggregate. Projections, sorts and windows count nothing themselves: they give what they get.
-An exchange counts what goes through it, and is believed where there is one: before a sort over all partitions Spark runs what is
-to be sorted one time more, for a sample, and its operators count that too. So of those below, to the next exchange, only the
-last one's rows are known.
+Operators that only say how Spark runs something are left out: code generation, adaptive stages, exchanges, row formats,
+sorts within a partition, the partial stage of an aggregate. Projections, sorts and windows count nothing themselves:
+they return as many rows as they read. An exchange counts the rows that pass through it, and its count takes precedence:
+before a sort over all partitions Spark runs the sort's input an additional time, for a sample, and the operators of the
+input count that run as well. So below a sampled sort, down to the next exchange, only the rows of the topmost operator
+are known.
 
-An exchange that is used twice reads what nobody knows, and so does Expand, with which Spark makes several aggregates of one.
+The rows of a reused exchange are unknown, and so are those of Expand, with which Spark turns several aggregates into one.
+Both are shown without inputs.
 
-Each step is a short call to the JVM: this is for EXPLAIN ANALYZE, on the job's thread.
+Each step is a short call to the JVM, so this is for EXPLAIN ANALYZE, on the job's thread.
 """
 
 from __future__ import annotations

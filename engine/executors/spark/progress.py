@@ -1,5 +1,7 @@
-"""The progress of Spark's jobs: stages, and tasks done of all, as its status store has them. The JVM is asked when somebody
-looks."""
+"""The progress of Spark's jobs, from its status store: stages, and how many of their tasks are done. The JVM is asked
+only
+when somebody requests it.
+"""
 
 from __future__ import annotations
 

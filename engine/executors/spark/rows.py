@@ -1,4 +1,6 @@
-"""Rows that a Spark job makes, by what is to be known of them before Spark is asked: no import of PySpark."""
+"""The description of rows that a Spark job produces, as far as it is known before Spark is asked. It does not import
+PySpark.
+"""
 
 from __future__ import annotations
 

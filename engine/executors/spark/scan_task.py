@@ -1,7 +1,7 @@
-"""Code of a Spark task that reads files through DuckDB: `engine.planner.codegen.scans`.
+"""Code of a Spark task that reads files through DuckDB; see `engine.planner.codegen.scans`.
 
-Stores and their credentials come with the task, in PySpark's own closure, which is in no plan, log or event. A store without a key
-takes what the executor's process has been given.
+Object stores and their credentials travel with the task, in PySpark's own closure, which appears in no plan, log or
+event. A store without a key uses the credentials of the executor's process.
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
-"""The driver's side of a scan (`engine.planner.codegen.scans`): what is read, in parts for tasks, and the relation that they
-make."""
+"""The driver's side of a scan (`engine.planner.codegen.scans`): the files to read, split into units for tasks, and the
+relation that the tasks produce.
+"""
 
 from __future__ import annotations
 

@@ -1,11 +1,14 @@
-"""The JVM and its Spark context: started, configured, ended. One per member, and one per process, as PySpark has it.
+"""The JVM and its Spark context: start, configuration, end. There is one per member, and one per process, as PySpark
+requires.
 
-The JVM is a child of the member. It dies with it even if the member is killed: PySpark's gateway holds a pipe to its standard
-input, and the JVM ends when that breaks. Where the JVM ends by itself (killed, out of memory) the member goes on: what ran
-there is told so (`loss`), and the next query that needs Spark has it started again (`engine.executors.spark.executor`). All of
-Spark's own files (logs, shuffle files, warehouse) lie in one directory.
+The JVM is a child process of the member. It dies with the member even if the member is killed: PySpark's gateway holds
+a pipe to its standard input, and the JVM ends when that breaks. If the JVM ends by itself (killed, out of memory), the
+member goes on: the statements that ran there fail with that error (`loss`), and the next query that needs Spark starts
+it again (`engine.executors.spark.executor`). All of Spark's own files (logs, shuffle files, warehouse) are in one
+directory.
 
-A session per time zone: Spark's time zone is a session's setting, and a running query must keep the one it began with.
+There is one session per time zone, because Spark's time zone is a setting of the session and a running query must keep
+the one with which it began.
 
 All of this blocks; `engine.executors.spark.executor` calls it from its own threads.
 """

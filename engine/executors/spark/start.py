@@ -1,4 +1,6 @@
-"""Spark's start and end on a member: in the background, once for all who wait for it, and anew where it failed or has ended."""
+"""Start and end of a member's Spark. Spark starts in the background, once for all that wait for it, and again after a
+failed start or after it has ended.
+"""
 
 from __future__ import annotations
 

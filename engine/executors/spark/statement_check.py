@@ -1,11 +1,12 @@
-"""Whether a statement for Spark is one that the compiler could have made: checked by the member that runs it for another.
+"""Validation of statements for Spark that another member sent: the member that runs one checks that the compiler could
+have produced it.
 
-The tree is that of our own dialect (`engine.sql.trees.engine_dialects`), and it is believed only if its text is, letter for
-letter, the statement again. So a statement that passes is what the compiler's generator writes for a tree of these nodes, these
-functions (`engine.executors.spark.fragment_functions`) and these tables; how that generator quotes names and literals, which
-clients write, is what the compiler relies on for every statement.
+The check uses the tree of Sluice's own dialect (`engine.sql.trees.engine_dialects`), and it trusts the tree only if
+printing it reproduces the text exactly. So a statement that passes is what the compiler's generator writes for a tree
+of these nodes, these functions (`engine.executors.spark.fragment_functions`) and these tables. Its quoting of names and
+literals, which clients write, is the generator's, on which the compiler relies for every statement.
 
-Rejected: Spark's own parser, whose tree is the JVM's and costs a call for each node to look at, and which would have Spark be
+Rejected: Spark's own parser. Its tree lives in the JVM and costs a call for each node, and Spark would have to be
 started to refuse a statement.
 """
 

@@ -1,4 +1,4 @@
-"""A fragment under way on Spark: its job, and the receiver of the rows that its tasks send or its driver collects."""
+"""A running fragment on Spark: its job, and the receiver of the rows that its tasks send or its driver collects."""
 
 from __future__ import annotations
 

@@ -1,7 +1,9 @@
-"""Tables as Spark sees them: frames of their rows, columns in storage types; `engine.executors.spark.views` makes views of them.
+"""Tables in Spark: DataFrames of their rows, with columns in storage types. `engine.executors.spark.views` makes views
+of
+them.
 
-Parquet is read with the types its files have (Spark converts next to nothing while reading) and cast to the declared ones; text
-formats are read as strings and cast, so that a malformed value is an error and never a silent null.
+Parquet is read with the types of its files (Spark converts next to nothing while reading) and cast to the declared
+types. Text formats are read as strings and cast, so that a malformed value is an error and never a silent null.
 
 Source of the type names: `engine.sql.trees.storage_types`. The casts are Spark's, in ANSI mode, as column expressions.
 """

@@ -1,6 +1,7 @@
-"""The ends of a stream's tasks, as Spark knows them: asked for where a stream was lost, or has ended and the next one waits.
+"""The outcomes of a stream's tasks, as Spark reports them. Spark is asked when a stream was lost, and when a stream has
+ended and the next one waits for it.
 
-`engine.exchange.receive` has the reasons, under "Attempts" and "Confirmed counts".
+`engine.exchange.receive` gives the reasons, under "Attempts" and "Confirmed counts".
 """
 
 from __future__ import annotations

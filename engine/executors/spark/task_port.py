@@ -1,4 +1,4 @@
-"""The port of a member where Spark's tasks connect, and the channels of the streams that they send there."""
+"""The port of a member to which Spark's tasks connect, and the channels of the streams that they send there."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""Temporary views in Spark under `storage.relation_name`, over the frames of `engine.executors.spark.tables` and
+"""Temporary views in Spark named `storage.relation_name`, over the DataFrames of `engine.executors.spark.tables` and
 `engine.executors.spark.scanning`; and temporary functions (`engine.executors.spark.function_task`).
 
-A view is made once per session and version of a table; it holds Spark's list of the files and their schema, so that a
-repeated query asks the file system nothing. Where another member chose the name and cannot see the files, a name may come to
-stand for a later version: then the view is replaced, and what was analysed before keeps the old one.
+A view is made once per session and version of a table. It holds Spark's list of the files and their schema, so a
+repeated query does not ask the file system. Where another member chose the name and cannot see the files, a name may
+come to stand for a later version. The view is then replaced, and statements that were analysed before keep the old one.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Code of a Spark task: it sends its partition to the receivers and leaves a small summary as the job's result.
+"""Code of a Spark task that sends its partition to the receivers and returns a small summary as the job's result.
 
-Imported in Spark's Python workers, where its start counts in the time to a query's first row: it needs Arrow, msgspec and the
-wire, and of PySpark only the task's context. The driver's side is `engine.executors.spark.executor` and
+Spark's Python workers import this module, and its import time adds to the time to a query's first row. It needs Arrow,
+msgspec and `wire`, and from PySpark only the task's context. The driver's side is `engine.executors.spark.executor` and
 `engine.executors.spark.production`.
 """
 

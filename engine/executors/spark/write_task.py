@@ -1,12 +1,15 @@
-"""Code of a Spark task that writes into a table: a MUTATE's sink over its partition, which leaves its intents as the result.
+"""Code of a Spark task that writes into a table: the sink of a MUTATE over the task's partition. It returns its
+intents as
+the result.
 
-Rows are judged, counted and written here as a member would (`engine.writers.sink`), so they never leave the executor. The
-job's result is a row for each task: how many rows changed, and the files. Only what such a row names is ever committed: of a task
-that was tried again, or twice at a time, Spark takes one attempt's result, and the initiator removes the files of the others
-with the statement's folder (`engine.statements.dml.tasks`).
+Rows are checked, counted and written here as a member would do it (`engine.writers.sink`), so they never leave the
+executor. The job's result is one row per task: the number of changed rows, and the files. Only files that such a row
+names are ever committed. Of a task that was retried or ran twice at the same time, Spark takes the result of one
+attempt, and the initiator removes the files of the others with the statement's folder (`engine.statements.dml.tasks`).
 
-Imported in Spark's Python workers only by tasks that write, which costs them Arrow's Parquet and the sink. The table comes as
-the plan says it, by PySpark's own closures; types are compared by identity everywhere, so they travel as their OIDs or definitions.
+Spark's Python workers import this module only for tasks that write, because it costs them Arrow's Parquet and the sink.
+The table travels as a part of the plan, in PySpark's own closures. Types are compared by identity everywhere, so they
+travel as their OIDs or definitions.
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
-"""The driver's side of writing: the job of a frame whose last stage writes, with our sink (`engine.executors.spark.write_task`)
-or with Spark's own writer of Parquet files, which needs no Python."""
+"""The driver's side of writing: the job of a DataFrame whose last stage writes, with Sluice's sink
+(`engine.executors.spark.write_task`) or with Spark's own Parquet writer, which needs no Python.
+"""
 
 from __future__ import annotations
 
