@@ -1,5 +1,7 @@
-"""How an SqlError gets out of an engine whole: as text, since that is how engines tell why they failed. Out of a Spark task
-(`TaskError`), or of an expression that raises it (`engine.sql.functions.trees.raises` has the SQLSTATE and message alone)."""
+"""Encoding of an SqlError as text, because engines report their failures as text. It carries the whole error out of a
+Spark task (`TaskError`), or the SQLSTATE and message alone out of an expression that raises it
+(`engine.sql.functions.trees.raises`).
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
-"""Copies of an error that is told to several: each raises its own.
+"""Copies of an error that has several receivers: each raises its own copy.
 
-An exception changes while it is raised and handled: its traceback and its notes grow, `__context__` is set, and a session says
-where in its statement an SqlError lies (`SqlError.position`, `context`). Where one failure ends the work of many (a group of
-commits, all who wait for a catalog that is away), one object for all would show one client what belongs to another.
+An exception changes while it is raised and handled: its traceback and its notes grow, `__context__` is set, and a
+session records the position in its own statement on an SqlError (`SqlError.position`, `context`). Where one failure
+ends the work of many (a group of commits, all waiters for an unreachable catalog), a shared object would show one
+client details that belong to another.
 """
 
 from __future__ import annotations

@@ -1,24 +1,27 @@
-"""The fragment pool: steps of fragments, short or long, spread by work-stealing (threading seed, 2.3).
+"""The fragment pool: steps of fragments, short or long, distributed by work-stealing (threading seed, 2.3).
 
-Theory. A step is a call that may block for as long as its engine computes; a fragment that waits for input or credits submits
-none. Each thread has a deque. A call from outside goes to the thread with the least before it, a call that a step submits to
-its own thread's deque, whose memory is warm. A thread takes the oldest call of its own deque, then the oldest of another's,
-then sleeps. Of the sleepers the one that fell asleep last is woken: what it needs is still in its core's caches.
+Theory. A step is a call that may block for as long as its engine computes; a fragment that waits for input or credits
+submits none. Each thread has a deque. A call from outside goes to the thread with the fewest calls before it. A call
+that a step submits goes to its own thread's deque, whose memory is warm. A thread takes the oldest call of its own
+deque, then the oldest of another's, then sleeps. Of the sleeping threads the one that fell asleep last is woken,
+because its data is still in its core's caches.
 
-Oldest first, unlike a fork-join pool's newest: nobody here joins a child, and a fragment that submits its next step from its
-last would otherwise keep its thread for itself. Thieves take the oldest too. The other end serves two purposes elsewhere:
-fewer collisions, which a deque under the interpreter's lock does not have, and larger pieces of work, which steps are not;
-here it would let the call that waits behind a long step wait longest.
+Calls are taken oldest first, unlike in a fork-join pool, which takes the newest: nobody here joins a child, and a
+fragment that submits its next step from its last would otherwise monopolise its thread. Thieves take the oldest too.
+Elsewhere, stealing from the other end has two purposes: fewer collisions, which a deque under the interpreter's lock
+does not have, and larger pieces of work, which steps are not. Here it would let the call behind a long step wait
+longest.
 
-No wake-up is lost: a call is put into a deque, and a sleeper woken, under the lock; a thread looks at all deques once more
-under that lock before it sleeps. So either it sees the call, or it sleeps already when it is woken. Taking needs no lock.
+No wake-up is lost. A call is put into a deque, and a sleeper woken, under the lock; a thread looks at all deques once
+more under that lock before it sleeps. So either it sees the call, or it already sleeps when it is woken. Taking a call
+needs no lock.
 
-A thread whose call does not come back for long may be set aside: another one takes its place and its deque, and it ends with its
-call. Of these there are only a few at a time, so that the pool has a bound.
+A thread whose call does not return for long may be set aside: another one takes its place and its deque, and it ends
+with its call. Only a few threads may be set aside at a time, so that the pool is bounded.
 
-Considered and rejected: one shared queue (`ThreadPoolExecutor`): measured, it is as fast with four threads, but a fragment's
-steps wander over all of them. A lock-free list of sleepers: a few microseconds of a round trip in which two threads
-hand the interpreter to each other, and a proof instead of a rule.
+Considered and rejected: one shared queue (`ThreadPoolExecutor`): measured, it is as fast with four threads, but a
+fragment's steps wander over all of them. A lock-free list of sleepers: it would save a few microseconds of a round trip
+in which two threads hand the interpreter to each other, and it would need a proof instead of a rule.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Names as SQL writes them."""
+"""Identifiers as SQL writes them."""
 
 from __future__ import annotations
 

@@ -1,15 +1,16 @@
-"""Interrupts of the work on one statement: PostgreSQL's CHECK_FOR_INTERRUPTS, for threads that read and plan.
+"""Interrupts of the work on one statement: PostgreSQL's CHECK_FOR_INTERRUPTS, for threads that parse and plan.
 
-A cancel request, `statement_timeout` and a termination end the wait of the session's task at once, but the thread that lexes,
-parses, binds, optimises or compiles cannot be stopped from outside. So whoever waits marks the work as interrupted, and the
-thread looks at the mark with every token, node and expression (`check_for_interrupts`), and ends there.
+A cancel request, `statement_timeout` and a termination end the wait of the session's task at once, but the thread that
+lexes, parses, binds, optimises or compiles cannot be stopped from outside. So the waiting task marks the work as
+interrupted. The thread checks the mark at every token, node and expression (`check_for_interrupts`), and ends there.
 
-What looks is what loops or recurses over a statement: the lexer, the reader of the grammar, the binder of expressions, the
-walks and rewrites that all passes are made of, and the compiler. The same look counts the steps of the work, and every
-`_STEPS` of them asks the member whether there is memory left for more.
+The checks are in everything that loops or recurses over a statement: the lexer, the reader of the grammar, the binder
+of expressions, the walks and rewrites of which all passes are made, and the compiler. The same check counts the steps
+of the work, and every `_STEPS` of them it asks the member whether there is memory left for more.
 
-Considered and rejected: raising an exception in the thread (PyThreadState_SetAsyncExc), which may strike between the taking
-and the release of a lock; a process for each long statement, to and from which trees would have to be copied.
+Considered and rejected: raising an exception in the thread (PyThreadState_SetAsyncExc), which may strike between the
+acquisition and the release of a lock; a process for each long statement, to and from which trees would have to be
+copied.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Notices of a statement that may run again (`engine.session.transaction`): what it says in both runs is told once."""
+"""Notices of a statement that may run again (`engine.session.transaction`): a notice that both runs raise is sent once."""
 
 from __future__ import annotations
 

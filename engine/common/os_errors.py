@@ -1,4 +1,4 @@
-"""SQLSTATEs of the operating system's errors: one place for all who use files.
+"""SQLSTATEs of the operating system's errors, in one place for all code that uses files.
 
 Source: PostgreSQL 15, elog.c (errcode_for_file_access), fd.c (BasicOpenFilePerm).
 """

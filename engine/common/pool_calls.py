@@ -1,10 +1,11 @@
-"""Calls of the two pools, and how they are run so that nothing they raise ends the thread.
+"""Calls of the two pools, run so that nothing they raise ends the thread.
 
-A call that somebody waits for is made `with_future`: what it returns or raises goes to its Future. What a call lets escape that
-nobody waits for is logged.
+A call with a waiter is made `with_future`: its result or exception goes to its Future. An exception that escapes a call
+without a waiter is logged.
 
-Both functions that run calls let go of them before they return: an error's traceback holds their frames, and would hold
-through them the Future, which holds the error; a ring that keeps batches in memory until the garbage collector comes.
+Both functions that run calls drop their references to them before they return. An error's traceback holds their frames,
+and through them it would hold the Future, which holds the error: a reference cycle that keeps batches in memory until
+the garbage collector runs.
 """
 
 from __future__ import annotations

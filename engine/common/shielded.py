@@ -1,16 +1,18 @@
-"""Waits that no number of cancels breaks.
+"""Waits that repeated cancellation does not break.
 
-Theory. A task may be cancelled any number of times: by who stops its query, again by who closes the stream that it feeds, again
-by the loop that ends. A cancel breaks the one await that the task stands in, so an await in a `finally`, or in a handler of
-the first cancel, is broken by the second, and what it waited for goes on alone: a call on a thread with a cursor that somebody
-else then uses, a stream that nobody forgets. So whoever must not leave before something has ended waits here: the cancels that
-come meanwhile are kept, and raised once it has.
+Theory. A task may be cancelled any number of times: by the code that stops its query, again by the code that closes the
+stream that it feeds, again by the event loop that ends. A cancel breaks the one await at which the task stands. So an
+await in a `finally`, or in a handler of the first cancel, is broken by the second, and the operation that it waited for
+goes on unattended: a call on a thread with a cursor that another task then uses, a stream that nobody releases. So code
+that must not leave before something has ended waits here: cancels that arrive meanwhile are kept, and raised once it
+has ended.
 
-`asyncio.gather` is not for such waits. It passes a cancel on to all that it runs and returns with the first that ends, not the
-last, so that whoever clears up after it cancels the others a second time, in the middle of their own clearing up. `together` is
-`asyncio.TaskGroup`, which cancels each task once and waits for all, but raises the first error and not a group of them.
+`asyncio.gather` is not suitable for such waits. It passes a cancel on to everything that it runs and returns with the
+first that ends, not the last, so the code that cleans up after it cancels the others a second time, in the middle of
+their own cleanup. `together` is `asyncio.TaskGroup`, which cancels each task once and waits for all, except that it
+raises the first error and not a group of them.
 
-What is waited for must end by itself or have been stopped before.
+The awaited operation must end by itself or have been stopped before.
 """
 
 from __future__ import annotations

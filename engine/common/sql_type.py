@@ -1,10 +1,10 @@
 """The type of an expression: a PostgreSQL type, its modifier, and what the planner knows of a numeric's digits.
 
-PostgreSQL's numeric has no bounds and keeps a display scale in every value. Spark and DuckDB have decimal(p, s) with
-p <= 38. The binder therefore tracks digits statically: each numeric expression has a precision and a scale (its storage
+PostgreSQL's numeric has no bounds and keeps a display scale in every value. Spark and DuckDB have decimal(p, s) with p
+<= 38. The binder therefore tracks digits statically: each numeric expression has a precision and a scale (its storage
 type is decimal(precision, scale) in both engines) and a rule for how many fractional digits are printed
-(`wire.types.carriers.NumericScale`). Where the digits are not known (a text column cast to numeric), `UNKNOWN_DIGITS` is
-assumed; a value that does not fit raises 22003, never a rounded answer in silence.
+(`wire.types.carriers.NumericScale`). Where the digits are not known (a text column cast to numeric), `UNKNOWN_DIGITS`
+is assumed; a value that does not fit raises 22003 and is never silently rounded.
 """
 
 from __future__ import annotations

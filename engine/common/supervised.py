@@ -1,13 +1,14 @@
-"""Work in the background that nobody waits for: what becomes of it when it fails.
+"""Supervision of background work that nobody waits for: how its failures are handled.
 
-Theory. A thread or a task that nobody joins ends with the first exception that it does not know, and nobody hears of it: what it
-was to do piles up until somebody looks. So each has a supervisor (Erlang's word), which any exception ends at: a step that failed
-is logged, counted, and taken again after a pause that doubles up to a bound; the loop itself goes on for as long as the process.
-What fails again and again is logged when it begins, when it fails for another reason, and when it is over, not each time.
-`/status` shows all of them under `background`, well or not.
+Theory. A thread or a task that nobody joins ends with the first exception that it does not handle, unnoticed, and its
+work piles up until somebody looks. So each has a supervisor (Erlang's word), which catches any exception. A step that
+failed is logged, counted, and repeated after a pause that doubles up to a bound; the loop itself runs for as long as
+the process. Repeated failures are logged when they begin, when the reason changes, and when they are over, not each
+time. `/status` shows all supervised loops under `background`, whether or not they fail.
 
-Considered and rejected: ending the process, as Erlang's supervisors do in the end. A disk that is full for an hour is no reason to
-lose every client. And starting a thread anew for each step: there is nothing in these threads that a failure spoils.
+Considered and rejected: ending the process, as Erlang's supervisors do in the end. A disk that is full for an hour is
+no reason to lose every client. Also rejected: starting a thread anew for each step, because a failure corrupts nothing
+in these threads.
 """
 
 from __future__ import annotations

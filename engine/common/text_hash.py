@@ -1,4 +1,4 @@
-"""hashtext: the number that PostgreSQL's hash indexes give a text, by which people name advisory locks.
+"""hashtext: the hash that PostgreSQL's hash indexes compute for a text, which applications use to name advisory locks.
 
 Source: PostgreSQL 15, hashfn.c (hash_bytes), which is Bob Jenkins' lookup3.
 """

@@ -1,14 +1,15 @@
-"""Spans of statements, for OpenTelemetry: the only module that knows its API.
+"""Spans of statements, for OpenTelemetry. This is the only module that uses its API.
 
-A span's context travels as the text of W3C's `traceparent` header: from the client in a setting, from the session's member to the
-others with the start of their fragments, to the thread of a Spark job. An empty text stands for no trace, which is all there is
-while tracing is off: then nothing of OpenTelemetry is imported, and each call here returns after one comparison.
+A span's context travels as the text of W3C's `traceparent` header: from the client in a setting, from the session's
+member to the others with the start of their fragments, and to the thread of a Spark job. An empty text stands for no
+trace. While tracing is off, every text is empty, nothing of OpenTelemetry is imported, and each call here returns after
+one comparison.
 
-`install` gives the tracer, once for a process, as OpenTelemetry has it. `server.monitor.tracing_setup` makes one from a
-configuration.
+`install` sets the tracer, once for a process, as OpenTelemetry requires. `server.monitor.tracing_setup` makes one from
+a configuration.
 
-Rejected: OpenTelemetry's context variables. A statement passes through threads, tasks of a loop that serve many statements, and
-other processes; a text that is passed on says whose child a span is.
+Rejected: OpenTelemetry's context variables. A statement passes through threads, tasks of an event loop that serve many
+statements, and other processes; a text that is passed on names the parent of a span.
 
 Source: W3C Trace Context, 3.2 (traceparent).
 """

@@ -1,4 +1,4 @@
-"""Whether values of parameters are so long that who handles them should not keep the event loop waiting."""
+"""Whether parameters' values are so long that processing them would block the event loop."""
 
 from __future__ import annotations
 

@@ -1,13 +1,15 @@
-"""A cache bounded by weight: the least recently used entry goes first.
+"""A cache bounded by weight, which evicts the least recently used entry first.
 
-A number of entries bounds nothing where one may take a kilobyte or a hundred megabytes, as with statements, whose texts clients
-write. So entries may have a weight, in whatever unit is cheap to tell and goes with the memory that they take: characters of
-SQL, columns of a footer. One that would take much of the room alone is made anew each time instead of driving out all others.
+A limit on the number of entries bounds nothing where one may take a kilobyte or a hundred megabytes, as with
+statements, whose texts clients write. So entries may have a weight, in any unit that is cheap to determine and
+proportional to their memory: characters of SQL, columns of a footer. An entry that would take much of the room alone is
+made anew each time instead of evicting all others.
 
-What comes in versions has a third bound: so many of one family. A new version is a new entry, and the one before is asked for by
-nobody but who began before; yet nothing drives it out until the whole room is full, of some hundred lists of a table's files.
+Versioned values have a third bound: the number of entries of one family. A new version is a new entry, and only
+statements that began earlier ask for the previous one; yet nothing would evict it until the whole room is full, of some
+hundred lists of a table's files.
 
-Rejected: asking the interpreter what an entry takes (a walk over all its objects, which share what they refer to).
+Rejected: asking the interpreter for an entry's size (a walk over all its objects, which share what they refer to).
 """
 
 from __future__ import annotations

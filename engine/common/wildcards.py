@@ -1,4 +1,4 @@
-"""Hosts that stand for every interface. A socket listens there; nobody can connect there."""
+"""Host addresses that stand for every interface. A socket can listen there; nobody can connect there."""
 
 from __future__ import annotations
 

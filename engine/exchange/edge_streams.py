@@ -1,4 +1,4 @@
-"""The streams of one edge at its receiver, by partition, with those whose place a later attempt has taken."""
+"""The streams of one edge at its receiver, by partition, including those that a later attempt has replaced."""
 
 from __future__ import annotations
 

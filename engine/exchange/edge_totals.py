@@ -1,7 +1,7 @@
-"""Totals of what a member has sent over edges since its start, and the figures of its edges of this moment.
+"""Totals of what a member has sent over edges since its start, and the current metrics of its edges.
 
-Totals grow when the instance of a fragment that sends has ended, so that a scrape walks only what runs; the figures of this moment
-are sums over open streams.
+The totals grow when an instance of a sending fragment ends, so that a scrape visits only what is running. The current
+metrics are sums over open streams.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""One stream of an edge at its receiver: what of it has arrived, in memory or on disk, and the connection that it comes over.
+"""One stream of an edge at its receiver: the batches that have arrived, in memory or on disk, and the connection that
+carries it.
 
-`engine.exchange.receive` has the theory: attempts, streams that outlive their connections, credits. What a stream asks of its
-receiver is `StreamOwner`.
+`engine.exchange.receive` has the theory: attempts, streams that outlive their connections, credits. `StreamOwner` is
+the part of the receiver that a stream uses.
 """
 
 from __future__ import annotations

@@ -1,17 +1,19 @@
-"""The data listener: where senders of other processes connect, and the receivers they connect to.
+"""The data listener: the address to which senders in other processes connect, and the receivers that they reach.
 
-It owns the sockets of the receiving side and drives `wire.mesh.channel.DataReceiver` for each. A receiver
-(`engine.exchange.receive`) is registered under a channel id with a token that only its senders are told; a connection that
-cannot show it is refused. A connection to a channel that is not registered (yet, or any more) is told so and may try again.
+The listener owns the sockets of the receiving side and drives `wire.mesh.channel.DataReceiver` for each. A receiver
+(`engine.exchange.receive`) is registered under a channel id, with a token that only its senders know. A connection
+without the token is refused. A connection to a channel that is not registered (not yet, or no longer) is told so and
+may try again.
 
-Bytes are received straight into the body of the batch they belong to (`asyncio.BufferedProtocol`).
+Bytes are received directly into the body of the batch to which they belong (`asyncio.BufferedProtocol`).
 
-Members' control connections arrive at the same port, so that a firewall has one hole a member. An `Entrance` reads the first
-bytes of every connection, as many as tell what it carries, and hands over to the protocol of that. Where members speak TLS all
-of this is above it (`engine.exchange.tls_server`).
+The members' control connections arrive at the same port, so that a firewall needs one opening per member. An `Entrance`
+reads the first bytes of every connection, as many as identify its kind, and hands the connection over to the protocol
+of that kind. Where members use TLS, all of this runs above TLS (`engine.exchange.tls_server`).
 
-A member that is alone has no mesh port: nobody admits control connections (`admit_control`), and the listener is started with
-Spark (`engine.executors.spark.executor`), for the data connections of its tasks, on a free port of the loopback interface.
+A member without a mesh has no mesh port: nothing admits control connections (`admit_control`), and the listener is
+started with Spark (`engine.executors.spark.executor`), for the data connections of Spark's tasks, on a free port of the
+loopback interface.
 """
 
 from __future__ import annotations

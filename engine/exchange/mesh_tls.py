@@ -1,28 +1,30 @@
-"""TLS between members: what both ends demand of each other, in one place.
+"""TLS between members: the requirements that both ends enforce, in one place.
 
-Every connection to a mesh port, control or data, is TLS 1.3 where `cluster.tls` is configured, and both ends show a
-certificate of the cluster's authority. One certificate serves a member for both roles.
+Where `cluster.tls` is configured, every connection to a mesh port, control or data, uses TLS 1.3, and both ends present
+a certificate of the cluster's authority. One certificate serves a member in both roles.
 
-**Whose certificate.** It has to carry the *member's name* as a subject alternative name (DNS), letter for letter. Everything
-that the mesh grants is granted to a name: queries are named by their initiator, a plan says which member sends to which. A
-certificate for an address would prove that we reached the machine that we dialled, which says nothing to the end that accepts
-and changes whenever a member moves. So the end that dials a seed, of which only the address is known, takes the name from
-`welcome` and compares then, before it proves anything; the end that accepts compares after `proof`; a sender knows from the
-plan who its receiver is, and shows its token to nobody else. The sender of a stream is held to the authority and the token
-alone: only the member that was told the token has it, and Spark tasks may run on machines that have a certificate of their own.
+**Names in certificates.** A certificate must carry the *member's name* as a subject alternative name (DNS),
+letter for letter. Everything that the mesh grants is granted to a name: queries are named by their initiator, and a
+plan says which member sends to which. A certificate for an address would prove that the dialled machine was reached;
+that tells the accepting end nothing, and it changes whenever a member moves. So the end that dials a seed, of which
+only the address is known, takes the name from `welcome` and compares it then, before it proves anything. The accepting
+end compares after `proof`. A sender knows its receiver from the plan, and shows its token to nobody else. The sender of
+a stream has to satisfy only the authority and the token: only the member that received the token has it, and Spark
+tasks may run on machines that have certificates of their own.
 
-OpenSSL's own comparison of names is not used: it ignores case and takes wildcards, where members' names are neither alike nor
-families.
+OpenSSL's own comparison of names is not used: it ignores case and accepts wildcards, whereas members' names are
+case-sensitive and each denotes one member.
 
-**Mistakes** show at start: a member first shakes hands with itself, in memory, both ways. What makes that fail (a key that
-does not belong, an authority that did not sign, a date, a purpose, a name) would have every other member refuse it.
+**Configuration errors** show at start: a member first performs a handshake with itself, in memory, in both
+directions. Whatever makes that fail (a key that does not match, an authority that did not sign, a date, a purpose, a
+name) would make every other member refuse it.
 
-Considered and rejected: the key inside of what Spark ships to its tasks (Spark's network is its own business and mostly in the
-clear, and a member's key is worth more than one query's token), a ticket to resume sessions by (a blocking sender that
-never reads would leave it in its socket, whose close would then take the last batches with it), and a compiled library for
-reading certificates (the handshake gives the names).
+Considered and rejected: putting the key into what Spark ships to its tasks (Spark's network is configured separately
+and mostly unencrypted, and a member's key is worth more than one query's token); session resumption tickets (a blocking
+sender that never reads would leave the ticket in its socket, and closing that socket would then discard the last
+batches); and a compiled library for reading certificates (the handshake gives the names).
 
-Neighbours: `engine.exchange.tls_server` accepts, `engine.exchange.outbound`, `engine.exchange.send` and
+Neighbours: `engine.exchange.tls_server` accepts; `engine.exchange.outbound`, `engine.exchange.send` and
 `server.cluster.mesh_link` dial.
 """
 

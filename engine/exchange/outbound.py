@@ -1,18 +1,20 @@
-"""SEND for the loop: streams of an edge from this member, to another one or to itself.
+"""SEND for the event loop: streams of an edge from this member, to another member or to itself.
 
     stream = await open_remote(host, port, opening)   # or LoopbackStream(receiver, opening)
     await stream.send(body, rows)                     # returns when the batch is on its way: a wait for credit is a future,
     await stream.finish()                             #   never a thread
     stream.abandon(sqlstate, message)                 # instead of finish: tells the receiver why
 
-A `LastingStream` is a remote one that goes on over another connection when its own breaks (`sluice.fault_policy = wait`). It has no
-deadline: it tries until the receiver has everything or refuses it, or until its query ends and it is cancelled.
+A `LastingStream` is a remote stream that continues over another connection when its own breaks (`sluice.fault_policy =
+wait`). It has no deadline: it retries until the receiver has everything or refuses it, or until its query ends and the
+stream is cancelled.
 
-All kinds keep the one rule of a sender without credit: exactly one batch is pending. A receiver that wants no more shows as
-`StreamRefused`, a connection that broke as `ConnectionFailure`. A loopback stream has the receiver's account but no socket: a
-member that is both ends of an edge pays for no copy through the kernel, and no connection of it can break.
+All kinds obey one rule for a sender without credit: exactly one batch is pending. A receiver that needs no more rows
+raises `StreamRefused` at the sender, a broken connection `ConnectionFailure`. A loopback stream uses the receiver's
+credit account but no socket: a member that is both ends of an edge avoids the copy through the kernel, and its
+connection cannot break.
 
-Neighbours: `engine.exchange.send` is the same for a blocking worker, `engine.exchange.receive` the other end.
+Neighbours: `engine.exchange.send` does the same for a blocking worker, `engine.exchange.receive` is the other end.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """The streams of one Spark task: one to each receiver of its edge, opened when there is something to send.
 
-A receiver that is done with the query (its LIMIT is reached, its other input was empty) is left out from then on, and the
-others go on. One that refuses this attempt, since a later one has taken its place, fails the task: if it ended well, Spark
-would take it for the partition and stop the attempt that the receiver listens to, and its rows would be missing.
+A receiver that is done with the query (its LIMIT is reached, its other input was empty) is left out from then on, and
+the task continues with the others. A receiver that refuses this attempt because a later one has replaced it fails the
+task. If such a task succeeded, Spark would take its result for the partition and stop the attempt to which the receiver
+listens, and that attempt's rows would be missing.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""The streams of an edge as their producers have promised them: which are to arrive, and with how many rows.
+"""The streams of an edge as their producers have announced them: which ones are to arrive, and with how many rows.
 
-Data connections and a producer's word travel apart; `engine.exchange.receive` says why the rows are counted.
+Data connections and a producer's announcements travel separately; `engine.exchange.receive` explains why the rows are
+counted.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The order in which a consumer reads the streams of an edge: whichever has a batch, or one partition after another.
 
-In order, a partition is passed over once it is known that it has no stream, and left once its stream has been read to its true
-end (`engine.exchange.receive`, "Confirmed counts"). Senders may be let in one after another, too (`turn`).
+In partition order, a partition is skipped once it is known to have no stream, and left once its stream has been read to
+its true end (`engine.exchange.receive`, "Confirmed counts"). Senders may also be admitted one after another (`turn`).
 """
 
 from __future__ import annotations

@@ -1,45 +1,47 @@
 """RECEIVE: the streams of one edge, as a `BatchStream`.
 
-A receiver collects the streams of an edge (one per partition of the sending fragment), each over its own data connection,
-and hands their batches to one consumer:
+A receiver collects the streams of an edge (one per partition of the sending fragment), each over its own data
+connection, and passes their batches to one consumer:
 
-- unordered: whichever batch comes first is delivered first;
+- unordered: batches are delivered in the order of their arrival;
 - ordered: the partitions are inter-stream ordered (a range-partitioned sort), so partition 0 is read to its end, then 1, and
-  so on. Later ones fill their windows and wait, or go to disk when `engine.exchange.slots` says that they hold up others.
-  Whoever opens streams may ask for its `turn` first, and then not even begin before it is near;
-- one at a time (`next_from`), for whoever merges streams that are each ordered (`engine.exchange.ordered_merge`).
+  so on. Later ones fill their windows and wait, or go to disk when `engine.exchange.slots` finds that they block others.
+  Code that opens streams may wait for its `turn` first, and so not even begin before its partition is next;
+- one at a time (`next_from`), for a consumer that merges streams that are each ordered (`engine.exchange.ordered_merge`).
 
-A receiver may exist before anybody knows what it receives: a **mailbox** made for a sender that was quicker than the query's
-`start` (RFC, "Mailboxes"). It keeps what arrives within its windows until `adopt` says what the edge is.
+A receiver may exist before it is known what it receives: a **mailbox** made for a sender that was faster than the
+query's `start` (RFC, "Mailboxes"). It keeps what arrives, within its windows, until `adopt` defines the edge.
 
-**Attempts.** A stream is (partition, attempt). A work unit that is tried again opens the stream anew with a higher attempt.
-Of the failed one, batches that nobody has consumed are dropped and the new attempt takes its place; if one was consumed, no
-second attempt can be told apart from it, so the query fails with 40001 (or with the cause, where `on_lost` can find it). A
-stream that arrived whole stays, whatever is tried afterwards.
+**Attempts.** A stream is (partition, attempt). A retried work unit opens the stream again with a higher attempt.
+Batches of the failed attempt that have not been consumed are dropped, and the new attempt replaces it. If a batch was
+consumed, it cannot be told apart from the second attempt's, so the query fails with 40001 (or with the cause, where
+`on_lost` can find it). A stream that has arrived completely stays, whatever is retried afterwards.
 
-**Streams that outlive their connections** (`Open.kept`). When the connection of one breaks, nothing is dropped: what has arrived
-stays and is consumed, and the stream is open. Its sender opens it again with a higher attempt and sends what is missing. So there
-is no second version of any batch, and it does not matter what was consumed (`InboundStream.go_on`). How long that may take is not
-decided here: the stream waits until its query ends.
+**Streams that outlive their connections** (`Open.kept`). When the connection of such a stream breaks, nothing is
+dropped: what has arrived stays and is consumed, and the stream remains open. Its sender opens it again with a higher
+attempt and sends what is missing. So no batch has a second version, and it does not matter what was consumed
+(`InboundStream.go_on`). The receiver sets no time limit: the stream waits until its query ends.
 
-**Confirmed counts.** That a task's stream has ended does not make its partition complete. When an executor's JVM dies between two
-Arrow messages, its Python worker reads an end of input like any other and ends the stream properly, with part of the rows. So the
-producer names the rows of each stream with its end (`confirm`): those that Spark's result of the successful attempt reports. An
-attempt whose stream is here already from an earlier one counts its own input. Where what has arrived differs, the query fails
-with 40001, before its consumer is told the end. An ordered reader must not even go on to the next partition, whose rows would
-follow a part of this one: it waits until the attempt is known as successful (`on_ended`, `accept`), or all counts are there.
-Rejected: to let the worker tell the two ends of input apart (PySpark hides them from a function, and an upstream failure closes
-the same pipe), and a hash of the rows (batches of a retried task may come in another order; a part of the rows has fewer).
+**Confirmed counts.** The end of a task's stream does not prove that its partition is complete. When an executor's
+JVM dies between two Arrow messages, its Python worker sees an ordinary end of input and ends the stream properly, with
+only a part of the rows. So the producer names the number of rows of each stream when it finishes (`confirm`): those
+that Spark's result of the successful attempt reports. An attempt whose stream has already arrived from an earlier one
+counts its own input. If the rows that arrived differ from that number, the query fails with 40001, before its consumer
+sees the end. An ordered reader must not even continue with the next partition, whose rows would follow an incomplete
+partition: it waits until the attempt is known to have succeeded (`on_ended`, `accept`), or until all counts are there.
+Rejected: letting the worker distinguish the two ends of input (PySpark hides them from a function, and an upstream
+failure closes the same pipe), and a hash of the rows (batches of a retried task may come in another order, and an
+incomplete stream already shows in its row count).
 
-**The end.** An edge ends when each of its producers has said so (`finish`, naming the partitions that sent something) and those
-streams have arrived whole; data connections and a producer's word travel apart. Where the streams are known beforehand, the
-receiver's owner says it in the producers' place.
+**The end.** An edge ends when each of its producers has finished (`finish`, naming the partitions that sent
+something) and those streams have arrived completely; data connections and a producer's announcements travel separately.
+Where the streams are known in advance, the receiver's owner calls `finish` in the producers' place.
 
-**Credits.** What is held in memory is bounded by a window per open stream. A batch's credit returns when it leaves: consumed,
-dropped, or written to disk.
+**Credits.** The memory held is bounded by one window per open stream. A batch's credit returns when the batch
+leaves memory: consumed, dropped, or written to disk.
 
-Everything here runs on the loop's thread. Considered and rejected: one queue for all streams (a failed attempt could not be
-taken out of it, and ordered reading needs them apart).
+Everything here runs on the event loop's thread. Considered and rejected: one queue for all streams (a failed attempt
+could not be removed from it, and ordered reading needs the streams separate).
 """
 
 from __future__ import annotations

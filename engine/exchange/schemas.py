@@ -1,7 +1,7 @@
-"""Schemas of streams, from the messages that carry them in a plan; and batches of them.
+"""Schemas of streams, decoded from the messages that carry them in a plan; and batches with these schemas.
 
-A statement that is repeated has the same edges each time, and to read a schema costs as much as to send a small batch; so those
-of the last plans are remembered.
+A repeated statement has the same edges each time, and decoding a schema costs as much as sending a small batch, so the
+schemas of recent plans are cached.
 """
 
 from __future__ import annotations

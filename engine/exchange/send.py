@@ -1,10 +1,10 @@
 """SEND for a blocking worker: one stream of an edge over its own data connection.
 
-The machine is `wire.mesh.channel.DataSender`; this owns its socket. It runs where Spark's tasks run, so it imports nothing
-heavier than Arrow. The peer is `engine.exchange.listener` with a receiver (`engine.exchange.receive`).
+The state machine is `wire.mesh.channel.DataSender`; this module owns its socket. It runs where Spark's tasks run, so it
+imports nothing heavier than Arrow. The peer is `engine.exchange.listener` with a receiver (`engine.exchange.receive`).
 
-The stream is given up with the error that made it fail. A receiver that does not want the stream any more shows as
-`StreamRefused`, one that has gone as `StreamLost`.
+A sender that fails abandons the stream and sends its error to the receiver. A receiver that no longer wants the stream
+raises `StreamRefused` here, one that has disappeared `StreamLost`.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Spool files: batches that a receiver puts on disk so that their sender can go on.
+"""Spool files: batches that a receiver writes to disk so that their sender can continue.
 
-One file a stream, append-only, without a name from the moment it exists: whatever ends the process, nothing is left. All
-files of a member share one budget of bytes and one writer thread, so that a slow disk delays those who spool and nobody
-else. Used by `engine.exchange.receive`; the rule that says when is `engine.exchange.slots`.
+Each stream has one append-only file, which is unlinked as soon as it exists, so nothing is left however the process
+ends. All files of a member share one budget of bytes and one writer thread, so that a slow disk delays only the streams
+that spool. The module is used by `engine.exchange.receive`; `engine.exchange.slots` decides when to spool.
 """
 
 from __future__ import annotations

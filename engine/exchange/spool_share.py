@@ -1,4 +1,4 @@
-"""The share of one edge in the member's spool (`engine.exchange.spool`): what its streams may have on disk."""
+"""The share of one edge in the member's spool (`engine.exchange.spool`): how much its streams may have on disk."""
 
 from __future__ import annotations
 

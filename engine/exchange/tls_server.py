@@ -1,12 +1,13 @@
-"""Accepting connections that begin with a TLS handshake, in which both ends show certificates.
+"""A server for connections that begin with a TLS handshake in which both ends present certificates.
 
-It is to the data listener what asyncio's own server is in the clear (`sockets`, `is_serving`, `close`, `wait_closed`): a
-protocol hears of a connection when the handshake is done, and bytes go from OpenSSL straight into the protocol's buffer. A
-handshake that fails is logged with its reason and touches nothing else; one that is under way ends with the server.
+To the data listener it is what asyncio's own server is without TLS (`sockets`, `is_serving`, `close`, `wait_closed`): a
+protocol learns of a connection when the handshake is done, and bytes go from OpenSSL directly into the protocol's
+buffer. A failed handshake is logged with its reason and affects nothing else. Handshakes in progress end with the
+server.
 
-Considered and rejected: asyncio's `create_server(ssl=...)`, which tells nobody why a handshake failed and does not end those
-that are under way; and `start_tls` on accepted connections, as uvloop begins to read before it can be called and the first
-bytes are lost.
+Considered and rejected: asyncio's `create_server(ssl=...)`, which does not report why a handshake failed and does not
+end those in progress; and `start_tls` on accepted connections, because uvloop begins to read before it can be called,
+and the first bytes are lost.
 """
 
 from __future__ import annotations

@@ -1,9 +1,11 @@
-"""The headers of a table's CSV files: where they differ, columns are found by their names, as in Parquet files.
+"""The headers of a table's CSV files. Where they differ, columns are matched by name, as in Parquet files.
 
-Files with the same header, or with none, are read by the places of their columns: a table may call these otherwise. Headers that
-differ leave no other meaning than the names; a column that a file lacks is null in its rows.
+Files with the same header, or with none, are read by the positions of their columns, so a table may name the columns
+differently. Where headers differ, only the names can identify a column; a column that a file lacks is null in that
+file's rows.
 
-`engine.planner.codegen.files` reads them so in process, and on Spark by the same statement (`engine.planner.codegen.scans`).
+`engine.planner.codegen.files` reads such files in process, and on Spark by the same statement
+(`engine.planner.codegen.scans`).
 """
 
 from __future__ import annotations

@@ -1,25 +1,25 @@
-"""Somebody else's Delta table: columns, partition columns and active files of a version, through `deltalake`.
+"""Another system's Delta table: columns, partition columns and active files of a version, through `deltalake`.
 
-What Delta's protocol calls a reader feature is a promise that readers without it would give wrong rows; so those that are not
-known here are refused by name. A feature in the list says only that the table may use it: `deltalake` lists deletion vectors and
-variants in every table that has deletion vectors enabled. So these are read:
+A reader feature of Delta's protocol means that readers without it would return wrong rows, so features that are not
+known here are refused by name. A listed feature says only that the table may use it: `deltalake` lists deletion vectors
+and variants in every table that has deletion vectors enabled. The following are read:
 
 - features that change nothing for a reader of the active files: v2 checkpoints, vacuum's protocol check, in-commit timestamps,
   timestamps without a zone;
-- deletion vectors: `deltalake` gives them, and both engines leave out the rows that they name (`LakeState.deleted`);
-- type widening, as long as no column was widened: files from before have the narrower type;
+- deletion vectors: `deltalake` returns them, and both engines skip the rows that they name (`LakeState.deleted`);
+- type widening, as long as no column was widened: files from before a widening have the narrower type;
 - variants, shredded or not: a column of such a type, or one with such a type inside it, has no type here (`LakeColumn.type`);
-- column mapping by name, which is what `TableColumn.stored` is for. Mapping by id would need the ids in the files' footers.
+- column mapping by name, for which `TableColumn.stored` exists. Mapping by id would need the ids in the files' footers.
 
-Tables whose commits a catalog keeps (catalogManaged) are refused: the log in the folder need not be all of them.
+Tables whose commits a catalog keeps (catalogManaged) are refused: the log in the folder need not have all of them.
 
-Values of partition columns are read from the names of folders (`engine.catalog.model.partitions`), whereas Delta's truth is its
-log. All writers name folders so, but need not: the two are compared for every version, and a table where they differ is
-refused.
+Values of partition columns are read from the names of folders (`engine.catalog.model.partitions`), whereas Delta's
+authority is its log. All writers name folders in this way, but need not: the two are compared for every version, and a
+table where they differ is refused.
 
-A version that was read is kept. Whether it is still the newest costs a `stat` of the log's folder: a commit is a new file in it.
-As file systems' clocks tick in milliseconds, a folder that changed a moment ago is asked anew. In an object store the log is
-opened for each statement.
+A version that was read is cached. Checking whether it is still the newest costs a `stat` of the log's folder, because a
+commit adds a file to it. File systems' clocks have a resolution of milliseconds, so a folder that changed a moment ago
+is read again. In an object store the log is opened for each statement.
 """
 
 from __future__ import annotations

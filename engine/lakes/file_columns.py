@@ -1,7 +1,8 @@
-"""The columns that all Parquet files of a table have, and how the files write instants.
+"""The columns that all Parquet files of a table have, and the format in which the files store instants.
 
-Files of one table may differ in their columns, as columns were added meanwhile, and in how they hold an instant: Spark writes
-the old INT96 unless it is told otherwise, which says no time zone, everyone else a timestamp of UTC.
+The files of one table may differ in their columns, because columns were added meanwhile, and in how they store an
+instant: Spark writes the old INT96 unless it is configured otherwise, which has no time zone; other writers use a
+timestamp of UTC.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Sizes and times of the files of foreign tables, as their last listings found them.
+"""Sizes and modification times of the files of foreign tables, as their last listings found them.
 
-Whoever keeps something that it read of a file keeps it by the file's stamp, so that a file which was replaced is read again and the
-others of its folder are not. Each listing tells the stamps of its files (`note_listing`); to ask does not go to the file system but
-for files that no listing has told, or that it has told too long ago.
+Caches of what was read from a file use the file's stamp in their key, so that a file that was replaced is read again
+and the others of its folder are not. Each listing records the stamps of its files (`note_listing`). A lookup asks the
+file system only for files that no listing has recorded, or whose record is too old.
 """
 
 from __future__ import annotations

@@ -1,8 +1,10 @@
-"""The format of a path for which nobody named one, by the files that lie there, and the errors where they do not have one format.
+"""The format of a path whose format was not given, determined by the files that lie there, and the errors where they
+have
+no single format.
 
-The endings of the files' names tell their format. A folder of Parquet files need not be a table of Parquet files: in a Hudi
-table, in an Iceberg table whose newest version is not known, and in a folder of several Delta tables they have more than the rows
-that there are. So these are refused unless a format is asked for.
+The endings of the files' names determine their format. A folder of Parquet files need not be a table of Parquet files:
+in a Hudi table, in an Iceberg table whose newest version is not known, and in a folder of several Delta tables, the
+files have more rows than the table. So these are refused unless a format is given.
 """
 
 from __future__ import annotations

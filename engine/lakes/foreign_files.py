@@ -1,10 +1,10 @@
-"""The files of a table. A stored one's value names them (`engine.storage`); the rest of this module is about foreign tables:
-from a path to a sorted list with a version, within the roots that are allowed.
+"""The files of a table. The value of a stored table names them (`engine.storage`). The rest of this module is about
+foreign tables: it resolves a path to a sorted list with a version, within the allowed roots.
 
-A path is a file, a folder or a glob. Of a folder all files below it of the table's format count, but for hidden ones and those
-that begin with `_` (folders `_name=value` do count), as for Spark. Relative paths start at the member's data directory. A
-table's files are looked up anew for each statement, which is a `stat` for a file and a listing for a folder, so that files
-that appear are seen.
+A path is a file, a folder or a glob. In a folder, all files below it of the table's format count, except hidden ones
+and those that begin with `_` (folders `_name=value` do count), as for Spark. Relative paths start at the member's data
+directory. A table's files are looked up again for each statement, which costs a `stat` for a file and a listing for a
+folder, so that new files are seen.
 """
 
 from __future__ import annotations

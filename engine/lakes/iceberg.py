@@ -1,18 +1,22 @@
-"""Somebody else's Iceberg table: columns and data files of a snapshot, through `pyiceberg`.
+"""Another system's Iceberg table: columns and data files of a snapshot, through `pyiceberg`.
 
-A table is named by a file `....metadata.json`, which is one version of it for ever; by a folder with a `version-hint.text`, as
-Hadoop's tables have one; or by a catalog of the configuration, `iceberg://catalog/namespace.table`. Which of a folder's metadata
-files is the newest is told by nothing else: one may be of a commit that failed, so it is not guessed.
+A table is named by a file `....metadata.json`, which is one fixed version of it; by a folder with a
+`version-hint.text`, as Hadoop's tables have one; or by a catalog of the configuration,
+`iceberg://catalog/namespace.table`. Nothing else tells which of a folder's metadata files is the newest, and one may
+belong to a failed commit, so it is not guessed.
 
-Iceberg knows columns by numbers, which files carry; here they are found by their names. The two agree as long as no column was
-renamed, changed its type, or took the name of another one. All schemas that the table ever had are in its metadata, so this is
-known, and a table where they do not agree is refused; so are delete files, files other than Parquet, defaults of columns that came
-later, and files that were imported by name, whose partition columns may be in no file.
+Iceberg identifies columns by numbers, which files carry; Sluice finds them by their names. The two agree as long as no
+column was renamed, changed its type, or took the name of another one. The metadata has all schemas that the table ever
+had, so this can be checked, and a table where the two do not agree is refused. Also refused are delete files, files
+other than Parquet, defaults of columns that were added later, and files that were imported by name, whose partition
+columns may be in no file.
 
-`FOR VERSION AS OF` takes a snapshot's number. A snapshot is read with today's columns, which the rule above makes right.
+`FOR VERSION AS OF` takes a snapshot's number. A snapshot is read with the current columns, which is correct by the rule
+above.
 
-Rejected: to read by number (both engines can, DuckDB's `schema` and Spark's `parquet.field.id`, and neither says so when a file
-has no numbers); to add up the files of manifests here (delete files belong to data files by rules that the library knows).
+Rejected: reading by number (both engines can, with DuckDB's `schema` and Spark's `parquet.field.id`, but neither
+reports a file without numbers); collecting the files of manifests here (delete files belong to data files by rules that
+the library knows).
 """
 
 from __future__ import annotations

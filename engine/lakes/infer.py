@@ -1,7 +1,7 @@
-"""The columns of a foreign table that names none: read from its files.
+"""The columns of a foreign table that declares none, inferred from its files.
 
-Parquet says its types; CSV and JSON are sampled by DuckDB's sniffer. What PostgreSQL has no type for is jsonb (structs, maps:
-`engine.catalog.model.file_types`), or left out with a notice.
+Parquet declares its types; CSV and JSON are sampled by DuckDB's sniffer. A type that PostgreSQL lacks becomes jsonb
+(structs, maps: `engine.catalog.model.file_types`), or its column is left out with a notice.
 """
 
 from __future__ import annotations

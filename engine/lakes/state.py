@@ -1,4 +1,4 @@
-"""One version of a table of another format: its columns and files."""
+"""One version of a table in another format: its columns and files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Object stores as DuckDB takes a file system: of fsspec's interface, which is imported where there are stores."""
+"""Object stores as a file system for DuckDB, with fsspec's interface. fsspec is imported only where stores are
+configured.
+"""
 
 from __future__ import annotations
 

@@ -1,19 +1,19 @@
-"""Object stores: files at `s3://bucket/key`, through pyarrow's S3, for whoever reads files in this process.
+"""Object stores: files at `s3://bucket/key`, through pyarrow's S3, for all code in this process that reads files.
 
-Which buckets there are, where, and with which credentials, is the operator's configuration. SQL names a bucket and a key, never a
-credential, and a bucket that no store has is refused: without that, whoever may create a foreign table could have the member
-ask any server for anything with the operator's credentials. A store without a key of its own takes what the process has been
-given (environment, profile, instance role), by AWS' usual rules.
+The operator configures which buckets there are, where they are, and their credentials. SQL names a bucket and a key,
+never a credential, and a bucket that belongs to no store is refused: otherwise any role that may create a foreign table
+could make the member send arbitrary requests with the operator's credentials. A store without a key of its own uses the
+credentials of the process (environment, profile, instance role), by AWS' usual rules.
 
-There is one registry for the process, as files' names are all that reaches those who read them: DuckDB's scans, footers,
-members. Engines of one process agree on their stores, or the second is refused.
+There is one registry for the process, because readers receive only the files' names: DuckDB's scans, footers, members.
+The engines of one process must agree on their stores, or the second one is refused.
 
-DuckDB reads through `engine.lakes.store_files`, a file system of fsspec's interface; deltalake takes options (`delta_options`).
-Spark would need Hadoop's S3 connector, which no registry of Python's has: its tasks read through DuckDB too
-(`engine.planner.codegen.scans`).
+DuckDB reads through `engine.lakes.store_files`, a file system with fsspec's interface; deltalake takes options
+(`delta_options`). Spark would need Hadoop's S3 connector, which no Python package registry has, so its tasks read
+through DuckDB too (`engine.planner.codegen.scans`).
 
-Rejected: DuckDB's httpfs (downloaded from the internet when it is first used); s3fs (another S3 client, and another event loop);
-`CREATE SECRET` in SQL (statements are logged).
+Rejected: DuckDB's httpfs (downloaded from the internet when it is first used); s3fs (another S3 client, and another
+event loop); `CREATE SECRET` in SQL (statements are logged).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Foreign tables of table formats (`Table.lake`): as they are now, and as they were."""
+"""Foreign tables of table formats (`Table.lake`), at their newest version and at earlier ones."""
 
 from __future__ import annotations
 

@@ -1,11 +1,12 @@
-"""The logical sources of a topology as this member's tables: in schema public, found, described and listed like foreign tables.
+"""The logical sources of a topology as this member's tables: they are in schema public, and are found, described and
+listed like foreign tables.
 
-They are declared by the file that every member is given, not stored in the catalog, so they are the same for all members of
-whatever catalog, and nobody can drop or replace them. What is held here has real files, below this member's own data
-directory (not `base`, which members share) and within its roots; for the rest there are stand-ins.
+They are declared by the file that every member receives, not stored in the catalog. So they are the same for all
+members, whatever their catalog, and nobody can drop or replace them. Sources that this member holds have real files,
+below the member's own data directory (not `base`, which members share) and within its roots; the others have stand-ins.
 
-**OIDs** follow from the names, in the upper half of their range, which the catalog's counter never reaches: a source keeps its OID
-when the file's order changes, and has the same one on all members.
+**OIDs** are derived from the names, in the upper half of their range, which the catalog's counter never reaches.
+A source keeps its OID when the file's order changes, and has the same one on all members.
 """
 
 from __future__ import annotations

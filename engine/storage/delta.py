@@ -1,19 +1,23 @@
-"""A table's Delta log, through delta-rs: made, read at a version, and written to, one commit for what several decisions say.
+"""A table's Delta log, through delta-rs: creation, reading at a version, and writing, with one commit for several
+decisions.
 
-delta-rs commits files that come and files that go in one transaction (`create_write_transaction`, which takes removes since
-1.6), checks nothing about them, and spells paths in its answers as Delta's log does, percent-encoded. So here paths are those
-of the file system on both sides, and a removed one that is not in the log is refused before it is written.
+delta-rs commits added and removed files in one transaction (`create_write_transaction`, which accepts removes since
+1.6). It checks nothing about them, and it returns paths as they are spelled in Delta's log, percent-encoded. So this
+module uses paths of the file system on both sides, and it rejects the removal of a path that is not in the log before
+anything is written.
 
-The commit carries Delta's `txn` action: application `sluice`, version the number of the last decision that it holds. One
-application and growing numbers, because Delta keeps one `txn` for each application for ever: a name for each transaction
-would grow with the table's history.
+The commit carries Delta's `txn` action: application `sluice`, with the number of the last decision that the commit
+holds as its version. There is one application with growing numbers because Delta keeps one `txn` for each application
+for ever: a name for each transaction would grow with the table's history.
 
-delta-rs does not call fsync. What the catalog forgets once it is here must outlive a power failure. So before a version is pinned,
-all versions from the one that is pinned to that one are made durable, whoever wrote them (`Log.make_durable`): another publisher
-may have been killed between its commit and its sync, and columns are added by a commit of their own.
+delta-rs does not call fsync. Decisions that the catalog forgets once they are in the log must survive a power failure.
+So before a version is pinned, all versions from the pinned one up to it are made durable, whoever wrote them
+(`Log.make_durable`): another publisher may have been killed between its commit and its sync, and columns are added by a
+commit of their own.
 
-A power failure may leave commits torn that nobody had synced. Those are beyond the version that the catalog pins, and the decisions
-in them are in the catalog still. Where the log cannot be read because of them, `repair` removes them, to be written again.
+A power failure may tear commits that had not been synced. They are beyond the version that the catalog pins, and their
+decisions are still in the catalog. Where such commits make the log unreadable, `repair` removes them, and they are
+written again.
 """
 
 from __future__ import annotations

@@ -1,16 +1,18 @@
-"""The disk as storage uses it: every change that it makes below the folder of tables goes through a `Disk`.
+"""The disk interface of storage: every change below the folder of tables goes through a `Disk`.
 
-What is written outlives the process at once, and a power failure only when it was synced: a file's bytes by a sync of the file, its
-name by a sync of the folder. docs/storage.md ("What outlives a power failure") has the argument that stands on it.
+Written data survives the end of the process at once, but it survives a power failure only if it was synced: the bytes
+of a file by a sync of the file, its name by a sync of its folder. docs/storage.md ("What outlives a power failure") has
+the argument that rests on this.
 
-A process has one disk. The simulation (`simulated.disk`) puts another in its place, which stops processes between two
-changes, fails them, and takes back what was not synced.
+A process has one disk. The simulation (`simulated.disk`) replaces it by one that stops processes between two changes,
+makes changes fail, and undoes what was not synced.
 
-delta-rs reads and writes its files by itself: `Disk.let_write` stands around each of its writes, `Disk.let_read` around what it is
-asked of a log as a whole. Arrow writes the bytes of Parquet files into what `Disk.create` gives. SQLite's files are its own affair.
+delta-rs reads and writes its files itself: `Disk.let_write` wraps each of its writes, `Disk.let_read` wraps requests
+that read a log as a whole. Arrow writes the bytes of Parquet files into the file that `Disk.create` returns. SQLite
+manages its own files.
 
-Rejected: to give the disk to each object that writes (a parameter of some twenty functions, for one that never differs in a
-member); a file system in user space (root, a kernel module, ten times the cost of a run).
+Rejected: passing the disk to each object that writes (a parameter of some twenty functions, which never differs within
+a member); a file system in user space (root, a kernel module, ten times the cost of a run).
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""Copies of tables' files for a backup: durable, and with a digest each, so that a restore can tell a copy that was damaged.
+"""Copies of tables' files for a backup: durable, and with a digest each, so that a restore can detect a damaged copy.
 
-Data files never change, so they are copied as they lie. Of Delta's log the entries up to the pinned version are copied, and none
-beyond: the catalog that is copied with them would take a log with later decisions for that of another day.
+Data files never change, so they are copied as they are. Of Delta's log, the entries up to the pinned version are
+copied, and none beyond: to the catalog that is copied with them, a log with later decisions would look like that of
+another point in time.
 """
 
 from __future__ import annotations

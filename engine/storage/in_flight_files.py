@@ -1,12 +1,15 @@
-"""Files that this process has written below the folder of tables and the catalog does not name yet: no orphans for VACUUM.
+"""Files that this process has written below the folder of tables and that the catalog does not name yet. VACUUM does
+not
+treat them as orphans.
 
-Files of statements that run and of transactions that are open, and folders of tables that were created and not committed or
-are temporary. A file counts until a commit has named it, or else for as long as somebody holds its writer or its description:
-too many ways lead to the end of a statement for each of them to say so.
+They are the files of running statements and open transactions, and the folders of tables that were created and not
+committed, or that are temporary. A file counts until a commit has named it, or else for as long as its writer or its
+description is referenced: a statement can end in too many ways for each of them to deregister its files.
 
-Members do not tell each other what they have under way. Instead each touches its own every few minutes (`Keeper`), so that it
-looks young to everybody, and VACUUM leaves alone what is young. Rejected: to write it into the catalog database, which would
-cost each INSERT a second transaction there; to ask all members, which fails for one that cannot be reached just now.
+Members do not tell each other about their in-flight files. Instead each touches its own every few minutes (`Keeper`),
+so that they look recent to every member, and VACUUM leaves recent files alone. Rejected: recording them in the catalog
+database, which would cost each INSERT a second transaction there; asking all members, which fails if one cannot be
+reached at that moment.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""-infinity of dates and timestamps: DuckDB's is the negative of its infinity, the carrier's is the least integer.
+"""-infinity of dates and timestamps. In DuckDB it is the negative of infinity, in the carrier it is the least integer.
 
-Files of stored tables have DuckDB's (`engine.storage.types`), so it comes out of Spark too, for which it is a day like others.
+Files of stored tables have DuckDB's value (`engine.storage.types`). Spark treats it as an ordinary date, so it comes
+out of Spark unchanged.
 """
 
 from __future__ import annotations

@@ -1,13 +1,14 @@
 """Rows that an open transaction has appended to a table and that are not in a file yet.
 
-A transaction that inserts a row at a time would write, sync and record a file for each. Its rows are kept instead, and written
-as one file before another statement of the transaction may read them, before the commit, and where they are too many
-(`KEPT_ROWS_BYTES`). Only its own session could see them meanwhile, and a crash loses no more than the transaction, which is not
-committed. They stand among the transaction's changes (`engine.catalog.store.transaction`), where the file's change will stand, so
-that a savepoint takes them back as it takes back files.
+A transaction that inserts one row at a time would write, sync and record a file for each. Instead its rows are kept and
+written as one file before another statement of the transaction may read them, before the commit, and when there are too
+many of them (`KEPT_ROWS_BYTES`). Until then only the transaction's own session could see them, and a crash loses no
+more than the transaction, which is not committed. They are recorded among the transaction's changes
+(`engine.catalog.store.transaction`), at the place of the later file's change, so that a savepoint rolls them back as it
+rolls back files.
 
-Rejected: rows in memory as an input of the statements that read the table. Each reader of files (pruning, counting, keys, Spark,
-other members) would need a second way for a state that lasts until the next statement.
+Rejected: rows in memory as an input of the statements that read the table. Each reader of files (pruning, counting,
+keys, Spark, other members) would need a second code path for a state that lasts only until the next statement.
 """
 
 from __future__ import annotations

@@ -1,13 +1,14 @@
-"""Writing the data files of a table: staged in its folder, durable, not yet anybody's.
+"""Writing the data files of a table: staged in its folder, durable, and not yet part of any table.
 
-Files are named by the moment and a UUID: never twice, and in the order of their making, which is the order in which a reader
-that was given no ORDER BY shows their rows. Each is complete and on disk, with its folder's entry, before `finish` tells of
-it; a commit that names it names something that a crash cannot take away.
+Files are named by the time and a UUID. Names are never reused, and they sort in the order of creation, in which a
+reader without an ORDER BY returns the files' rows. Each file is complete and on disk, with its folder's entry, before
+`finish` returns it; so a commit names only files that a crash cannot take away.
 
-Rows are kept until a row group's worth is there, so that many small batches do not become many small groups. Where the table
-has a sort order, what is kept is a file's worth, sorted when it is written: every file is sorted by itself, whatever the order
-in which rows come. However many files are open, what they keep together is bounded: beyond that, the one that keeps most writes
-it. Partition columns are in the folders' names, as Delta wants them, and in the files too, because readers take a file as it is.
+Rows are buffered until there are enough for a row group, so that many small batches do not become many small groups.
+Where the table has a sort order, a whole file is buffered and sorted when it is written: every file is sorted by
+itself, whatever the order in which rows arrive. The total buffer of all open files is bounded: beyond that, the file
+with the largest buffer writes it. Partition columns are in the folders' names, as Delta requires, and also in the
+files, because readers read a file as it is.
 """
 
 from __future__ import annotations

@@ -1,15 +1,17 @@
-"""The folder in which a statement's files lie that other processes write, and how a statement shuts it.
+"""The folder for files that other processes write for a statement, and how the statement closes it.
 
-Who writes for a statement may outlive it: a task of Spark that was killed goes on until it looks, a worker or a member that cannot
-be reached any more goes on for as long as it likes. So such writers do not write into the table's folder: each statement has a
-folder of its own there, `_staging-<mark>`, which Delta's readers pass over. What the statement's intents name is moved into
-the table when all have told theirs; then the folder goes, and with it everything else. A writer that comes later finds no folder
-to make a file in: that is the fence, and it needs no message that could be lost.
+A writer may outlive its statement: a killed Spark task continues until it checks, and a worker or member that cannot be
+reached any more continues indefinitely. So such writers do not write into the table's folder. Each statement has a
+folder of its own there, `_staging-<mark>`, which Delta's readers ignore. The files that the statement's intents name
+are moved into the table when all writers have reported theirs; then the folder is removed with everything else in it. A
+writer that comes later finds no folder in which to create a file: this is the fence, and it needs no message that could
+be lost.
 
-A rename keeps a file's bytes and name, so intents say paths as they will be in the table. What a crash leaves is VACUUM's.
+A rename keeps a file's bytes and name, so intents give the paths as they will be in the table. VACUUM removes what a
+crash leaves.
 
-Rejected: to write into the table's folder under names with the statement's mark, and to remove those that nobody named. A file
-that a killed task had not made yet when that was done stayed until the next VACUUM.
+Rejected: writing into the table's folder under names with the statement's mark, and removing the files that nothing
+named. A file that a killed task had not yet created at that moment stayed until the next VACUUM.
 """
 
 from __future__ import annotations

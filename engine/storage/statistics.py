@@ -1,9 +1,10 @@
-"""Delta's statistics of a data file: rows, nulls, least and greatest values, as JSON that every Delta reader prunes by.
+"""Delta's statistics of a data file: rows, nulls, least and greatest values, as JSON, by which every Delta reader
+prunes.
 
-Gathered batch by batch with Arrow's kernels. A bound may be wider than the values, never narrower: texts are cut to 32
-characters, the greatest with the last character there is behind it; times of day to milliseconds, the greatest rounded up.
-What a bound cannot say is left out: floats with NaN (which is greatest in PostgreSQL and not in order elsewhere), infinite
-dates, structures, lists, bytes.
+They are gathered batch by batch with Arrow's kernels. A bound may be wider than the values, never narrower: texts are
+cut to 32 characters, with the highest character appended to the greatest; times of day are cut to milliseconds, the
+greatest rounded up. Values that a bound cannot express are left out: floats with NaN (which is greatest in PostgreSQL
+and not ordered elsewhere), infinite dates, structures, lists, bytes.
 
 Source: the Delta protocol, per-file statistics; the limit of 32 characters is that of delta-rs and of Delta for Spark.
 """

@@ -1,11 +1,12 @@
 """A stored table: its folder, the files that its value names, and how that value changes.
 
-A `Table` with a `Storage` is a value like any other of the catalog's: it names a pinned Delta version and what was changed
-since. Here is the arithmetic of that, which a session's own changes, a commit and the reading of the catalog database share.
+A `Table` with a `Storage` is a value like any other of the catalog's. It names a pinned Delta version and the changes
+since. This module has the operations on it, which a session's own changes, a commit and the reader of the catalog
+database share.
 
-`Table.version` stands for the files in all caches (statements, Spark's views, footers). A committed table's is made of its
-folder and the commit that last changed it, so that publishing, which changes where the files are written down and not which
-they are, changes nothing for them; a session's own change makes another one out of it.
+`Table.version` identifies the files in all caches (statements, Spark's views, footers). For a committed table it is
+made of the folder and the commit that last changed the table. Publishing changes where the files are recorded, not
+which they are, so it does not change the version. A session's own change derives another version from it.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """The type that files have for each PostgreSQL type, and the conversion of carriers to it.
 
-Delta has no TIME, INTERVAL, uuid or json, so files use a type that it has and the catalog keeps the PostgreSQL type. The readers
-of both engines cast a file's column to their storage type (`engine.planner.codegen.sources`, `engine.executors.spark.tables`);
-the types are chosen so that the cast restores the value, and so that the order of the files' values is PostgreSQL's wherever
-files have statistics.
+Delta has no TIME, INTERVAL, uuid or json, so files use a type that it has, and the catalog keeps the PostgreSQL type.
+The readers of both engines cast a file's column to their storage type (`engine.planner.codegen.sources`,
+`engine.executors.spark.tables`). The types are chosen so that the cast restores the value, and so that the files'
+values sort as in PostgreSQL wherever files have statistics.
 
 | PostgreSQL | in files | |
 |---|---|---|
@@ -16,14 +16,15 @@ files have statistics.
 | timetz | struct<micros, zone> | |
 | timestamp / timestamptz | timestamp without / with UTC, microseconds | |
 | interval | struct<months, days, micros> | |
-| composite types | struct of what the attributes are, `PgType.field` | files from before an attribute came lack it |
-| T[] | list of what T is | of several dimensions: lists of lists |
+| composite types | struct of the attributes' types, `PgType.field` | files from before an attribute was added lack it |
+| T[] | list of T's type | several dimensions: lists of lists |
 
 No attribute of a composite type may be a time, timetz or interval.
 
--infinity of dates and timestamps is in files what it is for DuckDB, one more than the carrier's: its reader fails on
-the least integer. Floats have no least and greatest value in Parquet's footers: those leave NaN out, which is greater than
-all in PostgreSQL, and readers would skip it. Nor has character(n): its blanks count there, and do not in PostgreSQL.
+-infinity of dates and timestamps is stored in files as DuckDB has it, one more than the carrier's, because DuckDB's reader fails on
+the least integer. Floats have no least and greatest value in Parquet's footers: those leave NaN out, which is greater
+than all other values in PostgreSQL, so readers would skip it. Nor has character(n): trailing blanks count in the files'
+order, and do not in PostgreSQL.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""Writing parts of a folder as rows of text: the writer of a MUTATE that has a `PartForm`, in the place of a table's.
+"""Writing parts of a folder as rows of text: the writer of a MUTATE that has a `PartForm`, in place of a table's
+writer.
 
-Each writer has files of its own, complete in themselves (CSV with its header), durable before `finish` tells of them.
+Each writer has its own files, each complete in itself (CSV with its header) and durable before `finish` returns it.
 """
 
 from __future__ import annotations

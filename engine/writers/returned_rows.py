@@ -1,7 +1,8 @@
-"""RETURNING's rows that Spark's tasks keep on disk until the statement is over: Arrow files in the statement's folder.
+"""RETURNING's rows that Spark's tasks keep on disk until the statement has ended: Arrow files in the statement's
+folder.
 
-They do not go with the job's result, which Spark's driver gathers in its heap. Each task has a file of its own, whose name its
-intents tell, so that what an attempt wrote that failed, or came second, is never read; the folder goes, and they with it.
+They are not part of the job's result, which Spark's driver gathers in its heap. Each task has a file of its own, which
+its intents name, so that files of failed or duplicate attempts are never read; they are removed with the folder.
 """
 
 from __future__ import annotations

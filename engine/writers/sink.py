@@ -1,9 +1,12 @@
-"""The sink of a MUTATE: takes the batches of its input, judges and counts their rows, and writes those that are to be.
+"""The sink of a MUTATE: it takes the batches of its input, checks and counts their rows, and writes those that are to
+be
+stored.
 
-NOT NULL is judged here and not in the input's query, because the rows are here as they will be stored; CHECK was computed
-beside them. Where a statement takes many values of a sequence, they are put in here, as many at once as a batch has rows.
+NOT NULL is checked here and not in the input's query, because only here are the rows as they will be stored; CHECK was
+computed with them, as further columns. Where a statement takes many values of a sequence, the sink inserts them, as
+many at a time as a batch has rows.
 
-Works on whole batches, on a thread that may block; one caller at a time.
+The sink works on whole batches, on a thread that may block; it has one caller at a time.
 """
 
 from __future__ import annotations

@@ -1,8 +1,11 @@
-"""The result of writing a statement's rows, and how it travels to the initiator: from members, and from Spark's tasks.
+"""The result of writing a statement's rows, and its encoding for the way to the initiator: from members, and from
+Spark's
+tasks.
 
-It travels as rows of `INTENTS`: one for each batch of RETURNING's rows, as an Arrow IPC stream, so that none is larger than a batch
-of the input was; and a last one with everything else. Spark's tasks keep RETURNING's rows in files beside those of the table
-(`engine.writers.returned_rows`), since a job's result passes through its driver's heap, and tell the names.
+It travels as rows of `INTENTS`: one for each batch of RETURNING's rows, as an Arrow IPC stream, so that none is larger
+than a batch of the input was; and a last one with everything else. Spark's tasks keep RETURNING's rows in files beside
+those of the table (`engine.writers.returned_rows`), because a job's result passes through its driver's heap, and they
+send only the files' names.
 """
 
 from __future__ import annotations
