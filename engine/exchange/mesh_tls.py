@@ -3,21 +3,21 @@
 Where `cluster.tls` is configured, every connection to a mesh port, control or data, uses TLS 1.3, and both ends present
 a certificate of the cluster's authority. One certificate serves a member in both roles.
 
-**Names in certificates.** A certificate must carry the *member's name* as a subject alternative name (DNS),
-letter for letter. Everything that the mesh grants is granted to a name: queries are named by their initiator, and a
-plan says which member sends to which. A certificate for an address would prove that the dialled machine was reached;
-that tells the accepting end nothing, and it changes whenever a member moves. So the end that dials a seed, of which
-only the address is known, takes the name from `welcome` and compares it then, before it proves anything. The accepting
-end compares after `proof`. A sender knows its receiver from the plan, and shows its token to nobody else. The sender of
-a stream has to satisfy only the authority and the token: only the member that received the token has it, and Spark
-tasks may run on machines that have certificates of their own.
+**Names in certificates.** A certificate must carry the *member's name* as a subject alternative name (DNS), letter for
+letter. Everything that the mesh grants is granted to a name: queries are named by their initiator, and a plan says
+which member sends to which. A certificate for an address would prove that the dialled machine was reached; that tells
+the accepting end nothing, and it changes whenever a member moves. So the end that dials a seed, of which only the
+address is known, takes the name from `welcome` and compares it then, before it proves anything. The accepting end
+compares after `proof`. A sender knows its receiver from the plan, and shows its token to nobody else. The sender of a
+stream has to satisfy only the authority and the token: only the member that received the token has it, and Spark tasks
+may run on machines that have certificates of their own.
 
 OpenSSL's own comparison of names is not used: it ignores case and accepts wildcards, whereas members' names are
 case-sensitive and each denotes one member.
 
-**Configuration errors** show at start: a member first performs a handshake with itself, in memory, in both
-directions. Whatever makes that fail (a key that does not match, an authority that did not sign, a date, a purpose, a
-name) would make every other member refuse it.
+**Configuration errors** show at start: a member first performs a handshake with itself, in memory, in both directions.
+Whatever makes that fail (a key that does not match, an authority that did not sign, a date, a purpose, a name) would
+make every other member refuse it.
 
 Considered and rejected: putting the key into what Spark ships to its tasks (Spark's network is configured separately
 and mostly unencrypted, and a member's key is worth more than one query's token); session resumption tickets (a blocking

@@ -3,10 +3,10 @@
 Each batch ends in a binary column `sort_key` whose bytewise order is the required ordering (the sender's engine
 computes it). So the merge needs to know nothing of types, directions or nulls, and it removes the column.
 
-**Theory.** With a batch at the head of each stream that has not ended, let the *bound* be the least of the last
-keys of all heads. No key that is still to come is less than the bound, so all rows below it can be emitted: in each
-head they are a prefix, found by bisection. Rows at the bound can be emitted too, stream by stream: if a whole head is
-emitted, more rows with that key may follow in its stream, and later streams keep theirs until then. The prefixes are
+**Theory.** With a batch at the head of each stream that has not ended, let the *bound* be the least of the last keys of
+all heads. No key that is still to come is less than the bound, so all rows below it can be emitted: in each head they
+are a prefix, found by bisection. Rows at the bound can be emitted too, stream by stream: if a whole head is emitted,
+more rows with that key may follow in its stream, and later streams keep theirs until then. The prefixes are
 concatenated and sorted by one Arrow kernel, which is stable. If only one prefix has rows (streams whose ranges hardly
 overlap), nothing is copied. So rows with equal keys come stream by stream, and within a stream in its order, wherever
 batches end; those of one set, which no key distinguishes, stay together.

@@ -22,23 +22,23 @@ dropped: what has arrived stays and is consumed, and the stream remains open. It
 attempt and sends what is missing. So no batch has a second version, and it does not matter what was consumed
 (`InboundStream.go_on`). The receiver sets no time limit: the stream waits until its query ends.
 
-**Confirmed counts.** The end of a task's stream does not prove that its partition is complete. When an executor's
-JVM dies between two Arrow messages, its Python worker sees an ordinary end of input and ends the stream properly, with
-only a part of the rows. So the producer names the number of rows of each stream when it finishes (`confirm`): those
-that Spark's result of the successful attempt reports. An attempt whose stream has already arrived from an earlier one
-counts its own input. If the rows that arrived differ from that number, the query fails with 40001, before its consumer
-sees the end. An ordered reader must not even continue with the next partition, whose rows would follow an incomplete
+**Confirmed counts.** The end of a task's stream does not prove that its partition is complete. When an executor's JVM
+dies between two Arrow messages, its Python worker sees an ordinary end of input and ends the stream properly, with only
+a part of the rows. So the producer names the number of rows of each stream when it finishes (`confirm`): those that
+Spark's result of the successful attempt reports. An attempt whose stream has already arrived from an earlier one counts
+its own input. If the rows that arrived differ from that number, the query fails with 40001, before its consumer sees
+the end. An ordered reader must not even continue with the next partition, whose rows would follow an incomplete
 partition: it waits until the attempt is known to have succeeded (`on_ended`, `accept`), or until all counts are there.
 Rejected: letting the worker distinguish the two ends of input (PySpark hides them from a function, and an upstream
 failure closes the same pipe), and a hash of the rows (batches of a retried task may come in another order, and an
 incomplete stream already shows in its row count).
 
-**The end.** An edge ends when each of its producers has finished (`finish`, naming the partitions that sent
-something) and those streams have arrived completely; data connections and a producer's announcements travel separately.
-Where the streams are known in advance, the receiver's owner calls `finish` in the producers' place.
+**The end.** An edge ends when each of its producers has finished (`finish`, naming the partitions that sent something)
+and those streams have arrived completely; data connections and a producer's announcements travel separately. Where the
+streams are known in advance, the receiver's owner calls `finish` in the producers' place.
 
-**Credits.** The memory held is bounded by one window per open stream. A batch's credit returns when the batch
-leaves memory: consumed, dropped, or written to disk.
+**Credits.** The memory held is bounded by one window per open stream. A batch's credit returns when the batch leaves
+memory: consumed, dropped, or written to disk.
 
 Everything here runs on the event loop's thread. Considered and rejected: one queue for all streams (a failed attempt
 could not be removed from it, and ordered reading needs the streams separate).

@@ -1,10 +1,9 @@
 """The rule that decides when senders without credit block others, so that their receivers must let them continue into
 spool files.
 
-**Theory.** A streaming work unit occupies its slot (a Spark task slot; there are as many as cores) until its
-stream has been sent. A suspended portal or a slow client leaves its streams without credit, so their slots are occupied
-and idle. When every slot is occupied by an open stream and some query gets none, there may be no progress ever again.
-So:
+**Theory.** A streaming work unit occupies its slot (a Spark task slot; there are as many as cores) until its stream has
+been sent. A suspended portal or a slow client leaves its streams without credit, so their slots are occupied and idle.
+When every slot is occupied by an open stream and some query gets none, there may be no progress ever again. So:
 
     a query is starved   when its consumer waits and none of its streams is on its way to it;
     a stream is blocked  when it has been out of credit for `GRACE` seconds;

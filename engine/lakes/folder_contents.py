@@ -1,6 +1,5 @@
 """The format of a path whose format was not given, determined by the files that lie there, and the errors where they
-have
-no single format.
+have no single format.
 
 The endings of the files' names determine their format. A folder of Parquet files need not be a table of Parquet files:
 in a Hudi table, in an Iceberg table whose newest version is not known, and in a folder of several Delta tables, the

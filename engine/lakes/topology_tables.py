@@ -5,8 +5,8 @@ They are declared by the file that every member receives, not stored in the cata
 members, whatever their catalog, and nobody can drop or replace them. Sources that this member holds have real files,
 below the member's own data directory (not `base`, which members share) and within its roots; the others have stand-ins.
 
-**OIDs** are derived from the names, in the upper half of their range, which the catalog's counter never reaches.
-A source keeps its OID when the file's order changes, and has the same one on all members.
+**OIDs** are derived from the names, in the upper half of their range, which the catalog's counter never reaches. A
+source keeps its OID when the file's order changes, and has the same one on all members.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Claims: the tables on which open transactions depend, made visible to background compaction on any member, which then
-gives way.
+"""Claims: the tables on which open transactions depend, made visible to background compaction on any member, which
+then gives way.
 
 Compaction changes no row, but it removes files that a transaction of several statements may have read and wants to
 remove itself. One of the two must fail. Nobody asked for the compaction, so it should be the one that fails, even if

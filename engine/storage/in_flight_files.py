@@ -1,6 +1,5 @@
 """Files that this process has written below the folder of tables and that the catalog does not name yet. VACUUM does
-not
-treat them as orphans.
+not treat them as orphans.
 
 They are the files of running statements and open transactions, and the folders of tables that were created and not
 committed, or that are temporary. A file counts until a commit has named it, or else for as long as its writer or its

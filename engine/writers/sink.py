@@ -1,6 +1,5 @@
 """The sink of a MUTATE: it takes the batches of its input, checks and counts their rows, and writes those that are to
-be
-stored.
+be stored.
 
 NOT NULL is checked here and not in the input's query, because only here are the rows as they will be stored; CHECK was
 computed with them, as further columns. Where a statement takes many values of a sequence, the sink inserts them, as

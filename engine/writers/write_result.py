@@ -1,6 +1,5 @@
 """The result of writing a statement's rows, and its encoding for the way to the initiator: from members, and from
-Spark's
-tasks.
+Spark's tasks.
 
 It travels as rows of `INTENTS`: one for each batch of RETURNING's rows, as an Arrow IPC stream, so that none is larger
 than a batch of the input was; and a last one with everything else. Spark's tasks keep RETURNING's rows in files beside

@@ -23,23 +23,28 @@ _log = logging.getLogger(__name__)
 
 
 class Abandonment:
-    """On the loop's thread. abandoned: names of the threads that were left behind."""
+    """Decides when canceled statements are abandoned, and records them. Used on the event loop's thread.
+
+    abandoned: the names of the threads that were left behind.
+    """
 
     def __init__(self) -> None:
         self.abandoned: list[str] = []
         self._since: float | None = None
 
     def begin(self, now: float) -> None:
-        """Give up from now on what does not end within the bound; idempotent. now: the loop's time, in seconds."""
+        """Abandon, from now on, statements that do not end within the bound; idempotent. now: the event loop's time,
+        in seconds.
+        """
         if self._since is None:
             self._since = now
 
     def is_due(self, canceled: float, now: float) -> bool:
-        """Whether a statement is to be abandoned. canceled: when it was."""
+        """Return whether a statement is due to be abandoned. canceled: the time of its cancel."""
         return self._since is not None and now - max(canceled, self._since) >= ABANDON_SECONDS
 
     def note(self, query: str, statement: str, thread: int) -> None:
-        """Record a statement as abandoned. thread: the identifier of the one that it is left to."""
+        """Record a statement as abandoned. thread: the identifier of the thread on which it is left."""
         names = {each.ident: each.name for each in threading.enumerate()}
         name = names.get(thread, str(thread))
         self.abandoned.append(name)

@@ -25,7 +25,7 @@ _SECONDS_MIN: Final = 1e-3
 
 
 def measure_speed() -> float:
-    """Return how fast a core is, 1 being as fast as the constants' machine. Blocks for about 0.1 s."""
+    """Return the speed of a core, relative to the machine on which the constants were measured. Blocks for about 0.1 s."""
     with duckdb.connect(":memory:", config={"threads": 1, "memory_limit": "64MB", "temp_directory": ""}) as connection:
         return _SECONDS_THERE / max(min(_time_run(connection) for _ in range(_RUNS)), _SECONDS_MIN)
 

@@ -1,5 +1,5 @@
-"""The part of a cursor's statement that runs in Python. A function that may spend long on one value checks here whether
-its statement has been interrupted.
+"""The part of a cursor's statement that runs in Python. A function that may spend long on one value checks here
+whether its statement has been interrupted.
 
 DuckDB checks for interrupts between vectors, but not within a call of one of our functions, and it does not say to
 which statement a call belongs. So each cursor has a number, which its connection keeps in a variable. Calls of such
@@ -26,7 +26,7 @@ _NUMBERS: Final = count(1)
 
 
 class CursorWork:
-    """The work in Python of one cursor, from one statement to the next. `interrupt` may be called from any thread."""
+    """The work in Python of one cursor, across its statements. `interrupt` may be called from any thread."""
 
     def __init__(self) -> None:
         self.number = next(_NUMBERS)
@@ -34,7 +34,7 @@ class CursorWork:
         _WORKS[self.number] = self
 
     def begin(self) -> None:
-        """Begin another statement: an interrupt of the one before does not concern it."""
+        """Begin another statement, which an interrupt of the preceding one does not affect."""
         self.current = StatementWork()
 
     def interrupt(self) -> None:
@@ -46,7 +46,9 @@ _WORKS: Final[WeakValueDictionary[int, CursorWork]] = WeakValueDictionary()
 
 @contextmanager
 def work_of_cursor(number: int | None) -> Iterator[None]:
-    """Within, on this thread: what is done is a part of the work of the cursor with this number, if there is one."""
+    """Attribute everything that this thread does within the block to the work of the cursor with this number, if there
+    is one.
+    """
     work = None if number is None else _WORKS.get(number)
     if work is None:
         yield

@@ -64,9 +64,10 @@ _log = logging.getLogger(__name__)
 
 
 class _Held(PyArrowTableSource):
-    """Rows under a name that stays registered from one statement to the next: to register it again would cost a short one a
-    millisecond, and have its plan made anew. DuckDB asks for the stream each time that it scans the name, and for the number of
-    rows when it makes a plan."""
+    """Rows under a name that stays registered from one statement to the next. Registering it again would cost a short
+    statement a millisecond, and would invalidate its plan. DuckDB requests the stream each time that it scans the name,
+    and the number of rows when it makes a plan.
+    """
 
     def __init__(self, rows: pa.Table) -> None:
         super().__init__(rows)
@@ -74,20 +75,20 @@ class _Held(PyArrowTableSource):
         self.none = rows.schema.empty_table()
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        """Return the rows: what has this method may be registered. DuckDB calls `stream`."""
+        """Return the rows. DuckDB accepts an object with this method for registration; it then calls `stream`."""
         return self.obj.__arrow_c_stream__(requested_schema)
 
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """A prepared statement: the statements that run it, and that end it."""
+    """A prepared statement: the SQL that executes it, and the SQL that deallocates it."""
 
     execute: str
     deallocate: str
 
 
 class LocalCursor:
-    """One connection of the database, in one time zone. Used by one thread at a time, but for `interrupt`."""
+    """One connection of the database, in one time zone. Only one thread may use it at a time, except for `interrupt`."""
 
     def __init__(self, connection: duckdb.DuckDBPyConnection, time_zone: str) -> None:
         self.time_zone = time_zone
@@ -108,10 +109,10 @@ class LocalCursor:
         *,
         in_memory: bool = False,
     ) -> Any:
-        """Begin to run a statement: an Arrow reader.
+        """Begin to run a statement. Returns an Arrow reader.
 
-        tables: what it reads of the catalog's. in_memory: it reads nothing but tables of this database, whose names never
-        stand for others, and inputs; so its plan may be kept.
+        tables: the tables of the catalog that it reads. in_memory: whether it reads only inputs and tables of this
+        database whose names are never reused, so that its plan may be cached.
         """
         self._work.begin()
         for table in tables:
@@ -122,15 +123,19 @@ class LocalCursor:
         return self._submit(text, values, batch_rows).arrow_reader()
 
     def profile(self) -> None:
-        """Have what runs next counted by operators. A cursor that does is not to be used for anything else."""
+        """Have DuckDB profile the operators of the statements that follow. The cursor must not be reused for other
+        statements afterwards.
+        """
         self._connection.execute("SET enable_profiling = 'no_output'")
 
     def read_profile(self) -> str:
-        """Return the counts of the statement that has ended, as DuckDB's JSON."""
+        """Return the profile of the statement that has ended, as DuckDB's JSON."""
         return str(self._connection.get_profiling_information("json"))
 
     def _plan_or_statement(self, statement: str) -> str:
-        """Return the statement to run in a statement's place: the plan of one that comes again, and the first time itself."""
+        """Return the SQL to run for a statement: the statement itself the first time, its prepared plan from the
+        second time on.
+        """
         # A plan reads what has its inputs' names when it runs, if the types are those for which it was made.
         key = (statement, tuple((name, schema) for name, (_, schema) in self._inputs.items()))
         if key not in self._plans:
@@ -155,11 +160,13 @@ class LocalCursor:
             self._submit(plan.deallocate)
 
     def _submit(self, text: str, values: dict[str, Any] | None = None, batch_rows: int = _VECTOR) -> Any:
-        """Run one statement; its result, of which `arrow_reader` gives the rows. More than one are an error."""
+        """Run one statement and return its result, whose `arrow_reader` gives the rows. Several statements are an
+        error.
+        """
         return self._connection._submit(text, values, "stream", batch_rows)
 
     def hold(self, name: str, rows: pa.Table) -> None:
-        """Have a fragment's input known by name until `forget_inputs` (`engine.executors.local.inputs`)."""
+        """Make a fragment's input available under a name until `forget_inputs` (`engine.executors.local.inputs`)."""
         if rows.nbytes > _HELD_BYTES:
             # Scanned by several threads, which a stream is not.
             self._drop_held(name)
@@ -169,7 +176,7 @@ class LocalCursor:
             self._hold(name, rows)
 
     def _hold(self, name: str, rows: pa.Table) -> None:
-        """Have rows known by a name that stays registered."""
+        """Make rows available under a name that stays registered."""
         held = self._held.get(name)
         if held is not None and held.none.schema == rows.schema:
             held.obj = rows
@@ -181,7 +188,7 @@ class LocalCursor:
         self._inputs[name] = ("held", rows.schema)
 
     def store(self, name: str, rows: pa.Table) -> None:
-        """Append a part of a fragment's input to a temporary table of that name."""
+        """Append a part of a fragment's input to the temporary table of that name."""
         part = exp.select("*").from_(exp.to_table(_PART))
         target = exp.to_table(name)
         append: exp.Expression
@@ -199,7 +206,7 @@ class LocalCursor:
         self._inputs[name] = ("table", rows.schema)
 
     def change(self, statement: exp.Expression) -> None:
-        """Run a statement that gives no rows."""
+        """Run a statement that returns no rows."""
         self._connection.execute(statement.sql("duckdb"))
 
     def table_bytes(self) -> int:
@@ -208,7 +215,7 @@ class LocalCursor:
         return int(found)
 
     def forget_inputs(self) -> bool:
-        """Drop what `hold` and `store` made. False if that failed: the cursor is not to be used again."""
+        """Drop what `hold` and `store` made. Returns False if that failed: the cursor must not be used again."""
         inputs, self._inputs = self._inputs, {}
         try:
             for name, (kind, _) in inputs.items():
@@ -243,7 +250,11 @@ class LocalCursor:
 
 
 class LocalDatabase:
-    """See the module's docstring. Its methods may be called from any thread. folder: its own, below the member's."""
+    """A DuckDB database with its pool of cursors; see the module's docstring. Its methods may be called from any
+    thread.
+
+    folder: the database's own folder, below the member's.
+    """
 
     def __init__(self, config: EngineConfig, folder: str = "local") -> None:
         self._spill = config.private / folder
@@ -267,8 +278,9 @@ class LocalDatabase:
         self._lent: defaultdict[str, int] = defaultdict(int)
 
     def borrow(self, time_zone: str) -> LocalCursor:
-        """A cursor in this time zone. Raises InvalidParameterValue for one that DuckDB does not know, FatalException where the
-        database is of no more use."""
+        """Lend a cursor in this time zone. Raises InvalidParameterValue if DuckDB does not know the zone,
+        FatalException if the database is unusable.
+        """
         name = zone_name(time_zone)
         with self._lock:
             if self._retired:
@@ -285,7 +297,7 @@ class LocalDatabase:
             raise
 
     def _connect(self, time_zone: str, name: str) -> duckdb.DuckDBPyConnection:
-        """name: as DuckDB calls the zone."""
+        """Open a connection in a time zone. name: DuckDB's name of the zone."""
         connection = self._root.cursor()
         try:
             connection.execute("SET TimeZone = $1", [name])
@@ -298,7 +310,7 @@ class LocalDatabase:
         return connection
 
     def give_back(self, cursor: LocalCursor, *, healthy: bool) -> None:
-        """Return a cursor whose result is gone; one that failed is not used again."""
+        """Return a cursor whose result has been released. One that is not healthy is closed."""
         dropped = [cursor]
         with self._lock:
             self._note_return(cursor.time_zone)
@@ -318,7 +330,9 @@ class LocalDatabase:
             return {"cursors": sum(self._lent.values()), "idle_cursors": sum(map(len, self._idle.values()))}
 
     def retire(self) -> None:
-        """Lend no more: what is lent may come back, and then nothing is left. The root's end is that of all its cursors."""
+        """Lend no more cursors. Lent ones may still be returned; the last one closes the database. Closing the root
+        connection would end all its cursors.
+        """
         with self._lock:
             self._retired = True
             is_last = not any(self._lent.values())
@@ -330,14 +344,14 @@ class LocalDatabase:
             self._root.close()
 
     def close(self) -> None:
-        """Close everything and remove what was spilled. No cursor may be lent."""
+        """Close everything and remove spilled files. No cursor may be lent."""
         with self._lock:
             assert not any(self._lent.values()), "cursors are still lent"
         self.retire()
         shutil.rmtree(self._spill, ignore_errors=True)
 
     def abandon(self) -> None:
-        """Remove what was spilled, and leave the rest to the cursors that are lent, each of which may be in use."""
+        """Remove spilled files, and leave everything else to the lent cursors, each of which may be in use."""
         with self._lock:
             self._retired = True
         shutil.rmtree(self._spill, ignore_errors=True)
@@ -348,7 +362,7 @@ class LocalDatabase:
             del self._lent[time_zone]
 
     def _keep(self, cursor: LocalCursor) -> list[LocalCursor]:
-        """Put a cursor among the idle ones; those that there is no room for."""
+        """Put a cursor among the idle ones. Returns the cursors for which there is no room."""
         idle = self._idle.setdefault(cursor.time_zone, [])
         self._idle.move_to_end(cursor.time_zone)
         idle.append(cursor)
@@ -359,7 +373,7 @@ class LocalDatabase:
 
 
 def _command(word: str, what: str) -> str:
-    """A command of which sqlglot has no tree but its first word."""
+    """Return a command of which sqlglot parses only the first word."""
     return exp.Command(this=word, expression=what).sql("duckdb")
 
 

@@ -89,13 +89,14 @@ def _out_of_range(found: re.Match[str]) -> SqlError:
 
 
 def _least_integer(found: re.Match[str]) -> SqlError:
-    """Return the overflow error of an integer without a positive counterpart, which tells the type."""
+    """Return the overflow error of an integer that has no positive counterpart; the value tells its type."""
     return NumericValueOutOfRange(f"{_LEAST.get(found['value'], 'bigint')} out of range")
 
 
 def _too_many_digits(found: re.Match[str]) -> SqlError:
-    """Return the overflow error of a numeric. It names the precision if one was declared; a computed numeric has the engine's
-    maximum."""
+    """Return the overflow error of a numeric. It names the precision if one was declared; a computed numeric has the
+    engine's maximum.
+    """
     digits = re.search(r"DECIMAL\((\d+),\s*(\d+)\)", found.string[found.start("type") :])
     if digits is None or int(digits[1]) == MAX_PRECISION:
         return NumericValueOutOfRange("numeric field overflow")
@@ -113,7 +114,9 @@ def _invalid_text(found: re.Match[str]) -> SqlError:
 
 
 def _invalid_field(found: re.Match[str]) -> SqlError:
-    """A CSV file's field that its column's type does not read. The place is told as COPY tells it, with the file."""
+    """Return the error for a field of a CSV file that its column's type does not accept. It reports the place as COPY
+    does, with the file.
+    """
     error = _invalid_text(found)
     path = found.string.rpartition("\n  file = ")[2].partition("\n")[0]
     error.context = f'line {found["line"]} of file "{path}", column {found["column"]}: "{found["value"]}"'
@@ -121,7 +124,9 @@ def _invalid_field(found: re.Match[str]) -> SqlError:
 
 
 def _invalid_file(found: re.Match[str]) -> SqlError:
-    """A CSV file that cannot be read, for most because its lines have other fields than the table has columns."""
+    """Return the error for a CSV file that cannot be read, usually because its lines have other fields than the table
+    has columns.
+    """
     said = found.string
     path = found["path"] or said.rpartition("\n  file = ")[2].partition("\n")[0]
     line = "" if found["line"] is None else f"line {found['line']} of "
@@ -219,7 +224,7 @@ _ROWS: Final[tuple[tuple[re.Pattern[str], _Make], ...]] = tuple(
 
 
 def translate(error: Exception, statement: str = "") -> SqlError:
-    """The SqlError for an exception that running `statement` raised."""
+    """Return the SqlError for an exception that was raised while `statement` ran."""
     if isinstance(error, SqlError):
         return error
     if isinstance(error, duckdb.InterruptException):

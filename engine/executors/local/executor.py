@@ -77,7 +77,7 @@ _PAGE_BYTES_MIN: Final = 128 << 10
 
 
 class LocalExecutor:
-    """See the module's docstring. `engine.executors.executor.Executor` of one member."""
+    """The `engine.executors.executor.Executor` of one member's DuckDB; see the module's docstring."""
 
     name: EngineName = "local"
 
@@ -104,7 +104,7 @@ class LocalExecutor:
         return self._state
 
     async def start(self) -> None:
-        """Open the database: some tens of milliseconds."""
+        """Open the databases, which takes some tens of milliseconds."""
         assert self._database is None, "started twice"
         pool = FragmentPool(self._config.fragment_threads)
         loop = asyncio.get_running_loop()
@@ -113,7 +113,7 @@ class LocalExecutor:
         self.begin(pool, general, single, SmallFiles(single))
 
     def begin(self, pool: Pool, general: LocalDatabase, single: LocalDatabase, small: SmallFiles) -> None:
-        """Work with these from now on, which `close` closes."""
+        """Use this pool and these databases from now on; `close` closes them."""
         self._pool, self._database, self._single, self._small = pool, general, single, small
         self._state = "ready"
 
@@ -124,7 +124,7 @@ class LocalExecutor:
         return LocalDatabase(replace(self._config, local_threads=1), "single")
 
     def _replace(self, broken: LocalDatabase | RoleDatabase) -> None:
-        """Have another DuckDB in the place of one that is of no more use."""
+        """Replace a DuckDB that has become unusable."""
         if isinstance(broken, RoleDatabase):
             self._roles.drop(broken)
         elif self._state == "ready" and broken in (self._database, self._single) and broken not in self._broken:
@@ -170,7 +170,7 @@ class LocalExecutor:
         )
 
     def run(self, work: LocalWork) -> LocalStream:
-        """Begin to run a statement that is compiled already."""
+        """Begin to run a statement that is already compiled."""
         running = self._state == "ready"
         if not running or not (self._database and self._single and self._small and self._pool):
             raise AdminShutdown("the local engine is not running")
@@ -188,7 +188,7 @@ class LocalExecutor:
         return stream
 
     def _over(self, stream: LocalStream) -> None:
-        """A stream holds nothing any more; it may say so again."""
+        """Handle the end of a stream, which holds no resources any more. A stream may report its end twice."""
         if stream not in self._streams:
             return
         self._streams.discard(stream)
@@ -198,13 +198,13 @@ class LocalExecutor:
                 self._pool.post(partial(_end_database, unused))
 
     def post(self, call: Callable[[], object]) -> None:
-        """Have a short call run on a fragment thread, for which nobody waits."""
+        """Run a short call on a fragment thread, without waiting for it."""
         assert self._pool is not None, "the executor has been started"
         self._pool.post(call)
 
     @property
     def pool_statistics(self) -> Mapping[str, int]:
-        """Calls of the pool of fragments that wait, that run, and whose threads are set aside; none before the start."""
+        """The fragment pool's calls that are queued, that run, and whose threads are set aside; zeros before the start."""
         if self._pool is None:
             return {"queued": 0, "running": 0, "aside": 0}
         return {**self._pool.statistics(), "aside": self._pool.aside}
@@ -217,7 +217,7 @@ class LocalExecutor:
         return self.print_fragment(fragment).text
 
     def print_fragment(self, fragment: CompiledFragment) -> PrintedStatement:
-        """The fragment's statement, remembered for those that run often."""
+        """Return the text of a fragment's statement, from a cache if the fragment has been printed before."""
         if fragment.printed is not None:
             return fragment.printed
         return self._printed.get(id(fragment), lambda: (fragment, print_statement(fragment.statement, "local")))[1]
@@ -235,16 +235,16 @@ class LocalExecutor:
         return {"streams": self.load, **cursors, **self._small.statistics()}
 
     def abandon_late(self) -> None:
-        """From now on, whoever closes a stream waits for it no longer than `ABANDON_SECONDS`."""
+        """Limit the wait of every close of a stream to `ABANDON_SECONDS` from now on."""
         self._abandonment.begin(asyncio.get_running_loop().time())
 
     @property
     def abandoned_threads(self) -> Sequence[str]:
-        """Names of the threads that `close` has left behind: the interpreter must not be torn down before they end."""
+        """The names of the threads that `close` has left behind: the interpreter must not be torn down before they end."""
         return self._abandonment.abandoned
 
     async def close(self) -> None:
-        """Cancel what runs and end the databases; idempotent."""
+        """Cancel everything that runs and close the databases; idempotent."""
         ready, self._state = self._state == "ready", "closed"
         if not ready:
             return
@@ -271,7 +271,7 @@ class LocalExecutor:
 
 
 def _end_database(database: LocalDatabase | RoleDatabase) -> None:
-    """Close a database, unless a statement that was abandoned still uses it. Blocks."""
+    """Close a database, unless an abandoned statement still uses it. Blocks."""
     if database.statistics().get("cursors"):
         database.abandon()
     else:

@@ -1,6 +1,5 @@
 """The names of the DuckDB functions that the compiler emits. A fragment of another member may call these and the
-engine's
-own functions (`engine.executors.local.udf`), and no others.
+engine's own functions (`engine.executors.local.udf`), and no others.
 
 None of them reads or writes anything but its arguments. A change that makes the compiler emit another function must add
 it here: `tests/unit/engine/runtime/test_peer_statements.py` and every test of distributed plans detect a missing one.

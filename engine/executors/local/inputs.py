@@ -28,7 +28,9 @@ _CHUNK_BYTES: Final = 4 << 20
 
 
 class Inflow(Protocol):
-    """A stream that feeds a fragment (`engine.exchange.receive` and the merges over it). schema: of its batches, in carriers."""
+    """A stream that feeds a fragment (`engine.exchange.receive` and the merges over it). schema: the schema of its
+    batches, in carriers.
+    """
 
     @property
     def schema(self) -> pa.Schema: ...
@@ -41,10 +43,10 @@ Store = Callable[[str, pa.Table], Awaitable[None]]
 
 
 async def take_all(inflows: Mapping[str, Inflow], store: Store, held_bytes: int = HELD_BYTES) -> dict[str, pa.Table]:
-    """Take all inputs to their ends. Those that are small are returned, by name; the others were stored. held_bytes: what one may
-    have that stays an Arrow table.
+    """Read all inputs to their ends. Returns small inputs as tables, by name; the others were stored. held_bytes: the
+    limit up to which an input stays an Arrow table.
 
-    Raises the first SqlError of any. Nothing of it is under way when this returns or raises.
+    Raises the first SqlError of any input. No read is still running when this returns or raises.
     """
     if len(inflows) == 1:
         [(name, inflow)] = inflows.items()
@@ -55,7 +57,7 @@ async def take_all(inflows: Mapping[str, Inflow], store: Store, held_bytes: int 
 
 
 async def _take(name: str, inflow: Inflow, store: Store, held_bytes: int) -> pa.Table | None:
-    """The rows of an input; None if they were stored."""
+    """Read one input to its end. Returns its rows as a table, or None if they were stored."""
     held: list[pa.RecordBatch] = []
     size, limit, stored = 0, held_bytes, False
     while (batch := await inflow.next_batch()) is not None:

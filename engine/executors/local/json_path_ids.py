@@ -19,19 +19,19 @@ _DOCUMENT: Final = 10_000_000_000
 
 
 class ObjectIds:
-    """The ids of one search. documents: how many there are when it begins."""
+    """The ids assigned in one search. documents: the number of documents when it begins."""
 
     def __init__(self, documents: int) -> None:
         self._documents = documents
         self._offsets: dict[int, tuple[Any, dict[int, int]]] = {}
 
     def id_of(self, item: Any, number: int, document: Any) -> Number:
-        """The id of an object of the document of that number."""
+        """Return the id of an object in the document of that number."""
         if id(document) not in self._offsets:
             self._offsets[id(document)] = document, offsets(document)
         return Number(self._offsets[id(document)][1][id(item)] + number * _DOCUMENT)
 
     def add_document(self) -> int:
-        """The number of a further document."""
+        """Add a document and return its number."""
         self._documents += 1
         return self._documents - 1

@@ -90,7 +90,7 @@ _NUMERIC_METHODS: Final[dict[str, Callable[[Decimal], Decimal]]] = {
 
 
 class _Failed(Exception):
-    """A suppressible error."""
+    """An error that `silent` suppresses."""
 
     def __init__(self, error: SqlError) -> None:
         super().__init__(error.message)
@@ -98,11 +98,11 @@ class _Failed(Exception):
 
 
 class _Scope(NamedTuple):
-    """The surroundings of an item.
+    """The context of an item.
 
-    current: `@`. size: of the array whose subscripts are computed, for `last`. lenient: whether structural errors are none.
-    document: the number of the document that items come from, and the document. raising: whether errors will be raised. listing:
-    whether all items are wanted, not only whether there is one.
+    current: the value of `@`. size: the size of the array whose subscripts are computed, for `last`. lenient: whether
+    structural errors are ignored. document: the document that items come from, as its number and its value. raising:
+    whether errors will be raised. listing: whether all items are wanted, and not only whether there is one.
     """
 
     current: Any
@@ -114,10 +114,11 @@ class _Scope(NamedTuple):
 
 
 class Search:
-    """A path's search in a document.
+    """The search of a path in a document.
 
-    document, variables: as `json_documents.read` gives them; variables None: all are null, as for the operators. silent: whether
-    suppressible errors end the search without being raised. zone: the session's time zone, None for functions that may not ask.
+    document, variables: values as `json_documents.read` returns them; if variables is None, all variables are null, as
+    for the operators. silent: whether suppressible errors end the search without being raised. zone: the session's time
+    zone; None for functions that may not use it.
     """
 
     def __init__(
@@ -128,7 +129,7 @@ class Search:
         self._ids = ObjectIds(1 if variables is None else 2)
 
     def find_items(self) -> list[Any]:
-        """The items, dates and times as texts; where an error is kept silent, those before it."""
+        """Return the items, dates and times as texts. Where an error is suppressed, return the items before it."""
         items: list[Any] = []
         try:
             for item in self._all(listing=True):
@@ -139,7 +140,7 @@ class Search:
         return items
 
     def exists(self) -> bool | None:
-        """Whether there is an item; None where an error is kept silent. In strict mode there may be no error in any."""
+        """Return whether there is an item; None if an error is suppressed. In strict mode, an error in any item counts."""
         try:
             return self._any(self._all(listing=not self._lax))
         except _Failed as failed:
@@ -160,8 +161,9 @@ class Search:
         return self._run((node, *node.steps), 0, item, scope, self._lax)
 
     def _run(self, chain: Sequence[Node], at: int, item: Any, scope: _Scope, unwrap: bool) -> Iterator[Any]:
-        """Yield the items that `chain` from `at` on finds, applied to an item. unwrap: whether an array is gone through where
-        that is due."""
+        """Yield the items that the steps of `chain` from `at` on find when applied to an item. unwrap: whether an
+        array is to be replaced by its elements for steps that unwrap.
+        """
         node = chain[at]
         if unwrap and isinstance(item, list) and _is_unwrapping(node):
             for element in item:
@@ -269,7 +271,7 @@ class Search:
         return index
 
     def _parts(self, chain: Sequence[Node], at: int, item: Any, scope: _Scope) -> Iterator[Any]:
-        """The item itself, its parts, their parts: as many levels deep as is asked for."""
+        """Yield the item itself, its parts, their parts, and so on, for the requested levels."""
         inside = scope._replace(lenient=True)
         container = isinstance(item, dict | list)
         if chain[at].value[0] == 0:
@@ -295,7 +297,7 @@ class Search:
     # -- operators
 
     def _operand(self, node: Node, item: Any, scope: _Scope, unwrap: bool) -> list[Any]:
-        """An operand's items; in lax mode, elements instead of arrays where `unwrap`."""
+        """Return an operand's items; in lax mode and with `unwrap`, the elements of arrays in place of the arrays."""
         items = self._items(node, item, scope._replace(listing=True))
         if not unwrap or not self._lax:
             return list(items)
@@ -422,7 +424,7 @@ class Search:
         return None if order is None else _COMPARISONS[node.kind](order)
 
     def _order(self, a: Any, b: Any) -> int | None:
-        """Below, at or above 0; None where the items do not compare."""
+        """Compare two items. Returns a number below, at or above 0; None if they do not compare."""
         kind = _kind(a)
         if kind != _kind(b) or kind == "container":
             return None
@@ -506,7 +508,9 @@ def _render_regex(regex: Regex) -> str:
 
 
 def _matches(regex: Regex, text: str) -> bool:
-    """Raises FeatureNotSupported for what the local engine's regular expressions cannot say."""
+    """Match a text against a like_regex pattern. Raises FeatureNotSupported for a pattern that the local engine's
+    regular expressions cannot express.
+    """
     try:
         return bool(pc.match_substring_regex(pa.array([text]), _render_regex(regex))[0].as_py())
     except pa.ArrowInvalid:

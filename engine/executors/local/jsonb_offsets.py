@@ -1,6 +1,5 @@
 """The offsets of objects and arrays in PostgreSQL's binary form of a jsonb. jsonpath's keyvalue() returns them as a
-part
-of its ids.
+part of its ids.
 
 A container consists of a header, an entry of four bytes for each element (for each key and each value of an object),
 and then the contents: the keys and then the values of an object, or the elements of an array. Texts follow one another
@@ -25,14 +24,14 @@ _SHORT_SCALE_MAX, _SHORT_WEIGHT_FIRST, _SHORT_WEIGHT_END = 63, -64, 64
 
 
 def offsets(document: Any) -> dict[int, int]:
-    """The distance of each dict and list from the outermost one, by the object's id()."""
+    """Return the offset of each dict and list from the outermost one, by the object's id()."""
     found: dict[int, int] = {}
     _place_value(document, 0, found)
     return found
 
 
 def _place_value(value: Any, at: int, found: dict[int, int]) -> int:
-    """Where `value` ends that comes at `at`."""
+    """Return the offset at which `value` ends if it is placed at `at`."""
     if isinstance(value, dict | list):
         at = _align(at)
         found[id(value)] = at

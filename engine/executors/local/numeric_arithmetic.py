@@ -26,7 +26,7 @@ _DISPLAYED_MAX: Final = 1000
 
 
 def scale_of(value: Decimal) -> int:
-    """Digits behind the point."""
+    """Return the number of fractional digits."""
     exponent = value.as_tuple().exponent
     assert isinstance(exponent, int)
     return max(0, -exponent)
@@ -45,7 +45,7 @@ def multiply(a: Decimal, b: Decimal) -> Decimal:
 
 
 def divide(a: Decimal, b: Decimal) -> Decimal:
-    """Raises DivisionByZero."""
+    """Divide two numbers. Raises DivisionByZero."""
     if not b:
         raise DivisionByZero("division by zero")
     scale = _quotient_scale(a, b)
@@ -58,7 +58,7 @@ def divide(a: Decimal, b: Decimal) -> Decimal:
 
 
 def remainder(a: Decimal, b: Decimal) -> Decimal:
-    """Raises DivisionByZero."""
+    """Return the remainder of a division. Raises DivisionByZero."""
     if not b:
         raise DivisionByZero("division by zero")
     return _check_range(_with_scale(_EXACT.remainder(a, b), max(scale_of(a), scale_of(b))))
@@ -77,8 +77,9 @@ def ceiling(value: Decimal) -> Decimal:
 
 
 def groups(value: Decimal) -> tuple[int, int, int]:
-    """Describe a number other than 0 as digits to the base of 10000: the first one's weight, the first one, and how many there
-    are without zeros at the end."""
+    """Describe a number other than 0 in base 10000: the weight of its first digit, that digit, and the number of
+    digits without trailing zeros.
+    """
     weight = value.adjusted() // _GROUP
     first = int(value.copy_abs().scaleb(-weight * _GROUP, _EXACT))
     exponent = value.normalize(_EXACT).as_tuple().exponent

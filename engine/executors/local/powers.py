@@ -39,7 +39,9 @@ def _compute_rounded(compute: Callable[..., Exact], texts: tuple[str, ...], mini
 
 
 def _count_shown(texts: tuple[str, ...], minimum: int, kinds: int) -> int:
-    """The fractional digits that operands show: 1 and 2 stand for quotients, 4 and 8 for values that show what they have."""
+    """Return the number of fractional digits that the operands show. Bits 1 and 2 of `kinds` mark operands that are
+    quotients, 4 and 8 operands whose values decide.
+    """
     shown = [minimum]
     for place, text in enumerate(texts):
         if kinds & 1 << place:
@@ -50,13 +52,13 @@ def _count_shown(texts: tuple[str, ...], minimum: int, kinds: int) -> int:
 
 
 def _distinct(texts: Any, compute: Callable[[str], str]) -> Any:
-    """`compute` of every text, called once for each distinct one."""
+    """Apply `compute` to every text, calling it once for each distinct one."""
     encoded = pc.dictionary_encode(texts.combine_chunks() if isinstance(texts, pa.ChunkedArray) else texts)
     return pa.array([compute(text) for text in encoded.dictionary.to_pylist()], pa.utf8()).take(encoded.indices)
 
 
 def _compute_distinct(compute: Callable[..., Exact], operands: Any, minima: Any, kinds: Any, scales: Any) -> Any:
-    """operands: texts, those of one row divided by a blank."""
+    """Compute a function of texts once for each distinct row. operands: the operands of each row, joined by a blank."""
     if len(operands) == 0:
         return pa.array([], pa.utf8())
     minimum, kind, scale = (c[0].as_py() for c in (minima, kinds, scales))

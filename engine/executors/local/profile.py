@@ -14,7 +14,7 @@ from engine.contracts.profile import GIVEN, Operator
 
 
 def operators(profile: str) -> Operator | None:
-    """The tree of DuckDB's operators from its JSON; None where it has none."""
+    """Return the tree of DuckDB's operators from its JSON; None if it has none."""
     roots = json.loads(profile).get("operator", [])
     return _operator(roots[0]) if len(roots) == 1 else None
 

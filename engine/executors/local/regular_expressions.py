@@ -29,7 +29,7 @@ def _read(pattern: str, letters: str) -> Pattern:
 
 
 def _spans(text: str, pattern: Pattern, start: int) -> Iterator[Spans]:
-    """Every match from a character on; after an empty one the search goes on a character later."""
+    """Yield every match from a character on. After an empty match the search continues one character later."""
     if start < 1:
         raise InvalidParameterValue(f'invalid value for parameter "start": {start}')
     matcher, place = TextMatcher(pattern, text, Budget()), start - 1
@@ -52,7 +52,7 @@ def _test(text: str, written: str, letters: str) -> bool:
 
 
 def _matches(text: str, written: str, letters: str, start: int, most: int) -> list[list[str | None]]:
-    """most: how many at most, 0: all."""
+    """Return the matches, each as a list of the whole and its groups. most: the maximal number of matches; 0: all."""
     pattern = _read(written, letters)
     found: list[list[str | None]] = []
     for spans in _spans(text, pattern, start):
@@ -63,7 +63,9 @@ def _matches(text: str, written: str, letters: str, start: int, most: int) -> li
 
 
 def _split(text: str, written: str, letters: str) -> list[str]:
-    """The texts between matches. An empty one at an end of the text, or just after another match, parts nothing."""
+    """Return the texts between matches. An empty match at an end of the text, or directly after another match, does
+    not split.
+    """
     pieces, place = [], 0
     last = 0
     for spans in _spans(text, _read(written, letters), 1):
@@ -76,7 +78,7 @@ def _split(text: str, written: str, letters: str) -> list[str]:
 
 
 def _replace(text: str, written: str, letters: str, replacement: str, start: int, nth: int) -> str:
-    """nth: which match is replaced, 0: all."""
+    """Replace matches. nth: the number of the match to replace; 0: all."""
     pattern, parts = _read(written, letters), replacement_parts(replacement)
     done, place = "", 0
     for number, spans in enumerate(_spans(text, pattern, start), 1):
@@ -92,7 +94,9 @@ def _replace(text: str, written: str, letters: str, replacement: str, start: int
 
 
 def _place(text: str, written: str, letters: str, start: int, nth: int, after: int, group: int) -> int:
-    """Return the place at which the group of the n-th match begins, or the one after it; 0 where there is none."""
+    """Return the position at which the group of the n-th match begins, or the position after its end; 0 if there is
+    none.
+    """
     for number, spans in enumerate(_spans(text, _read(written, letters), start), 1):
         if number == nth:
             return spans[group][bool(after)] + 1 if group in spans else 0

@@ -33,8 +33,9 @@ _IDLE: Final = 8
 
 
 class RoleDatabase:
-    """A role's database, made when the first cursor is asked for; to its cursors it is a `LocalDatabase`. Its methods may be
-    called from any thread."""
+    """A role's database, created when the first cursor is requested. Cursors use it like a `LocalDatabase`. Its
+    methods may be called from any thread.
+    """
 
     def __init__(self, make: Callable[[], LocalDatabase]) -> None:
         self._make = make
@@ -56,18 +57,22 @@ class RoleDatabase:
         return {} if self._made is None else self._made.statistics()
 
     def close(self) -> None:
-        """Nobody uses it any more. Blocks."""
+        """Close the database, which must not be in use any more. Blocks."""
         if self._made is not None:
             self._made.close()
 
     def abandon(self) -> None:
-        """Leave it to the cursors that are lent. Blocks."""
+        """Leave the database to the cursors that are lent. Blocks."""
         if self._made is not None:
             self._made.abandon()
 
 
 class RoleDatabases:
-    """On the loop's thread. Every `enter` is followed by a `leave`; what it gives is no longer used: close it, off the loop."""
+    """The databases of all limited roles. Used on the event loop's thread.
+
+    Every `enter` must be followed by a `leave`. The databases that `leave` returns are no longer used; the caller
+    closes them, off the event loop.
+    """
 
     def __init__(self, config: EngineConfig) -> None:
         self._config = config
@@ -77,7 +82,7 @@ class RoleDatabases:
         self._dropped: set[RoleDatabase] = set()
 
     def enter(self, share: MemoryShare) -> RoleDatabase:
-        """The database in which a statement is to run."""
+        """Return the database in which a statement of this share is to run."""
         database = self._kept.get(share)
         if database is None:
             folder = f"role-{next(self._numbers)}"
@@ -98,7 +103,7 @@ class RoleDatabases:
         return [self._kept.pop(share) for share in idle[: max(len(idle) - _IDLE, 0)]]
 
     def drop(self, broken: RoleDatabase) -> None:
-        """Have another in the place of one that is of no more use."""
+        """Replace a database that has become unusable."""
         for share in [share for share, kept in self._kept.items() if kept is broken]:
             del self._kept[share]
             self._dropped.add(broken)
@@ -110,7 +115,7 @@ class RoleDatabases:
         return counted
 
     def close(self) -> list[RoleDatabase]:
-        """Return the databases to be closed; nobody uses them, or nobody waits for who does."""
+        """Return the databases that are to be closed: they are not in use, or nobody waits for their statements."""
         kept = [*self._kept.values()]
         self._kept.clear()
         return kept

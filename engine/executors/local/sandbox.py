@@ -1,6 +1,5 @@
 """Restrictions on every DuckDB that Sluice opens, in a member and in Spark's tasks. This module imports nothing,
-because
-each Spark worker pays for its imports.
+because each Spark worker pays for its imports.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""A cache of small files as tables in memory, so that a dashboard's repeated queries do not open, decode and plan files
-each time.
+"""A cache of small files as tables in memory, so that a dashboard's repeated queries do not open, decode and plan
+files each time.
 
 A short query over a Parquet file of a few rows spends most of its time on the file: opening it, reading the footer,
 decompressing, and handing the scan to other threads. So small files that have been read before are loaded into tables
@@ -56,7 +56,7 @@ _Stamps = tuple[tuple[int, int, int], ...]
 
 @dataclass(frozen=True, slots=True)
 class _Kept:
-    """A table in memory, and how many bytes of it."""
+    """A table in memory, with its size in bytes."""
 
     name: str
     bytes: int
@@ -64,7 +64,9 @@ class _Kept:
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """A statement as it runs in the database of one thread. kept: what it reads there, until `release`."""
+    """A statement in the form that runs in the single-threaded database. kept: the tables that it reads there, until
+    `release`.
+    """
 
     statement: str
     parameters: Mapping[str, Any]
@@ -72,9 +74,10 @@ class Placed:
 
 
 class SmallFiles:
-    """See the module's docstring. Methods may be called from any thread; `place` blocks while it loads a file.
+    """The cache of small files; see the module's docstring. Its methods may be called from any thread; `place` blocks
+    while it loads a file.
 
-    database: where the tables are, and statements that were placed run; its owner closes it.
+    database: the database that has the tables and runs the placed statements; its owner closes it.
     """
 
     def __init__(self, database: LocalDatabase) -> None:
@@ -93,8 +96,9 @@ class SmallFiles:
         inputs: Iterable[pa.Table],
         tree: exp.Expression | None = None,
     ) -> Placed | None:
-        """The statement over tables in memory; None where it is to run over its files. `release` what is returned. tree: what the
-        text was printed from; None: nobody has it."""
+        """Rewrite a statement to read tables in memory; None if it must read its files. The caller must `release` the
+        result. tree: the tree from which the text was printed; None if the caller does not have it.
+        """
         held = list(inputs)
         if sum(rows.nbytes for rows in held) > INPUT_BYTES:
             return None
@@ -114,7 +118,7 @@ class SmallFiles:
         return Placed(over_tables(text, names, tree) if names else text, rest, tuple(kept))
 
     def release(self, placed: Placed) -> None:
-        """The statement has ended: what it read may go."""
+        """Release the tables that a finished statement has read."""
         self._give_up(placed.kept)
 
     def statistics(self) -> dict[str, int]:
@@ -122,7 +126,9 @@ class SmallFiles:
             return {"small_tables": len(self._kept), "small_table_bytes": sum(k.bytes for k in self._kept.values())}
 
     def _table(self, reader: Reader, parameters: Mapping[str, Any]) -> _Kept | None:
-        """The table that stands for the reader's files as they are now, in use; None if there is none."""
+        """Return the table that stands for the reader's files in their current state, and mark it as used; None if
+        there is none.
+        """
         files = reader.files or tuple(parameters[reader.parameter])
         stamps = _stamps(files)
         if stamps is None or any(time.time_ns() - changed < _SETTLED_NS for _, changed, _ in stamps):
@@ -142,7 +148,9 @@ class SmallFiles:
             return self._load(key, call, files, stamps) if self._seen[key] else None
 
     def _load(self, key: Hashable, call: exp.Anonymous, files: tuple[str, ...], stamps: _Stamps) -> _Kept | None:
-        """Keep what the call reads, in use; what was used longest ago makes room. Others wait for it: it is small."""
+        """Load the rows that the call reads into a table, mark it as used, and evict the least recently used ones.
+        Other threads wait meanwhile, which is short because the files are small.
+        """
         name = f"small_{next(self._numbers)}"
         rows = exp.select("*").from_(exp.Table(this=call.copy()))
         before = self._table_bytes()
@@ -198,7 +206,7 @@ class SmallFiles:
 
 
 def _stamps(files: tuple[str, ...]) -> _Stamps | None:
-    """(size, time of change in ns, inode) of each file; None where they are many, large, or gone."""
+    """Return (size, modification time in ns, inode) of each file; None if they are too many, too large, or missing."""
     if len(files) > _FILES:
         return None
     try:
@@ -212,7 +220,7 @@ def _stamps(files: tuple[str, ...]) -> _Stamps | None:
 
 @lru_cache(_SEEN)
 def _name_files(reader: Reader, files: tuple[str, ...]) -> tuple[exp.Anonymous, str]:
-    """The reader's call with its files named, and its text."""
+    """Return the reader's call with its files as literals, and its text."""
     named = reader.call.copy()
     assert isinstance(named, exp.Anonymous)
     named.expressions[0].replace(exp.Array(expressions=[exp.Literal.string(file) for file in files]))

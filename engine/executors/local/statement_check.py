@@ -1,5 +1,5 @@
-"""Validation of statements for DuckDB that another member sent: the member that runs one checks that the compiler could
-have produced it.
+"""Validation of statements for DuckDB that another member sent: the member that runs one checks that the compiler
+could have produced it.
 
 The check uses DuckDB's own tree (`json_serialize_sql`), so that it examines what DuckDB will run, and not another
 parser's reading of the text. DuckDB serializes only queries. Every node of the tree must be of a kind that is listed
@@ -51,7 +51,7 @@ _Part = tuple[Any, Set[str]]
 
 
 def require_compiled(statement: str, relations: Set[str]) -> tuple[str, ...]:
-    """The files that a statement names. Raises InsufficientPrivilege unless it is one that the compiler could have made.
+    """Return the files that a statement names. Raises InsufficientPrivilege unless the compiler could have produced it.
 
     relations: the names of the fragment's inputs. Takes some milliseconds, in proportion to the text.
     """
@@ -74,7 +74,7 @@ def require_compiled(statement: str, relations: Set[str]) -> tuple[str, ...]:
 
 
 def _below(node: Node, tables: Set[str], named: list[str]) -> Iterator[_Part]:
-    """The parts of a node, once the node itself has been judged. named: files that it names are added to these."""
+    """Check a node, and yield its parts. named: the files that the node names are appended to this list."""
     kind = node.get("type")
     if "class" in node:
         require_compilable(node["class"] in _CLASSES, f"an expression {node['class']}")
@@ -119,7 +119,7 @@ def _require_table(node: Node, tables: Set[str]) -> None:
 
 
 def _of_table_function(node: Node, tables: Set[str], named: list[str]) -> Iterator[_Part]:
-    """A function in FROM: a reader of files, or one that makes rows of its arguments."""
+    """Check a function in FROM, a reader of files or a function that makes rows of its arguments, and yield its parts."""
     function = node["function"]
     name = function.get("function_name", "")
     require_compilable(not function.get("schema") and not function.get("catalog"), f'the function "{name}"')
@@ -136,14 +136,14 @@ def _of_table_function(node: Node, tables: Set[str], named: list[str]) -> Iterat
 
 
 def _list_elements(reader: str, files: Node) -> Iterator[Node]:
-    """The elements of a list of files."""
+    """Yield the elements of a list of files."""
     listed = files.get("function_name") == "list_value" and not files.get("schema") and not files.get("catalog")
     require_compilable(listed, f"files of {reader} that are no list")
     yield from (argument["expression"] for argument in files.get("arguments", ()))
 
 
 def _file(path: Node) -> str:
-    """A file that is named by a literal, as DuckDB takes it for that file and no other (`literal_path`)."""
+    """Return a file that is named by a literal which DuckDB takes for that file and no other (`literal_path`)."""
     literal = path.get("literal", {})
     text = literal.get("text", "")
     known = path["class"] == "CONSTANT" and isinstance(text, str) and literal_path(plain_path(text)) == text
@@ -152,7 +152,7 @@ def _file(path: Node) -> str:
 
 
 def _option(reader: str, option: Node) -> Node:
-    """The value of a reader's option, which is written as a comparison."""
+    """Return the value of a reader's option, which is written as a comparison."""
     column = option.get("left", {}).get("column_names", ())
     known = option.get("type") == "COMPARE_EQUAL" and len(column) == 1 and column[0].lower() in READER_OPTIONS
     require_compilable(known, f"an option of {reader}")
@@ -172,7 +172,7 @@ _PARSING: Final = threading.Lock()
 
 @cache
 def _parser() -> duckdb.DuckDBPyConnection:
-    """A database that parses and does nothing else."""
+    """Open a database that only parses."""
     settings: Mapping[str, Any] = {
         "threads": 1,
         "enable_external_access": False,

@@ -35,7 +35,9 @@ _SCAN: Final = (
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Reader:
-    """A table function of a statement: the files that it names, or the parameter whose value they are. Equal to itself only."""
+    """A table function of a statement: the files that it names, or the parameter whose value they are. A reader is
+    equal only to itself.
+    """
 
     call: exp.Anonymous
     files: tuple[str, ...]
@@ -56,20 +58,23 @@ _OVER_TABLES: Final[WeightedLruCache[tuple[str, tuple[str, ...]], str]] = Weight
 
 
 def readers_of(text: str, tree: exp.Expression | None = None) -> tuple[Reader, ...] | None:
-    """The statement's table functions over files; None if they cannot be told. tree: what the text was printed from; None: nobody
-    has it."""
+    """Return the statement's table functions over files; None if they cannot be determined. tree: the tree from which
+    the text was printed; None if the caller does not have it.
+    """
     statement = _read(text, tree) if len(text) <= _TEXT_LENGTH else None
     return None if statement is None else statement.readers
 
 
 def is_scan(text: str, tree: exp.Expression | None = None) -> bool:
-    """Whether the statement gives a table's rows as they are read: no filter, nothing computed but casts. tree: as above."""
+    """Return whether the statement returns a table's rows as they are read: no filter, and no computation but casts.
+    tree: as above.
+    """
     statement = _read(text, tree) if len(text) <= _TEXT_LENGTH else None
     return statement is not None and statement.is_scan
 
 
 def over_tables(text: str, names: tuple[str, ...], tree: exp.Expression | None = None) -> str:
-    """The statement with its readers, in order, become tables of these names. tree: as above."""
+    """Return the statement with its readers replaced, in order, by tables of these names. tree: as above."""
     return _OVER_TABLES.get((text, names), lambda: _print_over_tables(text, names, tree))
 
 
@@ -108,8 +113,9 @@ def _calls(tree: exp.Expression) -> list[exp.Anonymous]:
 
 
 def _names_folders(option: exp.Expression) -> bool:
-    """Whether an option of a table function asks for the files' names to compute columns from them: over rows in memory that
-    would be done for each row, and no longer for each file."""
+    """Return whether an option of a table function computes columns from the files' names. Over rows in memory that
+    would be done for each row, and no longer for each file.
+    """
     return isinstance(option, exp.EQ) and option.expression.name.startswith(FOLDERS_NAME)
 
 

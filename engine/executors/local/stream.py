@@ -45,7 +45,7 @@ _PLANNING_SECONDS: Final = 0.2
 
 
 def _is_long(statement: str) -> bool:
-    """Whether DuckDB may take long to plan a statement."""
+    """Return whether DuckDB may take long to plan a statement."""
     many = statement.count("(SELECT ") > _SUBQUERIES or statement.count("(DISTINCT ") > _DISTINCTS
     return many or len(statement) > _LONG_TEXT
 
@@ -57,10 +57,10 @@ def _translate_error(error: Exception, work: LocalWork) -> SqlError:
 
 
 class LocalStream:
-    """A fragment under way (`engine.contracts.batch_stream.BatchStream`).
+    """A running fragment (`engine.contracts.batch_stream.BatchStream`).
 
-    The loop's thread owns the state; `_statement` and `_pages` belong to the pool's thread while `_running`, and a job tells
-    what came of it through `_on_batches`.
+    The event loop's thread owns the state. `_statement` and `_pages` belong to the pool's thread while `_running` is
+    set, and a job reports its result through `_on_batches`.
     """
 
     engine_name: Final = "local"
@@ -153,7 +153,9 @@ class LocalStream:
             await self.close()
 
     async def close_planned(self) -> None:
-        """Close the stream as `close` does, but wait for a statement that is being planned, or until it is abandoned."""
+        """Close the stream as `close` does, but also wait for a statement that is being planned, until it ends or is
+        abandoned.
+        """
         await self.close()
         if self._closed is not None:
             await wait_out(self._closed)
@@ -168,7 +170,9 @@ class LocalStream:
         self._pool.post(self._job)
 
     async def _gather(self) -> None:
-        """Take the inputs and, for a long statement, a turn; then begin. What goes wrong with the inputs is the stream's error."""
+        """Read the inputs and, for a long statement, wait for its turn; then begin. An error of the inputs becomes the
+        stream's error.
+        """
         try:
             memory = self._work.memory
             held = HELD_BYTES if memory is None else min(memory.input_bytes, HELD_BYTES)
@@ -196,12 +200,12 @@ class LocalStream:
         await self._in_pool(lambda: self._statement.borrow().store(name, rows))
 
     async def _in_pool(self, call: Callable[[], Any]) -> Any:
-        """Run a call on a thread of the pool, one at a time; it has ended when this returns, or is cancelled."""
+        """Run a call on a thread of the pool, one at a time. The call has ended when this returns or is cancelled."""
         async with self._in_turn:
             return await shielded(self._loop.run_in_executor(self._pool, call))
 
     def _next_change(self) -> asyncio.Future[None]:
-        """Done when a job has told something, or the stream is being closed."""
+        """Return a future that is done when a job has reported, or the stream is being closed."""
         waiter: asyncio.Future[None] = self._loop.create_future()
         self._waiters.append(waiter)
         return waiter
@@ -222,8 +226,9 @@ class LocalStream:
         self._wake()
 
     async def _shut(self) -> None:
-        """The one way to the end. Each step is taken whatever became of the one before, and waits as long as it takes, whatever
-        number of cancels come: what a thread still uses is not let go of."""
+        """Shut the stream down. This is the only path. Each step is taken whatever the outcome of the one before, and
+        waits as long as necessary, however often it is cancelled, so that nothing is released that a thread still uses.
+        """
         for step in (self._end_gathering, self._end_pull, self._end_cursor):
             try:
                 await step()
@@ -238,8 +243,9 @@ class LocalStream:
             await stop_task(self._gathering)
 
     async def _end_pull(self) -> None:
-        """Interrupt the pull until its thread has come back. One that plans is set aside, so that who closes the stream does not
-        wait for it; one that does not come back for long, while the member ends, is abandoned."""
+        """Interrupt the pull until its thread has returned. A thread that plans a statement is set aside, so that
+        closing does not wait for it. A thread that does not return for long while the member stops is abandoned.
+        """
         began = self._loop.time()
         while self._running and not self._abandoned:
             # Its thread may have closed it just now.
@@ -251,7 +257,9 @@ class LocalStream:
                 self._leave_behind(began)
 
     def _leave_behind(self, canceled: float) -> None:
-        """See to the thread of a pull that has not come back. canceled: the time since when it is interrupted."""
+        """Set aside or abandon the thread of a pull that has not returned, if it is due. canceled: the time of the
+        first interrupt.
+        """
         now, thread = self._loop.time(), self._thread
         if thread and self._abandonment.is_due(canceled, now):
             self._abandoned = True
@@ -276,7 +284,7 @@ class LocalStream:
     # -- on a pool's thread -------------------------------------------------------------------------------------
 
     def _job(self) -> None:
-        """Fetch one batch, and after a small one what follows, if anything does."""
+        """Fetch one batch, and after a small one the next, if there is one."""
         self._thread = threading.get_ident()
         try:
             batches = [self._fetch()]
@@ -294,14 +302,16 @@ class LocalStream:
                 self._tell((), _translate_error(error, self._work))
 
     def _end(self) -> None:
-        """Let go of what has ended, and keep what was counted of it."""
+        """Release a finished statement, and keep its profile."""
         if self._work.analyze and self._statement.cursor is not None:
             self._statement.reader = None
             self.operators = operators(self._statement.cursor.read_profile())
         self._statement.release(healthy=not self._work.analyze)
 
     def _fetch(self) -> pa.RecordBatch | None:
-        """The next batch that is not empty, in carriers; None at the end."""
+        """Return the next non-empty batch, in carriers; None at the end. A statement that meets an internal error
+        before its first batch is started once more.
+        """
         if self._statement.reader is not None:
             return self._pages.next_page(self._statement.reader)
         if self._closing:
@@ -320,7 +330,7 @@ class LocalStream:
         return self._pages.next_page(self._statement.reader)
 
     def _plan_and_start(self) -> None:
-        """Start the statement. Meanwhile `_planning` tells `close` that the statement is being planned."""
+        """Start the statement. Meanwhile `_planning` tells `close` that DuckDB is planning it."""
         self._planning = True
         try:
             self._statement.start(self._inputs, self._pages.sizes.read_rows, again=self._again)

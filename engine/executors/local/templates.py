@@ -1,6 +1,5 @@
 """Values formatted and parsed by templates (to_char, to_number, to_date, to_timestamp) in the local engine, for the
-cases
-that SQL cannot express.
+cases that SQL cannot express.
 
 Each distinct combination of value and template in a batch is computed once.
 
@@ -22,7 +21,9 @@ from engine.sql.text_templates import moments, numbers, reading
 
 
 def _each(compute: Callable[..., Any], typ: pa.DataType, arguments: int) -> Callable[..., pa.Array]:
-    """`compute` of the arguments' values, once for each combination of them. DuckDB counts a function's parameters."""
+    """Return a function that applies `compute` once for each distinct combination of arguments. The number of
+    parameters is explicit, because DuckDB counts them.
+    """
 
     def run(*columns: Any) -> pa.Array:
         encoded = [_encode_dictionary(column) for column in columns]
@@ -44,7 +45,7 @@ def _each(compute: Callable[..., Any], typ: pa.DataType, arguments: int) -> Call
 
 
 def _combinations(columns: list[npt.NDArray[Any]]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Find the combinations in rows of numbers: where each is first, and which of these each row is."""
+    """Find the distinct combinations in rows of numbers: the first row of each, and the combination of each row."""
     codes = columns[0].astype(np.int64)
     for column in columns[1:]:
         _seen, codes = np.unique(codes, return_inverse=True)

@@ -28,7 +28,9 @@ Vectorised = Callable[..., Any]
 
 @dataclass(frozen=True, slots=True)
 class ArrowFunction:
-    """parameters, returns: DuckDB's types by name. volatile: computed anew for every row, never folded."""
+    """A vectorised function. parameters, returns: DuckDB's type names. volatile: computed again for every row, never
+    folded.
+    """
 
     name: str
     parameters: tuple[str, ...]
@@ -44,7 +46,7 @@ FUNCTIONS: Final[dict[str, ArrowFunction]] = {}
 def arrow_function(
     name: str, parameters: Sequence[str], returns: str, *, sees_nulls: bool = False, volatile: bool = False
 ) -> Callable[[Vectorised], Vectorised]:
-    """Registers a vectorised function for every local engine that starts afterwards."""
+    """Register a vectorised function for every local engine that starts afterwards."""
 
     def register(compute: Vectorised) -> Vectorised:
         assert name.startswith("sluice_"), name
@@ -56,7 +58,7 @@ def arrow_function(
 
 
 def install(connection: duckdb.DuckDBPyConnection) -> None:
-    """Make all registered functions known to a database."""
+    """Register all functions with a database."""
     for function in FUNCTIONS.values():
         connection.create_function(
             function.name,
@@ -70,7 +72,9 @@ def install(connection: duckdb.DuckDBPyConnection) -> None:
 
 
 def _with_error_texts(compute: Vectorised) -> Vectorised:
-    """`compute`, its SqlErrors as texts that `engine.executors.local.errors` reads back: DuckDB keeps no more of an exception."""
+    """Return `compute` with its SqlErrors encoded as texts that `engine.executors.local.errors` decodes, because
+    DuckDB keeps only the text of an exception.
+    """
 
     @functools.wraps(compute)
     def call(*arrays: Any) -> Any:

@@ -1,4 +1,5 @@
-"""Spark's plan of a finished job, as operators with the rows that its SQL metrics counted (`engine.contracts.profile`).
+"""Spark's plan of a finished job, as operators with the rows that its SQL metrics counted
+(`engine.contracts.profile`).
 
 Operators that only say how Spark runs something are left out: code generation, adaptive stages, exchanges, row formats,
 sorts within a partition, the partial stage of an aggregate. Projections, sorts and windows count nothing themselves:
@@ -7,8 +8,8 @@ before a sort over all partitions Spark runs the sort's input an additional time
 input count that run as well. So below a sampled sort, down to the next exchange, only the rows of the topmost operator
 are known.
 
-The rows of a reused exchange are unknown, and so are those of Expand, with which Spark turns several aggregates into one.
-Both are shown without inputs.
+The rows of a reused exchange are unknown, and so are those of Expand, with which Spark turns several aggregates into
+one. Both are shown without inputs.
 
 Each step is a short call to the JVM, so this is for EXPLAIN ANALYZE, on the job's thread.
 """

@@ -1,6 +1,5 @@
 """The progress of Spark's jobs, from its status store: stages, and how many of their tasks are done. The JVM is asked
-only
-when somebody requests it.
+only when somebody requests it.
 """
 
 from __future__ import annotations

@@ -1,6 +1,5 @@
 """Tables in Spark: DataFrames of their rows, with columns in storage types. `engine.executors.spark.views` makes views
-of
-them.
+of them.
 
 Parquet is read with the types of its files (Spark converts next to nothing while reading) and cast to the declared
 types. Text formats are read as strings and cast, so that a malformed value is an error and never a silent null.

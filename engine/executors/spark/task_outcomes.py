@@ -1,5 +1,5 @@
-"""The outcomes of a stream's tasks, as Spark reports them. Spark is asked when a stream was lost, and when a stream has
-ended and the next one waits for it.
+"""The outcomes of a stream's tasks, as Spark reports them. Spark is asked when a stream was lost, and when a stream
+has ended and the next one waits for it.
 
 `engine.exchange.receive` gives the reasons, under "Attempts" and "Confirmed counts".
 """

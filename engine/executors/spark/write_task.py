@@ -1,6 +1,5 @@
 """Code of a Spark task that writes into a table: the sink of a MUTATE over the task's partition. It returns its
-intents as
-the result.
+intents as the result.
 
 Rows are checked, counted and written here as a member would do it (`engine.writers.sink`), so they never leave the
 executor. The job's result is one row per task: the number of changed rows, and the files. Only files that such a row
