@@ -16,7 +16,7 @@ from pyspark.util import local_connect_and_auth
 
 
 def collect_arrow(frame: Any) -> list[pa.RecordBatch]:
-    """The rows of a Java DataFrame. Blocks; raises what the job raises."""
+    """Return the rows of a Java DataFrame. Blocks; raises what the job raises."""
     port, secret, server = frame.collectAsArrowToPython()
     file, connection = local_connect_and_auth(port, secret)
     with contextlib.closing(connection), contextlib.closing(file):

@@ -19,18 +19,20 @@ _CLUSTER_CORES: Final = 16
 
 
 def is_embedded(master: str) -> bool:
-    """Whether Spark's tasks run on this machine, below the driver."""
+    """Return whether Spark's tasks run on this machine, below the driver."""
     return master.startswith("local")
 
 
 def embedded_cores(master: str) -> int:
-    """Return how many tasks an embedded Spark runs at once."""
+    """Return the number of tasks that an embedded Spark runs at once."""
     inner = master.removeprefix("local").strip("[]").split(",")[0]
     return int(inner) if inner.isdecimal() else len(os.sched_getaffinity(0)) if inner == "*" else 1
 
 
 def expected_cores(config: SparkConfig) -> int:
-    """Return how many tasks Spark should run at once, before it has started and knows."""
+    """Return the number of tasks that Spark is expected to run at once, before it has started and reports the actual
+    number.
+    """
     if is_embedded(config.master):
         return embedded_cores(config.master)
     conf = config.conf
@@ -42,7 +44,9 @@ def expected_cores(config: SparkConfig) -> int:
 
 @contextlib.contextmanager
 def own_connection() -> Iterator[None]:
-    """For a thread's use of Spark: its connection to the JVM, and the Java thread at the other end, end with the block."""
+    """Give the calling thread its own connection to the JVM for the block. The connection, and the Java thread at its
+    other end, end with the block.
+    """
     # On first use, on the thread of whoever uses Spark: PySpark takes long to import.
     from pyspark import SparkContext
 

@@ -103,7 +103,9 @@ def _arithmetic(message: str) -> SqlError:
 
 
 def _numeric(message: str) -> SqlError:
-    """Return the error of a numeric whose precision somebody gave, which is told; computed ones have the engine's most."""
+    """Return the overflow error of a numeric. It names the precision if one was declared; computed numerics have the
+    engine's maximum.
+    """
     found = _DECIMAL.search(message)
     if found is None or int(found[1]) == MAX_PRECISION:
         return NumericValueOutOfRange("numeric field overflow")
@@ -115,7 +117,9 @@ def _always(kind: type[SqlError], message: str) -> Callable[[str], SqlError]:
 
 
 def _mismatch(message: str) -> SqlError:
-    """Analysis refuses types that the binder could not tell: above all arrays of several dimensions."""
+    """Return the error for types that Spark's analysis rejects and that the binder could not detect: above all arrays
+    of several dimensions.
+    """
     return FeatureNotSupported("not supported: an expression over these types in Spark", detail=message)
 
 
@@ -160,7 +164,7 @@ _CONDITIONS: Final[dict[str, Callable[[str], SqlError]]] = {
 
 
 def translate(error: BaseException) -> SqlError:
-    """The SqlError of whatever a Spark action raised."""
+    """Return the SqlError for an exception that a Spark action raised."""
     if isinstance(error, SqlError):
         return error
     text = text_of(error)
@@ -175,7 +179,7 @@ def translate(error: BaseException) -> SqlError:
 
 
 def translate_text(text: str) -> SqlError | None:
-    """The SqlError that an error's text stands for, or None if it says nothing a client could use."""
+    """Return the SqlError that an error's text stands for; None if the text has nothing that a client could use."""
     told = error_from_text(text)
     if told is not None:
         return told
@@ -198,7 +202,9 @@ def translate_text(text: str) -> SqlError | None:
 
 
 def _wraps_another(condition: str, text: str) -> bool:
-    """FAILED_READ_FILE is raised around whatever went wrong while a file was read, a query's own error included."""
+    """Return whether an error condition wraps another error. FAILED_READ_FILE wraps any error that occurs while a file
+    is read, including the query's own.
+    """
     if not condition.startswith("FAILED_READ_FILE"):
         return False
     names = (found.split(".", 1)[0] for found, _ in _CONDITION.findall(text))
@@ -206,7 +212,7 @@ def _wraps_another(condition: str, text: str) -> bool:
 
 
 def text_of(error: BaseException) -> str:
-    """Everything the error and its causes say, Java's first: what Py4J says of one is only that there is one."""
+    """Return the texts of an error and its causes, Java's first: Py4J's own text only says that there was an error."""
     parts: list[str] = []
     seen: BaseException | None = error
     while seen is not None:
@@ -227,7 +233,7 @@ def _texts(error: BaseException) -> list[str]:
 
 
 def _java_texts(java: Any) -> Iterator[str]:
-    """The innermost cause first: it is the error, the others are wrappings."""
+    """Yield the texts of Java's causes, the innermost first: it is the actual error, and the others wrap it."""
     texts: list[str] = []
     while java is not None:
         texts.append(str(java.toString()))

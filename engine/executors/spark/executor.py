@@ -49,11 +49,11 @@ _CALL_THREADS: Final = 4
 
 
 class SparkExecutor:
-    """See the module's docstring.
+    """The executor of a member's Spark; see the module's docstring.
 
-    directory: the member's own folder for Spark's files.
-    listener: where tasks connect, which listens before Spark starts; None: one of its own on the loopback interface.
-    spooler: the member's; None: one of its own in `directory`.
+    directory: the member's own folder for Spark's files. listener: the listener to which tasks connect, which listens
+    before Spark starts; None: a listener of its own on the loopback interface. spooler: the member's; None: one of its
+    own in `directory`.
     """
 
     name: EngineName = "spark"
@@ -81,12 +81,12 @@ class SparkExecutor:
         self.reports = JobReports(self._spark, self.call, lambda: [running.job for running in self._list_running()])
 
     async def start(self) -> None:
-        """Begin to start Spark, unless it is to wait for its first query, and return; `open` waits for it."""
+        """Begin to start Spark, unless it is configured to wait for its first query, and return; `open` waits for it."""
         if self._spark.start():
             self._slots = SlotKeeper(self._spark.slot_count)
 
     async def ready(self) -> None:
-        """Wait until Spark has started. Raises SqlError if it could not."""
+        """Wait until Spark has started. Raises SqlError if it could not be started."""
         await self._spark.wait_runtime(lambda _message: None)
 
     async def open(self, fragment: CompiledFragment, context: ExecutionContext) -> SparkStream:
@@ -101,7 +101,7 @@ class SparkExecutor:
         return stream
 
     async def tables_of(self, namespace: str, notice: Callable[[str], None]) -> Sequence[SparkTable]:
-        """The tables of a namespace of Spark's catalogs. Raises SqlError."""
+        """Return the tables of a namespace of Spark's catalogs. Raises SqlError."""
         runtime = await self._spark.wait_runtime(notice)
 
         def ask() -> Sequence[SparkTable]:
@@ -117,7 +117,7 @@ class SparkExecutor:
 
     @property
     def is_embedded(self) -> bool:
-        """Whether its tasks run on this machine."""
+        """Whether Spark's tasks run on this machine."""
         return is_embedded(self._config.master)
 
     @property
@@ -126,12 +126,14 @@ class SparkExecutor:
 
     @property
     def start_seconds(self) -> float | None:
-        """How long Spark took to start; None as long as it has not."""
+        """The time that Spark took to start; None while it has not started."""
         return self._spark.start_seconds
 
     @property
     def cores(self) -> int:
-        """Return how many tasks run at once: as the started Spark says, else as it should."""
+        """Return the number of tasks that run at once: as Spark reports it once started, before that the expected
+        number.
+        """
         return expected_cores(self._config) if self.start_seconds is None else self._spark.slot_count()
 
     def sql(self, fragment: CompiledFragment) -> str:
@@ -154,11 +156,13 @@ class SparkExecutor:
         return await asyncio.get_running_loop().run_in_executor(self._calls, work)
 
     def streams(self, query: str = "") -> list[tuple[str, Receiver]]:
-        """The ids of the queries whose rows tasks send to this member, and what receives them. query: only this one's."""
+        """Return the receivers of rows that tasks send to this member, with the ids of their queries. query: only this
+        query's.
+        """
         return [(s.job.query, s.receiver) for s in self._streams if not query or s.job.query == query]
 
     def _list_running(self) -> list[SparkStream | SparkProduction[Any]]:
-        """The streams and productions that run here."""
+        """Return the streams and productions that run here."""
         return [*self._streams, *self.productions.sending, *self.productions.writing]
 
     @property

@@ -17,5 +17,5 @@ _FLOATS: Final = ("FLOAT", "DOUBLE")
 
 
 def hide_from_reader_filters(value: Column, kind: str) -> Column:
-    """The same value, of Spark's type `kind`: a float as an expression."""
+    """Return the same value, of Spark's type `kind`, with a float wrapped in an expression."""
     return f.nanvl(value, f.lit("NaN").cast(kind)) if kind.upper() in _FLOATS else value

@@ -26,5 +26,5 @@ def views_of(fragment: CompiledFragment) -> Mapping[str, Named]:
 
 
 def rows_of(fragment: CompiledFragment) -> SparkRows:
-    """A fragment's rows, for a job that writes them."""
+    """Return a fragment's rows, for a job that writes them."""
     return SparkRows(to_sql(fragment.statement, "spark"), views_of(fragment), fragment.schema)

@@ -29,10 +29,10 @@ _JOBS_MAX: Final = 100
 
 
 class JobReports:
-    """See the module's docstring.
+    """Reports about Spark's work for this member; see the module's docstring.
 
-    spark: the member's. call: runs a short call to the JVM. jobs: the actions that run here now. figures: those of the last
-    observation.
+    spark: the member's. call: runs a short call to the JVM. jobs: the actions that run here now. figures: the metrics
+    of the last observation.
     """
 
     def __init__(
@@ -47,7 +47,9 @@ class JobReports:
         self._jobs = jobs
 
     async def tasks_of(self, query: QueryId) -> tuple[int, int] | None:
-        """Count the tasks of a query's jobs that run here: those that have succeeded, and all; None: it has no job with tasks."""
+        """Count the tasks of a query's jobs that run here. Returns the number that have succeeded and the number of
+        all; None if the query has no job with tasks.
+        """
         groups = [job.group for job in self._jobs_of(str(query)) if job.is_running]
         runtime = self._spark.running_runtime()
         if not groups or runtime is None:
@@ -56,7 +58,9 @@ class JobReports:
         return (done, known) if known else None
 
     async def jobs(self, member: str, query: str = "") -> Sequence[SparkJobReport]:
-        """Spark's jobs that run for queries here, those of the same action that have ended included. query: only this one's."""
+        """Return Spark's jobs that run for queries here, including those of the same action that have ended. query:
+        only this query's.
+        """
         jobs, runtime = self._jobs_of(query)[:_JOBS_MAX], self._spark.running_runtime()
         if not jobs or runtime is None:
             return ()
@@ -64,8 +68,9 @@ class JobReports:
         return told
 
     async def observe(self) -> None:
-        """Ask Spark for its tasks and executors, for `statistics`. One that does not answer soon has the figures of before; one
-        that does not run has none."""
+        """Ask Spark for its tasks and executors, for `statistics`. If Spark does not answer soon, the previous metrics
+        stay; if it does not run, there are none.
+        """
         runtime = self._spark.running_runtime()
         if runtime is None:
             self.figures = SparkFigures()
@@ -75,7 +80,7 @@ class JobReports:
                 self.figures = await self._call(functools.partial(figures_of, runtime))
 
     def _jobs_of(self, query: str) -> list[SparkJob]:
-        """The actions that run here for a query, or, where it is empty, for all."""
+        """Return the actions that run here for a query; for all queries if `query` is empty."""
         return [job for job in self._jobs() if not query or job.query == query]
 
 

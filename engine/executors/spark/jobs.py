@@ -48,8 +48,9 @@ _POOLS: Final = 64
 
 
 class SparkJob:
-    """One action. name: the id of its query. `work(session)` runs on the job's thread; `done(result, error)` is called there when
-    it has ended. trace: the traceparent of the statement's span."""
+    """One Spark action. name: the id of its query. `work(session)` runs on the job's thread; `done(result, error)` is
+    called there when the action has ended. trace: the traceparent of the statement's span.
+    """
 
     def __init__(
         self,
@@ -82,7 +83,7 @@ class SparkJob:
         return self._thread.is_alive()
 
     def cancel(self) -> None:
-        """Stop it, wherever it is; does not wait. Blocks for a call or two to the JVM."""
+        """Cancel the action, wherever it is, without waiting for its end. Blocks for a call or two to the JVM."""
         with self._lock:
             self._cancelled = True
             java_thread = self._java_thread
@@ -94,7 +95,9 @@ class SparkJob:
                 java_thread.interrupt()
 
     def wait_gone(self) -> None:
-        """After `cancel`: wait until the thread has ended and no task of the group is left, `_GONE_SECONDS` at most for those."""
+        """Wait, after `cancel`, until the thread has ended and no task of the group is left; for tasks at most
+        `_GONE_SECONDS`.
+        """
         while self.is_running:
             self._thread.join(_CANCEL_AGAIN_SECONDS)
             with self._runtime.unless_ended():
@@ -142,7 +145,7 @@ class SparkJob:
         return self._work(self._runtime.session(self._time_zone))
 
     def _tasks_active(self) -> bool:
-        """Whether it has tasks, or may have: a machine that is very busy is told of their ends late."""
+        """Return whether the group has active tasks, or may have: on a very busy machine their ends are reported late."""
         if not self._runtime.settle():
             return True
         tracker = self._runtime.context.statusTracker()
@@ -156,7 +159,9 @@ def _stages(job: Any) -> list[int]:
 
 
 def tasks_of_groups(runtime: SparkRuntime, groups: Sequence[str]) -> tuple[int, int]:
-    """Count the tasks of the jobs of these groups: those that have succeeded, and all in stages that were not skipped."""
+    """Count the tasks of the jobs of these groups. Returns the number that have succeeded, and the number of all in
+    stages that were not skipped.
+    """
     tracker = runtime.context.statusTracker()
     jobs = {job for group in groups for job in tracker.getJobIdsForGroup(group)}
     found = list(stages_of_jobs(runtime, jobs))
@@ -185,7 +190,9 @@ def status_of_task(runtime: SparkRuntime, task: int) -> str | None:
 
 
 def failure_of_task(runtime: SparkRuntime, task: int) -> SqlError | None:
-    """Why a task attempt failed, if Spark's status store says it within a second and it is an error of the query's."""
+    """Return the error with which a task attempt failed, if Spark's status store reports it within a second and it is
+    an error of the query itself.
+    """
     store, kind = _task_store(runtime)
     deadline = time.monotonic() + _CAUSE_SECONDS
     while time.monotonic() < deadline:

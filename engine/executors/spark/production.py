@@ -32,8 +32,9 @@ R = TypeVar("R")
 
 
 class SparkProduction(Generic[R]):
-    """See the module's docstring. `ended`: the job's result or its SqlError. job: it. act: runs the statement's frame, on the
-    job's thread. call: runs a short call to the JVM."""
+    """A job whose tasks send or write the rows; see the module's docstring. `ended`: the job's result or its SqlError.
+    job: the job. act: runs the statement's DataFrame, on the job's thread. call: runs a short call to the JVM.
+    """
 
     def __init__(
         self,
@@ -58,7 +59,7 @@ class SparkProduction(Generic[R]):
         self.job.start()
 
     async def close(self) -> None:
-        """Stop the job if it runs; returns when it is gone."""
+        """Stop the job if it runs. Returns when it is gone."""
         if self.job.is_running:
             await self._call(self._stop)
 
@@ -82,7 +83,9 @@ class SparkProduction(Generic[R]):
 
 
 def send_frame(frame: DataFrame, send: SendPartition, *, analyze: bool = False) -> Sent:
-    """Run the job that sends a frame's rows; blocks until it has ended. analyze: what operators counted is wanted."""
+    """Run the job that sends a DataFrame's rows. Blocks until it has ended. analyze: whether the operators' row counts
+    are wanted.
+    """
     # On the job's thread, for which Spark has been started: PySpark is there.
     from pyspark.sql.udf import _create_udf
     from pyspark.util import PythonEvalType

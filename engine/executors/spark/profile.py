@@ -30,7 +30,9 @@ _AGGREGATES: Final = frozenset(("HashAggregateExec", "ObjectHashAggregateExec", 
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """An operator of Spark's. through: rows that an exchange above has counted. sampled: whether it ran for a sample, too."""
+    """An operator of Spark's plan. through: the number of rows that an exchange above it has counted. sampled: whether
+    it also ran for a sample.
+    """
 
     plan: Any
     through: int = UNKNOWN
@@ -38,7 +40,9 @@ class _Place:
 
 
 def operators(frame: Any, *, sent: bool) -> Operator:
-    """The operators of a Java DataFrame whose job has ended. sent: the last one only handed rows to receivers, and is left out."""
+    """Return the operators of a Java DataFrame whose job has ended. sent: whether the topmost operator only handed
+    rows to receivers; it is then left out.
+    """
     place = _plain(_Place(frame.queryExecution().executedPlan()))
     if sent:
         [place] = _below(place)
@@ -66,7 +70,9 @@ def _rows(place: _Place) -> int:
 
 
 def _inputs(place: _Place) -> Sequence[_Place]:
-    """Return the inputs of an operator. An aggregate's is what the lowest of the parts of it reads that Spark has made."""
+    """Return the inputs of an operator. Spark splits an aggregate into several parts; its input is that of the lowest
+    part.
+    """
     inputs = _below(place)
     if _name(place.plan) not in _AGGREGATES:
         return inputs
@@ -80,7 +86,7 @@ def _inputs(place: _Place) -> Sequence[_Place]:
 
 
 def _is_part(aggregate: Any) -> bool:
-    """Whether its groups are not whole yet: it asks nothing of where rows are."""
+    """Return whether an aggregate is partial: its groups are incomplete, and it requires no distribution of its input."""
     return bool(aggregate.requiredChildDistributionExpressions().isEmpty())
 
 
@@ -94,7 +100,7 @@ def _below(place: _Place) -> Sequence[_Place]:
 
 
 def _plain(place: _Place) -> _Place:
-    """The operator itself, below what says how it is run."""
+    """Return the first operator below those that only say how Spark runs something."""
     plan, through, sampled = place.plan, place.through, place.sampled
     while True:
         name = _name(plan)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def report_jobs(runtime: SparkRuntime, jobs: Iterable[SparkJob], member: str) -> list[SparkJobReport]:
-    """The jobs that Spark has run for these actions so far. Blocks for some calls to the JVM."""
+    """Report the jobs that Spark has run for these actions so far. Blocks for some calls to the JVM."""
     found: list[SparkJobReport] = []
     with own_connection(), runtime.unless_ended():
         tracker, address = runtime.context.statusTracker(), runtime.context.uiWebUrl

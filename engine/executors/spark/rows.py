@@ -14,7 +14,9 @@ from wire.dataclass import dataclass
 
 @dataclass(frozen=True, slots=True)
 class SparkRows:
-    """statement: in Spark's SQL. tables: by the names that it has for them. schema: of the rows, in carriers."""
+    """Rows that a Spark job produces. statement: in Spark's SQL. tables: by their names in the statement. schema: of
+    the rows, in carriers.
+    """
 
     statement: str
     tables: Mapping[str, Named]

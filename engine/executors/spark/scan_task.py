@@ -22,7 +22,7 @@ _BATCH_ROWS: Final = 1 << 16
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """A file, or the rows of one from `first` to before `end`."""
+    """The unit of a scan: a file, or its rows from `first` to before `end`."""
 
     file: str
     first: int = 0
@@ -31,8 +31,9 @@ class Unit:
 
 @dataclass(frozen=True, slots=True)
 class ScanUnits:
-    """Reads what the rows that it is given number. statement, reader: as in `Scan`, the reader by its number. columns: labels.
-    units: by number."""
+    """Reads the units whose numbers its input rows contain. statement, reader: as in `Scan`, the reader by its number.
+    columns: labels. units: the units, by number.
+    """
 
     statement: str
     reader: int

@@ -26,7 +26,7 @@ _ALL_ROWS: Final = 1 << 62
 
 
 def read_scan(session: SparkSession, scan: Scan) -> DataFrame:
-    """A scan's rows, its columns under their labels in storage types. Blocks: footers are read here."""
+    """Return a scan's rows, with columns under their labels in storage types. Blocks, because it reads footers."""
     table = scan.reader.table
     assert isinstance(table, Table), "a table of the catalog"
     tasks = tuple(_tasks(files_to_read(scan.reader, table, scan.parameters), ranged=scan.ranged))
@@ -42,7 +42,7 @@ def read_scan(session: SparkSession, scan: Scan) -> DataFrame:
 
 
 def _tasks(files: Iterable[ReadFile], *, ranged: bool) -> Iterator[tuple[Unit, ...]]:
-    """Files and runs of row groups, small ones put together."""
+    """Yield the units of each task: files and runs of row groups, small ones combined."""
     gathered: list[Unit] = []
     gathered_bytes = 0
     for file in files:
@@ -57,7 +57,7 @@ def _tasks(files: Iterable[ReadFile], *, ranged: bool) -> Iterator[tuple[Unit, .
 
 
 def _units(file: ReadFile, *, ranged: bool) -> Iterator[tuple[Unit, int]]:
-    """A file's row groups, as many at a time as make a task, with their bytes; or all of it."""
+    """Yield the units of a file with their sizes: as many row groups at a time as make a task, or the whole file."""
     path = literal_path(file.name)
     if not ranged or not file.groups:
         yield Unit(path, 0, _ALL_ROWS if ranged else None), file.size

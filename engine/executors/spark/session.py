@@ -74,7 +74,7 @@ logger.pools.level = error
 
 
 def spark_settings(config: SparkConfig, directory: Path) -> dict[str, str]:
-    """Spark's settings for a member. `config.conf` overrides all but the master."""
+    """Return Spark's settings for a member. `config.conf` overrides all but the master."""
     settings = {
         "spark.app.name": "sluice",
         "spark.driver.memory": config.driver_memory,
@@ -135,7 +135,9 @@ def spark_settings(config: SparkConfig, directory: Path) -> dict[str, str]:
 
 
 def _master(master: str) -> str:
-    """An embedded Spark tries a task once more, as a cluster does, where the user has not said how often."""
+    """Return the master URL, with which an embedded Spark retries a task once, as a cluster does, unless the user has
+    set the number of attempts.
+    """
     if master == "local":
         return "local[1,2]"
     if is_embedded(master) and "," not in master:
@@ -144,12 +146,13 @@ def _master(master: str) -> str:
 
 
 class SparkRuntime:
-    """A started Spark. `slots`: how many tasks run at once, as known at the start."""
+    """A running Spark. `slots`: the number of tasks that run at once, as known at the start."""
 
     def __init__(self, config: SparkConfig, directory: Path, *, abandoned: Callable[[], bool] = lambda: False) -> None:
-        """Start the JVM and the context, and run a first query; seconds. Raises SqlError if that fails.
+        """Start the JVM and the context, and run a first query. Takes seconds. Raises SqlError if that fails.
 
-        abandoned: asked between the steps; once it is true, what has been started is ended and AdminShutdown raised.
+        abandoned: called between the steps; once it returns true, everything that has been started is ended and
+        AdminShutdown is raised.
         """
         self._directory = directory
         self._abandoned = abandoned
@@ -190,7 +193,9 @@ class SparkRuntime:
         self._warm()
 
     def session(self, time_zone: str) -> SparkSession:
-        """The session of a time zone, as PostgreSQL calls it. Raises SqlError if Spark does not know it."""
+        """Return the session of a time zone, given PostgreSQL's name of the zone. Raises SqlError if Spark does not
+        know it.
+        """
         with self._lock:
             session = self._sessions.get(time_zone)
             if session is None:
@@ -207,7 +212,7 @@ class SparkRuntime:
         return self.context._jvm
 
     def has_ended(self, seconds: float = 0.0) -> bool:
-        """Whether the JVM is gone, or is so within that time."""
+        """Return whether the JVM has ended, or ends within that time."""
         try:
             self._process.wait(seconds)
         except subprocess.TimeoutExpired:
@@ -215,10 +220,12 @@ class SparkRuntime:
         return True
 
     def loss(self, error: BaseException) -> SqlError | None:
-        """Translate the error of a call to the JVM, where the reason is that the JVM has ended. Blocks for a moment.
+        """Translate the error of a call to the JVM if its cause is that the JVM has ended; None otherwise. Blocks for
+        a moment.
 
-        Py4J says of a broken connection whatever its caller makes of no answer, such as that a class does not exist; what
-        else reads from the JVM, that its stream is short or its port closed. An answer of Java's came before the end.
+        When the connection is broken, Py4J raises whatever its caller makes of a missing answer, such as that a class
+        does not exist; other readers of the JVM report that their stream is short or their port closed. An exception of
+        Java's was sent before the JVM ended.
         """
         if isinstance(error, (SqlError, Py4JJavaError)):
             return None
@@ -232,7 +239,7 @@ class SparkRuntime:
 
     @contextlib.contextmanager
     def unless_ended(self) -> Iterator[None]:
-        """For calls that have nothing to do where the JVM has ended."""
+        """Ignore errors of calls that have nothing to do if the JVM has ended."""
         try:
             yield
         except (Py4JError, OSError) as error:
@@ -240,7 +247,9 @@ class SparkRuntime:
                 raise
 
     def settle(self) -> bool:
-        """Wait until Spark's status store has heard of everything that has happened; False: not within `_SETTLE_MILLIS`."""
+        """Wait until Spark's status store has received all events so far. Returns False if that takes longer than
+        `_SETTLE_MILLIS`.
+        """
         try:
             self.context._jsc.sc().listenerBus().waitUntilEmpty(_SETTLE_MILLIS)
         except Py4JJavaError as error:
@@ -250,7 +259,7 @@ class SparkRuntime:
         return True
 
     def _warm(self) -> None:
-        """Run a first query and start the Python workers, so that the first client does not wait for it."""
+        """Run a first query and start the Python workers, so that the first client does not wait for them."""
         frame = self.session("UTC").range(0, self.slots, 1, self.slots)
         udf = _create_udf(idle, SUMMARY_SCHEMA, PythonEvalType.SQL_MAP_ARROW_ITER_UDF)
         collect_arrow(frame._jdf.mapInArrow(udf(frame["id"])._jc, False, None))
@@ -277,12 +286,12 @@ class SparkRuntime:
 
 
 def _log_settings(directory: Path) -> str:
-    """Properties of Java's: Latin-1, in which all else is escaped, as in JSON."""
+    """Return the logging configuration as Java properties: Latin-1, in which all else is escaped, as in JSON."""
     return _LOG_SETTINGS.format(directory=json.dumps(str(directory))[1:-1])
 
 
 def _sources(directory: Path) -> Path:
-    """Our own packages as a zip, for executors that do not have them installed."""
+    """Pack Sluice's own packages as a zip, for executors that do not have them installed."""
     root = Path(__file__).resolve().parents[3]
     target = directory / "sluice.zip"
     with zipfile.ZipFile(target, "w") as archive:
@@ -293,7 +302,9 @@ def _sources(directory: Path) -> Path:
 
 
 def _forget_context() -> None:
-    """PySpark keeps one context and gateway per process in class attributes; the next start is to make new ones."""
+    """Clear the context and gateway that PySpark keeps per process in class attributes, so that the next start makes
+    new ones.
+    """
     SparkContext._active_spark_context = None
     SparkContext._gateway = None
     SparkContext._jvm = None

@@ -41,9 +41,10 @@ _LOOK: Final = "JAVA_METHOD('java.lang.Thread', 'sleep', CAST(0 AS BIGINT))"
 
 
 def require_compiled(statement: str, relations: Set[str]) -> tuple[str, ...]:
-    """The files that a statement names: none. Raises InsufficientPrivilege unless it is one that the compiler could have made.
+    """Return the files that a statement names, which are none. Raises InsufficientPrivilege unless the compiler could
+    have produced it.
 
-    relations: the names of the tables that it is told of. Takes some milliseconds, in proportion to the text.
+    relations: the names of the tables that the sender describes. Takes some milliseconds, in proportion to the text.
     """
     with bounded_depth():
         tree = _tree(statement)
@@ -82,7 +83,9 @@ def _require_node(node: exp.Expr, relations: Set[str]) -> None:
 
 
 def _require_table(node: exp.Table, relations: Set[str]) -> None:
-    """A table that the statement is told of, a common table expression in sight, or a function's rows."""
+    """Refuse a table unless it is one that the sender describes, a common table expression in scope, or a function's
+    rows.
+    """
     if isinstance(node.this, exp.Anonymous):
         return
     plain = isinstance(node.this, exp.Identifier) and set(filter(node.args.get, node.args)) <= {"this", "alias"}
@@ -90,7 +93,9 @@ def _require_table(node: exp.Table, relations: Set[str]) -> None:
 
 
 def _in_sight(node: exp.Expr) -> set[str]:
-    """The common table expressions that a table's name may mean: those of the queries around it; in their list, those before."""
+    """Return the common table expressions to which a table's name may refer: those of the enclosing queries, and
+    within their list only the preceding ones.
+    """
     names: set[str] = set()
     below: exp.Expr = node
     while (above := below.parent) is not None:

@@ -37,7 +37,8 @@ class Views:
         self._functions: WeakKeyDictionary[SparkSession, OrderedDict[str, None]] = WeakKeyDictionary()
 
     def require(self, session: SparkSession, named: Mapping[str, Named]) -> None:
-        """Make sure that the session has a view of each relation, by that name; of a table, of that version. And each function.
+        """Create the views and functions that the session lacks: a view for each relation under that name, of a table
+        in that version, and each function.
 
         Raises SqlError for files that cannot be read.
         """

@@ -17,7 +17,9 @@ from pathlib import Path
 
 
 def _prefer_installed() -> None:
-    """Remove archives from the module search path that are part of an installed PySpark: `pyspark/python/lib/NAME.zip`."""
+    """Remove archives that are part of an installed PySpark from the module search path:
+    `pyspark/python/lib/NAME.zip`.
+    """
     for entry in [path for path in sys.path if path.endswith(".zip")]:
         package = Path(entry).resolve().parent.parent.parent
         if package.name == "pyspark" and (package / "__init__.py").exists() and str(package.parent) in sys.path:

@@ -46,7 +46,9 @@ copyreg.pickle(t.PgType, lambda typ: (type_heard, (type_told(typ),)))
 
 
 def rules(plan: Mutate) -> Mutate:
-    """Return the part of a MUTATE that a task has to know: neither how its rows are found, nor which files there are."""
+    """Return the part of a MUTATE that a task needs: without the plan that finds its rows, and without the table's
+    files.
+    """
     assert plan.table.storage is not None, "a stored table"
     storage = replace(plan.table.storage, added=(), removed=())
     table = replace(plan.table, files=(), storage=storage, query=None)
@@ -55,8 +57,9 @@ def rules(plan: Mutate) -> Mutate:
 
 @dataclass(frozen=True, slots=True)
 class WritePartition:
-    """Writes one partition's batches. plan: its `rules`. folder: the statement's (`StagingArea`). schema: Arrow IPC schema
-    message of the carriers. output: how values are written in messages."""
+    """Writes one partition's batches. plan: the MUTATE's `rules`. folder: the statement's (`StagingArea`). schema: the
+    Arrow IPC schema message of the carriers. output: the settings with which values are written in messages.
+    """
 
     plan: Mutate
     folder: str
@@ -65,7 +68,7 @@ class WritePartition:
 
     @property
     def parted_by(self) -> tuple[int, ...]:
-        """Return the positions of the input's columns that the table is partitioned by."""
+        """The positions of the input's columns by which the table is partitioned."""
         table = self.plan.table
         assert table.storage is not None, "a stored table"
         index = {column.id: number for number, column in enumerate(self.plan.input.columns)}

@@ -23,15 +23,16 @@ _GROUP_BYTES: Final = 64 << 20
 
 
 def write_parquet(frame: DataFrame, names: Sequence[str], folder: Path) -> None:
-    """Run the job that writes a frame's rows into Parquet files in a new folder, its columns under these names; blocks until it has
-    ended."""
+    """Run the job that writes a DataFrame's rows into Parquet files in a new folder, with columns of these names.
+    Blocks until it has ended.
+    """
     writer = frame.toDF(*names).write.option("parquet.block.size", _GROUP_BYTES)
     writer = writer.option("mapreduce.fileoutputcommitter.marksuccessfuljobs", "false")
     writer.parquet(f"file://{folder}", compression="snappy")
 
 
 def write_frame(frame: DataFrame, task: WritePartition) -> Written:
-    """Run the job that writes a frame's rows; blocks until it has ended."""
+    """Run the job that writes a DataFrame's rows. Blocks until it has ended."""
     # On the job's thread, for which Spark has been started: PySpark is there.
     from pyspark.sql.pandas.types import to_arrow_schema
     from pyspark.sql.udf import _create_udf
@@ -50,8 +51,10 @@ def write_frame(frame: DataFrame, task: WritePartition) -> Written:
 
 
 def _rebalance(frame: DataFrame, places: Sequence[int]) -> DataFrame:
-    """The rows of each partition of the table side by side in as few tasks as their number asks for: Spark's REBALANCE brings them
-    together, many small partitions into one task and a large one into several; sorted, a task has one file open at a time."""
+    """Bring the rows of each partition of the table together, in as few tasks as their number requires. Spark's
+    REBALANCE combines many small partitions in one task and splits a large one over several; the rows are sorted, so
+    that a task has one file open at a time.
+    """
     from pyspark.sql import functions as f
 
     columns = [f.col(frame.columns[place]) for place in places]
