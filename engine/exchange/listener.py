@@ -50,9 +50,9 @@ ControlFactory = Callable[[], asyncio.BufferedProtocol | None]
 class DataListener:
     """Accepts data connections.
 
-    host, port: where to listen; port 0 takes a free one (see `address`). advertised: where other machines reach it, if that
-    is elsewhere. denied: how many senders were turned away. tls: None: members and tasks connect in the clear; else nobody
-    does, and those who connect to others do it with this too.
+    host, port: the address to listen on; port 0 takes a free one (see `address`). advertised: the address at which
+    other machines reach it, if that differs. denied: the number of senders that were turned away. tls: None: members
+    and tasks connect without TLS; otherwise all must use TLS, and connections to other members use this context too.
     """
 
     def __init__(self, host: str = "127.0.0.1", port: int = 0, *, tls: MeshTls | None = None) -> None:
@@ -71,20 +71,20 @@ class DataListener:
 
     @property
     def address(self) -> tuple[str, int]:
-        """Host and port that it listens on. Only once started."""
+        """The host and port on which it listens. Available only once started."""
         assert self._server is not None, "the listener has not been started"
         host, port = self._server.sockets[0].getsockname()[:2]
         return host, port
 
     @property
     def address_from_here(self) -> tuple[str, int]:
-        """Host and port that senders of this machine are to connect to."""
+        """The host and port to which senders on this machine connect."""
         host, port = self.address
         return WILDCARDS.get(host, host), port
 
     @property
     def address_from_afar(self) -> tuple[str, int]:
-        """Host and port that senders of other machines are to connect to."""
+        """The host and port to which senders on other machines connect."""
         return self.advertised or self.address
 
     @property
@@ -105,18 +105,19 @@ class DataListener:
         return await loop.create_server(lambda: Entrance(self), self._host, self._port)
 
     def admit_control(self, factory: ControlFactory | None) -> None:
-        """Set the factory of protocols for control connections that arrive from now on. Those for whom it gives None are
-        closed, and all of them when there is no factory."""
+        """Set the factory of protocols for control connections that arrive from now on. Connections for which it
+        returns None are closed; without a factory, all are.
+        """
         self._control = factory
 
     def protocol(self, head: bytes) -> asyncio.BufferedProtocol | None:
-        """Return the protocol of a connection that begins with `head`. None: nobody's."""
+        """Return the protocol of a connection that begins with `head`; None if no protocol does."""
         if head == _CONTROL:
             return None if self._control is None else self._control()
         return DataConnection(self)
 
     def register(self, channel: str, receiver: Receiver) -> bytes:
-        """Let senders reach `receiver` as `channel`. Returns the token they need."""
+        """Register `receiver` as `channel`, so that senders can reach it. Returns the token that they need."""
         token = secrets.token_bytes(_TOKEN_BYTES)
         self._channels[channel] = (token, receiver)
         return token
@@ -125,7 +126,7 @@ class DataListener:
         self._channels.pop(channel, None)
 
     def receiver(self, opening: Open) -> Receiver:
-        """The receiver that a sender asks for. Raises Denied."""
+        """Return the receiver that a sender requests. Raises Denied."""
         token, receiver = self._channels.get(opening.channel, (b"", None))
         if receiver is None:
             raise Denied("unknown", "no such channel")
@@ -134,7 +135,7 @@ class DataListener:
         return receiver
 
     async def close(self) -> None:
-        """Stop listening and end what is left of the connections."""
+        """Stop listening and end the remaining connections."""
         if self._server is None:
             return
         await close_server(self._server)
@@ -153,7 +154,7 @@ class DataListener:
             connection.abort()
 
     def connection_identified(self, connection: DataConnection) -> None:
-        """A connection has said what it is for."""
+        """Record that a connection has identified its purpose."""
         self._unopened.discard(connection)
 
     def connection_closed(self, connection: DataConnection | Entrance) -> None:
@@ -165,9 +166,9 @@ class DataListener:
 
 
 class Entrance(asyncio.BufferedProtocol):
-    """A connection of which it is not known what it carries.
+    """A connection whose kind is not known yet.
 
-    It reads no byte further than it must: what follows goes from the socket to where it belongs.
+    It reads no byte more than necessary: the bytes that follow go from the socket directly to their destination.
     """
 
     def __init__(self, listener: DataListener) -> None:

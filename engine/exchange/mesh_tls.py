@@ -50,19 +50,20 @@ _REASONS: Final = {
 
 
 class MeshTlsError(Exception):
-    """A mistake in `cluster.tls`. key: which file it is about."""
+    """An error in the configuration `cluster.tls`. key: the setting of the file that it concerns."""
 
     def __init__(self, key: str, message: str) -> None:
         super().__init__(f"{key}: {message}")
 
 
 class UntrustedPeer(Exception):
-    """The peer's certificate is good, but not that of the member it should be."""
+    """The peer's certificate is valid, but it is not that of the expected member."""
 
 
 class HandshakeFailed(Exception):
-    """A worker found no member that it could trust. The text of a Spark task is all that reaches its member, so it carries
-    the SQLSTATE (`engine.executors.spark.errors`)."""
+    """A worker reached no member that it could trust. Only the text of a Spark task's error reaches its member, so the
+    text carries the SQLSTATE (`engine.executors.spark.errors`).
+    """
 
     def __init__(self, member: str, why: str) -> None:
         super().__init__(f"SQLSTATE:08006:could not open a data connection to member {member}: {why}")
@@ -70,7 +71,7 @@ class HandshakeFailed(Exception):
 
 @dataclass(frozen=True, slots=True)
 class TlsFiles:
-    """PEM files, by absolute path: the certificate (with what leads up to the authority), its key, the authority."""
+    """The PEM files, by absolute path: the certificate (with its chain up to the authority), its key, the authority."""
 
     certificate: str
     key: str
@@ -79,15 +80,16 @@ class TlsFiles:
 
 @dataclass(frozen=True, slots=True)
 class TlsPeer:
-    """How a worker outside of the member's process is to dial: with which files, which must lie on its machine too, and
-    which member it must find."""
+    """The TLS parameters of a worker outside of the member's process: the files, which must also exist on its machine,
+    and the member that it must reach.
+    """
 
     files: TlsFiles
     member: str
 
 
 class MeshTls:
-    """A member's contexts, made once. member: its name. Blocks on the file system; raises MeshTlsError."""
+    """A member's TLS contexts, created once. member: its name. Blocks on the file system; raises MeshTlsError."""
 
     def __init__(self, files: TlsFiles, member: str) -> None:
         self._files = files
@@ -97,12 +99,12 @@ class MeshTls:
         _try_out(self.accepting, self.dialling, member)
 
     def peer(self, member: str) -> TlsPeer:
-        """For a worker that is to connect to a member."""
+        """Return the parameters for a worker that is to connect to a member."""
         return TlsPeer(self._files, member)
 
 
 def require_member(peer: ssl.SSLObject | ssl.SSLSocket, member: str) -> None:
-    """Raises UntrustedPeer unless the peer's certificate carries the member's name."""
+    """Raise UntrustedPeer unless the peer's certificate carries the member's name."""
     names = _names(peer)
     if member not in names:
         shown = ", ".join(names) or "nobody"
@@ -110,7 +112,7 @@ def require_member(peer: ssl.SSLObject | ssl.SSLSocket, member: str) -> None:
 
 
 def secure_connection(connection: socket.socket, peer: TlsPeer) -> ssl.SSLSocket:
-    """The blocking handshake of a worker; takes the socket over. Raises HandshakeFailed."""
+    """Perform a worker's blocking handshake. Takes ownership of the socket. Raises HandshakeFailed."""
     try:
         wrapped = _client_context(peer.files).wrap_socket(connection)
     except OSError as error:
@@ -126,7 +128,7 @@ def secure_connection(connection: socket.socket, peer: TlsPeer) -> ssl.SSLSocket
 
 
 def explain_failure(error: OSError) -> str:
-    """Why a connection could not be made, in words."""
+    """Return the reason why a connection could not be made, in words."""
     if isinstance(error, ssl.SSLCertVerificationError):
         return f"its certificate is not accepted: {error.verify_message}"
     if isinstance(error, ssl.SSLError):
@@ -171,8 +173,9 @@ def load_own(context: ssl.SSLContext, certificate: str, key: str) -> None:
 
 
 def load_authority(context: ssl.SSLContext, authority: str, name: str) -> None:
-    """Load the authority whose signatures a context believes, from a PEM file. name: of the key that gives it. Raises
-    MeshTlsError."""
+    """Load the authority whose signatures a context accepts, from a PEM file. name: the setting that names the file.
+    Raises MeshTlsError.
+    """
     _require_pem(name, authority, "CERTIFICATE-----")
     try:
         context.load_verify_locations(authority)
@@ -190,12 +193,12 @@ def _require_pem(key: str, path: str, marker: str) -> None:
 
 
 def _no_password() -> str:
-    """OpenSSL would ask at the terminal."""
+    """Refuse to give a password, for which OpenSSL would otherwise ask at the terminal."""
     raise MeshTlsError("key", "expected a key without a passphrase, readable by the member's user only")
 
 
 def _try_out(accepting: ssl.SSLContext, dialling: ssl.SSLContext, member: str) -> None:
-    """The handshake that another member would have with this one."""
+    """Perform the handshake that another member would perform with this one."""
     up, down = ssl.MemoryBIO(), ssl.MemoryBIO()
     dialler, acceptor = dialling.wrap_bio(down, up), accepting.wrap_bio(up, down, server_side=True)
     try:

@@ -31,7 +31,9 @@ Pull = Callable[[int], Awaitable[pa.RecordBatch | None]]
 
 
 class OrderedMerge:
-    """The merge of `streams` streams, numbered from 0. `next_batch` gives batches without their key, None at the end."""
+    """The merge of `streams` streams, numbered from 0. `next_batch` returns batches without their sort key, and None
+    at the end.
+    """
 
     def __init__(self, streams: int, pull: Pull) -> None:
         self._pull = pull

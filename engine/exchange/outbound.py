@@ -47,7 +47,7 @@ _RECONNECT_SECONDS: Final = (0.005, 0.02, 0.05, 0.1, 0.2, 0.5)
 
 
 class Stalls:
-    """The waits of a stream for credit, their number and their time; a wait that goes on is counted."""
+    """The waits of a stream for credit: their number and their total time, including a wait in progress."""
 
     __slots__ = ("_loop", "_since", "_spent", "count")
 
@@ -70,7 +70,7 @@ class Stalls:
 
 
 class OutboundStream(Protocol):
-    """One stream on its way out; see the module's docstring. bytes: sent so far. stalls: its waits for credit."""
+    """One outgoing stream; see the module's docstring. bytes: the bytes sent so far. stalls: its waits for credit."""
 
     bytes: int
 
@@ -82,27 +82,30 @@ class OutboundStream(Protocol):
         ...
 
     async def finish(self) -> None:
-        """Say that this was all; returns when the receiver has it. Raises StreamRefused, ConnectionFailure."""
+        """Announce the end of the stream. Returns when the receiver has everything. Raises StreamRefused,
+        ConnectionFailure.
+        """
         ...
 
     def abandon(
         self, sqlstate: str, message: str, detail: str = "", hint: str = "", fields: ErrorFields | None = None
     ) -> None:
-        """Give the stream up, unless it is over; never raises, leaves no socket."""
+        """Abandon the stream, unless it has ended. Never raises, and leaves no socket open."""
         ...
 
 
 class ConnectionBroken(ConnectionFailure):
-    """A connection broke or could not be made; another one may carry the stream."""
+    """A connection broke or could not be made. Another connection may carry the stream."""
 
 
 class DeniedNow(Exception):
-    """The receiver does not know the channel; it may be asked again."""
+    """The receiver does not know the channel. The sender may try again."""
 
 
 def refusal(reason: DenyReason, message: str) -> Exception:
-    """Return the error that a deny means for the sender. Rows may stay unsent only if the receiver needs no more of them; every
-    other deny is a fault."""
+    """Return the error that a deny raises at the sender. Rows may remain unsent only if the receiver needs no more of
+    them; every other deny is a fault.
+    """
     if reason == "unknown":
         return DeniedNow(message)
     if reason in ("closed", "complete"):
@@ -119,8 +122,8 @@ async def open_remote(
     member: str = "",
     backlog: Backlog | None = None,
 ) -> RemoteStream:
-    """Connect and introduce the stream. member: who is there; with `tls`, it has to prove that. tls: None: in the clear.
-    backlog: of a stream that outlives this connection.
+    """Connect and introduce the stream. member: the member at that address; with `tls`, it must prove its name. tls:
+    None: without TLS. backlog: the backlog of a stream that outlives this connection.
 
     Raises DeniedNow, StreamRefused, ConnectionFailure (ConnectionBroken where another attempt may succeed).
     """
@@ -151,8 +154,9 @@ async def open_remote(
 
 
 class RemoteStream(asyncio.Protocol):
-    """A stream over a data connection of its own. member: where it goes. proved: whether the receiver has to show the
-    certificate of that member. backlog: of a stream that outlives this connection (`LastingStream`)."""
+    """A stream over a data connection of its own. member: the receiving member. proved: whether the receiver must
+    present that member's certificate. backlog: the backlog of a stream that outlives this connection (`LastingStream`).
+    """
 
     def __init__(
         self, opening: Open, member: str = "", *, proved: bool = False, backlog: Backlog | None = None
@@ -219,11 +223,13 @@ class RemoteStream(asyncio.Protocol):
                 await self._until(self._sent_pending)
 
     async def wait_confirmed(self) -> None:
-        """Wait until the receiver has said that it has everything. Only for a stream whose batches it counts."""
+        """Wait until the receiver has confirmed that it has everything. Only for a stream whose batches the receiver
+        counts.
+        """
         await self._until(lambda: self._machine.is_confirmed)
 
     def require_connected(self) -> None:
-        """Raises ConnectionBroken."""
+        """Raise ConnectionBroken if the connection has ended."""
         if self._gone and self._failure is None:
             raise self._broken()
 
@@ -237,7 +243,7 @@ class RemoteStream(asyncio.Protocol):
         self._transport.close()
 
     def _is_trusted(self) -> bool:
-        """Whether the receiver may be shown the token."""
+        """Return whether the token may be sent to the receiver."""
         assert self._transport is not None, "asked of a connection that is made"
         if not self._proved:
             return True
@@ -262,7 +268,7 @@ class RemoteStream(asyncio.Protocol):
         return not self._machine.has_pending
 
     async def _until(self, reached: Callable[[], bool]) -> None:
-        """Wait until `reached()`, which is asked again whenever something was heard."""
+        """Wait until `reached()` is true. It is evaluated again whenever something was received."""
         while True:
             if self._failure is not None:
                 raise self._failure
@@ -290,7 +296,7 @@ Connector = Callable[[int, Backlog], Awaitable[RemoteStream]]
 
 
 class LastingStream:
-    """A stream to another member that outlives its connections: `await LastingStream.opened(connect)`."""
+    """A stream to another member that outlives its connections: `await LastingStream.open(connect)`."""
 
     def __init__(self, connect: Connector) -> None:
         self.bytes = 0
@@ -302,7 +308,7 @@ class LastingStream:
 
     @classmethod
     async def open(cls, connect: Connector) -> LastingStream:
-        """Raises StreamRefused, ConnectionFailure."""
+        """Open the stream. Raises StreamRefused, ConnectionFailure."""
         stream = cls(connect)
         await stream._reconnect()
         return stream
@@ -340,7 +346,7 @@ class LastingStream:
         await (stream.wait_confirmed() if self._backlog.keeps else stream.wait_closed())
 
     async def _through(self, step: Callable[[RemoteStream], Awaitable[None]]) -> None:
-        """Take a step, over as many connections as it needs."""
+        """Perform a step, over as many connections as it needs."""
         while True:
             try:
                 await step(self._connected_stream)
@@ -366,7 +372,7 @@ class LastingStream:
 
 
 class LoopbackStream:
-    """A stream whose receiver is in this process; it is its own link. Raises Denied."""
+    """A stream whose receiver is in this process. It is its own link. Raises Denied."""
 
     def __init__(self, receiver: Receiver, opening: Open) -> None:
         self.bytes = 0

@@ -75,17 +75,17 @@ WINDOW_BATCHES: Final = 2
 class Receiver:
     """The streams of one edge.
 
-    schema: of every batch, in carriers; None: not known yet (`adopt`).
-    senders: how many producers will `finish`; None: not known yet either.
-    window: bytes of credit of each stream.
-    spooler: the member's.
-    on_lost: told once of each attempt that failed: its opening and whether some of it was consumed. It may know the cause;
-        whatever it learns, it says with `fail`. Without it, a consumed attempt fails the query as 40001.
-    retried: whether a failed attempt may be followed by another. If not, `on_lost` is told of any stream that broke.
-    on_ended: told of each stream that has ended, where the next one is read only after it: whether its attempt succeeded is asked
-        elsewhere, and said with `accept`. Without it, a stream that has ended is taken for whole until counts are confirmed.
-    on_interrupted: told of each connection that ended before a stream that outlives it.
-    on_change: called when something happened that `engine.exchange.slots` may want to look at.
+    schema: the schema of every batch, in carriers; None: not known yet (`adopt`). senders: the number of producers that
+    will `finish`; None: not known yet either. window: the bytes of credit of each stream. spooler: the member's.
+    on_lost: called once for each failed attempt, with its opening and whether some of it was consumed. It may find out
+    the cause,
+        and then calls `fail`. Without it, a consumed attempt fails the query with 40001.
+    retried: whether a failed attempt may be followed by another. If not, `on_lost` is called for any stream that broke.
+    on_ended: called for each stream that has ended, if the next one is read only after it. It finds out whether the
+    attempt succeeded,
+        and then calls `accept`. Without it, a stream that has ended counts as complete until counts are confirmed.
+    on_interrupted: called for each connection that ended before a stream that outlives it. on_change: called when
+    something happened that `engine.exchange.slots` may have to examine.
     """
 
     def __init__(
@@ -129,11 +129,14 @@ class Receiver:
     # What the producer's side calls.
 
     def expect(self, schema: pa.Schema) -> None:
-        """Set the schema of the streams where it was not fully known before. Must be called before the first stream opens."""
+        """Set the schema of the streams if it was not fully known before. Must be called before the first stream
+        opens.
+        """
         self.schema, self._fingerprint = schema, schema_fingerprint(schema.serialize())
 
     def adopt(self, schema: bytes, *, ordered: bool, senders: int, retried: bool) -> None:
-        """Set the schema and the number of senders. Fails the query if a stream that has arrived already has another schema.
+        """Set the schema and the number of senders. Fails the query if a stream that has already arrived has another
+        schema.
 
         schema: as an Arrow IPC message.
         """
@@ -146,7 +149,7 @@ class Receiver:
         self._bell.ring()
 
     def admit(self, opening: Open, link: Link) -> InboundStream:
-        """A sender introduces itself (its token has been checked). Raises Denied."""
+        """Admit a sender that introduces itself (its token has been checked). Raises Denied."""
         if self._closed or self._error is not None:
             raise Denied("closed", "the query is over")
         if self._fingerprint is not None and opening.schema != self._fingerprint:
@@ -179,7 +182,7 @@ class Receiver:
         self._bell.ring()
 
     def attempt_failed(self, stream: InboundStream, cause: SqlError | None = None) -> None:
-        """An attempt is over before its end."""
+        """Handle an attempt that has failed before its end."""
         stream.drop("40001", "the stream failed")
         self._on_change()
         o = stream.opening
@@ -194,7 +197,7 @@ class Receiver:
             self.fail(partly_consumed())
 
     def on_interrupted(self, stream: InboundStream) -> None:
-        """A connection has ended and its stream goes on over another one, if there comes to be one."""
+        """Handle the end of a connection whose stream may continue over another one."""
         o = stream.opening
         _log.warning(
             "stream %s/%s of %s was interrupted after %s batches", o.partition, o.attempt, o.channel, stream.batches
@@ -203,12 +206,12 @@ class Receiver:
         self._on_change()
 
     def deliver(self, batches: Iterable[pa.RecordBatch]) -> None:
-        """Batches that were produced in this process."""
+        """Deliver batches that were produced in this process."""
         self.order.ready.extend(batch for batch in batches if batch.num_rows)
         self._bell.ring()
 
     def finish(self, partitions: Iterable[int] = ()) -> None:
-        """A producer is done; `partitions`: those whose streams are to arrive."""
+        """Record that a producer has finished. `partitions`: those whose streams are to arrive."""
         self.promised.finish(partitions)
         streams = self.streams.by_partition
         if self.retried and any((s := streams.get(p)) is not None and s.dead for p in self.promised.partitions):
@@ -217,20 +220,23 @@ class Receiver:
         self._bell.ring()
 
     def confirm(self, rows: Mapping[int, int]) -> None:
-        """A producer on Spark is done. rows: by partition: of each stream that is to arrive, as Spark's result of the task attempt
-        reports them. Fails the query where other rows have arrived."""
+        """Record that a producer on Spark has finished. rows: the rows of each stream that is to arrive, by partition,
+        as Spark's result of the task attempt reports them. Fails the query if a different number of rows has arrived.
+        """
         self.promised.confirm(rows)
         self.finish(rows)
 
     def accept(self, opening: Open) -> None:
-        """The attempt has succeeded, for all that its engine knows: once its stream has been read, the next one's turn comes."""
+        """Record that an attempt has succeeded, as far as its engine knows. Once its stream has been read, the next
+        partition follows.
+        """
         stream = self.streams.by_partition.get(opening.partition)
         if stream is not None and stream.opening.attempt == opening.attempt:
             stream.accepted = True
             self._bell.ring()
 
     def fail(self, error: SqlError) -> None:
-        """The query fails. The first error is the cause; later ones are echoes."""
+        """Fail the query. The first error is the cause; later ones are consequences and are ignored."""
         if self._error is None and not self._closed:
             self._error = error
             self.order.end()
@@ -250,7 +256,7 @@ class Receiver:
         return self._error is None and self.promised.have_arrived(self.streams.by_partition)
 
     def spool(self, on: bool) -> None:
-        """Let the senders of this edge go on into files, or no more."""
+        """Let the senders of this edge continue into files, or end this."""
         self.share.is_open = on
         if on:
             for stream in self.streams.by_partition.values():
@@ -269,7 +275,7 @@ class Receiver:
             await self._wait_change()
 
     async def next_from(self, partition: int) -> pa.RecordBatch | None:
-        """The next batch of one stream, or None at its end. Not to be mixed with `next_batch`."""
+        """Return the next batch of one stream, or None at its end. Must not be mixed with `next_batch`."""
         while True:
             self._require_usable()
             stream = self.streams.by_partition.get(partition)
@@ -301,18 +307,18 @@ class Receiver:
             raise self._error
 
     def _check_counts(self) -> None:
-        """Fail the query if a stream is not what its producer has confirmed."""
+        """Fail the query if a stream differs from what its producer has confirmed."""
         for stream in self.streams.by_partition.values():
             if (wrong := self.promised.count_error(stream)) is not None:
                 self.fail(wrong)
 
     async def _next_nowait(self) -> pa.RecordBatch | None:
-        """The next batch if one is here."""
+        """Return the next batch if one is available."""
         source = self.order.next_source()
         return None if source is None else await self._take(source)
 
     async def _take(self, source: InboundStream | pa.RecordBatch) -> pa.RecordBatch:
-        """Take a batch that is here."""
+        """Take an available batch."""
         batch: pa.RecordBatch = source
         if isinstance(source, InboundStream):
             entry = source.take()
@@ -339,7 +345,7 @@ def _lost_at_the_end() -> SqlError:
 
 
 def partly_consumed() -> SqlError:
-    """The error of a query that cannot go on since part of a failed attempt has been consumed."""
+    """Return the error of a query that cannot continue because part of a failed attempt has been consumed."""
     return SerializationFailure(
         "a part of the query failed after some of its rows had been read",
         hint="The statement may be repeated.",

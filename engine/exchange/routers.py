@@ -13,7 +13,8 @@ import pyarrow as pa
 
 
 def part_by_bucket(batch: pa.RecordBatch, receivers: int) -> list[tuple[int, pa.RecordBatch]]:
-    """(receiver, its rows) for those that get any; the order of rows is kept. `bucket` is taken away.
+    """Split a batch by receiver. Returns (receiver, its rows) for receivers that get any; the order of rows is kept,
+    and `bucket` is removed.
 
     Shapes: bucket is int32[rows] in [0, receivers), never null.
     """

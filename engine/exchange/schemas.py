@@ -19,16 +19,16 @@ _KEPT: Final = 256
 
 @lru_cache(_KEPT)
 def stream_schema(message: bytes) -> pa.Schema:
-    """The schema in an Arrow IPC schema message."""
+    """Decode an Arrow IPC schema message."""
     return pa.ipc.read_schema(pa.py_buffer(message))
 
 
 def received_batch(body: bytes | bytearray, schema: pa.Schema) -> pa.RecordBatch:
-    """The batch in an Arrow IPC message of a peer. Raises ConnectionFailure for one that is none.
+    """Decode a peer's Arrow IPC batch message. Raises ConnectionFailure if it is not one.
 
-    Arrow believes what a message says of its buffers: that they are as long as the rows need is looked at here, before anybody
-    reads beyond them. What the values are is not, as it would cost as much as to compute with them; a peer has proved that it is a
-    member.
+    Arrow trusts a message's description of its buffers. This function checks that the buffers are as long as the rows
+    need, before anybody reads beyond them. The values are not checked, because that would cost as much as computing
+    with them; the peer has proved that it is a member.
     """
     try:
         batch = pa.ipc.read_record_batch(pa.py_buffer(body), schema)

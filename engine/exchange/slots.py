@@ -33,7 +33,7 @@ GRACE: Final = 0.1
 
 
 def receivers_to_spool(receivers: Iterable[Receiver], slots: int, since: float) -> set[Receiver]:
-    """The receivers whose blocked streams are to go on into files. `since`: `GRACE` seconds ago."""
+    """Return the receivers whose blocked streams are to continue into files. `since`: `GRACE` seconds ago."""
     everyone = list(receivers)
     starved = [receiver for receiver in everyone if _is_starved(receiver, since)]
     if not starved:
@@ -44,7 +44,7 @@ def receivers_to_spool(receivers: Iterable[Receiver], slots: int, since: float) 
 
 
 def _is_starved(receiver: Receiver, since: float) -> bool:
-    """Whether the consumer has been waiting since then and no stream is on its way to it."""
+    """Return whether the consumer has been waiting since then and no stream is on its way to it."""
     waiting_since = receiver.waiting_since
     if waiting_since is None or waiting_since > since or receiver.promised.all_partitions is not None:
         return False
@@ -52,9 +52,10 @@ def _is_starved(receiver: Receiver, since: float) -> bool:
 
 
 class SlotKeeper:
-    """Applies the rule to a member's receivers. It looks when something changed, and again while somebody waits.
+    """Applies the rule to a member's receivers. It examines them when something changed, and again while a consumer
+    waits.
 
-    slots: how many work units run at once, as far as is known.
+    slots: the number of work units that run at once, as far as is known.
     """
 
     def __init__(self, slots: Callable[[], int]) -> None:
@@ -72,7 +73,7 @@ class SlotKeeper:
             self.close()
 
     def on_receiver_change(self) -> None:
-        """Something happened to a receiver."""
+        """Schedule an examination after a receiver has changed."""
         if self._timer is None and any(receiver.waiting_since is not None for receiver in self._receivers):
             self._timer = self._loop.call_later(GRACE, self._look)
 

@@ -31,7 +31,7 @@ _BACKLOG: Final = 100
 
 
 class TlsServer:
-    """See the module's docstring. `await listen(...)` makes one; it serves until `close`."""
+    """A TLS server; see the module's docstring. `await listen(...)` creates one; it serves until `close`."""
 
     def __init__(
         self, tls: MeshTls, factory: Callable[[], asyncio.BaseProtocol], sockets: Sequence[socket.socket]
@@ -49,7 +49,7 @@ class TlsServer:
 
     @classmethod
     async def listen(cls, tls: MeshTls, factory: Callable[[], asyncio.BaseProtocol], host: str, port: int) -> TlsServer:
-        """Raises OSError."""
+        """Listen at an address. Raises OSError."""
         found = await asyncio.get_running_loop().getaddrinfo(
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )
@@ -67,7 +67,7 @@ class TlsServer:
         return not self._closing
 
     def close(self) -> None:
-        """Accept nothing more, and give up the handshakes that are under way."""
+        """Accept no more connections, and abort the handshakes in progress."""
         if self._closing:
             return
         self._closing = True
@@ -77,14 +77,16 @@ class TlsServer:
             handshake.cancel()
 
     async def wait_closed(self) -> None:
-        """Wait until nothing is left of what `close` ended."""
+        """Wait for the end of everything that `close` ended."""
         await wait_out(*self._handshakes)
         for left in (*self._accepted, *self.sockets):
             left.close()
         self._accepted.clear()
 
     def _accept(self, listening: socket.socket) -> None:
-        """Somebody has connected. Not `loop.sock_accept`: a task that is cancelled as it returns loses the connection."""
+        """Accept a connection. This is not `loop.sock_accept`, whose task loses the connection if it is cancelled as
+        it returns.
+        """
         try:
             connection, peer = listening.accept()
         except (BlockingIOError, InterruptedError, ConnectionError):
