@@ -30,9 +30,10 @@ _HEADER_LENGTH: Final = 1 << 16
 
 
 def with_columns_by_name(table: Table) -> Table:
-    """The table as its files are to be read: with `by_name` where their headers differ. May block.
+    """Return the table as its files have to be read: with `by_name` set if their headers differ. May block.
 
-    Raises DataCorrupted where a column of such a table is in no header."""
+    Raises DataCorrupted if a column of such a table is in no header.
+    """
     by_name = _dialect_by_name(table) if table.format == "csv" and len(table.files) > 1 else None
     return table if by_name == table.by_name else replace(table, by_name=by_name)
 
@@ -57,7 +58,7 @@ def _dialect_by_name(table: Table) -> CsvDialect | None:
 
 
 def _dialect(file: str, options: Mapping[str, str]) -> tuple[CsvDialect, bool]:
-    """How a file is written, and whether it has a header: what the options say, else what DuckDB finds."""
+    """Return the CSV dialect of a file, and whether it has a header: from the options, otherwise as DuckDB detects it."""
     with duckdb.connect(":memory:", config={"threads": 1}) as connection:
         if stores.is_remote(file):
             from engine.lakes.store_files import StoreFiles
@@ -73,7 +74,9 @@ def _dialect(file: str, options: Mapping[str, str]) -> tuple[CsvDialect, bool]:
 
 
 def _character(sniffed: str) -> str:
-    """A quote or escape character; the sniffer says NUL or nothing where the file has none, and then it does not matter."""
+    """Return a quote or escape character. The sniffer returns NUL or nothing if the file has none, and then it does
+    not matter.
+    """
     return '"' if sniffed in ("", "\0", "(empty)") else sniffed
 
 

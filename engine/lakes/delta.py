@@ -79,7 +79,7 @@ _STATES: Final[WeightedLruCache[tuple[str, str, int], LakeState]] = WeightedLruC
 
 
 class _Newest:
-    """The newest state of each path, and the stamp of its log when it was that. Thread-safe."""
+    """A cache of the newest state of each path, with the stamp that its log had then. Thread-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -102,14 +102,14 @@ _NEWEST_STATES: Final = _Newest()
 
 
 def is_delta(path: str) -> bool:
-    """Whether a folder is a Delta table."""
+    """Return whether a folder is a Delta table."""
     if stores.is_remote(path):
         return bool(stores.list_files(f"{path}/{LOG}"))
     return os.path.isdir(os.path.join(path, LOG))
 
 
 def newest(path: str) -> LakeState:
-    """The newest version. May block. Raises UndefinedFile, DataCorrupted, FeatureNotSupported."""
+    """Return the newest version. May block. Raises UndefinedFile, DataCorrupted, FeatureNotSupported."""
     stamp = _stamp(path)
     known = None if stamp is None else _NEWEST_STATES.get(path, stamp)
     if known is not None:
@@ -121,7 +121,9 @@ def newest(path: str) -> LakeState:
 
 
 def at_version(path: str, number: int) -> LakeState:
-    """A version. May block. Raises InvalidParameterValue for one that is not there, or lacks files by now, and as `newest`."""
+    """Return a version. May block. Raises InvalidParameterValue for one that does not exist or whose files are gone,
+    and the errors of `newest`.
+    """
     last = newest(path).number
     if not 0 <= number <= last:
         raise InvalidParameterValue(
@@ -143,7 +145,7 @@ def at_version(path: str, number: int) -> LakeState:
 
 
 def _lost(path: str, files: Sequence[str]) -> Sequence[str]:
-    """Return the files that do not exist any more."""
+    """Return the files that no longer exist."""
     if stores.is_remote(path):
         present = {file.path for file in stores.list_files(path)}
         return [file for file in files if file not in present]
@@ -151,7 +153,7 @@ def _lost(path: str, files: Sequence[str]) -> Sequence[str]:
 
 
 def at_time(path: str, micros: int) -> LakeState:
-    """The version that was the newest at a moment, in microseconds since 1970. Raises as `at_version`."""
+    """Return the version that was the newest at a moment, in microseconds since 1970. Raises as `at_version`."""
     history = _open(path).history()
     times = {entry["version"]: entry["timestamp"] for entry in history if "timestamp" in entry}
     found = max((number for number, made in times.items() if made * 1000 <= micros), default=None)
@@ -208,7 +210,9 @@ def _read(path: str, table: DeltaTable, number: int) -> LakeState:
 
 
 def _require_readable(path: str, table: DeltaTable) -> bool:
-    """Whether columns are mapped. Raises FeatureNotSupported for what a reader of the active files would get wrong."""
+    """Return whether columns are mapped. Raises FeatureNotSupported for features with which a reader of the active
+    files would be wrong.
+    """
     protocol = table.protocol()
     features = frozenset(protocol.reader_features or ())
     for feature in sorted(features - _KNOWN):
@@ -225,9 +229,10 @@ def _require_readable(path: str, table: DeltaTable) -> bool:
 
 
 def _deletion_bitmaps(path: str, table: DeltaTable, files: Sequence[str]) -> tuple[tuple[str, bytes], ...]:
-    """The active files that have a deletion vector, each with a bitmap of the rows that are gone.
+    """Return the active files that have a deletion vector, each with a bitmap of the deleted rows.
 
-    Raises DataCorrupted for a vector that cannot be read, FeatureNotSupported for more of them than a statement can carry.
+    Raises DataCorrupted for a vector that cannot be read, FeatureNotSupported if there are more of them than a
+    statement can carry.
     """
     by_place = {file[len(path.rstrip("/")) :]: file for file in files}
     bitmaps: list[tuple[str, bytes]] = []
@@ -253,13 +258,15 @@ def _deletion_bitmaps(path: str, table: DeltaTable, files: Sequence[str]) -> tup
 
 
 def _bitmap(kept: pa.BooleanArray) -> bytes:
-    """Bits of the rows that are not kept, to the last of these."""
+    """Return a bitmap of the deleted rows, up to the last of them."""
     gone = np.packbits(~kept.to_numpy(zero_copy_only=False))
     return gone.tobytes().rstrip(b"\0")
 
 
 def _file_at(path: str, place: str, by_place: Mapping[str, str]) -> str:
-    """The active file whose URI is `place`. by_place: files by how their paths go on after the table's folder."""
+    """Return the active file whose URI is `place`. by_place: the files, by the rest of their paths after the table's
+    folder.
+    """
     whole = unquote(place)
     start = whole.find("/", whole.find("://") + 3 if "://" in whole else 0)
     while start != -1:
@@ -270,7 +277,7 @@ def _file_at(path: str, place: str, by_place: Mapping[str, str]) -> str:
 
 
 def _inside(typ: Any) -> Iterator[tuple[Mapping[str, Any], Any]]:
-    """The metadata and types of all that a type of Delta's is made of, itself included."""
+    """Yield the metadata and type of each part of a Delta type, including the type itself."""
     yield {}, typ
     if isinstance(typ, StructType):
         for field in typ.fields:
@@ -288,7 +295,9 @@ def _was_widened(metadata: Mapping[str, Any], typ: Any) -> bool:
 
 
 def _is_plain(typ: Any) -> bool:
-    """Whether Arrow's word for a type says all of it: not that of a variant, nor that of an interval, which is an integer."""
+    """Return whether Arrow's type expresses a Delta type completely. It does not for a variant, nor for an interval,
+    which is an integer.
+    """
     return not any(
         isinstance(part, VariantType) or (isinstance(part, PrimitiveType) and part.type.startswith("interval"))
         for _, part in _inside(typ)
@@ -312,7 +321,7 @@ def _column(arrow: pa.Field, field: Any, mapping: bool) -> LakeColumn:
 
 
 def _with_physical_names(nested: FileType, typ: Any) -> FileType:
-    """Return the file type with the names that files have for the fields of structs."""
+    """Return the file type with the names that the files use for the fields of structs."""
     match nested.kind:
         case "list":
             inside: tuple[Any, ...] = (typ.element_type,)
@@ -330,7 +339,7 @@ def _with_physical_names(nested: FileType, typ: Any) -> FileType:
 
 
 def _files(path: str, named: Sequence[str]) -> list[str]:
-    """The files of the log's paths, which are percent-encoded below the table's folder."""
+    """Return the files of the log's paths, which are percent-encoded and relative to the table's folder."""
     files = []
     for name in named:
         below = unquote(name)
@@ -341,7 +350,7 @@ def _files(path: str, named: Sequence[str]) -> list[str]:
 
 
 def _require_as_in_folders(path: str, files: Sequence[str], columns: Sequence[LakeColumn], actions: pa.Table) -> None:
-    """Raises FeatureNotSupported where the log says another value of a partition column than the names of folders."""
+    """Raise FeatureNotSupported if the log has another value of a partition column than the names of the folders."""
     if not columns or not files:
         return
     values = actions["partition"].combine_chunks()

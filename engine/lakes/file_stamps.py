@@ -21,7 +21,7 @@ _FILES_MOST: Final = 1 << 18
 
 
 class FileStamp(NamedTuple):
-    """size: bytes. changed: the time of the last change, as the file system or the store tells it."""
+    """A file's stamp. size: its bytes. changed: its modification time, as the file system or the store reports it."""
 
     size: int
     changed: int | str
@@ -32,7 +32,7 @@ _LOCK: Final = threading.Lock()
 
 
 def note_listing(path: str, stamps: Mapping[str, FileStamp]) -> None:
-    """Remember the stamps of the files that were found at a path; the ones of before are forgotten."""
+    """Record the stamps of the files that were found at a path, in place of earlier ones."""
     with _LOCK:
         _LISTINGS[path] = stamps
         _LISTINGS.move_to_end(path)
@@ -41,7 +41,7 @@ def note_listing(path: str, stamps: Mapping[str, FileStamp]) -> None:
 
 
 def stamps_of(table: Table) -> Callable[[str], FileStamp | None]:
-    """Return a function from a file of a foreign table to its stamp; None where there is no such file."""
+    """Return a function that maps a file of a foreign table to its stamp, or to None if there is no such file."""
     paths = [part.path for part in table.parts if part.here] if table.parts else [table.path]
     with _LOCK:
         told = [_LISTINGS[path] for path in paths if path in _LISTINGS]

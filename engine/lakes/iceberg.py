@@ -67,14 +67,14 @@ _CATALOGS: Final[dict[str, Catalog]] = {}
 
 
 def register(catalogs: Sequence[Catalog]) -> None:
-    """Make catalogs known to the process. Raises ValueError where a name is another one's already."""
+    """Register catalogs with the process. Raises ValueError if a name already belongs to another one."""
     for catalog in catalogs:
         if _CATALOGS.setdefault(catalog.name, catalog) != catalog:
             raise ValueError(f'catalog "{catalog.name}" is another one in this process already')
 
 
 def path_of(catalog: str, table: str) -> str:
-    """The path that means a catalog's table. Raises UndefinedObject for a catalog that is not configured."""
+    """Return the path that denotes a catalog's table. Raises UndefinedObject for a catalog that is not configured."""
     if catalog not in _CATALOGS:
         raise UndefinedObject(
             f'catalog "{catalog}" is not configured', hint="The member's configuration names them under catalogs."
@@ -83,7 +83,7 @@ def path_of(catalog: str, table: str) -> str:
 
 
 def is_iceberg(path: str) -> bool:
-    """Whether a path is an Iceberg table, for sure."""
+    """Return whether a path is certainly an Iceberg table."""
     if path.startswith(SCHEME) or path.endswith(METADATA):
         return True
     if stores.is_remote(path):
@@ -92,14 +92,16 @@ def is_iceberg(path: str) -> bool:
 
 
 def newest(path: str) -> LakeState:
-    """The current snapshot. May block. Raises SqlError, which says what is wrong."""
+    """Return the current snapshot. May block. Raises SqlError with the reason."""
     table = _open(path)
     snapshot = table.current_snapshot()
     return _state(path, table, None if snapshot is None else snapshot.snapshot_id)
 
 
 def at_version(path: str, number: int) -> LakeState:
-    """A snapshot by its number. May block. Raises InvalidParameterValue for one that is not there, and as `newest`."""
+    """Return a snapshot by its number. May block. Raises InvalidParameterValue for one that does not exist, and the
+    errors of `newest`.
+    """
     table = _open(path)
     if table.snapshot_by_id(number) is None:
         known = ", ".join(str(snapshot.snapshot_id) for snapshot in table.snapshots()[-5:])
@@ -110,7 +112,7 @@ def at_version(path: str, number: int) -> LakeState:
 
 
 def at_time(path: str, micros: int) -> LakeState:
-    """The snapshot that was the current one at a moment, in microseconds since 1970. Raises as `at_version`."""
+    """Return the snapshot that was current at a moment, in microseconds since 1970. Raises as `at_version`."""
     table = _open(path)
     snapshot = table.snapshot_as_of_timestamp(micros // 1000)
     if snapshot is None:
@@ -192,7 +194,7 @@ def _columns(table: IcebergTable) -> Sequence[LakeColumn]:
 
 
 def _require_names(path: str, table: IcebergTable) -> None:
-    """Raises FeatureNotSupported where a column's name in some file may not mean that column."""
+    """Raise FeatureNotSupported if a column's name may denote another column in some file."""
     current = {column.field_id: column for column in table.schema().fields}
     names = {column.name: column.field_id for column in current.values()}
     for schema in table.metadata.schemas:
@@ -233,7 +235,7 @@ def _files(path: str, table: IcebergTable, snapshot: int) -> Sequence[str]:
 
 
 def _base(path: str, table: IcebergTable) -> str:
-    """The folder that all files lie in: the one that was named, or that the catalog names."""
+    """Return the folder that contains all files: the one that was named, or the one that the catalog names."""
     if path.startswith(SCHEME):
         return plain(table.location()).rstrip("/") + "/"
     folder = os.path.dirname(os.path.dirname(path)) if path.endswith(METADATA) else path
@@ -241,7 +243,7 @@ def _base(path: str, table: IcebergTable) -> str:
 
 
 def plain(location: str) -> str:
-    """A file's location as it is spelled everywhere else: a local one as a path."""
+    """Return a file's location in the usual spelling: a local one as a path."""
     if location.startswith("file:"):
         return "/" + location.removeprefix("file:").lstrip("/")
     return stores.normalize_path(location)

@@ -40,8 +40,9 @@ _WILD: Final = frozenset("*?[")
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """name: the operator's word for it. buckets: those that are in it. endpoint: a URL; None: Amazon's.
-    key, secret: None: what the process has been given."""
+    """An object store. name: the operator's name for it. buckets: its buckets. endpoint: a URL; None: Amazon's. key,
+    secret: None: the credentials of the process.
+    """
 
     name: str
     buckets: tuple[str, ...]
@@ -61,7 +62,7 @@ class Store:
         return fs.S3FileSystem(connect_timeout=_CONNECT_SECONDS, request_timeout=_REQUEST_SECONDS, **given)
 
     def iceberg_options(self) -> dict[str, str]:
-        """pyiceberg's properties for its files."""
+        """Return pyiceberg's properties for the store's files."""
         known = {
             "s3.endpoint": self.endpoint,
             "s3.region": self.region,
@@ -83,7 +84,7 @@ class Store:
 
 
 def normalize_path(path: str) -> str:
-    """A path in a store as it is spelled everywhere else; others as they are."""
+    """Return a path in a store in its usual spelling; other paths are returned unchanged."""
     for alias in _ALIASES:
         if path.startswith(alias):
             return _SCHEME + path[len(alias) :]
@@ -125,18 +126,19 @@ _REGISTRY: Final = _Registry()
 
 
 def register(stores: Iterable[Store]) -> None:
-    """Make stores known to the process. Raises ValueError where a bucket is another store's already."""
+    """Register stores with the process. Raises ValueError if a bucket already belongs to another store."""
     _REGISTRY.add(stores)
 
 
 def is_remote(path: str) -> bool:
-    """Whether a path lies in an object store."""
+    """Return whether a path lies in an object store."""
     return path.startswith((_SCHEME, *_ALIASES))
 
 
 def absolute(path: str) -> str:
-    """A path in a store, as it is spelled everywhere else. Raises InsufficientPrivilege for a bucket that is in no store,
-    FeatureNotSupported for wildcards."""
+    """Return a path in a store in its usual spelling. Raises InsufficientPrivilege for a bucket that is in no store,
+    FeatureNotSupported for wildcards.
+    """
     path = normalize_path(path)
     if _WILD.intersection(path):
         raise FeatureNotSupported(
@@ -147,27 +149,27 @@ def absolute(path: str) -> str:
 
 
 def store_of(path: str) -> Store:
-    """The store that a path lies in. Raises InsufficientPrivilege."""
+    """Return the store that contains a path. Raises InsufficientPrivilege."""
     return _REGISTRY.of(path)
 
 
 def require(path: str) -> None:
-    """Raises InsufficientPrivilege for a bucket that is in no store."""
+    """Raise InsufficientPrivilege for a bucket that is in no store."""
     _REGISTRY.of(path)
 
 
 def delta_options(path: str) -> dict[str, str] | None:
-    """Return deltalake's options to open a table there; None for one that is in no store."""
+    """Return deltalake's options to open a table at a path; None for a path that is in no store."""
     return _REGISTRY.of(path).delta_options() if is_remote(path) else None
 
 
 def iceberg_options(path: str) -> dict[str, str]:
-    """Return pyiceberg's options to open a table there."""
+    """Return pyiceberg's options to open a table at a path."""
     return _REGISTRY.of(path).iceberg_options() if is_remote(path) else {}
 
 
 def text(path: str) -> str:
-    """A small file's text. Blocks. Raises OSError."""
+    """Read a small file as text. Blocks. Raises OSError."""
     where, system = resolve_path(path)
     if system is None:
         return Path(path).read_text()
@@ -176,13 +178,13 @@ def text(path: str) -> str:
 
 
 def resolve_path(path: str) -> tuple[str, fs.FileSystem | None]:
-    """A path as pyarrow's readers take it, with the file system that has it (None: the local one)."""
+    """Return a path in the form that pyarrow's readers take, with its file system (None: the local one)."""
     return (path.removeprefix(_SCHEME), _REGISTRY.system(path)) if is_remote(path) else (path, None)
 
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """A file in a store. changed: when it was written, as the store says."""
+    """A file in a store. changed: the time when it was written, as the store reports it."""
 
     path: str
     size: int
@@ -190,7 +192,7 @@ class Listed:
 
 
 def list_files(path: str) -> Sequence[Listed]:
-    """The file of this path, or all below it; none where there is nothing. Blocks. Raises IoError."""
+    """Return the file of this path, or all files below it; none if there is nothing. Blocks. Raises IoError."""
     where, system = resolve_path(path)
     assert system is not None, "a path in a store"
     try:
@@ -204,7 +206,7 @@ def list_files(path: str) -> Sequence[Listed]:
 
 
 def size(path: str) -> int:
-    """A file's bytes. Blocks. Raises OSError."""
+    """Return a file's size in bytes. Blocks. Raises OSError."""
     where, system = resolve_path(path)
     assert system is not None, "a path in a store"
     found = system.get_file_info(where)

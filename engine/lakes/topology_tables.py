@@ -25,10 +25,12 @@ _log = logging.getLogger(__name__)
 
 
 def topology_tables(topology: Topology, member: str, roots: DataRoots) -> tuple[Table, ...]:
-    """Return the tables to declare in this member's catalog. roots: where its physical sources lie. Blocks on the file system.
+    """Return the tables to declare in this member's catalog. roots: where its physical sources lie. Blocks on the file
+    system.
 
-    Columns that the file does not declare are those of the files here; where there are no such files (yet), the statement
-    that names the table looks again. Raises InsufficientPrivilege for a path of this member's outside its roots.
+    Columns that the topology file does not declare are taken from the files here. Where there are no such files (yet),
+    the statement that names the table looks again. Raises InsufficientPrivilege for a path of this member's outside its
+    roots.
     """
     sources = tables(topology)
     oids = _oids([source.name for source in sources])
@@ -36,7 +38,7 @@ def topology_tables(topology: Topology, member: str, roots: DataRoots) -> tuple[
 
 
 def _oids(names: Sequence[str]) -> dict[str, int]:
-    """A number for each name; of two names with the same one the later in the alphabet takes the next."""
+    """Assign an OID to each name. If two names have the same one, the later in the alphabet takes the next."""
     taken: dict[int, str] = {}
     for name in sorted(names):
         oid = DECLARED_OIDS | zlib.crc32(name.encode())
@@ -58,7 +60,7 @@ def _table(source: SourceTable, oid: int, member: str, roots: DataRoots) -> Tabl
 
 
 def _with_columns_of_files(table: Table) -> Table:
-    """Add the columns of the files here, where none are declared."""
+    """Add the columns of the files here if none are declared."""
     if table.columns or not any(part.here for part in table.parts):
         return table
     try:

@@ -41,7 +41,9 @@ _FORGOTTEN_SECONDS: Final = 3 * TOUCH_SECONDS
 
 
 class _Mark:
-    """A folder that says to other processes that its owner lives: a `Keeper` touches it. Blocks on the disk; raises OSError."""
+    """A folder that shows other processes that its owner is alive, because a `Keeper` touches it. Blocks on the disk;
+    raises OSError.
+    """
 
     def __init__(self, folder: Path, prefix: str) -> None:
         self.path = folder / f"{prefix}{uuid.uuid4().hex[:16]}"
@@ -60,7 +62,7 @@ class _Mark:
 
 
 class Claim(_Mark):
-    """table: the table's folder, or the one in which all tables' are. Raises no OSError."""
+    """A claim on a table. table: the table's folder, or the folder of all tables. Raises no OSError."""
 
     def __init__(self, table: Path) -> None:
         super().__init__(table, _PREFIX)
@@ -72,19 +74,19 @@ class Claim(_Mark):
 
 
 class Hold(_Mark):
-    """root: the folder of all tables."""
+    """A hold on all tables. root: the folder of all tables."""
 
     def __init__(self, root: Path) -> None:
         super().__init__(root, _HOLD_PREFIX)
 
 
 def is_held(root: Path) -> bool:
-    """Whether somebody, in whichever process, needs what tables have no more. root: the folder of all tables. Blocks."""
+    """Return whether any process still needs files that tables no longer have. root: the folder of all tables. Blocks."""
     return _is_alive(root, _HOLD_PREFIX)
 
 
 def is_claimed(table: Path) -> bool:
-    """Whether a transaction that is open on any member depends on the table. Blocks on the disk."""
+    """Return whether an open transaction on any member depends on the table. Blocks on the disk."""
     return _is_alive(table, _PREFIX)
 
 
@@ -94,7 +96,7 @@ def _is_alive(folder: Path, prefix: str) -> bool:
 
 
 def _modification_time(path: Path) -> float:
-    """0 for one that went meanwhile."""
+    """Return the time of a folder's last modification; 0 if it has been removed meanwhile."""
     with contextlib.suppress(OSError):
         return path.stat().st_mtime
     return 0.0

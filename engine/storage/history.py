@@ -25,8 +25,9 @@ _EPOCH: Final = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 
 
 def at_version(table: Table, number: int) -> Table:
-    """The table with the files of a version. Blocks. Raises InvalidParameterValue where there is no such version, or not any
-    more."""
+    """Return the table with the files of a version. Blocks. Raises InvalidParameterValue if there is no such version,
+    or no longer.
+    """
     newest = _storage(table).version
     if not 0 <= number <= newest:
         raise InvalidParameterValue(
@@ -46,7 +47,9 @@ def at_version(table: Table, number: int) -> Table:
 
 
 def at_time(table: Table, micros: int) -> Table:
-    """The table as its log said at a moment, in microseconds since 1970. Blocks. Raises InvalidParameterValue."""
+    """Return the table as its log recorded it at a moment, in microseconds since 1970. Blocks. Raises
+    InvalidParameterValue.
+    """
     newest = _storage(table).version
     times = {number: made for number, made in delta.commit_times(table.path).items() if number <= newest}
     found = max((number for number, made in times.items() if made * 1000 <= micros), default=None)

@@ -30,12 +30,14 @@ _BATCHES_MAX: Final = 256
 
 
 def kept_size(batch: pa.RecordBatch) -> int:
-    """About how many bytes a batch takes that is kept."""
+    """Estimate how many bytes of memory a kept batch takes."""
     return int(batch.nbytes) + _BATCH_BYTES
 
 
 class KeptRows:
-    """table: as the first of the statements saw it. Rows are carriers (`wire.types.carriers`), in the table's order of columns."""
+    """The kept rows of one table. table: the table as the first of the statements saw it. Rows are carriers
+    (`wire.types.carriers`), in the table's order of columns.
+    """
 
     def __init__(self, table: Table) -> None:
         self.table = table
@@ -43,7 +45,7 @@ class KeptRows:
         self._few: list[pa.RecordBatch] = []
 
     def fits(self, table: Table) -> bool:
-        """Whether rows of the table, as a later statement sees it, may stand beside these."""
+        """Return whether rows of the table, as a later statement sees it, may be added to these."""
         return self.table.columns == table.columns
 
     def add(self, batch: pa.RecordBatch) -> None:
@@ -62,8 +64,9 @@ class KeptRows:
         return sum(kept_size(batch) for batch in (*self._whole, *self._few))
 
     def write(self, kept_bytes: int) -> tuple[DataFile, ...]:
-        """Write the rows into files, durable, which nobody names yet. kept_bytes: as in `TableWriter`. Blocks on the disk; raises
-        SqlError, and no files are left."""
+        """Write the rows into durable files, which nothing names yet. kept_bytes: as in `TableWriter`. Blocks on the
+        disk; raises SqlError, and leaves no files then.
+        """
         assert self.table.storage is not None, "a stored table"
         writer = TableWriter(Path(self.table.path), self.table.columns, self.table.storage, kept_bytes)
         try:

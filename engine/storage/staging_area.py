@@ -38,12 +38,14 @@ NAME: Final = re.compile(r"_staging-[0-9a-f]{16}")
 
 
 def new_name() -> str:
-    """The name of a new area, which no other has."""
+    """Return a unique name for a new area."""
     return f"_staging-{uuid.uuid4().hex[:16]}"
 
 
 class StagingArea:
-    """table: the table's folder. name: of the area in it. Every method blocks on the disk."""
+    """A statement's staging folder. table: the table's folder. name: the area's name in it. Every method blocks on the
+    disk.
+    """
 
     def __init__(self, table: Path, name: str) -> None:
         self._table = table
@@ -51,21 +53,23 @@ class StagingArea:
         self.path = table / name
 
     def make(self) -> None:
-        """Raises IoError."""
+        """Create the folder. Raises IoError."""
         try:
             disk.current_disk().make_folder(self.path)
         except OSError as error:
             raise IoError(f'could not create "{self.path}": {error.strerror or error}') from error
 
     def paths(self) -> Iterator[Path]:
-        """Yield the files and the folder itself: VACUUM takes for an orphan what nobody has touched for long."""
+        """Yield the files and the folder itself, which are touched so that VACUUM does not take them for orphans."""
         yield self.path
         # Which passes over what goes meanwhile.
         for folder, _, names in os.walk(self.path):
             yield from (Path(folder, name) for name in names)
 
     def keep(self, files: Sequence[DataFile]) -> None:
-        """Move these into the table, durably, and shut the area. Raises IoError: `abandon` it then."""
+        """Move these files into the table, durably, and close the area. Raises IoError; the caller must then `abandon`
+        the area.
+        """
         try:
             for file in files:
                 self._move(file)
@@ -76,7 +80,7 @@ class StagingArea:
         self._shut()
 
     def abandon(self) -> None:
-        """Shut the area, and take what was moved out of the table again. Raises IoError."""
+        """Close the area, and remove files that were already moved into the table. Raises IoError."""
         for path in self._moved:
             # What cannot be removed is VACUUM's.
             with contextlib.suppress(OSError):
@@ -84,7 +88,7 @@ class StagingArea:
         self._shut()
 
     def _shut(self) -> None:
-        """Nothing that is in the area stays, and nothing can be added."""
+        """Remove the area with everything in it, so that nothing can be added any more."""
         while self.path.exists():
             try:
                 disk.current_disk().remove_tree(self.path)
@@ -107,7 +111,7 @@ class StagingArea:
         raise IoError(f'a file that was written elsewhere is not there: "{staged}"', hint=SEE_THE_SAME_FOLDER)
 
     def _parents(self, path: Path) -> Iterator[Path]:
-        """The folders that have new entries: up to the table's."""
+        """Yield the folders that have new entries, up to the table's."""
         for folder in path.parents:
             yield folder
             if folder == self._table:

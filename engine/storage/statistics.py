@@ -33,7 +33,9 @@ _EXACT: Final = Context(prec=38)
 
 
 class FileStatistics:
-    """The statistics of one file, gathered while it is written. leave_out: partition columns, which have no statistics."""
+    """The statistics of one file, gathered while it is written. leave_out: the partition columns, which have no
+    statistics.
+    """
 
     def __init__(self, schema: pa.Schema, leave_out: Iterable[str] = ()) -> None:
         left_out = frozenset(leave_out)
@@ -59,7 +61,7 @@ class FileStatistics:
 
     @property
     def nulls(self) -> Mapping[str, int]:
-        """By column."""
+        """The number of nulls by column."""
         return {column.name: column.nulls for column in self._columns}
 
     def json(self) -> str:
@@ -110,7 +112,7 @@ class _Column:
         self._greatest = greatest if self._greatest is None else max(self._greatest, greatest)
 
     def bounds(self) -> tuple[Any, Any] | None:
-        """(least, greatest) as JSON has them; None where there are none, or they cannot be said."""
+        """Return (least, greatest) as JSON values; None if there are none, or a bound cannot express them."""
         if not self._bounded or self._least is None:
             return None
         least, greatest = _least(self._least, self._type), _greatest(self._greatest, self._type)
@@ -118,14 +120,14 @@ class _Column:
 
 
 def _as_integers(array: pa.Array) -> pa.Array:
-    """Dates and timestamps as numbers: Python's dates do not reach as far."""
+    """Convert dates and timestamps to integers, because Python's dates have a smaller range."""
     if pa.types.is_date32(array.type):
         return array.view(pa.int32())
     return array.view(pa.int64()) if pa.types.is_timestamp(array.type) else array
 
 
 def _of_footer(value: Any, typ: pa.DataType) -> Any:
-    """A bound in a footer, as the column's kernels would give it."""
+    """Convert a bound of a footer to the value that the column's kernels would return."""
     if pa.types.is_decimal(typ):
         unscaled = int.from_bytes(value, "big", signed=True) if isinstance(value, bytes) else value
         return Decimal(unscaled).scaleb(-typ.scale, _EXACT)

@@ -98,7 +98,7 @@ def _struct_type(typ: SqlType) -> pa.DataType:
 
 
 def file_schema(columns: Iterable[TableColumn]) -> pa.Schema:
-    """The schema of a table's files. Raises FeatureNotSupported, naming the column."""
+    """Return the schema of a table's files. Raises FeatureNotSupported, naming the column."""
     return pa.schema([pa.field(column.file_column, _file_type(column)) for column in columns])
 
 
@@ -110,12 +110,12 @@ def _file_type(column: TableColumn) -> pa.DataType:
 
 
 def without_statistics(columns: Sequence[TableColumn]) -> frozenset[str]:
-    """The file columns whose least and greatest value no reader may conclude from."""
+    """Return the file columns whose least and greatest value no reader may use."""
     return frozenset(column.file_column for column in columns if column.type.pg in (t.FLOAT4, t.FLOAT8, t.BPCHAR))
 
 
 def to_files(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    """A batch of carriers, in the order of the columns, as files of this schema hold it.
+    """Convert a batch of carriers, in the order of the columns, to the values that files of this schema hold.
 
     Raises NumericValueOutOfRange for a numeric that has more digits than its column.
     """
@@ -155,7 +155,7 @@ def _has_decimals(typ: pa.DataType) -> bool:
 
 
 def _time_text(array: pa.Array) -> pa.Array:
-    """Times as text; Arrow has no word for 24:00:00, which PostgreSQL has."""
+    """Convert times to text. Arrow's own conversion cannot express 24:00:00, which PostgreSQL has."""
     micros = array.view(pa.int64())
     midnight = pc.equal(micros, _DAY_MICROS)
     within = pc.if_else(midnight, 0, micros).cast(pa.int64()).view(array.type)
