@@ -17,13 +17,13 @@ _TURNS: Final = 3
 
 
 class Closable(Protocol):
-    """asyncio's servers, uvloop's, and our own."""
+    """A server of asyncio, of uvloop, or of Sluice."""
 
     def close(self) -> None: ...
 
 
 async def close_server(server: Closable) -> None:
-    """Stop accepting. Each connection that was accepted has its protocol when this returns."""
+    """Stop accepting and close the server. Each connection that was accepted has its protocol when this returns."""
     if isinstance(server, asyncio.base_events.Server):
         for listening in server.sockets:
             asyncio.get_running_loop().remove_reader(listening.fileno())

@@ -20,7 +20,7 @@ _FRAMES: Final = 15_000
 
 @contextmanager
 def bounded_depth() -> Iterator[None]:
-    """Around whatever recurses over a statement. Raises StatementTooComplex where it is too deep."""
+    """Bound the recursion over a statement within the block. Raises StatementTooComplex if the statement is too deep."""
     if sys.getrecursionlimit() < _FRAMES:
         sys.setrecursionlimit(_FRAMES)
     try:

@@ -20,7 +20,7 @@ _FIELDS: Final = msgspec.json.Decoder(tuple[str, str, str | None, str | None, Ab
 
 
 class TaskError(Exception):
-    """An SqlError, said so that it can be found in whatever Spark says of a failed task."""
+    """An SqlError, encoded so that it can be found in the text that Spark reports for a failed task."""
 
     def __init__(self, error: SqlError) -> None:
         super().__init__(as_text(error))
@@ -32,7 +32,7 @@ def as_text(error: SqlError) -> str:
 
 
 def error_from_text(text: str) -> SqlError | None:
-    """The error that a text tells, or None if it has none."""
+    """Decode the error in a text; None if the text has none."""
     found = _TOLD.search(text)
     if found is None:
         return None

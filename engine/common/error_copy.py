@@ -14,9 +14,12 @@ E = TypeVar("E", bound=BaseException)
 
 
 def copy_error(error: E) -> E:
-    """An error that says the same, has the same traceback so far, and nothing in common with it that grows.
+    """Return a copy with the same message and the same traceback so far, which shares nothing with the original that
+    grows.
 
-    Not `copy.copy`, which calls the class with the message for its arguments: classes of errors have others."""
+    This is not `copy.copy`, which calls the class with the message as its arguments: some error classes have other
+    arguments.
+    """
     copied = type(error).__new__(type(error), *error.args)
     vars(copied).update(vars(error))
     copied.args = error.args

@@ -42,7 +42,9 @@ ASIDE_MAX: Final = 4
 
 
 class FragmentPool(Pool):
-    """See the module's docstring; an executor that `loop.run_in_executor` takes. threads: how many; name: of the threads."""
+    """The pool; see the module's docstring. It is an executor for `loop.run_in_executor`. threads: their number; name:
+    the prefix of their names.
+    """
 
     def __init__(self, threads: int, name: str = "sluice-fragment") -> None:
         assert threads > 0, "a pool without threads runs nothing"
@@ -61,13 +63,13 @@ class FragmentPool(Pool):
         return thread
 
     def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
-        """Run the call on some thread; the Future has what it returned or raised."""
+        """Run the call on some thread. The Future receives its result or exception."""
         future, settling = with_future(partial(fn, *args, **kwargs))
         self.post(settling)
         return future
 
     def post(self, call: Call) -> None:
-        """Submit a call that nobody waits for. Raises RuntimeError once closed."""
+        """Submit a call without a waiter. Raises RuntimeError once the pool is closed."""
         with self._lock:
             if self._closed:
                 raise RuntimeError("the fragment pool is closed")
@@ -76,7 +78,7 @@ class FragmentPool(Pool):
                 self._asleep.pop().awake.notify()
 
     def statistics(self) -> Mapping[str, int]:
-        """queued: calls that wait. running: calls at work."""
+        """Count the calls. queued: those that wait. running: those that run."""
         return {
             "queued": sum(len(worker.calls) for worker in self._workers),
             "running": sum(worker.running for worker in self._workers),
@@ -100,7 +102,9 @@ class FragmentPool(Pool):
         return True
 
     def close(self) -> None:
-        """Run what was submitted, then end the threads; returns when they have, but for those that are set aside. Idempotent."""
+        """Run all submitted calls, then end the threads. Returns when they have ended, except those that are set
+        aside. Idempotent.
+        """
         with self._lock:
             self._closed = True
             for worker in self._asleep:
@@ -110,12 +114,14 @@ class FragmentPool(Pool):
             thread.join()
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """`concurrent.futures.Executor`'s name for `close`; it always waits, and cancels nothing."""
+        """Close the pool under the name of `concurrent.futures.Executor`. Always waits, and cancels nothing."""
         del wait, cancel_futures
         self.close()
 
     def _nearest(self) -> _Worker:
-        """The worker whose thread this is, else the one that is woken for it, else the one with the least before it."""
+        """Return the worker of this thread; otherwise the one that fell asleep last; otherwise the one with the fewest
+        calls.
+        """
         ident = threading.get_ident()
         own = next((worker for worker in self._workers if worker.ident == ident), None)
         if own is not None:
@@ -136,7 +142,7 @@ class FragmentPool(Pool):
                     return
 
     def _next(self, own: _Worker) -> Call | None:
-        """The next call, as soon as there is one; None once the pool is closed and empty."""
+        """Return the next call as soon as there is one; None once the pool is closed and empty."""
         call = self._take(own)
         if call is None:
             with self._lock:
@@ -146,7 +152,7 @@ class FragmentPool(Pool):
         return call
 
     def _take(self, own: _Worker) -> Call | None:
-        """The oldest call of the own deque, else of the fullest other."""
+        """Remove and return the oldest call of the worker's own deque, otherwise of the longest other one."""
         if (call := own.take()) is not None:
             return call
         for worker in sorted(self._workers, key=lambda worker: -len(worker.calls)):
@@ -156,7 +162,9 @@ class FragmentPool(Pool):
 
 
 class _Worker:
-    """A thread's deque, whose appends and pops are atomic; whether it is at work; what wakes it, under the pool's lock."""
+    """A thread's deque, whose appends and pops are atomic; whether the thread is working; and its wake-up, which needs
+    the pool's lock.
+    """
 
     __slots__ = ("awake", "calls", "ident", "running")
 

@@ -41,7 +41,9 @@ def _sources(folder: str) -> FileFinder:
 
 
 def load_from_source() -> None:
-    """Have every later import of sqlglot's modules load Python source. Raises ImportError if compiled ones are loaded already."""
+    """Make every later import of sqlglot's modules load Python source. Raises ImportError if compiled modules are
+    already loaded.
+    """
     loaded = sys.modules.get(_COMPILED)
     if loaded is not None and not str(loaded.__file__).endswith(tuple(SOURCE_SUFFIXES)):
         raise ImportError(

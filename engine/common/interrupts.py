@@ -27,11 +27,11 @@ _STEPS: Final = 4096
 
 
 class StatementWork:
-    """The reading, planning or compilation of one statement on one thread.
+    """The parsing, planning or compilation of one statement on one thread.
 
-    require_memory: called every few thousand steps; raises SqlError where the work may not take more memory.
-    interrupted: set from any thread; the work ends with QueryCanceled at its next step.
-    steps: tokens, nodes and expressions that were made or visited.
+    require_memory: called every few thousand steps; raises SqlError if the work may not take more memory. interrupted:
+    may be set from any thread; the work then ends with QueryCanceled at its next step. steps: the number of tokens,
+    nodes and expressions that were made or visited.
     """
 
     __slots__ = ("_look_at", "_require_memory", "interrupted", "steps")
@@ -43,7 +43,7 @@ class StatementWork:
         self._look_at = _STEPS
 
     def step(self) -> None:
-        """Count a step. Raises QueryCanceled where the work is interrupted, and what `require_memory` raises."""
+        """Count a step. Raises QueryCanceled if the work is interrupted, and the errors of `require_memory`."""
         if self.interrupted:
             raise QueryCanceled("canceling statement due to user request")
         self.steps += 1
@@ -57,7 +57,7 @@ _CURRENT: Final[ContextVar[StatementWork | None]] = ContextVar("sluice_statement
 
 @contextmanager
 def work_scope(work: StatementWork) -> Iterator[None]:
-    """Within, on this thread: what is read, planned or compiled is a part of `work`."""
+    """Attribute everything that this thread parses, plans or compiles within the block to `work`."""
     token = _CURRENT.set(work)
     try:
         yield
@@ -66,7 +66,7 @@ def work_scope(work: StatementWork) -> Iterator[None]:
 
 
 def check_for_interrupts() -> None:
-    """Count a step of the work on this thread, if there is one. Raises as `StatementWork.step`."""
+    """Count a step of the work on this thread, if there is one. Raises as `StatementWork.step` does."""
     work = _CURRENT.get()
     if work is not None:
         work.step()

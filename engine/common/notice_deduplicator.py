@@ -9,7 +9,9 @@ from wire.errors import Notice
 
 
 class NoticeDeduplicator:
-    """tell: tells the client. Called from one thread at a time."""
+    """Sends notices, except those that an earlier run of the statement has sent. tell: sends a notice to the client.
+    Called from one thread at a time.
+    """
 
     def __init__(self, tell: Callable[[Notice], None]) -> None:
         self._tell = tell
@@ -17,12 +19,12 @@ class NoticeDeduplicator:
         self._known: Counter[Notice] = Counter()
 
     def begin(self) -> None:
-        """A statement begins."""
+        """Begin a statement."""
         self._told.clear()
         self._known.clear()
 
     def again(self) -> None:
-        """It begins once more."""
+        """Begin another run of the same statement."""
         self._known = self._told.copy()
 
     def __call__(self, notice: Notice) -> None:

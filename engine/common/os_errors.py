@@ -21,5 +21,5 @@ _KINDS: Final[dict[int, type[SqlError]]] = {
 
 
 def kind_of(error: OSError) -> type[SqlError]:
-    """The class of error for what the file system said."""
+    """Return the class of SqlError for an error of the file system."""
     return _KINDS.get(error.errno or 0, IoError)

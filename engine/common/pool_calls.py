@@ -24,7 +24,7 @@ Call = Callable[[], object]
 
 
 class Pool(Executor):
-    """An executor that takes calls that nobody waits for, too."""
+    """An executor that also accepts calls without a waiter."""
 
     @abstractmethod
     def post(self, call: Call) -> None:
@@ -32,15 +32,16 @@ class Pool(Executor):
 
     @abstractmethod
     def statistics(self) -> Mapping[str, int]:
-        """queued: calls that wait. running: calls at work."""
+        """Count the calls. queued: those that wait. running: those that run."""
 
     @abstractmethod
     def close(self) -> None:
-        """Run what was submitted, then end; returns when it has."""
+        """Run all submitted calls, then end. Returns when everything has ended."""
 
     def set_aside(self, thread: int, *, forced: bool = False) -> bool:
-        """Have another thread in the place of one that is at work, by its identifier, and let that one end with its call, for
-        which nobody waits any more. False where the thread is idle, or too many are set aside already. forced: however many are.
+        """Replace a thread that is running a call, given by its identifier. The thread ends with its call, for which
+        nobody waits any more. Returns False if the thread is idle, or too many are already set aside. forced: ignore
+        that limit.
         """
         del thread, forced
         return False
@@ -52,7 +53,7 @@ class Pool(Executor):
 
 
 def run(call: Call) -> None:
-    """Run a call on a pool's thread."""
+    """Run a call on a pool's thread, and log what it raises."""
     try:
         call()
     except BaseException:  # noqa: BLE001 - whatever it is, the calls behind it are not to wait for ever
@@ -62,7 +63,7 @@ def run(call: Call) -> None:
 
 
 def with_future(call: Callable[[], T]) -> tuple[Future[T], Call]:
-    """A Future, and the call that settles it."""
+    """Return a Future, and a call that completes it."""
     future: Future[T] = Future()
     return future, partial(_settle, future, call)
 

@@ -28,7 +28,9 @@ T = TypeVar("T")
 
 
 async def wait_out(*futures: asyncio.Future[Any]) -> None:
-    """Wait until all are done, whatever they come to. Raises CancelledError then, if somebody has cancelled meanwhile."""
+    """Wait until all are done, whatever their outcome. Raises CancelledError afterwards if the caller was cancelled
+    meanwhile.
+    """
     cancelled: asyncio.CancelledError | None = None
     while left := [future for future in futures if not future.done()]:
         try:
@@ -40,8 +42,9 @@ async def wait_out(*futures: asyncio.Future[Any]) -> None:
 
 
 async def shielded(call: Awaitable[T]) -> T:
-    """Await a call that cannot be stopped half-way: one on a thread, or a shutdown. Cancels wait for it; if there were any, an
-    error of the call's is not raised."""
+    """Await a call that cannot be stopped half-way: one on a thread, or a shutdown. Cancels are delivered after it has
+    ended; if there were any, an error of the call is not raised.
+    """
     future = asyncio.ensure_future(call)
     try:
         await wait_out(future)
@@ -53,7 +56,7 @@ async def shielded(call: Awaitable[T]) -> T:
 
 
 async def stop_task(task: asyncio.Future[Any]) -> None:
-    """Cancel a task, once, and wait until it has ended; what it comes to is nobody's concern any more."""
+    """Cancel a task once, and wait until it has ended. Its outcome is ignored."""
     task.cancel()
     await wait_out(task)
     if not task.cancelled():
@@ -61,8 +64,9 @@ async def stop_task(task: asyncio.Future[Any]) -> None:
 
 
 async def together(*work: Coroutine[Any, Any, T]) -> list[T]:
-    """Run all at once; their results, in that order. The first error, or a cancel, stops the others; all have ended when this
-    returns or raises it."""
+    """Run all concurrently and return their results in order. The first error, or a cancel, stops the others; all have
+    ended when this returns or raises.
+    """
     try:
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(one) for one in work]
@@ -74,8 +78,9 @@ async def together(*work: Coroutine[Any, Any, T]) -> list[T]:
 
 
 async def closed_in_turn(*steps: Callable[[], Awaitable[object] | object]) -> None:
-    """Take every step of a close, in this order, whatever becomes of those before. An error is logged when it comes, and the first
-    one, or a cancel, is raised when the last step has been taken."""
+    """Run every step of a close in this order, whatever the outcome of the preceding ones. Errors are logged as they
+    occur; the first one, or a cancel, is raised after the last step.
+    """
     await awaited_in_turn(*(functools.partial(_close, step) for step in steps))
 
 
@@ -92,8 +97,9 @@ async def _close(step: Callable[[], Awaitable[object] | object]) -> None:
 
 
 async def awaited_in_turn(*steps: Callable[[], Awaitable[object]]) -> None:
-    """Await every step, in this order, whatever becomes of those before; the first error is raised when the last step has ended.
-    No step gets a task of its own, so a cancel must break none of them."""
+    """Await every step in this order, whatever the outcome of the preceding ones. The first error is raised after the
+    last step. The steps get no task of their own, so a cancel must break none of them.
+    """
     first: BaseException | None = None
     for step in steps:
         try:

@@ -26,21 +26,22 @@ _log: Final = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Backoff:
-    """Pauses after failures in a row, in seconds: `first`, then twice as long each time, `most` at most."""
+    """The pauses after consecutive failures, in seconds: `first`, then twice as long each time, at most `most`."""
 
     first: float = 0.5
     most: float = 10.0
 
     def seconds(self, failures: int) -> float:
-        """failures: in a row; 0: none."""
+        """Return the pause. failures: the number of consecutive failures; 0: none."""
         # The power is bounded too: failures may be counted for weeks.
         return 0.0 if failures <= 0 else float(min(self.first * 2 ** min(failures - 1, 32), self.most))
 
 
 @dataclass(slots=True)
 class Supervised:
-    """One loop's supervisor. name: of the loop. failures: since the start. in_a_row: since it last went well. error: the last one,
-    while it fails."""
+    """The supervisor of one loop. name: the loop's. failures: their number since the start. in_a_row: their number
+    since the last success. error: the last error, while the loop fails.
+    """
 
     name: str
     backoff: Backoff = field(default_factory=Backoff)
@@ -50,11 +51,11 @@ class Supervised:
 
     @property
     def pause(self) -> float:
-        """Seconds until the step should be taken again; 0: it went well."""
+        """The seconds until the step should be repeated; 0 after a success."""
         return self.backoff.seconds(self.in_a_row)
 
     def attempt(self, step: Callable[[], object]) -> bool:
-        """Take a step; whether it went well. Raises nothing."""
+        """Run a step and return whether it succeeded. Raises nothing."""
         try:
             step()
         except Exception as error:  # noqa: BLE001 - whatever it is, the loop goes on
@@ -64,7 +65,7 @@ class Supervised:
         return True
 
     async def attempt_async(self, step: Callable[[], Awaitable[object]]) -> bool:
-        """Take an asynchronous step, as `attempt` does; a cancel is passed on."""
+        """Run an asynchronous step as `attempt` does. A cancel is passed on."""
         try:
             await step()
         except asyncio.CancelledError:
@@ -99,7 +100,7 @@ class Background:
         self._supervised: dict[str, Supervised] = {}
 
     def supervise(self, name: str, backoff: Backoff | None = None) -> Supervised:
-        """The supervisor of a loop that begins; the same one for the same name."""
+        """Return the supervisor of a loop that begins; the same one for the same name."""
         return self._supervised.setdefault(name, Supervised(name, backoff or Backoff()))
 
     def status(self) -> Mapping[str, Mapping[str, Any]]:

@@ -28,7 +28,7 @@ def _mix(a: int, b: int, c: int) -> tuple[int, int, int]:
 
 
 def _final(a: int, b: int, c: int) -> int:
-    """Each is changed by the one before it: c by b, a by c, b by a, and so on, to c."""
+    """Mix the three values. Each is changed by the one before it: c by b, a by c, b by a, and so on, ending with c."""
     one, before, other = c, b, a
     for bits in _ENDING:
         one = ((one ^ before) - _rotate(before, bits)) & _MASK
@@ -37,7 +37,7 @@ def _final(a: int, b: int, c: int) -> int:
 
 
 def hash_text(text: str) -> int:
-    """A number of 32 bits with a sign."""
+    """Return the hash as a signed 32-bit number."""
     data = text.encode()
     a = b = c = (_BEGIN + len(data)) & _MASK
     whole = len(data) - len(data) % _BLOCK

@@ -29,7 +29,7 @@ Attributes = Mapping[str, str | int | float | bool]
 
 
 class _Installed:
-    """The process' tracer; None: tracing is off."""
+    """The process's tracer; None: tracing is off."""
 
     tracer: Any = None
 
@@ -50,7 +50,7 @@ def find_traceparent(text: str) -> str:
 
 
 class Span:
-    """A span that has begun. traceparent: its context, for its children. It is exported when it is ended."""
+    """A span that has begun. traceparent: its context, for its children. The span is exported when it is ended."""
 
     __slots__ = ("_span", "traceparent")
 
@@ -60,7 +60,7 @@ class Span:
         self.traceparent = f"00-{context.trace_id:032x}-{context.span_id:016x}-{int(context.trace_flags):02x}"
 
     def end(self, attributes: Attributes, *, at: float | None = None, error: str | None = None) -> None:
-        """at: in seconds since the epoch; None: now. error: what went wrong."""
+        """End the span. at: in seconds since the epoch; None: now. error: the failure, if there was one."""
         from opentelemetry.trace import Status, StatusCode
 
         self._span.set_attributes(attributes)
@@ -70,7 +70,9 @@ class Span:
 
 
 def begin(name: str, parent: str, *, at: float | None = None) -> Span | None:
-    """Begin a span. parent: a traceparent; empty: it begins a trace. at: in seconds since the epoch. None: tracing is off."""
+    """Begin a span. Returns None if tracing is off. parent: a traceparent; empty: the span begins a trace. at: in
+    seconds since the epoch.
+    """
     tracer = _Installed.tracer
     if tracer is None:
         return None
@@ -87,8 +89,9 @@ def record(
     ended: float | None = None,
     error: str | None = None,
 ) -> str:
-    """Record a span that is over, as a child of one. begun, ended: in seconds since the epoch; None: now. Returns its traceparent;
-    without a parent, or while tracing is off, nothing is recorded."""
+    """Record a finished span as a child of `parent`. begun, ended: in seconds since the epoch; None: now. Returns its
+    traceparent. Without a parent, or while tracing is off, nothing is recorded.
+    """
     if not parent or (span := begin(name, parent, at=begun)) is None:
         return ""
     span.end(attributes, at=ended, error=error)
@@ -96,7 +99,7 @@ def record(
 
 
 def _context_of(traceparent: str) -> Any:
-    """OpenTelemetry's context of a parent."""
+    """Return OpenTelemetry's context of a parent."""
     from opentelemetry.context import Context
     from opentelemetry.trace import NonRecordingSpan, SpanContext, TraceFlags, set_span_in_context
 

@@ -10,8 +10,9 @@ _LONG: Final = 1 << 16
 
 
 def are_long(values: Iterable[Any], length: int = _LONG) -> bool:
-    """Whether canonical values (`engine.plan_ir.expr`) have many characters, bytes or items together. Looks at no more than it
-    must."""
+    """Return whether canonical values (`engine.plan_ir.expr`) have many characters, bytes or items together. Examines
+    no more of them than necessary.
+    """
     return _room_left(values, length) < 0
 
 

@@ -20,7 +20,7 @@ import asyncio
 
 
 class WakeSignal:
-    """See the module's docstring. One task waits at a time; it may be cancelled."""
+    """The signal; see the module's docstring. Only one task may wait at a time; the wait may be cancelled."""
 
     __slots__ = ("_waiting",)
 
@@ -28,12 +28,12 @@ class WakeSignal:
         self._waiting: asyncio.Future[None] | None = None
 
     def next_ring(self) -> asyncio.Future[None]:
-        """To be awaited: done when it rings."""
+        """Return a future that is done at the next ring."""
         assert self._waiting is None or self._waiting.done(), "somebody waits already"
         self._waiting = asyncio.get_running_loop().create_future()
         return self._waiting
 
     def ring(self) -> None:
-        """Wake who waits, if anybody does."""
+        """Wake the waiting task, if there is one."""
         if self._waiting is not None and not self._waiting.done():
             self._waiting.set_result(None)

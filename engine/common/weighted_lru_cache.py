@@ -21,7 +21,7 @@ from typing import Final, Generic, NamedTuple, TypeVar
 
 
 class CacheFigures(NamedTuple):
-    """How well a cache serves. hits, misses: since the process began. entries: now."""
+    """The metrics of a cache. hits, misses: since the process began. entries: now."""
 
     hits: int
     misses: int
@@ -35,11 +35,12 @@ _SHARE: Final = 8
 
 
 class WeightedLruCache(Generic[K, V]):
-    """Thread-safe. `functools.lru_cache` for functions of more than their key, or of entries of different weights.
+    """A thread-safe cache, for uses that `functools.lru_cache` does not cover: values that depend on more than their
+    key, or entries of different weights.
 
-    most: how many entries at most. room: of what all weigh together, by `weigh`; None: whatever they do.
-    largest: what an entry weighs at most; None: a part of the room.
-    family: of a key, whose entries are versions of one another; each: how many of a family at most; None: any number.
+    most: the maximal number of entries. room: the maximal total weight by `weigh`; None: unlimited. largest: the
+    maximal weight of one entry; None: a part of the room. family: maps a key to its family, whose entries are versions
+    of one another. each: the maximal number of entries of a family; None: unlimited.
     """
 
     def __init__(
@@ -65,7 +66,9 @@ class WeightedLruCache(Generic[K, V]):
         self._misses = 0
 
     def get(self, key: K, make: Callable[[], V]) -> V:
-        """The value of a key, made outside the lock where nobody has asked before: two may make it, one of them is kept."""
+        """Return the value of a key, made outside the lock if it is missing. Two threads may make it at the same time;
+        one value is kept.
+        """
         with self._lock:
             if (known := self._known.get(key)) is not None:
                 self._known.move_to_end(key)
@@ -84,7 +87,7 @@ class WeightedLruCache(Generic[K, V]):
         return made
 
     def find(self, key: K) -> V | None:
-        """The value of a key; None where nobody has made it, or where it is forgotten."""
+        """Return the value of a key; None if it was never made, or has been evicted."""
         with self._lock:
             known = self._known.get(key)
             if known is None:
@@ -101,7 +104,7 @@ class WeightedLruCache(Generic[K, V]):
             return [key for key in keys if key not in known]
 
     def clear(self) -> None:
-        """Forget everything."""
+        """Remove all entries."""
         with self._lock:
             self._known.clear()
             self._weight = 0
@@ -111,7 +114,7 @@ class WeightedLruCache(Generic[K, V]):
             return {"entries": len(self._known), "weight": self._weight}
 
     def figures(self) -> CacheFigures:
-        """Its hits and misses so far."""
+        """Return the metrics of the cache."""
         with self._lock:
             return CacheFigures(self._hits, self._misses, len(self._known))
 

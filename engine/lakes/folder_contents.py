@@ -156,7 +156,9 @@ def _is_folder(path: str) -> bool:
 
 
 def _of_pattern(path: str) -> FileFormat | None:
-    """Return the format of all files that match a pattern, if the pattern's ending determines it."""
+    """Return the one format of the files that match a pattern and whose names tell a format; None if they have none or
+    several.
+    """
     if stores.is_remote(path) or not glob.has_magic(path):
         return None
     found = {format_of_name(file) for file in glob.iglob(path, recursive=True)} - {None}

@@ -269,7 +269,7 @@ class Log:
 
     @property
     def files(self) -> Version:
-        """The files of the version that `published` names."""
+        """The files of the version in `published_version`."""
         return _VERSIONS.get((self._folder, self._table.version()), lambda: _version(self._table))
 
     def refresh(self) -> None:

@@ -42,7 +42,9 @@ class Writer(Protocol):
 
 
 def writer_of(plan: Mutate, folder: Path, output: OutputSettings, memory: MemoryShare | None = None) -> Writer:
-    """folder: the table's, or a statement's in it. output: how values are written as text. memory: what it may keep a part of."""
+    """Return the writer of a MUTATE. folder: the table's, or a statement's in it. output: the settings with which
+    values are written as text. memory: the share of which the writer may keep a part.
+    """
     assert plan.table.storage is not None, "a stored table"
     if plan.parts is not None:
         return PartWriter(folder, plan.table.columns, plan.parts, output)
@@ -50,7 +52,7 @@ def writer_of(plan: Mutate, folder: Path, output: OutputSettings, memory: Memory
 
 
 class PartWriter:
-    """A new part is begun when one is full. Raises SqlError."""
+    """Writes rows into parts. A new part is begun when one is full. Raises SqlError."""
 
     def __init__(self, folder: Path, columns: Sequence[TableColumn], form: PartForm, output: OutputSettings) -> None:
         self._folder = folder
@@ -74,7 +76,7 @@ class PartWriter:
             raise self._write_error(error) from error
 
     def begin(self) -> None:
-        """Begin a part, though no row may come. Raises OSError."""
+        """Begin a part, even if no row follows. Raises OSError."""
         self._open = _Part(self._folder / file_name(suffix=SUFFIXES[self._form.form]))
         self._open.write(self._rows.header(), 0)
 

@@ -24,14 +24,14 @@ _OPTIONS: Final = pa.ipc.IpcWriteOptions(compression="lz4")
 
 
 class ReturnedFile:
-    """One task's. folder: the statement's. Blocks on the disk; the file is made with the first row."""
+    """The file of one task. folder: the statement's. Blocks on the disk. The file is created with the first row."""
 
     def __init__(self, folder: Path) -> None:
         self._path = folder / f"returned-{uuid.uuid4().hex}.arrow"
         self._stream: pa.RecordBatchFileWriter | None = None
 
     def write(self, batches: Iterable[pa.RecordBatch]) -> None:
-        """Raises SqlError."""
+        """Write batches. Raises SqlError."""
         try:
             for batch in batches:
                 if self._stream is None:
@@ -41,14 +41,14 @@ class ReturnedFile:
             raise kind_of(error)(f'could not write to "{self._path}": {error.strerror or error}') from error
 
     def finish(self) -> tuple[str, ...]:
-        """The names to tell."""
+        """Finish the file and return the names to report."""
         if self._stream is None:
             return ()
         self._stream.close()
         return (self._path.name,)
 
     def abandon(self) -> None:
-        """Leave no file."""
+        """Remove the file."""
         if self._stream is not None:
             # It writes a footer, for which there may be no room.
             with suppress(OSError, pa.ArrowException):
@@ -57,7 +57,7 @@ class ReturnedFile:
 
 
 def read(folder: Path, names: Iterable[str]) -> tuple[pa.RecordBatch, ...]:
-    """All rows of files that were told of. May block for long. Raises IoError."""
+    """Read all rows of the reported files. May block for long. Raises IoError."""
     batches: list[pa.RecordBatch] = []
     for name in names:
         if not _NAME.fullmatch(name):

@@ -23,10 +23,10 @@ from wire.dataclass import dataclass
 class Written:
     """The result of one writer, or of all writers of a statement.
 
-    rows: how many changed. returned: RETURNING's; returned_in: files of the statement's folder with more. passed_over: the keys
-    by which rows were passed over (indexes of `Mutate.again`). given: the last value that was taken of each sequence (its OID), by
-    each writer. moved: of rows that changed the values of `Mutate.before`, and those after, where the member writes that asked for
-    them: they do not travel.
+    rows: the number of changed rows. returned: RETURNING's rows; returned_in: files in the statement's folder that have
+    more. passed_over: the keys because of which rows were passed over (indexes of `Mutate.again`). given: the last
+    value that each writer took of each sequence (its OID). moved: the old values of `Mutate.before` and the new ones,
+    of changed rows; only on the member that writes and has requested them: they do not travel.
     """
 
     rows: int
