@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 from typing import Final, Protocol
 
-#: Of asyncio's loop: the transport is made, `connection_made` is called, what that has scheduled runs.
+#: Iterations of asyncio's loop: the transport is made; `connection_made` is called; the callbacks that it has scheduled run.
 _TURNS: Final = 3
 
 

@@ -13,9 +13,9 @@ import msgspec
 
 from wire.errors import About, SqlError
 
-#: Quoted it would be part of a statement, which engines show.
+#: Not after a quote, where it would be part of a statement, which engines show.
 _TOLD: Final = re.compile(r"(?<!['\"])\bSLUICE:([A-Za-z0-9+/=]+):")
-#: SQLSTATE, message, DETAIL, HINT, and what it is about.
+#: SQLSTATE, message, DETAIL, HINT, and the object that the error is about.
 _FIELDS: Final = msgspec.json.Decoder(tuple[str, str, str | None, str | None, About | None])
 
 

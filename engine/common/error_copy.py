@@ -24,7 +24,7 @@ def copy_error(error: E) -> E:
     vars(copied).update(vars(error))
     copied.args = error.args
     if isinstance(error, OSError) and isinstance(copied, OSError):
-        # No part of `args`.
+        # This is no part of `args`.
         copied.filename = error.filename
     copied.__cause__, copied.__context__ = error.__cause__, error.__context__
     copied.__suppress_context__ = error.__suppress_context__

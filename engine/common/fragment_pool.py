@@ -37,7 +37,7 @@ from engine.common.pool_calls import Call, Pool, run, with_future
 
 P = ParamSpec("P")
 T = TypeVar("T")
-#: Threads that may be set aside at a time.
+#: The maximal number of threads that are set aside at a time.
 ASIDE_MAX: Final = 4
 
 
@@ -133,7 +133,7 @@ class FragmentPool(Pool):
         while (call := self._next(own)) is not None:
             own.running = True
             run(call)
-            # What the call holds is not to outlive it until the next one comes.
+            # Otherwise the objects that the call references would stay alive until the next call.
             del call
             with self._lock:
                 own.running = False

@@ -22,7 +22,7 @@ from typing import Final
 
 from wire.errors import QueryCanceled
 
-#: Steps between two looks at the memory: a few megabytes of tokens or nodes.
+#: Steps between two checks of the memory: a few megabytes of tokens or nodes.
 _STEPS: Final = 4096
 
 

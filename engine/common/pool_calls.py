@@ -56,7 +56,7 @@ def run(call: Call) -> None:
     """Run a call on a pool's thread, and log what it raises."""
     try:
         call()
-    except BaseException:  # noqa: BLE001 - whatever it is, the calls behind it are not to wait for ever
+    except BaseException:  # noqa: BLE001 - whatever it is, the calls behind it must still run
         _log.exception("a call of a pool failed, and nobody waits for it")
     finally:
         del call
@@ -73,7 +73,7 @@ def _settle(future: Future[T], call: Callable[[], T]) -> None:
         return
     try:
         result = call()
-    except BaseException as error:  # noqa: BLE001 - it belongs to whoever waits
+    except BaseException as error:  # noqa: BLE001 - the waiter gets it
         future.set_exception(error)
     else:
         future.set_result(result)

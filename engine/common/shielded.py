@@ -60,7 +60,7 @@ async def stop_task(task: asyncio.Future[Any]) -> None:
     task.cancel()
     await wait_out(task)
     if not task.cancelled():
-        task.exception()  # it has been looked at: asyncio need not tell that nobody did
+        task.exception()  # retrieved, so that asyncio does not log that it never was
 
 
 async def together(*work: Coroutine[Any, Any, T]) -> list[T]:
@@ -104,7 +104,7 @@ async def awaited_in_turn(*steps: Callable[[], Awaitable[object]]) -> None:
     for step in steps:
         try:
             await step()
-        except BaseException as error:  # noqa: BLE001 - what follows is to be closed all the same
+        except BaseException as error:  # noqa: BLE001 - the following steps must run all the same
             first = first or error
     if first is not None:
         raise first

@@ -18,7 +18,7 @@ from wire.types import pg_types as t
 from wire.types.carriers import UNKNOWN_SCALE, NumericScale
 
 MAX_PRECISION: Final = 38
-#: The precision of numerics that no decimal holds: all digits that PostgreSQL's may have.
+#: The precision of numerics that no decimal can hold: the maximal number of digits in PostgreSQL.
 WIDE_PRECISION: Final = 131_072 + 16_383
 #: MAXDIM
 MAX_DIMENSIONS: Final = 6

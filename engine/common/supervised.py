@@ -33,7 +33,7 @@ class Backoff:
 
     def seconds(self, failures: int) -> float:
         """Return the pause. failures: the number of consecutive failures; 0: none."""
-        # The power is bounded too: failures may be counted for weeks.
+        # The exponent is bounded too, because failures may be counted for weeks.
         return 0.0 if failures <= 0 else float(min(self.first * 2 ** min(failures - 1, 32), self.most))
 
 
@@ -58,7 +58,7 @@ class Supervised:
         """Run a step and return whether it succeeded. Raises nothing."""
         try:
             step()
-        except Exception as error:  # noqa: BLE001 - whatever it is, the loop goes on
+        except Exception as error:  # noqa: BLE001 - the loop continues after any error
             self.note_failure(error)
             return False
         self.note_success()

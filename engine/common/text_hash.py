@@ -44,7 +44,7 @@ def hash_text(text: str) -> int:
     for x, y, z in struct.iter_unpack("<III", data[:whole]):
         a, b, c = _mix((a + x) & _MASK, (b + y) & _MASK, (c + z) & _MASK)
     data = data[whole:]
-    # The lowest byte of the third is left free, as the length has been added.
+    # The lowest byte of the third word is left free, because the length has been added there.
     x, y, z = struct.unpack("<III", data[:8].ljust(8, b"\0") + (b"\0" + data[8:]).ljust(4, b"\0"))
     found = _final((a + x) & _MASK, (b + y) & _MASK, (c + z) & _MASK)
     return found - (1 << 32) if found >> 31 else found

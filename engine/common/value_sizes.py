@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Final
 
-#: Characters, bytes and items.
+#: The limit of characters, bytes and items.
 _LONG: Final = 1 << 16
 
 

@@ -30,7 +30,7 @@ class CacheFigures(NamedTuple):
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
-#: No entry takes more than this part of the room, where nothing else is said.
+#: By default, no entry takes more than one part in this many of the room.
 _SHARE: Final = 8
 
 

@@ -186,7 +186,7 @@ class InboundStream:
             self.dead = True
             self._owner.attempt_failed(self)
         if self.consumed:
-            # Not "closed": a task that hears it ends as if nothing had failed, and the client would hear of a lost connection.
+            # Not "closed", after which a task ends as if nothing had failed; the client would then see a lost connection.
             raise Denied("superseded", "rows of an earlier attempt have been consumed")
 
     def on_cancelled(self, message: Cancel) -> None:

@@ -40,7 +40,7 @@ from wire.mesh.messages import Cancel, Open
 _log = logging.getLogger(__name__)
 _OPEN_SECONDS: Final = 10.0
 _TOKEN_BYTES: Final = 16
-#: Connections that may not have said yet which channel they are for; further ones are closed unheard.
+#: The maximal number of connections that have not named their channel yet; further ones are closed unread.
 _UNOPENED_MAX: Final = 1024
 _CONTROL: Final = PREFACE + HELLO_KIND.to_bytes(2, "big")
 

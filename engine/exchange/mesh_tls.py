@@ -202,7 +202,7 @@ def _try_out(accepting: ssl.SSLContext, dialling: ssl.SSLContext, member: str) -
     up, down = ssl.MemoryBIO(), ssl.MemoryBIO()
     dialler, acceptor = dialling.wrap_bio(down, up), accepting.wrap_bio(up, down, server_side=True)
     try:
-        # The second turn of each verifies what the other has shown in its first.
+        # In its second step, each end verifies what the other has presented in its first.
         for end in (dialler, acceptor, dialler, acceptor):
             _shake(end)
         require_member(dialler, member)

@@ -26,7 +26,7 @@ from collections.abc import Awaitable, Callable
 import pyarrow as pa
 import pyarrow.compute as pc
 
-#: The next batch of a stream, by its number; None at its end.
+#: Returns the next batch of a stream, given by its number; None at its end.
 Pull = Callable[[int], Awaitable[pa.RecordBatch | None]]
 
 

@@ -42,7 +42,7 @@ from wire.mesh.messages import Cancel, Deny, DenyReason, Ok, Open
 
 _log = logging.getLogger(__name__)
 _CONNECT_SECONDS: Final = 10.0
-#: Between attempts to connect again; the last one is repeated.
+#: Pauses between attempts to reconnect; the last one is repeated.
 _RECONNECT_SECONDS: Final = (0.005, 0.02, 0.05, 0.1, 0.2, 0.5)
 
 
@@ -140,7 +140,7 @@ async def open_remote(
             try:
                 await stream.wait_opened()
             except BaseException:
-                # Whoever gave it up knows why; to the receiver it is a connection that was lost.
+                # The caller that abandoned the stream knows why; the receiver sees a lost connection.
                 stream.abandon(
                     ConnectionFailure.default_sqlstate, "a data connection was given up before its stream was opened"
                 )
@@ -171,7 +171,7 @@ class RemoteStream(asyncio.Protocol):
         self._gone = False
         self._bell = WakeSignal()
 
-    # What the transport calls.
+    # Called by the transport.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         # uvloop's transports are not registered as asyncio's.
@@ -192,7 +192,7 @@ class RemoteStream(asyncio.Protocol):
         self._gone = True
         self._bell.ring()
 
-    # What the sender calls.
+    # Called by the sender.
 
     async def wait_opened(self) -> None:
         await self._until(lambda: self._machine.state is not State.OPENING)
@@ -204,7 +204,7 @@ class RemoteStream(asyncio.Protocol):
 
     async def finish(self) -> None:
         self.offer(b"", 0, last=True)
-        # It closes when it has everything. (Closing first would make TCP discard what its grants have not acknowledged.)
+        # The receiver closes when it has everything. (If this end closed first, TCP would discard unacknowledged data.)
         await self.wait_closed()
 
     async def wait_closed(self) -> None:
@@ -291,7 +291,7 @@ class RemoteStream(asyncio.Protocol):
             self._transport.writelines(chunk for chunk in chunks if chunk)
 
 
-#: Makes a connection for a stream. Arguments: which attempt it is, and the stream's backlog. Raises as `open_remote`.
+#: Makes a connection for a stream. Arguments: the number of the attempt, and the stream's backlog. Raises as `open_remote`.
 Connector = Callable[[int, Backlog], Awaitable[RemoteStream]]
 
 
@@ -338,7 +338,7 @@ class LastingStream:
 
     async def _sent(self, stream: RemoteStream) -> None:
         await stream.drain()
-        # A loss is noticed here rather than when credit runs out: the receiver waits for what was lost.
+        # Detects a broken connection now rather than when credit runs out, because the receiver waits for the lost batches.
         stream.require_connected()
 
     async def _wait_delivered(self, stream: RemoteStream) -> None:
@@ -383,7 +383,7 @@ class LoopbackStream:
         self._bell = WakeSignal()
         self._inbound: InboundStream = receiver.admit(opening, self)
 
-    # The receiver's view of it (`engine.exchange.inbound_stream.Link`).
+    # Called by the receiver (`engine.exchange.inbound_stream.Link`).
 
     @property
     def account(self) -> ReceiveCredits:
@@ -399,7 +399,7 @@ class LoopbackStream:
         self._refused = message
         self._bell.ring()
 
-    # The sender's.
+    # Called by the sender.
 
     async def send(self, body: pa.Buffer, rows: int) -> None:
         size = body.size

@@ -58,7 +58,7 @@ class PromisedStreams:
         """Return the query's error if a stream differs from what its producer has confirmed."""
         partition = stream.opening.partition
         if self.is_missing(partition):
-            # An attempt that Spark did not take; its successful one had no rows for this receiver.
+            # An attempt whose result Spark did not take; the successful attempt had no rows for this receiver.
             if stream.consumed or (stream.rows and not stream.dead):
                 return _count_differs(stream.rows, 0)
         elif stream.complete and stream.rows != (confirmed := self._confirmed.get(partition, stream.rows)):

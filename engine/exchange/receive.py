@@ -68,7 +68,7 @@ from wire.mesh.messages import Open
 
 _log = logging.getLogger(__name__)
 
-#: A stream's window, in batches of the wanted size: one on its way while the consumer works on another.
+#: A stream's window, in batches of the wanted size: one is in transit while the consumer processes another.
 WINDOW_BATCHES: Final = 2
 
 
@@ -126,7 +126,7 @@ class Receiver:
     def now(self) -> float:
         return self._loop.time()
 
-    # What the producer's side calls.
+    # Called by the producer's side.
 
     def expect(self, schema: pa.Schema) -> None:
         """Set the schema of the streams if it was not fully known before. Must be called before the first stream
@@ -262,7 +262,7 @@ class Receiver:
             for stream in self.streams.by_partition.values():
                 stream.spool()
 
-    # What the consumer calls (see `engine.contracts.batch_stream.BatchStream`).
+    # Called by the consumer (see `engine.contracts.batch_stream.BatchStream`).
 
     async def next_batch(self) -> pa.RecordBatch | None:
         while True:

@@ -186,7 +186,7 @@ class StreamSender:
                 )
             )
         except OSError:
-            return  # The receiver has gone: it knows more about the end of this query than we do.
+            return  # The receiver is gone; it knows more about the end of this query than this task.
 
 
 def _cause(error: BaseException) -> SqlError:
@@ -209,7 +209,7 @@ def _open_socket(edge: Edge) -> socket.socket:
     try:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         if edge.tls is not None:
-            # Imported where it is needed: OpenSSL would add tens of milliseconds to the start of every worker.
+            # Imported only where it is needed: OpenSSL would add tens of milliseconds to the start of every worker.
             from engine.exchange.mesh_tls import secure_connection
 
             connection = secure_connection(connection, edge.tls)

@@ -19,7 +19,7 @@ from typing import Final, NamedTuple
 from engine.common.os_errors import kind_of
 from wire.errors import IoError, SqlError
 
-#: A member's budget: what one query may spool by default (`sluice.spool_limit`).
+#: A member's budget, equal to what one query may spool by default (`sluice.spool_limit`).
 _BYTES_MAX: Final = 16 << 30
 
 

@@ -23,9 +23,9 @@ from engine.exchange.mesh_tls import MeshTls, explain_failure
 
 _log = logging.getLogger(__name__)
 _HANDSHAKE_SECONDS: Final = 10.0
-#: How long a peer may take to answer the end of a connection.
+#: The time within which a peer must answer the end of a connection.
 _SHUTDOWN_SECONDS: Final = 5.0
-#: How long nothing is accepted when the system has no descriptors left.
+#: The pause in accepting connections when the system has no descriptors left.
 _PAUSE_SECONDS: Final = 1.0
 _BACKLOG: Final = 100
 
@@ -42,7 +42,7 @@ class TlsServer:
         self._closing = False
         self._loop = asyncio.get_running_loop()
         self._handshakes: set[asyncio.Task[None]] = set()
-        #: Those that were accepted and whose handshake has not begun: a task that is cancelled before does not begin at all.
+        #: Accepted connections whose handshake has not begun: a task that is cancelled before its start does not run at all.
         self._accepted: set[socket.socket] = set()
         for listening in self.sockets:
             self._loop.add_reader(listening, self._accept, listening)
@@ -90,7 +90,7 @@ class TlsServer:
         try:
             connection, peer = listening.accept()
         except (BlockingIOError, InterruptedError, ConnectionError):
-            return  # It has gone again.
+            return  # The peer has disconnected.
         except OSError as error:
             _log.error("the mesh port cannot accept connections: %s", error.strerror)
             self._loop.remove_reader(listening)
@@ -118,7 +118,7 @@ class TlsServer:
                 ssl_shutdown_timeout=_SHUTDOWN_SECONDS,
             )
         except OSError as error:
-            # Whoever only looks whether somebody listens is no reason to worry.
+            # A peer that only checks whether the port is open is no reason for a warning.
             level = logging.INFO if isinstance(error, ConnectionError) else logging.WARNING
             _log.log(level, "a connection to the mesh port from %s is refused: %s", peer, explain_failure(error))
 

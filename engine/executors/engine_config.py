@@ -15,11 +15,11 @@ from engine.plan_ir.topology import Topology
 from engine.settings.numbers import memory_bytes
 from wire.dataclass import dataclass
 
-#: What a member's own folder is called, below its data directory.
+#: The name of a member's own folder, below its data directory.
 PRIVATE: Final = ".sluice"
-#: `sluice.local_limit`, where it is not given, is so many times the local engine's memory: what is scanned passes through it.
+#: The default of `sluice.local_limit`, as a multiple of the local engine's memory: scanned data only passes through the memory.
 LOCAL_LIMIT_MEMORIES: Final = 8
-#: What the names of the files of a catalog have beyond the catalog's; the last is that of advisory locks.
+#: The suffixes of the names of a catalog's files; the last is that of the file of advisory locks.
 _CATALOG_FILES: Final = ("", "-wal", "-shm", "-journal", "-locks")
 
 

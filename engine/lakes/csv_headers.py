@@ -25,7 +25,7 @@ from engine.catalog.model.objects import Table
 from engine.lakes import stores
 from wire.errors import DataCorrupted
 
-#: Characters that a header may have.
+#: The maximal number of characters of a header.
 _HEADER_LENGTH: Final = 1 << 16
 
 
@@ -43,7 +43,7 @@ def _dialect_by_name(table: Table) -> CsvDialect | None:
         dialect, has_header = _dialect(table.files[0], table.options)
         headers: set[tuple[str, ...]] = {_header(file, dialect) for file in table.files} if has_header else set()
     except (OSError, UnicodeDecodeError, csv.Error, duckdb.Error, pa.ArrowException):
-        # Whoever reads the files says what is wrong with them.
+        # The reader of the files reports what is wrong with them.
         return None
     if len(headers) < 2:
         return None

@@ -58,12 +58,12 @@ _KNOWN: Final = frozenset(
         "variantShredding-preview",
     )
 )  # fmt: skip
-#: What Delta's protocol has in the metadata of a column that was widened, or of one that has such a type inside it.
+#: The metadata key of a column that was widened, or that contains a widened type (Delta's protocol).
 _WIDENED: Final = "delta.typeChanges"
-#: How the library says that it lacks a feature itself.
+#: The text with which the library reports a feature that it lacks.
 _LACKED: Final = re.compile(r"Feature '([^']+)' is not supported")
 _OF_CATALOG: Final = "catalog-managed table"
-#: Bytes of the bitmaps of a version: they are in each statement that reads it.
+#: The maximal bytes of a version's bitmaps: they are a part of each statement that reads it.
 _BITMAPS_BYTES: Final = 8 << 20
 _PURGE: Final = "Its owner can write them into the files: REORG TABLE ... APPLY (PURGE)."
 _SETTLED_NS: Final = 2_000_000_000
@@ -72,7 +72,7 @@ _MAPPING: Final = "delta.columnMapping."
 _EPOCH: Final = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 
 Stamp = tuple[int, int]
-#: By path, id of the table and number.
+#: States by path, id of the table and version number.
 _STATES: Final[WeightedLruCache[tuple[str, str, int], LakeState]] = WeightedLruCache(
     256, family=lambda key: key[0], each=8
 )
@@ -243,7 +243,7 @@ def _deletion_bitmaps(path: str, table: DeltaTable, files: Sequence[str]) -> tup
             for place, kept in zip(rows["filepath"].to_pylist(), rows["selection_vector"], strict=True):
                 bitmap = _bitmap(kept.values)
                 if bitmap and stores.is_remote(path):
-                    # A deleted row is found by the name that the engine has for its file, which is tested for local files alone.
+                    # Deleted rows are matched by the engine's name of their file, which is tested only for local files.
                     raise _unsupported_feature(path, "deletion vectors in an object store", _PURGE)
                 size += len(bitmap)
                 if size > _BITMAPS_BYTES:

@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 from engine.catalog.model.objects import Table
 from engine.lakes import stores
 
-#: Files whose stamps are remembered, of all listings together, at some 200 bytes each.
+#: The maximal number of cached stamps, for all listings together, at some 200 bytes each.
 _FILES_MOST: Final = 1 << 18
 
 

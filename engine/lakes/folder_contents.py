@@ -21,7 +21,7 @@ from wire.dataclass import dataclass
 from wire.errors import FeatureNotSupported, InvalidForeignTableOption, UndefinedFile
 
 _HUDI: Final = ".hoodie"
-#: How many of several tables or endings a message names.
+#: The maximal number of tables or endings that a message names.
 _NAMED: Final = 3
 
 

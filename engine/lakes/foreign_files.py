@@ -79,7 +79,7 @@ class DataRoots:
             folder = os.path.dirname(file)
             if folder not in folders:
                 folders[folder] = is_inside(folder)
-            # A file that is no link lies where its folder lies, which many share.
+            # A file that is no link lies in its folder, which is resolved once for many files.
             if not (folders[folder] and not os.path.islink(file)) and not is_inside(file):
                 raise _outside(file)
 
@@ -100,7 +100,7 @@ def format_of_name(path: str) -> FileFormat | None:
 def without_ending(name: str) -> str:
     """Return a name without an ending that denotes a format."""
     lowered = name.lower()
-    # The longest ending: of `a.csv.gz`, not only `.gz`.
+    # The longest ending: `.csv.gz` for `a.csv.gz`, not only `.gz`.
     ending = max(filter(lowered.endswith, _ANY_SUFFIX), key=len, default="")
     return name[: len(name) - len(ending)]
 
@@ -140,7 +140,7 @@ def list_files(path: str, file_format: FileFormat) -> tuple[tuple[str, ...], int
     for file in found:
         status = os.stat(file)
         if not stat.S_ISREG(status.st_mode):
-            # Whoever opened a FIFO would wait for its other end, and no cancel would reach them there.
+            # Opening a FIFO would wait for its other end, and could not be cancelled.
             raise WrongObjectType(f'could not read {file_format} files at "{path}": "{file}" is not a regular file')
         stamps[file] = FileStamp(status.st_size, status.st_mtime_ns)
     return _note_files(path, stamps)

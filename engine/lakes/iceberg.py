@@ -45,11 +45,11 @@ if TYPE_CHECKING:
     from pyiceberg.table import Table as IcebergTable
 
 SCHEME: Final = "iceberg://"
-#: How the names of files of metadata end.
+#: The ending of the names of metadata files.
 METADATA: Final = ".metadata.json"
 _HINT: Final = "version-hint.text"
 _NAME_MAPPING: Final = "schema.name-mapping.default"
-#: By the file of metadata and the snapshot. A table's metadata files are in one folder.
+#: States by metadata file and snapshot. A table's metadata files are in one folder.
 _STATES: Final[WeightedLruCache[tuple[str, int], LakeState]] = WeightedLruCache(
     256, family=lambda key: key[0].rpartition("/")[0], each=8
 )
@@ -134,7 +134,7 @@ def _open(path: str) -> IcebergTable:
     except SqlError:
         raise
     except Exception as error:
-        # What is wrong with a file of metadata is an error of whichever library finds it.
+        # A defect in a metadata file raises an error of the library that finds it.
         raise DataCorrupted(f'could not read the Iceberg table at "{path}": {_first_line(error)}') from error
 
 
@@ -149,13 +149,13 @@ def _of_catalog(path: str) -> IcebergTable:
             f'catalog "{name}" is not configured', hint="The member's configuration names them under catalogs."
         )
     try:
-        # What a table's metadata says needs the catalog no more.
+        # The table's metadata can be read without the catalog.
         with closing(load_catalog(name, **catalog.properties)) as opened:
             return opened.load_table(table)
     except NoSuchTableError:
         raise
     except Exception as error:
-        # Each kind of catalog has errors of its own (a database's, HTTP's); their texts may have its address, with secrets.
+        # Each kind of catalog has its own errors (a database's, HTTP's); their texts may contain its address, with secrets.
         raise ObjectNotInPrerequisiteState(
             f'could not ask catalog "{name}" for table "{table}": {type(error).__name__}'
         ) from error

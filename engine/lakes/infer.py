@@ -62,7 +62,7 @@ def _column(field: pa.Field, number: int, file_format: FileFormat) -> TableColum
     if plain is not None:
         return TableColumn(field.name, plain, number, field.nullable)
     if file_format == "json":
-        # The reader is asked for the text of a member, whatever it is.
+        # The reader returns the text of such a member, whatever its type is.
         return TableColumn(field.name, st.of(t.JSONB), number, field.nullable)
     nested = nested_type(field.type)
     if nested is None:
@@ -82,7 +82,7 @@ def _sniff(file: str, file_format: FileFormat, options: Mapping[str, str]) -> pa
             from engine.lakes.store_files import StoreFiles
 
             connection.register_filesystem(StoreFiles())
-        # What folders say is not what the file says (`engine.catalog.model.partitions`).
+        # Columns from folders' names are not columns of the file (`engine.catalog.model.partitions`).
         if file_format == "json":
             relation = connection.read_json(file, hive_partitioning=False)
         else:

@@ -18,7 +18,7 @@ from wire.dataclass import dataclass
 from wire.errors import ObjectNotInPrerequisiteState, UndefinedColumn
 from wire.types import pg_types as t
 
-#: Types that both engines read from files as what the log says. Others have storage types of their own (time), or none.
+#: Types that both engines read from files with the type in the log. Others have storage types of their own (time), or none.
 _READ: Final = frozenset(
     (
         t.BOOL, t.INT2, t.INT4, t.INT8, t.FLOAT4, t.FLOAT8, t.NUMERIC, t.TEXT, t.BYTEA, t.DATE, t.TIMESTAMP,

@@ -31,7 +31,7 @@ from wire.dataclass import dataclass
 from wire.errors import FeatureNotSupported, InsufficientPrivilege, IoError
 
 _SCHEME: Final = "s3://"
-#: How Hadoop spells it.
+#: Hadoop's spellings of the scheme.
 _ALIASES: Final = ("s3a://", "s3n://")
 _CONNECT_SECONDS: Final = 10
 _REQUEST_SECONDS: Final = 60

@@ -68,7 +68,7 @@ class Claim(_Mark):
         super().__init__(table, _PREFIX)
 
     def _make(self) -> None:
-        # A table that is gone, or a folder that one may only read, is not compacted either.
+        # A table that is gone, or a folder that is read-only, is not compacted either.
         with contextlib.suppress(OSError):
             super()._make()
 

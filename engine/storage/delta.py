@@ -56,10 +56,10 @@ _LAST_CHECKPOINT: Final = "_last_checkpoint"
 #: Commits and checkpoints are named by their version.
 _NUMBERED: Final = re.compile(r"\d{20}\.")
 _log: Final = logging.getLogger(__name__)
-#: Versions that are kept opened, and how many of one table: the newest, and those that somebody began to read before.
+#: The opened versions that are cached, and how many of one table: the newest, and those that running statements read.
 _OPENED: Final = 256
 _OPENED_OF_ONE: Final = 4
-#: A checkpoint every so many commits: without one, opening a table reads all of them. Commits before a checkpoint are kept for
+#: The number of commits per checkpoint: without one, opening a table reads all commits. Commits before a checkpoint are kept for
 #: a week, for time travel; a member needs none of them for longer than it takes to see the next commit.
 _CONFIGURATION: Final = {"delta.checkpointInterval": "50", "delta.logRetentionDuration": "interval 7 days"}
 
@@ -324,8 +324,8 @@ class Log:
             raise IoError(f'could not write to the log of the table in "{self._folder}": {error}') from error
         self.refresh()
         self.make_durable()
-        # The catalog pins this version next, and readers then find it opened. Not before it is durable: a version that a power
-        # failure takes is made again with other files.
+        # The catalog pins this version next, and readers then find it in the cache. It is cached only once it is durable: a version
+        # that a power failure loses is made again with other files.
         _ = self.files
         return True
 
@@ -394,7 +394,7 @@ def _discard_beyond(log: Path, version: int) -> None:
         if number > version:
             _log.warning("a power failure has torn the log in %s: %s is removed, to be written again", log, name)
             disk.current_disk().remove(log / name)
-    # A hint, which may name what is gone.
+    # This file is a hint, and may name a removed checkpoint.
     disk.current_disk().remove(log / _LAST_CHECKPOINT)
     sync(log)
 

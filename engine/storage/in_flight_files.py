@@ -25,7 +25,7 @@ from engine.catalog.model.objects import DataFile
 from engine.common.supervised import Supervised
 from engine.storage import disk
 
-#: How often what is under way is touched. VACUUM's least retention (`sluice.vacuum_retention`) is three times as long.
+#: The interval at which in-flight files are touched. VACUUM's least retention (`sluice.vacuum_retention`) is three times as long.
 TOUCH_SECONDS: Final = 300
 
 
@@ -151,7 +151,7 @@ class Keeper:
             self._root / location for location in IN_FLIGHT_FILES.folders()
         ]
         for path in paths:
-            # Gone meanwhile: nobody's concern.
+            # The file has been removed meanwhile.
             with contextlib.suppress(OSError):
                 disk.current_disk().touch(path)
 

@@ -21,11 +21,11 @@ import pyarrow as pa
 from engine.catalog.model.objects import DataFile, Table
 from engine.storage.staging import TableWriter
 
-#: Bytes that a session's transaction keeps, of all tables together.
+#: The maximal bytes that a session's transaction keeps, for all tables together.
 KEPT_ROWS_BYTES: Final = 16 << 20
-#: What a batch takes beside its values: of a row, that is most.
+#: The overhead of a batch; for a batch of one row, it is the largest part.
 _BATCH_BYTES: Final = 2048
-#: Batches of few rows that are made one.
+#: The number of small batches that are combined into one.
 _BATCHES_MAX: Final = 256
 
 

@@ -38,10 +38,10 @@ from engine.storage.types import file_schema, to_files, without_statistics
 from wire.errors import FeatureNotSupported
 
 FILE_BYTES: Final = 128 << 20
-#: Rows and bytes (in memory) that make a row group.
+#: The rows and bytes (in memory) of a row group.
 _GROUP_ROWS: Final = 1 << 20
 _GROUP_BYTES: Final = 64 << 20
-#: Bytes (in memory) that all open files together keep: where files are sorted, what makes one.
+#: The bytes (in memory) that all open files buffer together; for sorted files, the bytes of one file.
 KEPT_BYTES: Final = 256 << 20
 _OPEN_FILES_MAX: Final = 64
 _NAME_MAX: Final = 200
@@ -212,7 +212,7 @@ class _File:
     def discard(self) -> None:
         if not self._sink.closed:
             self._kept = []
-            # It writes a footer, for which there may be no room.
+            # This writes a footer, for which there may be no space on the disk.
             with suppress(OSError, pa.ArrowException):
                 self._writer.close()
         self._remove()
@@ -220,7 +220,7 @@ class _File:
     def _remove(self) -> None:
         with suppress(OSError):
             self._sink.close()
-        # What cannot be removed is VACUUM's.
+        # VACUUM removes what cannot be removed here.
         with suppress(OSError):
             disk.current_disk().remove(self.path)
 

@@ -33,7 +33,7 @@ from wire.errors import IoError
 SEE_THE_SAME_FOLDER: Final = "Whoever writes files of a table has to see the same folder of tables as the members."
 
 
-#: What the folders are called.
+#: The names of the folders.
 NAME: Final = re.compile(r"_staging-[0-9a-f]{16}")
 
 
@@ -62,7 +62,7 @@ class StagingArea:
     def paths(self) -> Iterator[Path]:
         """Yield the files and the folder itself, which are touched so that VACUUM does not take them for orphans."""
         yield self.path
-        # Which passes over what goes meanwhile.
+        # `os.walk` skips what is removed meanwhile.
         for folder, _, names in os.walk(self.path):
             yield from (Path(folder, name) for name in names)
 
@@ -82,7 +82,7 @@ class StagingArea:
     def abandon(self) -> None:
         """Close the area, and remove files that were already moved into the table. Raises IoError."""
         for path in self._moved:
-            # What cannot be removed is VACUUM's.
+            # VACUUM removes what cannot be removed here.
             with contextlib.suppress(OSError):
                 disk.current_disk().remove(path)
         self._shut()
@@ -96,7 +96,7 @@ class StagingArea:
                 # A writer has removed its own file meanwhile.
                 continue
             except OSError as error:
-                # A writer has made a file meanwhile: each does so a few times, not for ever.
+                # A writer has created a file meanwhile, which each writer does only a few times.
                 if error.errno != errno.ENOTEMPTY:
                     raise IoError(f'could not remove "{self.path}": {error.strerror or error}') from error
 

@@ -26,7 +26,7 @@ _TEXT_MAX: Final = 32
 _LAST_CHARACTER: Final = "\U0010ffff"
 _JSON: Final = msgspec.json.Encoder(decimal_format="number")
 _EPOCH: Final = dt.date(1970, 1, 1)
-#: Days since 1970 of the years 1 to 9999, which ISO's text can say.
+#: The days since 1970 of the years 1 to 9999, which ISO text can express.
 _DAYS: Final = range(-719_162, 2_932_897)
 _DAY_MILLIS: Final = 86_400_000
 _EXACT: Final = Context(prec=38)

@@ -27,11 +27,11 @@ from engine.storage.staging import require_partition
 from engine.storage.types import file_schema
 from wire.dataclass import dataclass
 
-#: How long a dropped table's folder stays for those who began to read it before.
+#: The time for which a dropped table's folder stays, for statements that began to read it before.
 DROPPED_SECONDS: Final = 3600
-#: A version is hashed into so many bytes: engines keep it in signed 64 bits.
+#: The bytes of the hash that is a version: engines keep it in signed 64 bits.
 _DIGEST_BYTES: Final = 7
-#: By folder and the table's version; two million paths together, at some 150 bytes each: a table of a million files is kept.
+#: Paths by folder and the table's version: two million in all, at some 150 bytes each, so that a table of a million files fits.
 _FILES: Final[WeightedLruCache[tuple[str, int], tuple[str, ...]]] = WeightedLruCache(
     512, 1 << 21, lambda _, files: 1 + len(files), largest=1 << 20, family=lambda key: key[0], each=8
 )

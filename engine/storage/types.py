@@ -48,23 +48,23 @@ _INTERVAL: Final = pa.struct([("months", pa.int32()), ("days", pa.int32()), ("mi
 _INTERVAL_VALUES: Final = np.dtype([("months", "<i4"), ("days", "<i4"), ("nanos", "<i8")])
 _NANOS_PER_MICRO: Final = 1000
 _DAY_MICROS: Final = 86_400_000_000
-#: Types that files hold as something else, which no struct has.
+#: Types that files store as another type; attributes of composite types must not have them.
 _CHANGED: Final = frozenset((t.TIME, t.TIMETZ, t.INTERVAL))
-#: Types whose carrier is what files hold.
+#: Types that files store as their carriers.
 _AS_CARRIED: Final = frozenset(
     (
         t.BOOL, t.INT2, t.INT4, t.INT8, *t.UNSIGNED, t.FLOAT4, t.FLOAT8,
         t.TEXT, t.VARCHAR, t.BPCHAR, t.NAME, t.CHAR, t.JSON, t.JSONB, t.UUID, t.BYTEA, t.DATE, t.TIMESTAMP, t.TIMESTAMPTZ,
     )
 )  # fmt: skip
-#: What files hold, of types without modifiers that it depends on.
+#: The file types of types whose file type does not depend on modifiers.
 _PLAIN: Final = {
     **{pg: carrier(pg) for pg in _AS_CARRIED},
     t.TIME: pa.utf8(),
     t.TIMETZ: carrier(t.TIMETZ),
     t.INTERVAL: _INTERVAL,
 }
-#: Of these, files have what nobody else takes for one.
+#: Types whose form in files no other reader recognises as such a value.
 OUR_FORMS: Final = frozenset((t.TIMETZ, t.INTERVAL, t.array_of(t.TIMETZ), t.array_of(t.INTERVAL)))
 
 

@@ -27,7 +27,7 @@ from wire.errors import SqlError
 from wire.types.output import EncodedColumn
 from wire.types.text_settings import OutputSettings
 
-#: What the names of parts end with.
+#: The endings of the names of parts.
 SUFFIXES: Final = {"text": "txt", "csv": "csv", "json": "json"}
 
 

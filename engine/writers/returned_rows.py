@@ -50,7 +50,7 @@ class ReturnedFile:
     def abandon(self) -> None:
         """Remove the file."""
         if self._stream is not None:
-            # It writes a footer, for which there may be no room.
+            # This writes a footer, for which there may be no space on the disk.
             with suppress(OSError, pa.ArrowException):
                 self._stream.close()
         self._path.unlink(missing_ok=True)

@@ -30,7 +30,7 @@ from wire.errors import FeatureNotSupported, NumericValueOutOfRange, SqlError
 from wire.types.carriers import carrier
 from wire.types.output import OutputSettings
 
-#: The values of a sequence (by OID) for so many rows.
+#: Takes values of a sequence (by OID) for so many rows.
 Take = Callable[[int, int], npt.NDArray[np.int64]]
 
 

@@ -25,7 +25,7 @@ from wire.errors import (
 )
 from wire.types.output import EncodedColumn, OutputSettings, text_column
 
-#: Bytes of a value that a message shows.
+#: The maximal bytes of a value that a message shows.
 _SHOWN: Final = 64
 
 

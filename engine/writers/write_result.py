@@ -46,7 +46,7 @@ class _Told(msgspec.Struct, frozen=True):
 
 
 INTENTS: Final = pa.schema([("changed", pa.int64()), ("told", pa.utf8()), ("returned", pa.binary())])
-#: The same for Spark.
+#: The same schema for Spark.
 INTENTS_ON_SPARK: Final = "changed bigint, told string, returned binary"
 _TOLD: Final = msgspec.json.Decoder(_Told)
 

@@ -15,9 +15,9 @@ import logging
 import threading
 from typing import Final
 
-#: How long a member that ends waits for a statement that was canceled.
+#: The time that a stopping member waits for a canceled statement.
 ABANDON_SECONDS: Final = 5.0
-#: Characters of a statement that the log shows.
+#: The number of characters of a statement that the log shows.
 _SHOWN: Final = 200
 _log = logging.getLogger(__name__)
 

@@ -12,15 +12,15 @@ from typing import Final
 
 import duckdb
 
-#: A million rows, grouped, summed and hashed: nothing is read.
+#: A million generated rows, grouped, summed and hashed; no file is read.
 _PROBE: Final = (
     "select count(*), sum(a), max(b) from "
     "(select i % 1009 as k, sum(i * 3 % 1000) as a, max(hash(i)) as b from range(1000000) t(i) group by 1)"
 )
 _RUNS: Final = 3
-#: Seconds on the machine that the constants of `engine.planner.engine_model` are of.
+#: Seconds on the machine on which the constants of `engine.planner.engine_model` were measured.
 _SECONDS_THERE: Final = 0.017
-#: The clock of a thread may tick as rarely as this.
+#: The coarsest resolution that a thread's clock may have.
 _SECONDS_MIN: Final = 1e-3
 
 

@@ -20,7 +20,7 @@ from weakref import WeakValueDictionary
 
 from engine.common.interrupts import StatementWork, work_scope
 
-#: The variable of a connection that has its cursor's number.
+#: The variable in which a connection keeps its cursor's number.
 CURSOR_VARIABLE: Final = "sluice_cursor"
 _NUMBERS: Final = count(1)
 

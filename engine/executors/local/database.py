@@ -45,11 +45,11 @@ from wire.errors import InvalidParameterValue
 _IDLE_PER_ZONE: Final = 8
 _ZONES: Final = 32
 _PLANS: Final = 64
-#: DuckDB's: no batch has fewer rows for less work.
+#: The size of DuckDB's vector: smaller batches would not save work.
 _VECTOR: Final = 2048
-#: Names that stay registered: the relations of the system catalog that clients read, sequences, inputs.
+#: The maximal number of names that stay registered: relations of the system catalog, sequences, inputs.
 _NAMES: Final = 256
-#: What DuckDB computes ahead of who reads a statement's rows, for each statement. By default it would be 10 MiB.
+#: DuckDB's read-ahead for each statement. By default it would be 10 MiB.
 _READ_AHEAD_BYTES: Final = 2 << 20
 _TABLE_BYTES: Final = (
     exp.select("coalesce(sum(memory_usage_bytes), 0)")
@@ -58,7 +58,7 @@ _TABLE_BYTES: Final = (
     .sql("duckdb")
 )
 _PART: Final = "sluice_part"
-#: Bytes of an input whose name stays registered.
+#: The maximal bytes of an input whose name stays registered.
 _HELD_BYTES: Final = 1 << 20
 _log = logging.getLogger(__name__)
 
@@ -71,7 +71,7 @@ class _Held(PyArrowTableSource):
 
     def __init__(self, rows: pa.Table) -> None:
         super().__init__(rows)
-        #: What it has between statements.
+        #: The rows between statements.
         self.none = rows.schema.empty_table()
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
@@ -136,7 +136,7 @@ class LocalCursor:
         """Return the SQL to run for a statement: the statement itself the first time, its prepared plan from the
         second time on.
         """
-        # A plan reads what has its inputs' names when it runs, if the types are those for which it was made.
+        # When it runs, a plan reads the current relations of its inputs' names, if they have the types for which it was made.
         key = (statement, tuple((name, schema) for name, (_, schema) in self._inputs.items()))
         if key not in self._plans:
             self._plans[key] = None
@@ -168,7 +168,7 @@ class LocalCursor:
     def hold(self, name: str, rows: pa.Table) -> None:
         """Make a fragment's input available under a name until `forget_inputs` (`engine.executors.local.inputs`)."""
         if rows.nbytes > _HELD_BYTES:
-            # Scanned by several threads, which a stream is not.
+            # A registered table is scanned by several threads, a stream is not.
             self._drop_held(name)
             self._connection.register(name, rows)
             self._inputs[name] = ("view", rows.schema)
@@ -228,7 +228,7 @@ class LocalCursor:
         except duckdb.Error:
             return False
         except Exception:  # noqa: BLE001
-            # Whatever it was, who lent the cursor is to have it back.
+            # Whatever the error is, the cursor must go back to its database.
             _log.exception("a cursor could not let go of its inputs")
             return False
         while len(self._held) > _NAMES:
@@ -238,7 +238,7 @@ class LocalCursor:
     def _drop_held(self, name: str) -> None:
         if self._held.pop(name, None) is not None:
             self._connection.unregister(name)
-            # They would go on reading what had the name when they were made.
+            # The plans would go on reading the relation that had the name when they were made.
             self._forget_plans()
 
     def interrupt(self) -> None:
@@ -258,7 +258,7 @@ class LocalDatabase:
 
     def __init__(self, config: EngineConfig, folder: str = "local") -> None:
         self._spill = config.private / folder
-        # DuckDB makes the folder itself when it spills, but not those above it.
+        # DuckDB creates the folder when it spills, but not its parents.
         self._spill.parent.mkdir(parents=True, exist_ok=True)
         self._root = duckdb.connect(":memory:", config=_settings(config, self._spill))
         own_functions.install(self._root)
@@ -267,7 +267,7 @@ class LocalDatabase:
 
             self._root.register_filesystem(StoreFiles())
         else:
-            # Each scan under way would hold the compressed columns of a row group, once a thread. Local files gain nothing by it.
+            # Each running scan would hold the compressed columns of a row group per thread, with no benefit for local files.
             self._root.execute("LOAD parquet")
             self._root.execute("SET GLOBAL disable_parquet_prefetching = true")
         self._root.execute("SET GLOBAL allowed_configs = ['TimeZone', 'enable_profiling', 'streaming_buffer_size']")
@@ -380,14 +380,14 @@ def _command(word: str, what: str) -> str:
 def _settings(config: EngineConfig, spill: Path) -> dict[str, Any]:
     return {
         "threads": config.local_threads,
-        # Files are local: handing each read to another thread costs a short query a tenth of its time, and gains no other.
+        # Files are local: handing each read to another thread costs a short query a tenth of its time, with no benefit for others.
         "async_threads": 0,
-        # What was freed goes back to the system while nothing runs, too; else memory goes up and down by a hundred megabytes.
+        # Freed memory is returned to the system even while nothing runs; otherwise memory goes up and down by a hundred megabytes.
         "allocator_background_threads": True,
         "memory_limit": config.local_memory,
         "temp_directory": str(spill),
         **CONFINED,
         "preserve_insertion_order": True,
-        # Aggregates over constants are ordered by these.
+        # Aggregates over constants have such ORDER BY expressions.
         "order_by_non_integer_literal": True,
     }

@@ -19,7 +19,7 @@ from engine.common.interrupts import check_for_interrupts
 from engine.executors.local.cursor_work import work_of_cursor
 from engine.executors.local.udf import arrow_function
 
-#: DuckDB's types by name, as what a function gives.
+#: The Arrow types of results, by the names of DuckDB's types.
 _ARROW: Final[dict[str, pa.DataType]] = {
     "VARCHAR": pa.utf8(),
     "BLOB": pa.binary(),
@@ -92,7 +92,7 @@ def _over(make_calls: Callable[[Sequence[tuple[Any, ...]]], list[Any]], arity: i
         calls = list(zip(*(_values(array) for array in arrays), strict=True))
         return pa.array(make_calls(calls), _ARROW[returns])
 
-    # DuckDB counts a function's parameters by its signature.
+    # DuckDB determines the number of parameters from the function's signature.
     places = [Parameter(f"column_{n}", Parameter.POSITIONAL_ONLY) for n in range(arity)]
     column.__signature__ = Signature(places)  # type: ignore[attr-defined]
     return column

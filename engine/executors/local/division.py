@@ -63,7 +63,7 @@ def _check_whole(quotient: Any, a: Any, b: Any, short: npt.NDArray[np.bool_]) ->
     rows = pa.array(short)
     q, divisor, dividend = (pc.filter(x, rows) for x in (quotient, b, a))
     try:
-        # Of 37 digits, so that the product may have 76.
+        # Limited to 37 digits, so that the product has at most 76.
         narrow = pc.cast(q, pa.decimal256(37, q.type.scale))
         exact = pc.equal(pc.multiply(narrow, divisor), dividend)
     except pa.ArrowInvalid:

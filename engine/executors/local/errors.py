@@ -59,11 +59,11 @@ _TYPES: Final = {
     "TIME": "time",
     "TIMESTAMP": "timestamp",
 }
-#: The least integers, whose type an error does not name otherwise.
+#: The least integers, by which an error that does not name the type identifies it.
 _LEAST: Final = {"32768": "smallint", "2147483648": "integer", "9223372036854775808": "bigint"}
 _DATETIMES: Final = ("interval", "date", "time", "timestamp")
 
-#: Where DuckDB begins to show the statement.
+#: The point in a message at which DuckDB begins to show the statement.
 _SHOWN: Final = re.compile(r"\n[^\S\n]*+LINE \d++:")
 _NUMBER: Final = re.compile(r"\s*+[+-]?(\d++\.?\d*+|\.\d++)([eE][+-]?\d++)?\s*+")
 
@@ -164,15 +164,15 @@ def _always(kind: type[SqlError], message: str) -> _Make:
     return lambda _found: kind(message)
 
 
-#: What DuckDB says, and what PostgreSQL says then; the first that is found counts. These texts quote values of users: where
-#: anything may stand between two words, the first place of the first word is the only one tried (`\A(?>.*?first)`), since
-#: what does not follow it follows none that comes later, and trying all of them takes the square of the text's length.
+#: DuckDB's messages with PostgreSQL's errors in their place; the first match counts. These texts quote values of users. Where
+#: any text may stand between two words, only the first occurrence of the first word is tried (`\A(?>.*?first)`): a word that
+#: does not follow it follows no later occurrence, and trying all of them takes the square of the text's length.
 _ROWS: Final[tuple[tuple[re.Pattern[str], _Make], ...]] = tuple(
     (re.compile(pattern, re.DOTALL), make)
     for pattern, make in (
-        # Quoted it would be part of the statement, which DuckDB shows.
+        # Not after a quote, where it would be part of the statement, which DuckDB shows.
         (r"(?<!['\"])SQLSTATE:([0-9A-Z]{5}):(.*)", _raised_error),
-        # What Arrow's reader says of an interrupt.
+        # The text with which Arrow's reader reports an interrupt.
         (r"^INTERRUPT Error: ", _always(QueryCanceled, "canceling statement due to user request")),
         (r"Division by zero|[Dd]ivi(?:sion|de) by zero", _always(DivisionByZero, "division by zero")),
         (r"\A(?>.*?Overflow (?:in|on) ).*?(?P<type>INT\d+|DECIMAL|FLOAT|DOUBLE)\b", _out_of_range),

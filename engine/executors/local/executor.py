@@ -71,7 +71,7 @@ from wire.errors import AdminShutdown
 
 _log = logging.getLogger(__name__)
 _TEXTS: Final = 512
-#: Bytes that the pages of all streams of a member may have together, each of which gets its share, from the least on.
+#: The total bytes of the pages of all streams of a member. Each stream gets an equal share, but at least the minimum.
 _PAGES_BYTES: Final = 64 << 20
 _PAGE_BYTES_MIN: Final = 128 << 10
 
@@ -94,7 +94,7 @@ class LocalExecutor:
         self._streams: set[LocalStream] = set()
         self._turns = asyncio.Semaphore(1)
         self._abandonment = Abandonment()
-        # By identity: what is kept keeps its fragment, so that no other can be in its place.
+        # Keyed by identity: an entry keeps its fragment alive, so no other fragment can have the same id.
         self._printed: WeightedLruCache[int, tuple[CompiledFragment, PrintedStatement]] = WeightedLruCache(
             _TEXTS, TEXTS_ROOM, lambda _, kept: kept[1].length
         )
@@ -138,7 +138,7 @@ class LocalExecutor:
         general = broken is self._database
         try:
             made = await self.in_pool(self._general if general else self._of_one_thread)
-        except Exception as error:  # noqa: BLE001 - whatever it is, whoever meets the broken one next has it tried again
+        except Exception as error:  # noqa: BLE001 - whatever it is, the next statement that meets the broken one tries again
             _log.error("there is no other database for the broken one yet", exc_info=error)
             self._broken.discard(broken)
             return

@@ -39,7 +39,7 @@ FUNCTIONS: Final = frozenset((
     "url_decode", "uuid", "var_pop", "var_samp", "variance", "week", "weekday", "weekofyear", "xor", "year",
 ))  # fmt: skip
 
-#: In FROM, beside the readers of files.
+#: Functions in FROM, besides the readers of files.
 TABLE_FUNCTIONS: Final = frozenset(("unnest", "range", "generate_series"))
 
 #: Readers of files, which take their files from a parameter, and the options that a fragment may give them.
@@ -49,5 +49,5 @@ READER_OPTIONS: Final = frozenset((
     "hive_partitioning", "nullstr", "quote", "union_by_name",
 ))  # fmt: skip
 
-#: The functions that tell a setting or a variable, and the only one of them for which a fragment may ask.
+#: Functions that return a setting or a variable, each with the only name that a fragment may request.
 TOLD: Final = {"current_setting": "timezone", "getvariable": CURSOR_VARIABLE}

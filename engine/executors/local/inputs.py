@@ -22,7 +22,7 @@ import pyarrow as pa
 from engine.common.shielded import together
 from engine.storage.infinities import without_infinities
 
-#: Bytes of one input that stay Arrow tables; and how much is handed to DuckDB at a time beyond.
+#: The bytes of one input up to which it stays an Arrow table; beyond that, the bytes handed to DuckDB at a time.
 HELD_BYTES: Final = 16 << 20
 _CHUNK_BYTES: Final = 4 << 20
 

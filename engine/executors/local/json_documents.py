@@ -442,7 +442,7 @@ def pretty(value: Any, depth: int = 0) -> str:
     return write(value)
 
 
-#: For objects as lists of their members, of which several may have one key.
+#: Reads objects as lists of members, because several may have the same key.
 _KEEPING: Final = json.JSONDecoder(parse_float=Number, parse_int=Number, object_pairs_hook=tuple)
 
 

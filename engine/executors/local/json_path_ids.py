@@ -14,7 +14,7 @@ from typing import Any, Final
 from engine.executors.local.json_documents import Number
 from engine.executors.local.jsonb_offsets import offsets
 
-#: Ids of objects are their places in a document, and this times the document's number.
+#: The id of an object is its offset in a document, plus the document's number times this.
 _DOCUMENT: Final = 10_000_000_000
 
 

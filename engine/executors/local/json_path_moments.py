@@ -17,7 +17,7 @@ from engine.sql.text_templates.reading import Moment, read_moment
 from wire.errors import FeatureNotSupported, InvalidArgumentForJsonDatetime, SqlError
 from wire.types.civil_calendar import DAY_MICROS, civil_from_days
 
-#: What is tried where no template is given.
+#: The formats that are tried if no template is given.
 _ISO: Final = (
     "yyyy-mm-dd",
     *(f"HH24:MI:SS{fraction}{zone}" for zone, fraction in (

@@ -356,7 +356,7 @@ class Search:
         if not isinstance(item, dict):
             raise _Failed(JsonObjectNotFound("jsonpath item method .keyvalue() can only be applied to an object"))
         if not scope.listing and at + 1 == len(chain):
-            # Nobody looks at it, and so it has no number.
+            # Only the pair's existence matters, so it gets no document number.
             yield from [item] if item else []
             return
         number, document = scope.document

@@ -14,7 +14,7 @@ from engine.executors.local.json_documents import place, read, write
 from wire.common.digits import is_digits, parse_digits
 from wire.errors import FeatureNotSupported, InvalidParameterValue, NullValueNotAllowed
 
-#: What a document of one value may come to. PostgreSQL fails for want of memory, at some tens of millions.
+#: The limit of an array that an assignment fills with nulls. PostgreSQL runs out of memory at some tens of millions.
 _MOST_ELEMENTS: Final = 1 << 24
 _INT4: Final = 1 << 31
 

@@ -18,7 +18,7 @@ from engine.executors.local import numeric_arithmetic
 from engine.executors.local.json_documents import Number
 
 _WORD: Final = 4
-#: Bytes of a numeric before its digits, of two bytes each: the length, and a header of either kind.
+#: Bytes of a numeric before its digits, which take two bytes each: the length, and the short or the long header.
 _SHORT, _LONG = 6, 8
 _SHORT_SCALE_MAX, _SHORT_WEIGHT_FIRST, _SHORT_WEIGHT_END = 63, -64, 64
 

@@ -195,7 +195,7 @@ def _distance(one: bytes, two: bytes) -> int:
     return found
 
 
-#: By the function's name: what it takes beside an address, what it gives, how.
+#: Functions of one address: the name, the result's types in DuckDB and in Arrow, the implementation.
 _FUNCTIONS: Final[tuple[tuple[str, str, pa.DataType, _Values], ...]] = (
     ("host", "VARCHAR", pa.utf8(), _host),
     ("masklen", "INTEGER", pa.int32(), lambda address: address.bits),

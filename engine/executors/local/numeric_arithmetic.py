@@ -14,7 +14,7 @@ from typing import Final
 
 from wire.errors import DivisionByZero, NumericValueOutOfRange
 
-#: Digits before and behind the point that a numeric may have.
+#: The maximal numbers of digits before and after the decimal point of a numeric.
 _WHOLE_MAX: Final = 131_072
 _SCALE_MAX: Final = 16_383
 _EXACT: Final = Context(

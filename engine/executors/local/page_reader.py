@@ -10,12 +10,12 @@ from engine.contracts.output_cast import carry_to, match_dimensions
 from engine.storage.infinities import with_infinities
 from wire.dataclass import dataclass
 
-#: DuckDB's vector: a batch of fewer rows is most likely the last.
+#: The size of DuckDB's vector: a batch of fewer rows is most likely the last.
 VECTOR: Final = 2048
 _BATCH_ROWS_MAX: Final = 131_072
-#: Pages that a batch has whose rows may be of any width. With one, each page would cost a trip to the pool.
+#: Pages per batch of rows of variable width. With one, each page would cost a trip to the pool.
 _PAGES: Final = 2
-#: Bytes that a value is taken to have in a batch, where its type does not say.
+#: The assumed size of a value whose type does not determine it.
 _VARIABLE_WIDTH: Final = 24
 
 
@@ -36,7 +36,7 @@ class PageReader:
     def next_page(self, reader: Any) -> pa.RecordBatch | None:
         """Return the next non-empty batch of a result, in carriers; None at the end. reader: DuckDB's reader."""
         sizes, parts, rows, size, largest = self.sizes, list[pa.RecordBatch](), 0, 0, 0
-        # As many as fit: one that passes the page's size would have the rest of it sent as a page of its own.
+        # As many parts as fit: the rest of a part that exceeds the page's size would be sent as a page of its own.
         while (
             rows < sizes.rows_max
             and size + largest <= sizes.bytes_max

@@ -41,15 +41,15 @@ from engine.planner.codegen.files import plain_path
 from engine.sql.trees.dialects import to_sql
 from wire.dataclass import dataclass
 
-#: Bytes on disk of one reader's files; how many it may have; bytes in memory of its table, and of all that are kept.
+#: Limits: bytes on disk and number of one reader's files; bytes in memory of its table, and of all cached tables.
 _READER_BYTES: Final = 4 << 20
 _FILES: Final = 16
 _TABLE_BYTES: Final = 32 << 20
 _KEPT_BYTES: Final = 64 << 20
-#: Bytes of inputs that arrived.
+#: The limit of the total bytes of inputs.
 INPUT_BYTES: Final = 1 << 20
 _SEEN: Final = 512
-#: A file that changed a moment ago may change again without another time: those of file systems move in milliseconds.
+#: A file that changed a moment ago may change again within one tick of the file system's clock (milliseconds).
 _SETTLED_NS: Final = 2_000_000_000
 _Stamps = tuple[tuple[int, int, int], ...]
 
@@ -84,7 +84,7 @@ class SmallFiles:
         self._database = database
         self._lock = threading.Lock()
         self._numbers = count(1)
-        #: Readers that were asked for, and whether they are worth another try.
+        #: Readers that were requested before, and whether loading them is worth another try.
         self._seen: OrderedDict[Hashable, bool] = OrderedDict()
         self._kept: OrderedDict[Hashable, _Kept] = OrderedDict()
         self._users: Counter[str] = Counter()
@@ -157,10 +157,10 @@ class SmallFiles:
         try:
             self._change(exp.Create(this=exp.to_table(name), kind="TABLE", expression=rows))
         except duckdb.Error:
-            # The statement will say it, if it minds.
+            # The statement reports the error, if it is affected.
             del self._seen[key]
             return None
-        # Others may have dropped what they stored of inputs meanwhile: it takes no less than its files.
+        # Other statements may have dropped their stored inputs meanwhile; the table takes at least the size of its files.
         table = _Kept(name, max(self._table_bytes() - before, sum(size for size, _, _ in stamps)))
         self._seen[key] = table.bytes <= _TABLE_BYTES
         if _stamps(files) != stamps or not self._seen[key]:

@@ -33,7 +33,7 @@ def number_key(value: Decimal) -> bytes:
     sign, digits, exponent = value.normalize().as_tuple()
     assert isinstance(exponent, int)
     magnitude = (len(digits) + exponent + _BIAS).to_bytes(4)
-    # Digits are one up, so that none is the end.
+    # Digits are increased by one, so that none equals the end mark.
     shown = magnitude + bytes(digit + 1 for digit in digits) + b"\0"
     return b"\0" + bytes(255 - byte for byte in shown) if sign else b"\2" + shown
 

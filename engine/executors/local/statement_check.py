@@ -33,12 +33,12 @@ from engine.planner.codegen.provenance import refusal, require_compilable
 _SERIALIZE: Final = "select json_serialize_sql($1, skip_null := true, skip_empty := true, skip_default := true)"
 _OPERATOR: Final = re.compile(r"[^\w\s]+|like_escape|not_like_escape")
 _FILES: Final = re.compile(r"r\d+")
-#: Kinds of expressions.
+#: The permitted kinds of expressions.
 _CLASSES: Final = frozenset((
     "BETWEEN", "CASE", "CAST", "COLLATE", "COLUMN_REF", "COMPARISON", "CONJUNCTION", "CONSTANT", "FUNCTION", "LAMBDA",
     "OPERATOR", "PARAMETER", "POSITIONAL_REFERENCE", "STAR", "SUBQUERY", "TYPE", "WINDOW",
 ))  # fmt: skip
-#: Kinds of queries, of what stands in FROM, and of what is put on a query.
+#: The permitted kinds of queries, of items in FROM, and of modifiers of a query.
 _NODES: Final = frozenset((
     "CTE_NODE", "RECURSIVE_CTE_NODE", "SELECT_NODE", "SET_OPERATION_NODE", "BASE_TABLE", "EMPTY", "EXPRESSION_LIST", "JOIN",
     "SUBQUERY", "TABLE_FUNCTION", "ASCENDING", "DESCENDING", "DISTINCT_MODIFIER", "LIMIT_MODIFIER", "LIMIT_PERCENT_MODIFIER",
@@ -46,7 +46,7 @@ _NODES: Final = frozenset((
 ))  # fmt: skip
 
 Node = dict[str, Any]
-#: A part of the tree and the names of tables that are in sight there.
+#: A part of the tree and the names of the tables in scope there.
 _Part = tuple[Any, Set[str]]
 
 
@@ -166,7 +166,7 @@ def _serialize(statement: str) -> bytes:
     return str(text).encode()
 
 
-#: One statement is read at a time: it takes milliseconds.
+#: One statement is parsed at a time, which takes milliseconds.
 _PARSING: Final = threading.Lock()
 
 

@@ -56,7 +56,7 @@ class StatementCursor:
         work, statement = self._work, self._work.statement
         parameters = work.parameters if work.find is None else work.find()
         in_memory = False
-        if self.cursor is None and not work.analyze:  # else its inputs are large, and stored where it will run
+        if self.cursor is None and not work.analyze:  # with a cursor, its inputs are large and stored where it will run
             small = self.databases.small
             if self._of_catalog():
                 self.placed = Placed(statement, parameters)

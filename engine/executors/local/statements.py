@@ -23,10 +23,10 @@ from wire.dataclass import dataclass
 
 _TEXT_LENGTH: Final = 32_768
 _TEXTS: Final = 512
-#: Characters of all that are remembered, each of which has some 80 bytes of tree.
+#: The total characters of the cached statements; each character corresponds to some 80 bytes of tree.
 TEXTS_ROOM: Final = 1 << 19
 _READERS: Final = ("READ_PARQUET", "READ_CSV", "READ_JSON")
-#: What a statement may consist of that does nothing but read a table's columns.
+#: The nodes of a statement that only reads a table's columns.
 _SCAN: Final = (
     exp.Select, exp.From, exp.Table, exp.TableAlias, exp.Subquery, exp.Column, exp.Identifier, exp.Alias, exp.Cast, exp.DataType,
     exp.DataTypeParam, exp.Literal,

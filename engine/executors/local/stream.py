@@ -31,16 +31,16 @@ from engine.executors.local.work import LocalWork
 from wire.errors import OutOfMemory, QueryCanceled, SqlError
 
 _log = logging.getLogger(__name__)
-#: What a DuckDB says that has met an internal error: to who met it, and to everybody from then on.
+#: DuckDB's errors for an internal error: for the statement that meets it, and for every statement from then on.
 _BROKEN: Final = (duckdb.InternalException, duckdb.FatalException)
 _INTERRUPT_SECONDS: Final = 0.01
-#: Characters of a statement that DuckDB may take long to plan.
+#: The number of characters from which DuckDB may take long to plan a statement.
 _LONG_TEXT: Final = 1 << 16
-#: Aggregates of DISTINCT values, each of which DuckDB makes a join of: 100 take it a tenth of a second, 1,000 many minutes.
+#: Aggregates of DISTINCT values: DuckDB turns each into a join. Planning 100 takes a tenth of a second, 1,000 many minutes.
 _DISTINCTS: Final = 100
-#: Subqueries, of which DuckDB makes joins one above the other: 50 may take it seconds (`engine.planner.codegen.many_subqueries`).
+#: Subqueries: DuckDB turns them into nested joins. Planning 50 may take seconds (`engine.planner.codegen.many_subqueries`).
 _SUBQUERIES: Final = 12
-#: How long who closes a stream waits for DuckDB to have planned its statement, before its thread is set aside.
+#: The time that the close of a stream waits for DuckDB to plan its statement before the thread is set aside.
 _PLANNING_SECONDS: Final = 0.2
 
 
@@ -103,10 +103,10 @@ class LocalStream:
         self._ready: deque[pa.RecordBatch] = deque()
         self._waiters: list[asyncio.Future[None]] = []
         self._closed: asyncio.Task[None] | None = None
-        #: Done when the thread that plans the statement is set aside, so that nobody need wait for it.
+        #: Done when the thread that plans the statement is set aside, so that `close` need not wait for it.
         self._left: asyncio.Future[None] = self._loop.create_future()
         self._counts = {"rows": 0, "bytes": 0, "batches": 0}
-        #: What DuckDB's operators gave, after the end; None where it was not asked for, or the end was not reached.
+        #: The profile of DuckDB's operators after the end; None if it was not requested, or the end was not reached.
         self.operators: Operator | None = None
 
     def begin(self) -> None:
@@ -148,7 +148,7 @@ class LocalStream:
             return
         await wait_out(closed)
         if closed.cancelled():
-            # Before it had begun: nothing was done yet.
+            # Cancelled before it had begun, so nothing has been done yet.
             self._closed = None
             await self.close()
 
@@ -234,7 +234,7 @@ class LocalStream:
                 await step()
             except asyncio.CancelledError:
                 _log.debug("a stream that is being closed is closed all the same")
-            except Exception:  # noqa: BLE001 - the steps that follow are to be taken
+            except Exception:  # noqa: BLE001 - the following steps must run all the same
                 _log.exception("a stream could not be closed in order")
         self._forget()
 
@@ -248,7 +248,7 @@ class LocalStream:
         """
         began = self._loop.time()
         while self._running and not self._abandoned:
-            # Its thread may have closed it just now.
+            # The thread may have closed the cursor just now.
             with contextlib.suppress(duckdb.Error):
                 self._statement.interrupt()
             with contextlib.suppress(asyncio.CancelledError):
@@ -268,11 +268,11 @@ class LocalStream:
         elif self._left.done() or now - canceled < _PLANNING_SECONDS:
             return
         elif not thread or (self._planning and self._pool.set_aside(thread)):
-            # A pull that has no thread yet finds out by itself when it has one.
+            # A pull that has no thread yet notices the close when it gets one.
             self._left.set_result(None)
 
     async def _end_cursor(self) -> None:
-        # Of a pull that was abandoned, its thread releases it.
+        # The cursor of an abandoned pull is released by its thread.
         if self._statement.cursor is not None and not self._running:
             await shielded(self._loop.run_in_executor(self._pool, self._statement.release))
 
@@ -294,11 +294,11 @@ class LocalStream:
             if batches[-1] is None:
                 self._end()
             self._tell(batches, None)
-        except Exception as error:  # noqa: BLE001 - whatever DuckDB or Arrow raise ends the stream, translated
+        except Exception as error:  # noqa: BLE001 - any error of DuckDB or Arrow ends the stream, translated
             try:
                 self._statement.release(healthy=False)
             finally:
-                # Whatever becomes of the cursor: who waits for the stream, or for its close, must not wait for ever.
+                # Reported even if the release fails: waiters for the stream, or for its close, must not wait for ever.
                 self._tell((), _translate_error(error, self._work))
 
     def _end(self) -> None:
@@ -339,7 +339,7 @@ class LocalStream:
 
     def _tell(self, batches: Sequence[pa.RecordBatch | None], error: SqlError | None) -> None:
         if self._abandoned:
-            # Nobody is left to be told, maybe not even the loop.
+            # Nobody waits for the report any more; even the event loop may be gone.
             self._statement.release(healthy=False)
         else:
             self._loop.call_soon_threadsafe(self._on_batches, batches, error)

@@ -59,7 +59,7 @@ def _encode_dictionary(array: Any) -> Any:
 
 
 _TEXT, _MICROS = "VARCHAR", "BIGINT"
-#: By the function's name: what it takes, what it gives, how it is computed. A zone is a name that DuckDB has for it.
+#: Functions: the name, the parameters, the result's types in DuckDB and in Arrow, the implementation. Zones have DuckDB's names.
 _FUNCTIONS: Final[tuple[tuple[str, tuple[str, ...], str, pa.DataType, Callable[..., Any]], ...]] = (
     ("to_number", (_TEXT, _TEXT), _TEXT, pa.utf8(), numbers.read_number),
     ("numeric_to_char", (_TEXT, _TEXT), _TEXT, pa.utf8(), numbers.numeric_text),

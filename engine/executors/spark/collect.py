@@ -20,11 +20,11 @@ def collect_arrow(frame: Any) -> list[pa.RecordBatch]:
     port, secret, server = frame.collectAsArrowToPython()
     file, connection = local_connect_and_auth(port, secret)
     with contextlib.closing(connection), contextlib.closing(file):
-        # The socket has a timeout for the handshake only: a job takes as long as it takes.
+        # The socket's timeout is for the handshake only: a job may take any time.
         connection.settimeout(None)
         try:
             *batches, order = ArrowCollectSerializer().load_stream(file)  # type: ignore[no-untyped-call]
         finally:
-            # The job's own error, which the broken stream is an echo of.
+            # Raises the job's own error, which has broken the stream.
             server.getResult()
     return [batches[index] for index in order]

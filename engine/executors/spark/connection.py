@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from engine.executors.engine_config import SparkConfig
 
-#: Of a cluster whose configuration does not say.
+#: The assumed cores of a cluster whose configuration does not set them.
 _CLUSTER_CORES: Final = 16
 
 
@@ -47,7 +47,7 @@ def own_connection() -> Iterator[None]:
     """Give the calling thread its own connection to the JVM for the block. The connection, and the Java thread at its
     other end, end with the block.
     """
-    # On first use, on the thread of whoever uses Spark: PySpark takes long to import.
+    # Imported on first use, on the caller's thread, because PySpark takes long to import.
     from pyspark import SparkContext
 
     try:

@@ -57,20 +57,20 @@ _TYPES: Final = {
 _DATETIMES: Final = ("DATE", "TIMESTAMP", "TIMESTAMP_NTZ")
 _OVERFLOWING: Final = {"short": "smallint", "integer": "integer", "int": "integer", "long": "bigint"}
 
-#: Quoted it would be part of a statement: Spark's errors show the one that they come from.
+#: Not after a quote, where it would be part of a statement: Spark's errors show the statement that they come from.
 _RAISED: Final = re.compile(r"(?<!['\"])SQLSTATE:([0-9A-Z]{5}):(.*?)(?: SQLSTATE: P0001|[\r\n]|$)")
 _CONDITION: Final = re.compile(r"\[([A-Z][A-Z0-9_]+(?:\.[A-Z0-9_]+)*)\] ?([^\r\n]*)")
 _CAST: Final = re.compile(
-    # The first `value` is the only one tried, and no letter of a type is given back: the text quotes a value of a user.
+    # Only the first `value` is tried, and types match possessively, because the text quotes a value of a user.
     r"\A(?>.*?[Vv]alue )(.*) of the type \"([A-Z_]++)[^\"]*+\" cannot be cast to \"([A-Z_]++)[^\"]*+\"",
     re.DOTALL,
 )
 _DECIMAL: Final = re.compile(r"cannot be represented as Decimal\((\d+), (\d+)\)")
-#: Java's own error, which Spark lets through where it makes a timestamp of a date, or moves one.
+#: Java's own error, which Spark does not translate where it converts a date to a timestamp, or shifts one.
 _OVERFLOW: Final = re.compile(r"java\.lang\.ArithmeticException: (long|integer) overflow")
 _MEMORY: Final = ("java.lang.OutOfMemoryError", "SparkOutOfMemoryError", "UNABLE_TO_ACQUIRE_MEMORY")
 _CANCELLED: Final = ("cancelled part of cancelled job", "SPARK_JOB_CANCELLED", "java.lang.InterruptedException")
-#: Why a task could not send: the member that receives can tell more (`engine.exchange.send`).
+#: Reasons why a task could not send; the receiving member knows more (`engine.exchange.send`).
 _LOST: Final = ("StreamLost", "ConnectionResetError", "ConnectionRefusedError", "BrokenPipeError")
 
 
@@ -97,7 +97,7 @@ def _cast_invalid(message: str) -> SqlError:
 
 def _arithmetic(message: str) -> SqlError:
     word = message.split(" ", 1)[0].lower()
-    if "integral divide" in message:  # DIV is of bigints, whatever is divided
+    if "integral divide" in message:  # DIV computes in bigint, whatever the operands are
         word = "long"
     return NumericValueOutOfRange(f"{_OVERFLOWING.get(word, 'value')} out of range")
 
@@ -127,7 +127,7 @@ def _correlated_subquery_error(_message: str) -> SqlError:
     return FeatureNotSupported("not supported: this correlated subquery in Spark")
 
 
-#: Error conditions by their first part, most of them of ANSI mode.
+#: Error conditions by their first part; most of them come from ANSI mode.
 _CONDITIONS: Final[dict[str, Callable[[str], SqlError]]] = {
     "DIVIDE_BY_ZERO": _always(DivisionByZero, "division by zero"),
     "INTERVAL_DIVIDED_BY_ZERO": _always(DivisionByZero, "division by zero"),
@@ -149,7 +149,7 @@ _CONDITIONS: Final[dict[str, Callable[[str], SqlError]]] = {
         CardinalityViolation, "more than one row returned by a subquery used as an expression"
     ),
     "UNSUPPORTED_SUBQUERY_EXPRESSION_CATEGORY": _correlated_subquery_error,
-    # Names are found before: what is left is a name of two queries further out, which Spark does not look for.
+    # The binder has resolved all names: what remains is a name of a query two levels further out, where Spark does not look.
     "UNRESOLVED_COLUMN": _correlated_subquery_error,
     "DATATYPE_MISMATCH": _mismatch,
     "RECURSION_LEVEL_LIMIT_EXCEEDED": _always(StatementTooComplex, "recursive query exceeds Spark's limit of levels"),
@@ -173,7 +173,7 @@ def translate(error: BaseException) -> SqlError:
         return known
     if any(word in text for word in _LOST):
         return ConnectionFailure("a data connection to another member was lost")
-    # Not the error itself: formatters ask it for its text, and PySpark's fails on one whose JVM is gone.
+    # The error itself is not logged: formatters request its text, which fails in PySpark once the JVM is gone.
     _log.error("Spark failed: %s\n%s", text, "".join(traceback.format_tb(error.__traceback__)))
     return InternalError(f"Spark failed: {_first_line(text)}")
 
@@ -222,10 +222,10 @@ def text_of(error: BaseException) -> str:
 
 
 def _texts(error: BaseException) -> list[str]:
-    # Errors are read where Spark runs, so that it has been imported; this module is imported by members without Spark, too.
+    # Imported here because members without Spark import this module too; where there are errors, Spark has been imported.
     from py4j.protocol import Py4JError
 
-    # An exception of Java's is in the JVM, which is asked for its text and may be gone.
+    # An exception of Java's lives in the JVM, which must be asked for its text and may be gone.
     try:
         return [*_java_texts(getattr(error, "java_exception", None)), str(error)]
     except (Py4JError, OSError):

@@ -76,7 +76,7 @@ class SparkExecutor:
         self._spark = SparkStart(config, directory, self._port.start)
         self.productions = Productions(self._spark, self._views, self.call)
         self._slots: SlotKeeper | None = None
-        #: What tasks have sent to this member, of statements whose rows come from Spark alone.
+        #: Totals of what tasks have sent to this member for statements whose rows come from Spark alone.
         self.sent = EdgeTotals()
         self.reports = JobReports(self._spark, self.call, lambda: [running.job for running in self._list_running()])
 

@@ -36,5 +36,5 @@ FUNCTIONS: Final = frozenset((
     "zip_with",
 ))  # fmt: skip
 
-#: In FROM and in LATERAL VIEW.
+#: Functions in FROM and in LATERAL VIEW.
 TABLE_FUNCTIONS: Final = frozenset(("range", "inline", "explode"))

@@ -22,9 +22,9 @@ from engine.executors.spark.start import SparkStart
 if TYPE_CHECKING:
     from engine.executors.spark.session import SparkRuntime
 
-#: How long a scrape waits for Spark's figures.
+#: The time that a scrape waits for Spark's metrics.
 _OBSERVE_SECONDS: Final = 1.0
-#: Whose progress is told at once.
+#: The maximal number of actions in one progress report.
 _JOBS_MAX: Final = 100
 
 

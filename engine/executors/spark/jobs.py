@@ -43,7 +43,7 @@ _CANCEL_AGAIN_SECONDS: Final = 0.1
 _GONE_SECONDS: Final = 0.5
 _CAUSE_SECONDS: Final = 1.0
 _GROUPS: Final = itertools.count(1)
-#: Pools are never forgotten by Spark's scheduler, so their names are few and used again.
+#: Spark's scheduler never removes a pool, so a few names are reused.
 _POOLS: Final = 64
 
 
@@ -174,7 +174,7 @@ def stages_of_jobs(runtime: SparkRuntime, jobs: Iterable[int]) -> Iterator[Any]:
 
     tracker, store = runtime.context.statusTracker(), runtime.context._jsc.sc().statusStore()
     for stage in {stage for job in jobs for stage in _stages(tracker.getJobInfo(job))}:
-        # The store forgets old stages, and has not heard of the newest ones yet.
+        # The store drops old stages, and does not have the newest ones yet.
         with contextlib.suppress(Py4JJavaError):
             data = store.lastStageAttempt(stage)
             if data.status().toString() != "SKIPPED":

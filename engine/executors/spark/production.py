@@ -53,7 +53,7 @@ class SparkProduction(Generic[R]):
         self._call = call
         self._loop = asyncio.get_running_loop()
         self.ended: asyncio.Future[R] = self._loop.create_future()
-        # Whoever closes without asking for the result has no use for its error.
+        # A caller that closes without asking for the result does not need its error.
         self.ended.add_done_callback(lambda ended: ended.cancelled() or ended.exception())
         self.job = SparkJob(runtime, str(context.query), context.time_zone, self._work, self._done, context.trace)
         self.job.start()
@@ -86,7 +86,7 @@ def send_frame(frame: DataFrame, send: SendPartition, *, analyze: bool = False) 
     """Run the job that sends a DataFrame's rows. Blocks until it has ended. analyze: whether the operators' row counts
     are wanted.
     """
-    # On the job's thread, for which Spark has been started: PySpark is there.
+    # This runs on the job's thread, for which Spark has been started, so PySpark can be imported.
     from pyspark.sql.udf import _create_udf
     from pyspark.util import PythonEvalType
 

@@ -79,7 +79,7 @@ def _inputs(place: _Place) -> Sequence[_Place]:
     distinct = False
     while len(inputs) == 1 and _name(inputs[0].plan) in _AGGREGATES and (distinct or _is_part(inputs[0].plan)):
         [part] = inputs
-        # Below the part for DISTINCT's values there is the aggregate that makes them distinct, as a whole.
+        # Below the part for DISTINCT's values there is the complete aggregate that makes them distinct.
         distinct = _is_part(part.plan) and (distinct or _has_distinct(part.plan))
         inputs = _below(part)
     return inputs

@@ -16,7 +16,7 @@ from engine.executors.local.sandbox import ONE_THREAD
 from engine.lakes import stores
 from wire.dataclass import dataclass
 
-#: Rows of a batch: with DuckDB's vectors, a multiple of 2048.
+#: Rows of a batch: a multiple of 2048, the size of DuckDB's vectors.
 _BATCH_ROWS: Final = 1 << 16
 
 
@@ -43,7 +43,7 @@ class ScanUnits:
     time_zone: str
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        # Imported where it is needed: most tasks read otherwise, and each worker would pay for it.
+        # Imported only where it is needed: most tasks do not read through DuckDB, and each worker would pay for the import.
         import duckdb
 
         from engine.executors.local.errors import translate
@@ -81,7 +81,7 @@ class ScanUnits:
         return {**files, f"r{self.reader}_first": unit.first, f"r{self.reader}_end": unit.end}
 
 
-#: How the names of the local engine's own functions begin.
+#: The prefix of those of the local engine's own functions that a scan may call.
 _OURS: Final = "sluice_json"
-#: The column of a scan that reads none, which has rows all the same.
+#: The column of a scan that reads no columns, which has rows all the same.
 NOTHING: Final = "nothing"

@@ -19,9 +19,9 @@ from engine.planner.codegen.scan import Scan
 from engine.planner.codegen.scans import READER
 from engine.planner.distribute.splits import ReadFile, files_to_read
 
-#: Bytes of the columns that are read that make a task: as many as Spark gives one of files that it reads itself, at the least.
+#: The bytes of the columns read that make a task: the least that Spark assigns to a task for files that it reads itself.
 _TASK_BYTES: Final = 4 << 20
-#: A range of rows without end, for files whose row groups are not known.
+#: The end of an unbounded range of rows, for files whose row groups are not known.
 _ALL_ROWS: Final = 1 << 62
 
 

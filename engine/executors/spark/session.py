@@ -45,14 +45,14 @@ from engine.executors.spark.errors import text_of
 from engine.executors.spark.worker import SUMMARY_SCHEMA, idle
 from wire.errors import AdminShutdown, SerializationFailure, SqlError
 
-#: PySpark tells standard error of each statement that fails, all of it, with its literals and its plan.
+#: PySpark writes each failed statement to standard error in full, with its literals and its plan.
 for _name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
     PySparkLogger.getLogger(_name).disabled = True
 
 _SESSIONS_MAX: Final = 16
 _STOP_SECONDS: Final = 10
 _SETTLE_MILLIS: Final = 10_000
-#: How long a JVM whose connections have broken may take to be gone.
+#: The time within which a JVM whose connections have broken must have ended.
 _DYING_SECONDS: Final = 2.0
 _LOG_SETTINGS: Final = """
 rootLogger.level = warn
@@ -80,18 +80,18 @@ def spark_settings(config: SparkConfig, directory: Path) -> dict[str, str]:
         "spark.driver.memory": config.driver_memory,
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
-        # A row's fields are not judged by a file's statistics: they leave NaN out (`engine.executors.spark.floats`).
+        # No pruning on fields of rows: a file's statistics leave NaN out (`engine.executors.spark.floats`).
         "spark.sql.optimizer.nestedPredicatePushdown.supportedFileSources": "",
-        # What the status store keeps; the causes of failed tasks are read from it (`engine.executors.spark.jobs`).
+        # The retention of the status store, from which the causes of failed tasks are read (`engine.executors.spark.jobs`).
         "spark.ui.retainedJobs": "100",
         "spark.ui.retainedStages": "200",
         "spark.ui.retainedTasks": "5000",
         "spark.sql.ui.retainedExecutions": "20",
-        # A query that arrives gets a slot as soon as one is free, however many tasks others have queued.
+        # A new query gets a slot as soon as one is free, however many tasks other queries have queued.
         "spark.scheduler.mode": "FAIR",
         "spark.speculation": "false",
         "spark.sql.ansi.enabled": "true",
-        # Else what stands twice behind AND or OR is computed before them, for all rows, and may raise an error.
+        # Otherwise a subexpression that occurs twice below AND or OR is computed first, for all rows, and may raise an error.
         "spark.sql.subexpressionElimination.skipForShortcutExpr": "true",
         # Sums and products of decimals keep their scale or fail; the function table's numeric rows rely on it.
         "spark.sql.decimalOperations.allowPrecisionLoss": "false",
@@ -106,19 +106,19 @@ def spark_settings(config: SparkConfig, directory: Path) -> dict[str, str]:
         "spark.sql.legacy.parquet.nanosAsLong": "true",
         "spark.sql.execution.arrow.pyspark.enabled": "true",
         "spark.sql.execution.arrow.localRelationThreshold": "0",
-        # A first row waits for a whole batch of them.
+        # The first row waits until a whole batch is there.
         "spark.sql.execution.arrow.maxRecordsPerBatch": "4096",
-        # Files that Spark itself writes hold times as ours do, in microseconds and by one calendar; and what its tasks keep of
-        # them leaves room in the heap, however many there are.
+        # Files that Spark itself writes store times as Sluice's do, in microseconds and by one calendar; and their buffers in the
+        # tasks leave room in the heap, however many there are.
         "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
         "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
         "spark.hadoop.parquet.memory.pool.ratio": "0.4",
         "spark.sql.debug.maxToStringFields": "64",
-        # What the parser learns of statements it forgets when that may be so much of the heap, in percent. Otherwise never: a few
-        # hundred long statements, all different, filled it.
+        # The parser's caches are flushed when they may take this percentage of the heap. Otherwise they are never flushed: a few
+        # hundred different long statements filled the heap.
         "spark.sql.parser.manageParserCaches": "true",
         "spark.sql.parser.parserDfaCacheFlushRatio": "10",
-        # A worker that does not notice that its task was killed is ended after this long.
+        # A worker that does not notice that its task was killed is ended after this time.
         "spark.python.task.killTimeout": "100ms",
         "spark.python.worker.reuse": "true",
         "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={(directory.absolute() / 'log4j2.properties').as_uri()}",
@@ -183,7 +183,7 @@ class SparkRuntime:
         SparkContext._ensure_initialized(gateway=gateway)
         self._check_abandoned()
         self.context = SparkContext(conf=conf, gateway=gateway)
-        # PySpark looks at the environment only: what an executor starts as Python.
+        # The Python program that an executor starts; PySpark itself reads only the environment.
         self.context.pythonExec = config.conf.get("spark.pyspark.python", self.context.pythonExec)
         if not is_embedded(config.master):
             self.context.addPyFile(str(_sources(self._directory)))
@@ -269,7 +269,7 @@ class SparkRuntime:
         gateway = SparkContext._gateway
         with contextlib.suppress(Exception):
             if self.has_ended():
-                # It would be asked to stop, which fails, and what the context has in this process would stay.
+                # Stopping the JVM's context would fail, and the context's state in this process would remain.
                 self.context._jsc = None
             self.context.stop()
         _forget_context()
@@ -314,7 +314,7 @@ def _forget_context() -> None:
 def _end(gateway: Any) -> None:
     with contextlib.suppress(Exception):
         gateway.shutdown()
-    # PySpark's collector of Java references looks once a second whether it is to end.
+    # PySpark's collector of Java references checks once a second whether it has to end.
     for thread in threading.enumerate():
         if isinstance(thread, FinalizerWorker):
             thread.join(_STOP_SECONDS)

@@ -36,7 +36,7 @@ _NODES: Final = frozenset((
     "Paren", "RegexpLike", "Rollup", "Select", "Star", "Sub", "Subquery", "Table", "TableAlias", "Transform", "TryCast",
     "Tuple", "Union", "Values", "Var", "Where", "Window", "WindowSpec", "With", "WithinGroup",
 ))  # fmt: skip
-#: What a task asks to find out that it has been killed (`engine.planner.codegen.interruptible`).
+#: The call by which a task notices that it has been killed (`engine.planner.codegen.interruptible`).
 _LOOK: Final = "JAVA_METHOD('java.lang.Thread', 'sleep', CAST(0 AS BIGINT))"
 
 
@@ -64,7 +64,7 @@ def _tree(statement: str) -> exp.Expression:
     if to_sql(tree, "spark") != statement:
         raise refusal("it is not written as the compiler writes it")
     if "${" in statement:
-        # Spark puts a setting or a variable of its environment there, within names too.
+        # Spark substitutes a setting or an environment variable here, even within names.
         raise refusal("it refers to Spark's configuration")
     return tree
 

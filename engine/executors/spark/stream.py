@@ -119,7 +119,7 @@ class SparkStream:
 
     async def _close(self) -> None:
         self._services.port.unregister(self._channel)
-        # At once, and not when the receiver is closed.
+        # Begun at once, without waiting for the close of the receiver.
         cancel = asyncio.ensure_future(self._services.call(self._cancel_job)) if self.job.is_running else None
         await closed_in_turn(
             self._receiver.close,

@@ -105,7 +105,7 @@ def _parquet(session: SparkSession, table: Table) -> DataFrame:
         value = _from_parquet(column, physical.field(column.name).type, column.name in int96)
         columns.append(_to_storage_type(value, column.type, natural).alias(column.name))
     if table.storage is not None:
-        # A view hides the metadata of the relation below it. What a query does not ask for is not made.
+        # A view hides the metadata columns of the relation below it. Columns that a query does not use are not computed.
         columns += [f.col("_metadata.file_path").alias(VIEW_FILE), f.col("_metadata.row_index").alias(VIEW_ROW)]
     frame = _reader(session, table).schema(st.StructType(fields)).parquet(*table.files)
     return frame.select(*columns)

@@ -22,7 +22,7 @@ from wire.mesh.messages import Open
 if TYPE_CHECKING:
     from engine.executors.spark.session import SparkRuntime
 
-#: Between two looks at how a task has ended: the first and the longest.
+#: Pauses between two lookups of a task's outcome: the first and the longest.
 _LOOK_SECONDS: Final = 0.01
 _LOOK_SECONDS_MAX: Final = 0.2
 _TASK_ENDED: Final = ("SUCCESS", "FAILED", "KILLED")

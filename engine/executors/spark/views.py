@@ -21,7 +21,7 @@ from engine.planner.codegen.task_function import TaskFunction
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-#: What a statement has a name for.
+#: The objects that a statement refers to by name.
 Named = Table | Scan | TaskFunction
 
 _VIEWS_MAX: Final = 500

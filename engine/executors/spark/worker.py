@@ -23,7 +23,7 @@ from wire.dataclass import dataclass
 if TYPE_CHECKING:
     import duckdb
 
-#: The summary: a row for each stream that was opened, or that its receiver had from an earlier attempt: then its rows were counted
+#: The summary: a row for each stream that was opened, or that its receiver had from an earlier attempt, whose rows were counted
 #: and not sent.
 SUMMARY_SCHEMA: Final = "receiver int, partition int, rows bigint, bytes bigint, batches bigint, stalls bigint"
 _COUNTED: Final = ("rows", "bytes", "batches", "stalls")
@@ -51,7 +51,7 @@ class SendPartition:
     base: int = 0
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        # The member imports this module for what it sends to tasks, before it has PySpark.
+        # The member imports this module before PySpark, because of the objects that it sends to tasks.
         from pyspark import TaskContext
 
         task = TaskContext.get()
@@ -87,7 +87,7 @@ class _ByHash:
     """The hash router, which uses the same function as the members' own engine."""
 
     def __init__(self, statement: str, receivers: int) -> None:
-        # Imported where it is needed: most tasks part nothing, and each worker would pay for it.
+        # Imported only where it is needed: most tasks do not split rows, and each worker would pay for the import.
         import duckdb
 
         self._statement = statement

@@ -29,7 +29,7 @@ def _prefer_installed() -> None:
 
 _prefer_installed()
 
-import pyspark.daemon  # noqa: E402 - from where is decided above
+import pyspark.daemon  # noqa: E402 - the search path is set above
 import pyspark.worker  # noqa: E402
 
 import engine.executors.spark.worker  # noqa: E402

@@ -37,7 +37,7 @@ from wire.types import pg_types as t
 from wire.types.text_settings import OutputSettings
 from wire.types.user_types import type_heard, type_told
 
-#: Rows and bytes that the sink is given at once: Spark's batches are small, so that a first row need not wait.
+#: Rows and bytes per batch for the sink: Spark's own batches are small, so that a first row need not wait.
 _BATCH_ROWS: Final = 1 << 16
 _BATCH_BYTES: Final = 16 << 20
 

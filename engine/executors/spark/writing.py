@@ -18,7 +18,7 @@ from engine.writers.write_result import INTENTS_ON_SPARK, Written, written_by
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-#: Bytes of a row group: Spark's tasks keep one each in the JVM's heap.
+#: The size of a row group in bytes: each of Spark's tasks keeps one in the JVM's heap.
 _GROUP_BYTES: Final = 64 << 20
 
 
@@ -33,7 +33,7 @@ def write_parquet(frame: DataFrame, names: Sequence[str], folder: Path) -> None:
 
 def write_frame(frame: DataFrame, task: WritePartition) -> Written:
     """Run the job that writes a DataFrame's rows. Blocks until it has ended."""
-    # On the job's thread, for which Spark has been started: PySpark is there.
+    # This runs on the job's thread, for which Spark has been started, so PySpark can be imported.
     from pyspark.sql.pandas.types import to_arrow_schema
     from pyspark.sql.udf import _create_udf
     from pyspark.util import PythonEvalType
@@ -42,7 +42,7 @@ def write_frame(frame: DataFrame, task: WritePartition) -> Written:
 
     schema = pa.ipc.read_schema(pa.py_buffer(task.schema))
     if any(pa.types.is_list(typ) for typ in schema.types):
-        # How many dimensions arrays have, Spark alone knows.
+        # Only Spark knows the number of dimensions of arrays.
         task = replace(task, schema=match_dimensions(schema, to_arrow_schema(frame.schema)).serialize().to_pybytes())
     frame = _rebalance(frame.toDF(*(f"c{i}" for i in range(len(frame.columns)))), task.parted_by)
     udf = _create_udf(task, INTENTS_ON_SPARK, PythonEvalType.SQL_MAP_ARROW_ITER_UDF, "write", deterministic=False)
