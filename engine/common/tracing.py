@@ -44,7 +44,7 @@ def is_on() -> bool:
 
 
 def find_traceparent(text: str) -> str:
-    """The first valid traceparent in a text; empty: there is none."""
+    """Return the first valid traceparent in a text; an empty text if there is none."""
     found = _TRACEPARENT.search(text) if "-" in text else None
     return "" if found is None else found[0]
 

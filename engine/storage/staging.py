@@ -272,8 +272,8 @@ def _texts(values: pa.Array) -> list[str | None]:
 
 
 def _folder_name(column: str, value: str | None) -> str:
-    """Name a partition's folder as Hive does. A value that is too long for a file name is replaced by a mark that only
-    says that there is one.
+    """Name a partition's folder as Hive does. If that name is too long for the file system, return a hash of it
+    instead.
     """
     text = "__HIVE_DEFAULT_PARTITION__" if value is None else quote(value, safe=" ")
     name = f"{quote(column, safe=' ')}={text}"

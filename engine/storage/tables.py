@@ -170,7 +170,7 @@ def has_all_files(table: Table) -> bool:
 
 
 def forget_files() -> None:
-    """Clear the caches of tables' files, as in a process that has just started."""
+    """Clear the cache of tables' files, as in a process that has just started."""
     _FILES.clear()
 
 

@@ -94,8 +94,8 @@ def _replace(text: str, written: str, letters: str, replacement: str, start: int
 
 
 def _place(text: str, written: str, letters: str, start: int, nth: int, after: int, group: int) -> int:
-    """Return the position at which the group of the n-th match begins, or the position after its end; 0 if there is
-    none.
+    """Return the position, counted from 1, at which a group of the n-th match begins; 0 if there is none. after:
+    return the position after the group's end instead.
     """
     for number, spans in enumerate(_spans(text, _read(written, letters), start), 1):
         if number == nth:

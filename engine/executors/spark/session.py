@@ -108,8 +108,8 @@ def spark_settings(config: SparkConfig, directory: Path) -> dict[str, str]:
         "spark.sql.execution.arrow.localRelationThreshold": "0",
         # The first row waits until a whole batch is there.
         "spark.sql.execution.arrow.maxRecordsPerBatch": "4096",
-        # Files that Spark itself writes store times as Sluice's do, in microseconds and by one calendar; and their buffers in the
-        # tasks leave room in the heap, however many there are.
+        # Files that Spark itself writes store times as Sluice's do, in microseconds and by one calendar; and the buffers of its
+        # tasks leave room in the heap, however many tasks there are.
         "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
         "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
         "spark.hadoop.parquet.memory.pool.ratio": "0.4",
