@@ -2,7 +2,7 @@
 prunes.
 
 They are gathered batch by batch with Arrow's kernels. A bound may be wider than the values, never narrower: texts are
-cut to 32 characters, with the highest character appended to the greatest; times of day are cut to milliseconds, the
+cut to 32 characters, with the highest character appended to the greatest; timestamps are cut to milliseconds, the
 greatest rounded up. Values that a bound cannot express are left out: floats with NaN (which is greatest in PostgreSQL
 and not ordered elsewhere), infinite dates, structures, lists, bytes.
 
