@@ -1,4 +1,4 @@
-"""The state of files that may be replaced under their names, for whoever keeps in memory what it read of them."""
+"""The state of files that may be replaced under their names: what is cached of a file is keyed by it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 import time
 from typing import Final, NamedTuple
 
-#: A file that changed a moment ago may change again without another time: those of file systems move in milliseconds.
+#: A file that changed a moment ago may change again within one tick of the file system's clock (milliseconds).
 _SETTLED_NS: Final = 2_000_000_000
 
 
