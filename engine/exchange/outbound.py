@@ -360,11 +360,11 @@ class LastingStream:
                 return
 
     async def _reconnect(self) -> None:
-        for attempt in self._attempts:
+        for failures, attempt in enumerate(self._attempts):
             try:
                 stream = await self._connect(attempt, self._backlog)
             except (DeniedNow, ConnectionBroken):
-                await asyncio.sleep(_RECONNECT_SECONDS[min(attempt, len(_RECONNECT_SECONDS) - 1)])
+                await asyncio.sleep(_RECONNECT_SECONDS[min(failures, len(_RECONNECT_SECONDS) - 1)])
             else:
                 stream.stalls = Stalls(self._stalls)
                 self._stream = stream

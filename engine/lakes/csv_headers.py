@@ -22,6 +22,7 @@ from pyarrow import fs
 
 from engine.catalog.model.file_options import CsvDialect
 from engine.catalog.model.objects import Table
+from engine.common.duckdb_confinement import ONE_THREAD
 from engine.lakes import stores
 from wire.errors import DataCorrupted
 
@@ -59,7 +60,7 @@ def _dialect_by_name(table: Table) -> CsvDialect | None:
 
 def _dialect(file: str, options: Mapping[str, str]) -> tuple[CsvDialect, bool]:
     """Return the CSV dialect of a file, and whether it has a header: from the options, otherwise as DuckDB detects it."""
-    with duckdb.connect(":memory:", config={"threads": 1}) as connection:
+    with duckdb.connect(":memory:", config=ONE_THREAD) as connection:
         if stores.is_remote(file):
             from engine.lakes.store_files import StoreFiles
 

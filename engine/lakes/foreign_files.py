@@ -138,7 +138,13 @@ def list_files(path: str, file_format: FileFormat) -> tuple[tuple[str, ...], int
         raise UndefinedFile(f'could not read {file_format} files at "{path}": {what}')
     stamps = {}
     for file in found:
-        status = os.stat(file)
+        try:
+            status = os.stat(file)
+        except OSError as error:
+            # A link whose target is missing, or a file that was deleted after the listing.
+            raise UndefinedFile(
+                f'could not read {file_format} files at "{path}": "{file}": {error.strerror}'
+            ) from error
         if not stat.S_ISREG(status.st_mode):
             # Opening a FIFO would wait for its other end, and could not be cancelled.
             raise WrongObjectType(f'could not read {file_format} files at "{path}": "{file}" is not a regular file')

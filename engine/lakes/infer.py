@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 from engine.catalog.model.file_types import nested_type, type_of_arrow
 from engine.catalog.model.objects import FileFormat, TableColumn
 from engine.common import sql_type as st
+from engine.common.duckdb_confinement import ONE_THREAD
 from engine.lakes import stores
 from wire.errors import DataCorrupted, FeatureNotSupported
 from wire.types import pg_types as t
@@ -77,7 +78,7 @@ def read_schema(file: str) -> pa.Schema:
 
 
 def _sniff(file: str, file_format: FileFormat, options: Mapping[str, str]) -> pa.Schema:
-    with duckdb.connect(":memory:", config={"threads": 1}) as connection:
+    with duckdb.connect(":memory:", config=ONE_THREAD) as connection:
         if stores.is_remote(file):
             from engine.lakes.store_files import StoreFiles
 

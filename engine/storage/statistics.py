@@ -144,7 +144,10 @@ def _least(value: Any, typ: pa.DataType) -> Any:
 
 def _greatest(value: Any, typ: pa.DataType) -> Any:
     if isinstance(value, str):
-        return value if len(value) <= _TEXT_MAX else value[:_TEXT_MAX] + _LAST_CHARACTER
+        if len(value) <= _TEXT_MAX:
+            return value
+        # Nothing that begins so is greater, except where the next character is the last one itself.
+        return None if value[_TEXT_MAX] == _LAST_CHARACTER else value[:_TEXT_MAX] + _LAST_CHARACTER
     if pa.types.is_timestamp(typ):
         return _timestamp(-(-value // 1000), typ)
     return _plain(value, typ)

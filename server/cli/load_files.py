@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from engine.catalog.model.objects import FileFormat, TableColumn
+from engine.common.duckdb_confinement import ONE_THREAD
 from engine.contracts.output_cast import carrier_of, carry_to, match_dimensions
 from engine.lakes.foreign_files import list_files
 from engine.lakes.infer import infer_columns
@@ -117,7 +118,7 @@ class SourceFile:
                 for batch in file.iter_batches(_BATCH_ROWS):
                     yield batch, file.metadata.num_rows
         else:
-            with duckdb.connect(":memory:", config={"threads": 1}) as connection:
+            with duckdb.connect(":memory:", config=ONE_THREAD) as connection:
                 reader: Any = connection.read_json(str(self.path), hive_partitioning=False).to_arrow_reader(_BATCH_ROWS)
                 for batch in reader:
                     yield batch, 0

@@ -33,10 +33,10 @@ from duckdb._sources.pyarrow import PyArrowTableSource
 from sqlglot import exp
 
 from engine.catalog.model.objects import SystemTable, Table
+from engine.common.duckdb_confinement import CONFINED
 from engine.executors.engine_config import EngineConfig
 from engine.executors.local import own_functions
 from engine.executors.local.cursor_work import CURSOR_VARIABLE, CursorWork
-from engine.executors.local.sandbox import CONFINED
 from engine.executors.local.zone_names import zone_name
 from engine.sql.trees.storage_types import relation_name
 from wire.dataclass import dataclass
@@ -225,14 +225,14 @@ class LocalCursor:
                     self._connection.unregister(name)
                 else:
                     self.change(exp.Drop(kind="TABLE", tables=[exp.to_table(name)]))
+            while len(self._held) > _NAMES:
+                self._drop_held(next(iter(self._held)))
         except duckdb.Error:
             return False
         except Exception:  # noqa: BLE001
             # Whatever the error is, the cursor must go back to its database.
             _log.exception("a cursor could not let go of its inputs")
             return False
-        while len(self._held) > _NAMES:
-            self._drop_held(next(iter(self._held)))
         return True
 
     def _drop_held(self, name: str) -> None:

@@ -24,9 +24,9 @@ import duckdb
 import msgspec
 
 from engine.common.depth import bounded_depth
+from engine.common.duckdb_confinement import CONFINED
 from engine.executors.local import udf
 from engine.executors.local.fragment_functions import FUNCTIONS, READER_OPTIONS, READERS, TABLE_FUNCTIONS, TOLD
-from engine.executors.local.sandbox import CONFINED
 from engine.planner.codegen.files import literal_path, plain_path
 from engine.planner.codegen.provenance import refusal, require_compilable
 

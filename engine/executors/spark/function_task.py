@@ -12,10 +12,10 @@ from typing import Final
 import duckdb
 import pyarrow as pa
 
+from engine.common.duckdb_confinement import ONE_THREAD
 from engine.common.error_codec import as_text
 from engine.executors.local import own_functions
 from engine.executors.local.errors import translate
-from engine.executors.local.sandbox import ONE_THREAD
 from engine.planner.codegen.task_functions import ARGUMENTS, ERROR, VALUE
 from wire.dataclass import dataclass
 

@@ -11,8 +11,8 @@ from typing import Final
 
 import pyarrow as pa
 
+from engine.common.duckdb_confinement import ONE_THREAD
 from engine.common.error_codec import TaskError
-from engine.executors.local.sandbox import ONE_THREAD
 from engine.lakes import stores
 from wire.dataclass import dataclass
 

@@ -22,6 +22,7 @@ from pyspark.sql import types as st
 from engine.catalog.model import partitions
 from engine.catalog.model.file_types import is_list
 from engine.catalog.model.objects import Table, TableColumn
+from engine.common.duckdb_confinement import ONE_THREAD
 from engine.common.sql_type import SqlType
 from engine.executors.spark import catalogs
 from engine.executors.spark.floats import hide_from_reader_filters
@@ -215,7 +216,7 @@ def _csv_options(table: Table) -> dict[str, str]:
 
 
 def _sniff_csv(file: str) -> dict[str, str]:
-    with duckdb.connect(":memory:", config={"threads": 1}) as connection:
+    with duckdb.connect(":memory:", config=ONE_THREAD) as connection:
         sniffed = connection.execute("select Delimiter, Quote, Escape, HasHeader from sniff_csv(?)", [file]).fetchone()
     assert sniffed is not None, "the sniffer gives one row"
     delimiter, quote, escape, header = sniffed

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
+from engine.common.duckdb_confinement import ONE_THREAD
 from engine.contracts.output_cast import carry_to
 from engine.exchange.partition_streams import PartitionStreams, Sent
 from engine.exchange.send import Edge, StreamSender
@@ -92,7 +93,7 @@ class _ByHash:
 
         self._statement = statement
         self._receivers = receivers
-        self._connection: duckdb.DuckDBPyConnection = duckdb.connect(config={"threads": 1})
+        self._connection: duckdb.DuckDBPyConnection = duckdb.connect(config=ONE_THREAD)
 
     def __call__(self, batch: pa.RecordBatch) -> list[tuple[int, pa.RecordBatch]]:
         from engine.exchange.routers import part_by_bucket

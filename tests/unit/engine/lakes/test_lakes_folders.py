@@ -455,3 +455,20 @@ def test_a_csv_file_with_other_columns_is_an_error_of_the_file(connection: Conne
     attach(connection, lake / "t.csv", "(a int, b text, c int)", format="csv", header="true")
     with pytest.raises(psycopg.errors.BadCopyFileFormat, match="as CSV with the columns"):
         connection.execute("select * from t")
+
+
+def test_a_link_without_its_target_is_an_error_that_names_it(connection: Connection, lake: Path) -> None:
+    put(lake, "", pa.table({"x": [1]}))
+    (lake / "gone.parquet").symlink_to(lake / "nowhere.parquet")
+    with pytest.raises(psycopg.errors.UndefinedFile, match=r'gone\.parquet": No such file'):
+        attach(connection, lake)
+
+
+@pytest.mark.parametrize("file_format", ["csv", "json"])
+def test_the_columns_of_a_file_whose_name_looks_like_a_pattern_are_found(
+    connection: Connection, lake: Path, file_format: str
+) -> None:
+    text = "x,y\n1,a\n" if file_format == "csv" else '{"x": 1, "y": "a"}\n'
+    put(lake, "", text, name=f"a[1]*.{file_format}")
+    attach(connection, lake / f"a[1]*.{file_format}", format=file_format)
+    assert connection.execute("select x, y from t").fetchall() == [(1, "a")]

@@ -1,5 +1,5 @@
-"""Restrictions on the DuckDBs that run clients' statements: that of a member, and those of Spark's tasks. This module
-imports nothing, because each Spark worker pays for its imports.
+"""Restrictions on every DuckDB that is opened here: of a member, of Spark's tasks, and of those that look into files. This
+module imports nothing, because each Spark worker pays for its imports.
 """
 
 from __future__ import annotations
@@ -13,5 +13,5 @@ CONFINED: Final[dict[str, bool]] = {
     "allow_community_extensions": False,
     "python_enable_replacements": False,
 }
-#: Settings of a database in a Spark task, which has one core.
+#: Settings of a database that uses one core.
 ONE_THREAD: Final[dict[str, str | bool | int | float | list[str]]] = {"threads": 1, **CONFINED}
