@@ -1,18 +1,19 @@
-"""Statements that differ in their constants alone as one: a normalised text, and an id that is the same for all of them.
+"""Fingerprints of statements: a normalised text, and an id that is the same for all statements that differ in their
+constants only.
 
-It is what PostgreSQL's pg_stat_statements shows: constants are `$n`, numbered on from the statement's own parameters. It is made
-from tokens, so that it costs neither a parse nor a plan. PostgreSQL walks the analysed tree, where some numbers and strings are no
-constants any more; these are found by what stands around them and left alone:
+The text is what PostgreSQL's pg_stat_statements shows: constants are `$n`, numbered on from the statement's own
+parameters. It is made from tokens, so it costs neither a parse nor a plan. PostgreSQL walks the analysed tree, in which
+some numbers and strings are no longer constants; here these are recognised by the tokens around them and left alone:
 
 - positions in ORDER BY and GROUP BY (`order by 1`), but not in those of aggregates and windows;
 - modifiers of types (`numeric(10, 2)`), NULL, TRUE and FALSE behind IS.
 
-The id is made of the folded tokens and the kinds of constants. So it does not depend on spaces, comments, the case of keywords and
-the server; unlike PostgreSQL's, it does not know which relation a name means, and two spellings of one query (with another alias or
-further parentheses) are two.
+The id is computed from the folded tokens and the kinds of constants. It does not depend on spaces, comments, the case
+of keywords or the server. Unlike PostgreSQL's, it does not know which relation a name refers to, and two spellings of
+one query (with another alias or further parentheses) have two ids.
 
-Statements that are no queries keep their text, as in PostgreSQL, but for passwords. So do texts longer than `LONGEST`, which take
-long to read.
+Statements other than queries keep their text, as in PostgreSQL, except for passwords. So do texts longer than
+`LONGEST`, which take long to tokenize.
 
 Source: PostgreSQL 15, pg_stat_statements.c (generate_normalized_query, fill_in_constant_lengths).
 """

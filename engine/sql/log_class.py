@@ -1,4 +1,4 @@
-"""The class that a statement belongs to for `log_statement`: definitions, changes of rows, or the rest.
+"""The class of a statement for `log_statement`: definitions, changes of rows, or the rest.
 
 Source: PostgreSQL 15, utility.c (GetCommandLogLevel).
 """

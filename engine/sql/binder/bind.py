@@ -1,4 +1,4 @@
-"""The entrance of the query binder (analyze.c: transformStmt)."""
+"""The entry point of the query binder (analyze.c: transformStmt)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A bound query before it is put somewhere, and the small plan builders that all parts use."""
+"""The result of binding a query (`Bound`), and small plan builders that all parts of the binder use."""
 
 from __future__ import annotations
 

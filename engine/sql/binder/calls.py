@@ -1,8 +1,8 @@
 """Function calls: plain functions, casts written as functions, aggregates, ordered-set aggregates, window functions.
 
-Handlers of `engine.sql.binder.expressions`. Which row fits is said by `resolution`; here is what surrounds the choice:
-`name(type)` as a cast, VARIADIC and named arguments, DISTINCT, ORDER BY, FILTER, WITHIN GROUP, OVER, and the functions that
-are no functions but values fixed when execution begins.
+These are handlers of `engine.sql.binder.expressions`. `resolution` chooses the row of the function table; this module
+handles the rest: `name(type)` as a cast, VARIADIC and named arguments, DISTINCT, ORDER BY, FILTER, WITHIN GROUP, OVER,
+and calls that stand for a value fixed when execution begins.
 
 Source: PostgreSQL 15, parse_func.c (ParseFuncOrColumn, func_get_detail), parse_agg.c, parse_clause.c
 (transformFrameOffset), parse_expr.c (transformSQLValueFunction), chapter 4.2.7 and 4.2.8.

@@ -1,8 +1,8 @@
-"""Casts between types, in which contexts and by what means: PostgreSQL's pg_cast and its I/O casts.
+"""The casts between types, their contexts and their methods: PostgreSQL's pg_cast and its I/O casts.
 
-Coercion (`engine.sql.binder.coercion`) and the choice among functions (`engine.sql.binder.resolution`) both ask here.
-The table is PostgreSQL's, not the function table's: a cast that no engine can compute must still take part in the choice
-of a function, and be refused afterwards, or another function would be chosen in silence.
+Coercion (`engine.sql.binder.coercion`) and function resolution (`engine.sql.binder.resolution`) both look casts up
+here. The table is PostgreSQL's, not the function table's: a cast that no engine can compute must still take part in
+function resolution and be refused afterwards. Otherwise another function would be chosen silently.
 
 Source: PostgreSQL 15, pg_cast; parse_coerce.c, find_coercion_pathway and can_coerce_type.
 """

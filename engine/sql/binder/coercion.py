@@ -1,8 +1,9 @@
-"""Bringing expressions to the types that their places want: implicit, assignment and explicit casts, common types.
+"""Coercion of expressions to the types that their context requires: implicit, assignment and explicit casts, and
+common types.
 
-Beside the expression binder, the query binder uses this for set operations, VALUES, LIMIT and USING. Which cast is
-allowed is said by `casts`, constants are read and folded by `literals`, the function that computes a cast comes from the
-function table. What PostgreSQL can cast and the function table cannot is 0A000.
+The query binder also uses this module, for set operations, VALUES, LIMIT and USING. `casts` says which casts are
+allowed, `literals` reads and folds constants, and the function table has the function that computes a cast. A cast that
+PostgreSQL has and the function table lacks is 0A000.
 
 Source: PostgreSQL 15, parse_coerce.c (coerce_to_target_type, coerce_type, select_common_type); chapter 10.4 and 10.5.
 """

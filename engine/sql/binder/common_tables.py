@@ -1,7 +1,7 @@
-"""WITH: common table expressions, recursive ones too (parse_cte.c).
+"""WITH: common table expressions, including recursive ones (parse_cte.c).
 
-An item is bound once, where it is written. One that is read once is then put in its reader's place, as PostgreSQL does
-unless it is MATERIALIZED; one that nobody reads is only checked.
+An item is bound once, where it is written. An item that is referenced once is then inlined at its reference, as
+PostgreSQL does unless it is MATERIALIZED. An item that nothing references is only checked.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Expressions of definitions: a column's DEFAULT, a table's CHECK, and what ALTER ... USING makes of a column.
+"""Expressions in definitions: a column's DEFAULT, a table's CHECK, and the expression of ALTER ... USING.
 
-Bound when they are defined, so that what cannot work is refused then, in PostgreSQL's words, and again from their stored text
-(`engine.sql.deparse.stored_text`) by every statement that writes rows.
+They are bound when they are defined, so that an invalid expression is refused then, with PostgreSQL's messages. Every
+statement that writes rows binds them again from their stored text (`engine.sql.deparse.stored_text`).
 
 Source: PostgreSQL 15, heap.c (cookDefault, cookConstraint), parse_expr.c (transformColumnRef, transformSubLink).
 """

@@ -1,11 +1,12 @@
-"""Values for domains: an expression of what is below a domain, which fails where the domain's constraints do not hold.
+"""Values of domains: an expression of the base type, which fails where the domain's constraints do not hold.
 
-A CASE around the value: a branch for each constraint, and the value itself where all hold, so both engines, participants and
-tasks compute it like any expression and know nothing of domains. Constraints of the domains that a domain is made of come
-first, then its own by name; NOT NULL before all of them, and errors name the domain that was asked for.
+The check is a CASE around the value: a branch for each constraint, and the value itself where all hold. Both engines,
+participants and tasks therefore compute it like any expression and need not know domains. NOT NULL is checked first,
+then the constraints of the domains below, then the domain's own constraints in order of name. Errors name the domain
+that was requested.
 
-Rejected: checks beside the row, as a table's CHECK constraints are (`engine.sql.binder.mutations.outcome`). A cast has no row,
-and what a cast asks, an assignment asks as well.
+Rejected: checks beside the row, as a table's CHECK constraints are (`engine.sql.binder.mutations.outcome`). A cast has
+no row, and it must make the same checks as an assignment.
 
 Source: PostgreSQL 15, typcache.c (load_domaintype_info), execExprInterp.c (ExecEvalConstraintCheck).
 """

@@ -1,16 +1,17 @@
-"""Expressions bound by PostgreSQL's rules: from the dialect's trees to typed `Expr`s with every function chosen.
+"""The expression binder: it turns parse trees into typed `Expr`s by PostgreSQL's rules and chooses every function.
 
     binder = ExpressionBinder(context, EXPRESSION_HANDLERS)
     expr = binder.bind(tree, scope)                 # literals may still be of type unknown
-    expr = binder.as_boolean(expr, "WHERE")         # or coerce, unify, settle: what the place wants
+    expr = binder.as_boolean(expr, "WHERE")         # or coerce, unify, settle, as the context requires
 
-One binder per statement. Names and nested queries are asked of the `Scope`, the function table of its `Registry`. What
-comes out holds `AggregateCall`s, `WindowCall`s, `GroupingCall`s and set-returning `Call`s where they were written; the
-query binder takes them out and judges whether they may stand there.
+There is one binder per statement. It resolves names and nested queries through the `Scope`, and functions through the
+`Registry`. The result has `AggregateCall`s, `WindowCall`s, `GroupingCall`s and set-returning `Call`s where they were
+written; the query binder extracts them and checks that they are allowed there.
 
-The work is done by siblings, each giving the handlers of some node classes: `values` (literals, columns, arrays, rows,
+Sibling modules do the work, each with the handlers of some node classes: `values` (literals, columns, arrays, rows,
 casts, CASE), `operators_syntax` (operators, comparisons, predicates), `calls` (functions, aggregates, windows),
-`subqueries`. `handlers` puts them together. This module holds what they share: choosing a row and coercing its arguments.
+`subqueries`. `handlers` combines them. This module has what they share: choosing a row of the function table and
+coercing its arguments.
 
 Source: PostgreSQL 15, parse_expr.c (transformExprRecurse), parse_oper.c (make_op), parse_func.c (ParseFuncOrColumn).
 """

@@ -1,7 +1,8 @@
-"""FROM: relations, views, derived tables and the names they offer (parse_clause.c: transformFromClause; parse_relation.c).
+"""FROM: relations, views, derived tables and the names they offer (parse_clause.c: transformFromClause;
+parse_relation.c).
 
-Each item is bound with the items to its left visible to LATERAL only, and gives a plan and the `Source`s it adds to its
-scope. `joins` has the joins, `table_functions` the functions.
+While an item is bound, the items to its left are visible to LATERAL only. Each item yields a plan and the `Source`s
+that it adds to its scope. `joins` binds joins and `table_functions` binds functions.
 """
 
 from __future__ import annotations

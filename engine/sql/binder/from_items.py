@@ -1,4 +1,4 @@
-"""FROM items once they are bound: the names that they offer, what LATERAL sees of them, and how they are joined."""
+"""Bound FROM items: the names that they offer, their visibility to LATERAL, and how they are joined."""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
 """GROUP BY, HAVING and aggregates (parse_clause.c: transformGroupClause; parse_agg.c: parseCheckAggregates).
 
-A grouped level has an AGGREGATOR over its FROM and WHERE. Every other clause is then rewritten: what equals a group key
-becomes the key's column, an aggregate becomes its column, and a column that is left over is PostgreSQL's error 42803, unless
-the primary key of its table is grouped by: then a group has one value of it, and it is a further key that changes no group.
+A grouped level has an AGGREGATOR over its FROM and WHERE. Every other clause is then rewritten: an expression that
+equals a group key becomes the key's column, and an aggregate becomes its column. Any remaining column is PostgreSQL's
+error 42803, unless the query groups by its table's primary key: the column then has one value per group and becomes a
+further key that changes no group.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""The handlers of both binders put together, and the binders made with them.
+"""The handlers of both binders, combined, and the constructors of the binders that use them.
 
-Siblings bind nested expressions and queries by the binder that they are given; here alone all of them are imported.
+Sibling modules bind nested expressions and queries through the binder that they are given. Only this module imports all
+of them.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""rank(...) WITHIN GROUP (ORDER BY ...) and its kin: where a row would stand among a group's rows if it were one of them.
+"""Hypothetical-set aggregates, rank(...) WITHIN GROUP (ORDER BY ...) and its kin: the rank that a row would have in a
+group.
 
-Such a row's rank is how many rows sort before it, and one: so each of the four functions is bound as counts with a filter, and
-needs nothing of either engine that counting does not.
+The rank of such a row is the number of rows that sort before it, plus one. Each of the four functions is therefore
+bound as counts with a filter, and needs nothing from either engine beyond counting.
 
 Source: PostgreSQL 15, parse_func.c (ParseFuncOrColumn), orderedsetaggs.c (hypothetical_rank_common and its callers).
 """

@@ -1,6 +1,8 @@
-"""Functions that look something up in the system catalog, as the queries that they are
-(`engine.pg_catalog.system_function_sql`). A call becomes a scalar subquery over system relations, or in FROM a derived table,
-which whoever plans it knows already.
+"""Functions that look something up in the system catalog, inlined as queries
+(`engine.pg_catalog.system_function_sql`).
+
+A call becomes a scalar subquery over system relations, or in FROM a derived table. The planner then needs no special
+case for it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""JOIN: ON, USING and NATURAL, and which names are visible where (parse_clause.c: transformFromClauseItem)."""
+"""JOIN: ON, USING and NATURAL, and the visibility of names (parse_clause.c: transformFromClauseItem)."""
 
 from __future__ import annotations
 

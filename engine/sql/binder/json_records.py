@@ -1,11 +1,13 @@
-"""json_to_record and json_to_recordset, with jsonb's: documents as rows of a shape that the statement says; and
-json_populate_record and json_populate_recordset, of the shape of a table's rows or of a composite type.
+"""json_to_record, json_to_recordset, json_populate_record, json_populate_recordset, and the same for jsonb.
+
+The first two turn documents into rows of a shape that the statement gives; the other two into rows of a table's row
+type or of a composite type.
 
     select * from json_to_recordset('[{"a": 1}]') as x(a int, b text)
     select * from json_populate_recordset(null::t, '[{"a": 1}]')
 
-The documents are a set of one column; a field is its member of that name, as text (of json and jsonb as it is), cast. A member
-that is null, or not there, is null.
+The documents are a set of one column. Each field is the document's member of that name, as text (json and jsonb fields
+as they are), cast to the field's type. A member that is null or missing becomes null.
 
 Source: PostgreSQL 15, jsonfuncs.c (populate_record_worker, populate_record_field).
 """

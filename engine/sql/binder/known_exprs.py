@@ -1,4 +1,4 @@
-"""Expressions by what they are, so that the one that was seen before is found without a look at all others."""
+"""A hash index of expressions, so that an equal expression is found without comparing with all others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names of output columns that their query does not name (parse_target.c: FigureColname)."""
+"""Names of output columns to which the query gives no name (parse_target.c: FigureColname)."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Whose is an aggregate? And replacing parts of bound trees, subqueries' plans included.
+"""The query level that an aggregate belongs to; and replacing parts of bound trees, subqueries' plans included.
 
 PostgreSQL gives an aggregate to the innermost query level among the columns it reads, or to the level it is written in
-when it reads none (parse_agg.c: check_agg_arguments). A subquery may thus hold an aggregate of a query around it. The
-expression binder leaves all of them where they were written; a level that is done with its clauses takes out its own.
+when it reads none (parse_agg.c: check_agg_arguments). A subquery may thus hold an aggregate of an outer query. The
+expression binder leaves every aggregate where it was written; when a level has bound its clauses, it extracts its own.
 """
 
 from __future__ import annotations

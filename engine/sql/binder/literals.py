@@ -5,7 +5,7 @@ precision (`1 - l_discount` is numeric(1,0) minus numeric(15,2)) and filters on 
 Text is read by `wire.types.input`, the same code that reads text parameters.
 
 Folding never changes when an error is raised: a cast of a typed constant that fails is left for run time, since a CASE
-may never reach it. Only an untyped literal is read at once and its error raised here, as PostgreSQL's parser does.
+may never evaluate it. Only an untyped literal is read at once and its error raised here, as PostgreSQL's parser does.
 
 Source: PostgreSQL 15, make_const and coerce_type (the unknown literal); numeric.c for rounding.
 """

@@ -1,4 +1,4 @@
-"""Numbers for rows: row_number() over parts of them, as the planner's own means."""
+"""Row numbers: calls of row_number() that the binder adds to plans for its own use."""
 
 from __future__ import annotations
 

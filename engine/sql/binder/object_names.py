@@ -1,8 +1,8 @@
-"""Names of objects whose OIDs are only known while a query runs: regclass, regtype, regproc and their kin as text; and the
-relations and types that text names, as regclass and regtype.
+"""Conversion between OIDs and names of objects while a query runs: regclass, regtype, regproc and their kin to text,
+and text to regclass and regtype.
 
-A scalar subquery over the system catalog, as with the functions of `inlined`: a cast must not make a number of what
-PostgreSQL shows as a name. What has no name is shown as its number, 0 as a dash.
+A conversion becomes a scalar subquery over the system catalog, as the functions of `inlined` do: a cast must not print
+as a number what PostgreSQL shows as a name. An OID without an object is shown as its number, and 0 as a dash.
 
 Source: PostgreSQL 15, regproc.c (regclassout, regtypeout, regprocout, regnamespaceout, text_regclass).
 """

@@ -1,14 +1,14 @@
-"""Operators and predicates: arithmetic, comparison also of rows, AND OR NOT, IS, BETWEEN, IN a list, ANY and ALL over
-arrays, LIKE and SIMILAR TO, AT TIME ZONE, EXTRACT.
+"""Operators and predicates: arithmetic, comparison (also of rows), AND OR NOT, IS, BETWEEN, IN a list, ANY and ALL
+over arrays, LIKE and SIMILAR TO, AT TIME ZONE, EXTRACT.
 
-Handlers of `engine.sql.binder.expressions`; the forms over a query are in `subqueries`.
+These are handlers of `engine.sql.binder.expressions`; the forms over a query are in `subqueries`.
 
-Equality that an engine decides for itself (IN, IS DISTINCT FROM) compares stored values. Where those differ from
-PostgreSQL's equality, the operands are changed first (bpchar loses its trailing blanks) or the predicate is spelled out
+Predicates whose equality the engine decides (IN, IS DISTINCT FROM) compare stored values. Where that differs from
+PostgreSQL's equality, the operands are converted first (bpchar loses its trailing blanks) or the predicate is expanded
 with the function table's `=` (intervals, jsonb).
 
 Source: PostgreSQL 15, parse_expr.c (transformAExprOp ... transformAExprBetween, make_row_comparison_op,
-make_row_distinct_op, transformAExprIn), gram.y for what is shorthand for what.
+make_row_distinct_op, transformAExprIn), gram.y for the forms that are shorthand for others.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 """Long lists of parameters, bound as one value (`engine.plan_ir.expr.Parameters`).
 
-A client's list of IN or rows of VALUES may have 65,535 parameters. To bind each as an expression, with the cast that its place asks
-for, takes seconds, and so does each pass over the plan. Those of one type are cast alike: a sample of each type is bound, and tells
-what all of them become. Where that is values of one type, the list is one value from then on. Where it is not, or where a sample
-raises an error, the list is bound an item at a time, which finds the item that is at fault.
+A client's IN list or VALUES rows may have 65,535 parameters. Binding each as an expression, with the cast that its
+context requires, takes seconds, and so does each pass over the plan. Parameters of one type are cast alike: one sample
+of each type is bound, and its result applies to all of that type. If all samples give values of one type, the list is
+one value from then on. If not, or if a sample raises an error, the list is bound item by item, which finds the invalid
+item.
 """
 
 from __future__ import annotations

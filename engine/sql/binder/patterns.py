@@ -1,7 +1,7 @@
 """LIKE's ESCAPE and SIMILAR TO: patterns rewritten to the two forms that the operators `~~` and `~` take.
 
-PostgreSQL does this at run time with the functions like_escape and similar_to_escape; a constant pattern, which is nearly
-every one, is rewritten here once.
+PostgreSQL does this at run time with the functions like_escape and similar_to_escape; a constant pattern, which nearly
+every pattern is, is rewritten here once.
 
 Source: PostgreSQL 15, like_match.c (do_like_escape), regexp.c (similar_escape_internal).
 """

@@ -1,9 +1,9 @@
-"""has_..._privilege and pg_has_role of what a query gives: questions to `sluice.own_privileges`, or for another role than the
-current one to `sluice.role_privileges`, like the functions of `inlined`. What is asked for has to be written out, as it decides
-which bits are looked at.
+"""has_..._privilege and pg_has_role over values of a query: lookups in `sluice.own_privileges`, or in
+`sluice.role_privileges` for a role other than the current one, inlined like the functions of `inlined`.
 
-Calls with constants only are the session's (`engine.session.context.privilege_functions`), which also knows other roles and
-tells of names that mean nothing.
+The privilege argument must be a constant, because it decides which bits are tested. The session evaluates calls whose
+arguments are all constants (`engine.session.context.privilege_functions`); it also knows other roles and reports names
+that do not exist.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The binder of queries: a query of any kind in a scope of its own, with the items of its WITH."""
+"""The binder of queries: it binds a query of any kind in a scope of its own, with the items of its WITH."""
 
 from __future__ import annotations
 

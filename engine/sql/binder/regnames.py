@@ -1,10 +1,10 @@
 """Literals and parameters of the object types by name: `'lineitem'::regclass`, `'numeric(10,2)'::regtype`.
 
-Such a name means the object that it finds while binding, in the statement's catalog and search path. Numbers and columns
-are not read here: a number is its own OID (`wire.types.input`).
+Such a name is resolved while binding, in the statement's catalog and search path. Numbers and columns are not read
+here: a number is its own OID (`wire.types.input`).
 
-Source: PostgreSQL 15, chapter 8.19; regproc.c (regclassin, regtypein, regprocin, regprocedurein, regoperin, regoperatorin,
-regnamespacein, regrolein, regcollationin, regconfigin, regdictionaryin).
+Source: PostgreSQL 15, chapter 8.19; regproc.c (regclassin, regtypein, regprocin, regprocedurein, regoperin,
+regoperatorin, regnamespacein, regrolein, regcollationin, regconfigin, regdictionaryin).
 """
 
 from __future__ import annotations

@@ -1,10 +1,11 @@
 """Resolution of a call's function or operator, from its name and its arguments' types alone.
 
-Pure: types in, a `Choice` out. The expression binder coerces the arguments to the choice's types afterwards. Literals of
-unknown type take part as PostgreSQL has it: they match anything, prefer the string category, and follow their neighbours.
+The module is pure: it maps types to a `Choice`. The expression binder coerces the arguments to the choice's types
+afterwards. Literals of unknown type take part as in PostgreSQL: they match any type, prefer the string category, and
+take the type of the other arguments.
 
-Source: PostgreSQL 15, chapters 10.2 and 10.3; parse_func.c (func_get_detail, func_select_candidate), parse_oper.c (oper),
-parse_coerce.c (check_generic_type_consistency, enforce_generic_type_consistency).
+Source: PostgreSQL 15, chapters 10.2 and 10.3; parse_func.c (func_get_detail, func_select_candidate), parse_oper.c
+(oper), parse_coerce.c (check_generic_type_consistency, enforce_generic_type_consistency).
 """
 
 from __future__ import annotations

@@ -1,10 +1,11 @@
 """FOR UPDATE, FOR NO KEY UPDATE, FOR SHARE and FOR KEY SHARE (analyze.c: transformLockingClause, CheckSelectLocking).
 
-Here is what PostgreSQL says of the clause: which relations it means, by itself or with OF, through derived tables and views,
-and where it makes no sense. What comes of it is the session's to do: nobody waits for anybody, but a transaction that asked
-for rows commits only if the files they were in are still their tables' (`engine.catalog.snapshot.Guard`).
+This module applies PostgreSQL's rules for the clause: which relations it locks, by itself or with OF, through derived
+tables and views, and where it is not allowed. The session carries it out: no transaction waits for another, but a
+transaction that locked rows commits only if the files that held them still belong to their tables
+(`engine.catalog.snapshot.Guard`).
 
-WITH queries and subqueries in expressions are left alone, as in PostgreSQL: they have clauses of their own.
+WITH queries and subqueries in expressions are not affected, as in PostgreSQL: they have clauses of their own.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Comparison of rows as values: of composite types, whole rows, records that come of a query.
+"""Comparison of rows as values: composite types, whole rows, and records that a query returns.
 
-Unlike that of two row constructors (`operators_syntax.row_comparison`) it knows nulls among the fields: two are equal, and one is
-greater than all else. Only where a row itself is null, nothing is known. It is spelled out field by field, each through the
-operators of its type, so it is the same on both engines.
+Unlike the comparison of two row constructors (`operators_syntax.row_comparison`), it orders nulls among the fields: two
+nulls are equal, and a null is greater than any other value. The result is null only where a row itself is null. The
+comparison is expanded field by field, each through the operators of its type, so both engines give the same result.
 
 Source: PostgreSQL 15, rowtypes.c (record_eq, record_cmp).
 """

@@ -1,7 +1,7 @@
-"""TABLESAMPLE: each row of a table kept by chance.
+"""TABLESAMPLE: it keeps each row of a table with a given probability.
 
-BERNOULLI and SYSTEM are the same here: PostgreSQL's SYSTEM keeps whole blocks, and a table's files have none of such a size.
-REPEATABLE would have to know a row again when it is asked anew, which nothing in the files says; it is refused.
+BERNOULLI and SYSTEM are the same here: PostgreSQL's SYSTEM keeps whole blocks, and a table's files have no blocks of
+that size. REPEATABLE is refused: it would need a stable identity of rows across reads, which the files do not have.
 
 Source: PostgreSQL 15, parse_clause.c (transformRangeTableSample), bernoulli.c.
 """

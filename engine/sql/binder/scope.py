@@ -1,14 +1,16 @@
 """Scopes and name resolution, shared by the query binder and the expression binder.
 
-The query binder (`engine.sql.binder.queries` and its siblings) builds scopes while it walks FROM clauses; the expression
-binder (`engine.sql.binder.expressions`) asks them for columns, parameters, windows and subqueries. A `BindContext` is one
-for a statement, a `Scope` one for each SELECT level; a scope's parent is the scope that its query is nested in.
+The query binder (`engine.sql.binder.queries` and its siblings) builds scopes while it walks FROM clauses; the
+expression binder (`engine.sql.binder.expressions`) looks up columns, parameters, windows and subqueries in them. There
+is one `BindContext` per statement and one `Scope` per SELECT level; a scope's parent is the scope that its query is
+nested in.
 
-Trees come from `engine.sql.parser.grammar`, whose docstring lists their shapes; `position(node)` tells where a node's token is.
+Trees come from `engine.sql.parser.grammar`, whose docstring lists their shapes; `position(node)` is the position of a
+node's token.
 
-The rules are PostgreSQL's (parse_relation.c, parse_expr.c: transformColumnRef): a bare name is looked for among the
-columns of each level, innermost first, and then among relation names, where it means the whole row; two hits in one level
-are ambiguous; a relation may be visible by name only, by its columns only, or to LATERAL items only.
+The rules are PostgreSQL's (parse_relation.c, parse_expr.c: transformColumnRef). A bare name is looked up among the
+columns of each level, innermost first, and then among relation names, where it means the whole row. Two matches in one
+level are ambiguous. A relation may be visible by name only, by its columns only, or to LATERAL items only.
 """
 
 from __future__ import annotations

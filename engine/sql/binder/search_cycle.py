@@ -1,8 +1,9 @@
-"""SEARCH and CYCLE: the columns that a recursive WITH item gets beside its own, by rewriting its two terms.
+"""SEARCH and CYCLE: further columns of a recursive WITH item, added by rewriting its two terms.
 
-SEARCH DEPTH FIRST keeps, in an array of records, the columns it names of each row on the way; SEARCH BREADTH FIRST a record of the
-depth and the row's own. CYCLE keeps such an array too, marks a row whose columns are in it already, and goes on from those only
-that are not marked. The recursive term passes the columns of the row that it came from; what it makes of them is computed over it.
+SEARCH DEPTH FIRST keeps, in an array of records, the values of the named columns for each row on the path. SEARCH
+BREADTH FIRST keeps one record: the depth and the row's own values. CYCLE also keeps such an array, marks a row whose
+values are already in it, and continues only from unmarked rows. The recursive term passes on the added columns of the
+row that it came from; their new values are computed above it.
 
 Source: PostgreSQL 15, rewriteSearchCycle.c; parse_cte.c: analyzeCTE.
 """

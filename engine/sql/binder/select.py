@@ -1,7 +1,7 @@
 """One SELECT (analyze.c: transformSelectStmt).
 
-The clauses are bound in PostgreSQL's order, so that of several errors the same one is told, and planned in SQL's: FROM,
-WHERE, groups, windows, sets, select list, DISTINCT, ORDER BY, LIMIT.
+The clauses are bound in PostgreSQL's order, so that the same one of several errors is reported. They are planned in
+SQL's order: FROM, WHERE, groups, windows, sets, select list, DISTINCT, ORDER BY, LIMIT.
 """
 
 from __future__ import annotations

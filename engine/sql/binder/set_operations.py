@@ -1,5 +1,6 @@
-"""UNION, INTERSECT and EXCEPT: the branches' columns brought to common types, pair by pair (analyze.c:
-transformSetOperationTree)."""
+"""UNION, INTERSECT and EXCEPT: the branches' columns are coerced to common types, pair by pair (analyze.c:
+transformSetOperationTree).
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Set-returning functions in a select list: PROJECT SET nodes under the expressions that use their values.
 
-As many rows come out as the longest set has, and calls nested in one another's arguments run in a node each, the
-innermost first (nodeProjectSet.c; parse_func.c: check_srf_call_placement).
+The node returns as many rows as the longest set has. Calls that are nested in each other's arguments get a node each,
+the innermost first (nodeProjectSet.c; parse_func.c: check_srf_call_placement).
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """ORDER BY, DISTINCT, LIMIT and OFFSET (parse_clause.c: transformSortClause, transformDistinctClause,
 transformLimitClause).
 
-An item of ORDER BY, GROUP BY or DISTINCT ON is SQL-92's (an output column's name, or its number) before it is SQL-99's
-(any expression); an expression that no output column holds becomes a further, hidden one.
+An item of ORDER BY, GROUP BY or DISTINCT ON is read as SQL-92's (an output column's name or number) before it is read
+as SQL-99's (any expression). An expression that is no output column becomes a further, hidden column.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Queries in expressions: scalar, EXISTS, ARRAY(...), IN, and comparisons with ANY or ALL of a query's rows.
 
-Handlers of `engine.sql.binder.expressions`; the queries themselves are planned by the scope's query binder. A `Subquery`
-compares its `tests` with columns of the same types, so where PostgreSQL would cast a column, an EVALUATOR above the plan
-does.
+These are handlers of `engine.sql.binder.expressions`; the scope's query binder plans the queries themselves. A
+`Subquery` compares its `tests` with columns of the same types, so where PostgreSQL would cast a column, an EVALUATOR
+above the plan casts it.
 
 Source: PostgreSQL 15, parse_expr.c (transformSubLink).
 """

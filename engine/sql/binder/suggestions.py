@@ -1,8 +1,9 @@
-"""The hint of "column does not exist": which columns the client may have meant.
+"""The hint of "column does not exist": the columns that the client may have meant.
 
-PostgreSQL looks through every FROM item known so far for names within a small edit distance, and suggests one or two
-(parse_relation.c: searchRangeTableForCol, updateFuzzyAttrMatchState, errorMissingColumn). The same answers, from the same
-distances: 1 for each insertion, deletion and substitution, at most 3, and at most half of the name.
+PostgreSQL searches every FROM item known so far for names within a small edit distance, and suggests one or two
+(parse_relation.c: searchRangeTableForCol, updateFuzzyAttrMatchState, errorMissingColumn). This module gives the same
+answers from the same distances: 1 for each insertion, deletion and substitution, at most 3, and at most half of the
+name.
 """
 
 from __future__ import annotations

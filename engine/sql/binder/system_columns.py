@@ -1,13 +1,13 @@
-"""The columns that every table has beside its own: tableoid, xmin, xmax, cmin, cmax (PostgreSQL 15, section 5.5).
+"""System columns, which every table has beside its own: tableoid, xmin, xmax, cmin, cmax (PostgreSQL 15, section 5.5).
 
-Rows have no transactions here, so the four say what can be said. A row of a stored table came with `xmin`, the catalog's
-version at which the table's files last changed: two reads that see one number saw the same rows, which is what clients keep it
-for (and a change of any row of the table changes it). Nobody deletes what is seen, so the others are 0. The system catalog's
-rows have been there since PostgreSQL made them, in transaction 1. Where a row lies (ctid) is told to nobody, and of tables that
-others keep only the tableoid is known.
+Rows carry no transaction ids here, so four of these columns have substitute values. The `xmin` of a stored table's row
+is the catalog version at which the table's files last changed. Two reads that see the same number saw the same rows,
+which is what clients use it for; a change of any row of the table changes it. No visible row has been deleted, so the
+others are 0. Rows of the system catalog have `xmin` 1, PostgreSQL's bootstrap transaction. A row's location (ctid) is
+not available, and tables that others keep have only tableoid.
 
-They are there where a statement names one of them, as constants that are emitted over the table, so that an outer join makes
-nulls of them as of others.
+The columns exist where a statement names one of them, as constants that are emitted above the table, so that an outer
+join makes them null like other columns.
 """
 
 from __future__ import annotations

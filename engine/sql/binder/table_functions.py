@@ -1,7 +1,7 @@
 """Functions in FROM: one call, ROWS FROM several, WITH ORDINALITY (parse_clause.c: transformRangeFunction).
 
-A function that returns one plain value is named after its alias; one that returns records gives their fields. What is no
-function call at all (a cast, CURRENT_DATE) is a row of one value.
+The column of a function that returns one plain value takes the alias as its name; a function that returns records gives
+its fields. An expression that is no function call (a cast, CURRENT_DATE) is a row of one value.
 """
 
 from __future__ import annotations

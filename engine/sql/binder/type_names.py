@@ -1,7 +1,7 @@
 # ruff: noqa: SIM905 -- a paragraph of words reads better than a column of quotes
-"""From a type's tree (`engine.sql.parser.grammar.types`) to its SqlType: names, modifiers and their limits.
+"""Resolution of a type's tree (`engine.sql.parser.grammar.types`) to its SqlType: names, modifiers and their limits.
 
-Used for casts, typed literals and column definitions. The rules are those of PostgreSQL's typmod input functions
+It is used for casts, typed literals and column definitions. The rules are those of PostgreSQL's typmod input functions
 (numerictypmodin, varchartypmodin, intervaltypmodin ...).
 """
 

@@ -1,7 +1,10 @@
-"""Expressions that make or take apart values: literals, parameters, columns, arrays, rows, casts, CASE and its kin.
+"""Expressions that construct values or extract parts of them: literals, parameters, columns, arrays, rows, casts, CASE
+and its kin.
 
-Handlers of `engine.sql.binder.expressions`. Source: PostgreSQL 15, parse_expr.c (transformColumnRef, transformIndirection,
-transformArrayExpr, transformRowExpr, transformTypeCast, transformCaseExpr, transformCoalesceExpr, transformMinMaxExpr).
+These are handlers of `engine.sql.binder.expressions`.
+
+Source: PostgreSQL 15, parse_expr.c (transformColumnRef, transformIndirection, transformArrayExpr, transformRowExpr,
+transformTypeCast, transformCaseExpr, transformCoalesceExpr, transformMinMaxExpr).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""`t FOR VERSION AS OF 3`, `t FOR TIMESTAMP AS OF '2024-05-01 12:00'`: a stored table as it was (`engine.storage.history`), or
-somebody else's (`engine.lakes.tables`).
+"""Time travel, `t FOR VERSION AS OF 3` and `t FOR TIMESTAMP AS OF '2024-05-01 12:00'`: an earlier version of a stored
+table (`engine.storage.history`) or of a lake's table (`engine.lakes.tables`).
 
-The number and the moment are constants: which files are read is decided when the statement is bound.
+The version number and the timestamp must be constants: binding decides which files are read.
 """
 
 from __future__ import annotations

@@ -1,13 +1,14 @@
-"""Numerics that no engine's decimal holds: NaN, the infinities, and constants of more than 38 digits.
+"""Wide numerics, which no engine's decimal holds: NaN, the infinities, and constants of more than 38 digits.
 
-They have a type of their own below PostgreSQL's (`SqlType.is_wide`), stored and carried as the text that numeric_out writes.
-Constants and parameters have it, and what passes them on without looking at them: select lists, subqueries, coalesce of one of
-them. A cast gives the text, reads a float from it, or reads a decimal from it where it fits one. Comparing two constants needs no
-engine, nor does comparing whatever a decimal may be with NaN, an infinity or a number beyond 10^38. All else is refused with 0A000.
+They have a type of their own below PostgreSQL's (`SqlType.is_wide`), stored and carried as the text that numeric_out
+writes. Constants and parameters have this type, and so do expressions that pass them on without computing with them:
+select lists, subqueries, coalesce of one of them. A cast returns the text, reads a float from it, or reads a decimal
+from it where it fits one. Comparing two constants needs no engine, nor does comparing any decimal with NaN, an infinity
+or a number beyond 10^38. Everything else is refused with 0A000.
 
-Rejected: numbers above 10^38 inside decimal(38, s) that stand for NaN and the infinities, as int4's limits stand for those of
-dates. They sort in the right order, but each arithmetic operator, aggregate and cast of each engine would have to look for them in
-each row.
+Rejected: numbers above 10^38 inside decimal(38, s) that stand for NaN and the infinities, as int4's limits stand for
+those of dates. They sort in the right order, but each arithmetic operator, aggregate and cast of each engine would have
+to test for them in each row.
 
 Source: PostgreSQL 15, numeric.c (cmp_numerics: NaN equals itself and is greatest).
 """

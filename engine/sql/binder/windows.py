@@ -1,5 +1,6 @@
-"""Window functions: taken out of a level's expressions into a WINDOW node (parse_agg.c, parse_clause.c:
-transformWindowDefinitions)."""
+"""Window functions: extracted from a level's expressions into a WINDOW node (parse_agg.c, parse_clause.c:
+transformWindowDefinitions).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The items of a WITH clause, once they are bound, put into the plan of the query that they stand before."""
+"""Placement of bound WITH items in the plan of the query that they belong to."""
 
 from __future__ import annotations
 

@@ -1,11 +1,12 @@
-"""A column's default as PostgreSQL prints the one that it keeps: `'x'::character varying`, `'-1'::integer`, `now()`.
+"""Column defaults in the form in which PostgreSQL prints stored defaults: `'x'::character varying`, `'-1'::integer`,
+`now()`.
 
-Clients read defaults back in this form: Active Record takes a value from before its conversion, TypeORM compares it with its
-own. So it is what the catalog keeps of constants, SQL's words for the moment and the user, and calls without arguments; it is
-read again as any default. All else stays as it was written (`engine.sql.deparse.stored_text`), constants of types of users too,
-which may be renamed.
+Clients read defaults back in this form: Active Record takes the value before the cast, TypeORM compares it with its
+own. The catalog therefore stores this form for constants, SQL's keywords for the current time and user, and calls
+without arguments; it is read again like any default. All other defaults stay as they were written
+(`engine.sql.deparse.stored_text`), including constants of user-defined types, which may be renamed.
 
-A number keeps its own type, since its conversion to the column's is implied; a string has the column's.
+A number keeps its own type, since its conversion to the column's type is implied; a string has the column's type.
 
 Source: PostgreSQL 15, ruleutils.c (get_const_expr, SQLValueFunction in get_rule_expr).
 """

@@ -1,11 +1,12 @@
-"""A bound expression as PostgreSQL prints the one that it keeps: `(a > 0)`, `lower((name)::text)`.
+"""Bound expressions in the form in which PostgreSQL prints stored expressions: `(a > 0)`, `lower((name)::text)`.
 
-Each operator stands in parentheses, and what a value was converted to is said of it. Pretty printing leaves out what nobody needs
-to read it again: `a > 0`, `lower(name::text)`. A constant has been brought to its place's type here before anybody prints it, where
-PostgreSQL keeps it as it was read with the conversion beside it; which of the two it was is told by the type: a whole number is no
-literal of numeric, so it was an integer.
+Each operator is printed in parentheses, and each conversion is printed as a cast. Pretty printing leaves out what is
+not needed to read the text again: `a > 0`, `lower(name::text)`. Here the binder has already converted a constant to the
+type of its context when it is printed, whereas PostgreSQL keeps it as it was read, with the conversion around it. The
+type tells which literal it was: numeric has no literals that are whole numbers, so such a constant was an integer.
 
-Source: PostgreSQL 15, ruleutils.c (get_rule_expr, get_const_expr, get_coercion_expr, isSimpleNode, looks_like_function).
+Source: PostgreSQL 15, ruleutils.c (get_rule_expr, get_const_expr, get_coercion_expr, isSimpleNode,
+looks_like_function).
 """
 
 from __future__ import annotations

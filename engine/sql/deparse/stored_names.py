@@ -1,12 +1,12 @@
-"""The names in stored texts: of types, relations and sequences that defaults, checks and views say.
+"""Names in stored texts: the types, relations and sequences that defaults, checks and views mention.
 
-A text is bound by whoever uses it, whatever his search path is, so that types are stored with their schemas
-(`with_types_qualified`).
-Who looks at a text wants each name as his own path spells it: there names are OIDs between marks (`mark_names`), and the
-functions that show definitions put names in their places (`engine.pg_catalog.system_function_sql`).
+A stored text is bound by every statement that uses it, whatever its search path is, so types are stored with their
+schemas (`with_types_qualified`). A user who looks at a text should see each name as that user's own search path spells
+it. Displayed texts therefore have OIDs between marks in place of names (`mark_names`), and the functions that show
+definitions replace them by names (`engine.pg_catalog.system_function_sql`).
 
-Rejected: to show one spelling to everybody. Who dumps a database has an empty path and needs every schema, psql shows none of
-those that one need not write.
+Rejected: one spelling for all users. pg_dump has an empty path and needs every schema; psql shows no schema that is not
+needed.
 """
 
 from __future__ import annotations

@@ -1,11 +1,12 @@
-"""Expressions that the catalog keeps as text: defaults and checks. What they refer to, and how they are kept true.
+"""Expressions that the catalog stores as text, defaults and checks: their references, and how they stay valid.
 
-The text is what was written, but for sequences, which it names by OID (`nextval('16385'::regclass)`), so that renaming or
-moving one leaves the text alone; who shows a text puts the name back (`engine.sql.deparse.stored_names`). Columns are named by
-their names: RENAME COLUMN rewrites them (`with_column_renamed`), token by token, so that the rest of the text stays as it was.
+The text is stored as it was written, except for sequences, which it names by OID (`nextval('16385'::regclass)`), so
+that renaming or moving one does not change the text; functions that show a text put the name back
+(`engine.sql.deparse.stored_names`). Columns are stored by name: RENAME COLUMN rewrites them (`with_column_renamed`),
+token by token, so that the rest of the text stays as it was.
 
-Rejected: bound expressions in the catalog, as PostgreSQL has them (pg_node_tree). They would tie the catalog's format to the
-binder's classes; binding a short text costs a tenth of a millisecond and is done once a statement.
+Rejected: bound expressions in the catalog, as PostgreSQL has them (pg_node_tree). They would tie the catalog's format
+to the binder's classes; binding a short text costs a tenth of a millisecond and is done once a statement.
 """
 
 from __future__ import annotations

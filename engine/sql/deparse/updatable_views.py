@@ -1,6 +1,7 @@
-"""Automatically updatable views, and those of their columns that take values, by the text of their definitions.
+"""Automatically updatable views and their updatable columns, determined from the text of their definitions.
 
-Source: PostgreSQL 15, rewriteHandler.c (view_query_is_auto_updatable, view_cols_are_auto_updatable, relation_is_updatable).
+Source: PostgreSQL 15, rewriteHandler.c (view_query_is_auto_updatable, view_cols_are_auto_updatable,
+relation_is_updatable).
 """
 
 from __future__ import annotations

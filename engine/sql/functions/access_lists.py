@@ -1,6 +1,6 @@
-"""Access control lists as values: aclexplode, taking an item's text apart (`engine.pg_catalog.acl_text` writes them).
+"""Access control lists as values: aclexplode, which splits an item's text (`engine.pg_catalog.acl_text` writes it).
 
-An item names roles, and whoever takes it apart gets their OIDs: the binder gives the roles with the call
+An item names roles, and the function returns their OIDs: the binder passes the roles with the call
 (`engine.sql.binder.inlined`).
 
 Source: PostgreSQL 15, acl.c (aclexplode, aclparse).

@@ -1,8 +1,8 @@
 """Aggregate functions: chapter 9.21, without JSON's.
 
-Where a sum's type differs from PostgreSQL's the argument or the sum is cast; averages and variances of integers and
-numerics are exact sums, divided as PostgreSQL divides (`quotients`). An aggregate call may stand anywhere in a template:
-the compiler puts DISTINCT, FILTER and OVER on it.
+Where an engine's sum has another type than PostgreSQL's, the argument or the sum is cast. Averages and variances of
+integers and numerics are exact sums, divided as PostgreSQL divides (`division`). An aggregate call may stand anywhere
+in a template: the compiler puts DISTINCT, FILTER and OVER on it.
 
 Source: PostgreSQL 15, tables 9.59 to 9.61; numeric.c (numeric_stddev_internal) for the variances' digits.
 """

@@ -1,11 +1,11 @@
 """Arrays: PostgreSQL 15, section 9.19, and the array forms of ANY and ALL (9.24).
 
-The engines' arrays begin at 1. Arrays of several dimensions are lists of lists (`dimensions`, which names the functions that take
-them). Elements are compared as the engines compare their storage, so that element types
-whose equality is another (interval, character(n), time with time zone) are refused where elements are compared.
+The engines' arrays begin at 1. Arrays of several dimensions are lists of lists (`dimensions` lists the functions that
+take them). The engines compare elements by their storage type, so functions that compare elements refuse element types
+whose equality differs from that of their storage (interval, character(n), time with time zone).
 
-`subscript` and `slice` are the binder's names for `a[i]` and `a[i:j]`, `=set_element` and `=set_slice` for what assigns to these;
-no PostgreSQL function is called so.
+`subscript` and `slice` are the binder's names for `a[i]` and `a[i:j]`; `=set_element` and `=set_slice` are its names
+for assignments to these. No PostgreSQL function has these names.
 """
 
 from __future__ import annotations

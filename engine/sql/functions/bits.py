@@ -1,6 +1,7 @@
-"""Bit strings: operators, parts, counts, and what integers make of them.
+"""Bit strings: operators, parts, counts, and conversion from and to integers.
 
-A bit string is a text of 0 and 1 in either engine, so that its parts are the text's. Bit by bit is done over the text's places.
+A bit string is a text of 0 and 1 in either engine, so its parts are parts of the text. Bitwise operators work on the
+text character by character.
 
 Source: PostgreSQL 15, pg_operator, pg_proc, pg_cast; varbit.c.
 """

@@ -1,14 +1,14 @@
-"""Row makers for the function table, and the small pieces of SQL that its templates share.
+"""Constructors of the function table's rows, and the small pieces of SQL that its templates share.
 
-`fn`, `op`, `agg`, `ordered_set`, `window` and `cast` make a `Function` from positional signature and templates; one text
-serves both engines unless `local` or `spark` says otherwise (`NOTHING`: the engine lacks it). Two things are done to a
-scalar template's text before it becomes a row's template:
+`fn`, `op`, `agg`, `ordered_set`, `window` and `cast` make a `Function` from positional signature and templates. One
+text serves both engines unless `local` or `spark` says otherwise (`NOTHING`: the engine lacks it). A scalar template's
+text is changed in two ways before it becomes a row's template:
 
 - `RAISE('22012', 'division by zero')` becomes the engine's own way to fail with that SQLSTATE and message;
 - where a placeholder occurs more than once and its argument is more than a column or a constant, the argument is bound
   once (`let`), so that nested calls do not multiply the statement's size and a volatile argument is evaluated once.
 
-Neighbours: `trees` composes trees where a text cannot say it; the row modules (`numeric`, `math` ...) use both.
+Neighbours: `trees` composes trees where a text is not sufficient; the row modules (`numeric`, `math` ...) use both.
 """
 
 from __future__ import annotations

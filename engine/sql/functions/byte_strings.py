@@ -1,7 +1,7 @@
-"""Functions of bytea that are those of text, where every byte is a character.
+"""Functions of bytea that work like those of text, with every byte as a character.
 
-A byte string is taken for a text in Latin 1, whose characters are the bytes 0 to 255, and the answer turned back. Spark has
-that conversion; `engine.executors.local.byte_texts` has it for the local engine.
+A byte string is converted to a text in Latin 1, whose characters are the bytes 0 to 255, and the result is converted
+back. Spark has that conversion; `engine.executors.local.byte_texts` provides it for the local engine.
 
 Source: PostgreSQL 15, table 9.11; oracle_compat.c (byteatrim and its kin).
 """

@@ -1,8 +1,10 @@
-"""Casts between types that are functions in PostgreSQL's pg_cast, and the casts of a type to itself, which apply a modifier.
+"""Casts between types that are functions in PostgreSQL's pg_cast, and the casts of a type to itself, which apply a
+modifier.
 
-What needs no work is the binder's (it relabels). A cast that changes the digits of a numeric, the length of a string or the
-decimals of a time finds them on its call's type. Rounding is PostgreSQL's: floats to integers half to even, numerics and
-fractions of seconds half away from zero. An oid is unsigned: where PostgreSQL wraps, so does it here.
+The binder handles casts that need no computation (it relabels). A cast that changes the digits of a numeric, the length
+of a string or the decimals of a time finds them on its call's type. Rounding is PostgreSQL's: floats to integers half
+to even, numerics and fractions of seconds half away from zero. An oid is unsigned, and values wrap where they wrap in
+PostgreSQL.
 
 Neighbours: `casts_output` for casts to text, `casts_input` for casts from it.
 

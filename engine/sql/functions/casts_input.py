@@ -1,11 +1,13 @@
-"""Casts from text: what each type's input function reads, computed inside the engines.
+"""Casts from text: the types' input functions, computed inside the engines.
 
-A literal is read by `wire.types.input`, with all that PostgreSQL understands. A column of text is read here, by expressions:
-numbers, booleans, uuid and bytes in every spelling; dates, times and intervals in the ISO spellings and PostgreSQL's own
-output. What is written otherwise may be valid to PostgreSQL or not: it is refused with 0A000, never guessed.
+A literal is read by `wire.types.input`, which accepts everything that PostgreSQL accepts. A column of text is read
+here, by expressions: numbers, booleans, uuid and bytes in every spelling; dates, times and intervals in the ISO
+spellings and PostgreSQL's own output. Any other spelling may or may not be valid in PostgreSQL: it is refused with
+0A000, never guessed.
 
 Every reader trims what C's isspace() takes as white space, checks the spelling by a regular expression, and leaves the
-conversion to the engine's own cast: a TRY_CAST, since engines fold constants without regard to the CASE around them.
+conversion to the engine's own cast. That is a TRY_CAST, since engines fold constants without regard to the CASE around
+them.
 
 Source: PostgreSQL 15, numutils.c (pg_strtoint32), float.c (float8in), bool.c, uuid.c, varlena.c (byteain), datetime.c.
 """

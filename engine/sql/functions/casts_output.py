@@ -1,13 +1,14 @@
-"""Casts to text: what each type's output function prints, computed inside the engines.
+"""Casts to text: the types' output functions, computed inside the engines.
 
-Numbers are written as PostgreSQL writes them: floats with the fewest digits that read back as the same float, in scientific
-notation below 0.0001 and from 10^15 (real: 10^6) on; numerics with their display scale. Dates and times are in ISO style,
-intervals in the `postgres` style. Strings and lengths are `casts`'.
+Numbers are written as PostgreSQL writes them: floats with the fewest digits that read back as the same float, in
+scientific notation below 0.0001 and from 10^15 (real: 10^6) on; numerics with their display scale. Dates and times are
+in ISO style, intervals in the `postgres` style. Strings and lengths are in `casts`.
 
-DuckDB prints the shortest digits, but changes to scientific notation at 10^16. Java (17) prints digits that read back, but
-not always the fewest: there the digits are found by trying.
+DuckDB prints the shortest digits, but changes to scientific notation at 10^16. Java (17) prints digits that read back,
+but not always the fewest: for Spark, the template finds the digits by trying.
 
-Source: PostgreSQL 15, float.c (float8out), numeric.c, datetime.c (EncodeInterval, EncodeTimezone), varlena.c (byteaout).
+Source: PostgreSQL 15, float.c (float8out), numeric.c, datetime.c (EncodeInterval, EncodeTimezone), varlena.c
+(byteaout).
 """
 
 from __future__ import annotations

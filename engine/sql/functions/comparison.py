@@ -1,11 +1,13 @@
 """Comparison: = <> < <= > >= for every type that PostgreSQL orders.
 
-Both engines order integers, floats (NaN equals itself and comes last), decimals, booleans, binary strings, dates and times
-as PostgreSQL does, and text by its bytes, which is the C collation. What differs is written out here: bpchar ignores
-trailing blanks, interval counts a month as thirty days and a day as 24 hours, timetz orders by the instant and then by the
-zone, dates meet timestamps by the session's time zone. jsonb is compared in `jsons`, ranges in `ranges`.
+Both engines order integers, floats (NaN equals itself and comes last), decimals, booleans, binary strings, dates and
+times as PostgreSQL does, and text by its bytes, which is the C collation. The differing cases are written out here:
+bpchar ignores trailing blanks, interval counts a month as thirty days and a day as 24 hours, timetz orders by the
+instant and then by the zone, and dates are compared with timestamps by the session's time zone. jsonb is compared in
+`jsons`, ranges in `ranges`.
 
-Source: PostgreSQL 15, pg_operator; varchar.c (bpchareq), timestamp.c (interval_cmp_value), date.c (timetz_cmp_internal).
+Source: PostgreSQL 15, pg_operator; varchar.c (bpchareq), timestamp.c (interval_cmp_value), date.c
+(timetz_cmp_internal).
 """
 
 from __future__ import annotations

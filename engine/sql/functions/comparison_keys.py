@@ -1,4 +1,4 @@
-"""By what values are compared and sorted where the storage type's own order is not PostgreSQL's.
+"""Keys by which values are compared and sorted where the storage type's own order is not PostgreSQL's.
 
 Most types store values whose equality and order are right in both engines: text compares by bytes, NaN is greatest,
 DuckDB's intervals compare by their normalised length. The exceptions:
@@ -6,10 +6,10 @@ DuckDB's intervals compare by their normalised length. The exceptions:
 - bpchar compares without trailing blanks;
 - an interval in Spark is a struct: it compares by its length, a month being 30 days and a day 24 hours;
 - timetz orders by its instant, then by its zone; its equality is that of its parts;
-- jsonb and ranges compare by keys of bytes that the local engine makes (`engine.executors.local.sort_keys`); equal documents
+- jsonb and ranges compare by binary keys that the local engine makes (`engine.executors.local.sort_keys`); equal documents
   and equal ranges of numerics may differ in digits;
-- arrays and rows in Spark, where a null inside comes first, have an order that the engine has not;
-- rows sort as DuckDB sorts structs, nulls inside them last, as long as their fields are stored in their order.
+- arrays and rows cannot be sorted in Spark, which puts nulls inside them first;
+- in DuckDB rows sort as structs do, nulls inside them last, provided that the stored order of each field is PostgreSQL's.
 """
 
 from __future__ import annotations

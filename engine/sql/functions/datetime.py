@@ -1,8 +1,8 @@
 """Dates and times: PostgreSQL 15, section 9.9, operators and constructors. Fields and truncation are in `timefields`,
 time zones in `zones`, intervals' own arithmetic in `intervals`, series in `series`.
 
-now(), current_timestamp and their kin are the binder's (values fixed when execution begins); here are only those that
-PostgreSQL evaluates anew.
+The binder handles now(), current_timestamp and their kin (values fixed when execution begins); this module has only
+those that PostgreSQL evaluates at each call.
 """
 
 from __future__ import annotations

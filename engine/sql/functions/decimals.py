@@ -1,6 +1,6 @@
-"""Decimals and the integers inside them: texts of SQL for both engines.
+"""Decimals and the integers inside them: SQL snippets for both engines.
 
-A decimal's unscaled integer (its digits without the point) is exact arithmetic's ground: HUGEINT in DuckDB, DECIMAL(38, 0)
+Exact arithmetic works on a decimal's unscaled integer (its digits without the point): HUGEINT in DuckDB, DECIMAL(38, 0)
 in Spark. Neighbours: `division`, `roots`, `aggregates` and `math` compute with them.
 """
 

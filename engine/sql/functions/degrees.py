@@ -1,10 +1,10 @@
 """Trigonometric functions in degrees: sind, cosd, tand, cotd, asind, acosd, atand, atan2d.
 
-As PostgreSQL computes them, so that the angles of schoolbooks give exact answers: an angle is brought into the first
-quadrant, where a function is scaled by its own value at the angle whose answer is known (sine at 30 degrees, cosine at 60,
-tangent at 45, the inverses at a half and at one).
+They are computed as PostgreSQL computes them, so that common angles give exact results: an angle is reduced to the
+first quadrant, where a function is scaled by its own value at the angle whose result is known (sine at 30 degrees,
+cosine at 60, tangent at 45, the inverses at a half and at one).
 
-Spark knows no negative zero among its constants: there cotd('-0') is the infinity of 0.
+Spark has no negative zero among its constants, so cotd('-0') is the infinity of 0 there.
 
 Source: PostgreSQL 15, float.c (sind_0_to_30, cosd_0_to_60, dtand, asind_q1 and their kin).
 """

@@ -1,11 +1,12 @@
-"""Sums of squared deviations of floats: variances, covariances and regressions, as float.c's Youngs and Cramer give them.
+"""Sums of squared deviations of floats: variances, covariances and regressions, with the results of float.c's
+Youngs-Cramer algorithm.
 
-The engines update a mean row by row (Welford). The mean is rounded, so that of 100000003, 100000004, 100000006 and 100000007 the
-variance becomes 2.50000000558794. float.c updates sums, which are exact as long as they are whole and below 2^53, and finds
-2.5. Here the values are whole sixteenths of less than 2^42 in most columns: amounts, counts, epochs in seconds or milliseconds. Of
-these the sums and the sums of products are whole numbers that both engines add exactly, and the deviations are as exact as
-a double. Of all other values, and of distinct ones (2 and -2 have the same square), the engine's own is taken, whose relative
-error grows with the distance from zero as that of float.c does.
+The engines update a mean row by row (Welford). The mean is rounded, so the variance of 100000003, 100000004, 100000006
+and 100000007 becomes 2.50000000558794. float.c updates sums, which are exact as long as they are whole and below 2^53,
+and returns 2.5. In most columns the values are whole sixteenths of less than 2^42: amounts, counts, epochs in seconds
+or milliseconds. The sums and the sums of products of such values are whole numbers that both engines add exactly, and
+the deviations are as exact as a double. For all other values, and for DISTINCT (2 and -2 have the same square), the
+engine's own function is used, whose relative error grows with the distance from zero as that of float.c does.
 
 Rejected: a list of the values and two passes over it. It is exact for all, and holds every value of a group in memory.
 

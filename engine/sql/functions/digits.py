@@ -1,13 +1,14 @@
-"""How many digits a numeric result has: the type rules of the function table's numeric rows.
+"""The number of digits of numeric results: the type rules of the function table's numeric rows.
 
-PostgreSQL computes with numerics of any length and gives every value its own display scale. Here a numeric expression has
-a static decimal(p, s) in both engines, p <= 38, so each operation's rule says which digits its result can need:
+PostgreSQL computes with numerics of any length and gives every value its own display scale. Here a numeric expression
+has a static decimal(p, s) in both engines, p <= 38, so each operation's rule determines the digits that its result can
+need:
 
 - sums and products keep every digit PostgreSQL keeps; integer digits that do not fit 38 are an error at run time (22003);
 - a quotient's scale depends on its value (select_div_scale): its storage has room for `QUOTIENT_ROOM` fractional digits
   or more, the engines round to PostgreSQL's digit, and a quotient so small that PostgreSQL would print more digits than
   there are is an error, never a shortened answer;
-- what is computed from a quotient keeps its digits, but not its trailing zeros (`NumericScale.TRIMMED`).
+- a value that is computed from a quotient keeps its digits, but not its trailing zeros (`NumericScale.TRIMMED`).
 
 Source: PostgreSQL 15, numeric.c (select_div_scale, numeric_add, numeric_mul); section 8.1.2.
 """

@@ -1,7 +1,8 @@
-"""Arrays of several dimensions, for templates: engines have them as lists of lists.
+"""Arrays of several dimensions, for templates: the engines store them as lists of lists.
 
-How deep the lists are is part of an expression's type (`SqlType.dimensions`). Lists are rectangular; an empty array is an empty
-list at the outermost level, whatever its depth. Functions that are not named here do not take such arrays (`result_dimensions`).
+The depth of the lists is part of an expression's type (`SqlType.dimensions`). Lists are rectangular; an empty array is
+an empty list at the outermost level, whatever its depth. Functions that are not named here do not take such arrays
+(`result_dimensions`).
 
 Source: PostgreSQL 15, arrayfuncs.c (array_cmp, array_out, accumArrayResultArr), execExprInterp.c (ExecEvalArrayExpr).
 """

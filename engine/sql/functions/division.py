@@ -1,21 +1,22 @@
 """Division of numerics to PostgreSQL's digits.
 
-PostgreSQL's quotient has at least sixteen significant digits, counted in base-10000 groups: how many fractional digits
-that is (select_div_scale) follows from the weights and the leading groups of the operands, value by value. Neither engine
-divides so: DuckDB gives a double, Spark a scale by type. So the quotient is computed with more digits than are wanted and
-rounded to the digit that PostgreSQL rounds to, half away from zero:
+PostgreSQL's quotient has at least sixteen significant digits, counted in base-10000 groups: the number of fractional
+digits (select_div_scale) follows from the weights and the leading groups of the operands, value by value. Neither
+engine divides like this: DuckDB returns a double, Spark a scale by type. The quotient is therefore computed with more
+digits than are needed and rounded to the digit that PostgreSQL rounds to, half away from zero:
 
 - *local*: a vectorised Arrow function, `engine.executors.local.division`, which divides 256-bit decimals;
-- *Spark*: its own decimal division, operands cast so that the result keeps `scale` digits, rounded by CASE. That rounds
-  twice, which goes wrong where the first rounding made a tie: then the remainder tells on which side the quotient lies;
-- *Spark, operands with many digits* (`_long`): its division takes a digit from the dividend for each that the divisor might
-  have behind the point, until an average divided by another may not be 10. Such quotients are divided by hand, `_STEP` digits
-  at a time, over integers: the operands without the zeros at their ends, of which quotients have many.
+- *Spark*: its own decimal division, with operands cast so that the result keeps `scale` digits, rounded by CASE. That
+  rounds twice, which is wrong where the first rounding made a tie: the sign of the remainder then tells on which side of
+  the tie the quotient lies;
+- *Spark, operands with many digits* (`_long`): for each digit that the divisor might have behind the point, its division
+  drops a digit of the dividend, until an average divided by another may not be 10. Such quotients are computed by long
+  division, `_STEP` digits at a time, over integers: the operands without their trailing zeros, of which quotients have many.
 
 A quotient that needs more digits than there are and is not exact is 22003.
 
-Long division in SQL was tried first, over bound values: DuckDB binds the body of a lambda again for every lambda around
-it, and six of them took it 30 milliseconds.
+Rejected: long division in SQL, over bound values. DuckDB binds the body of a lambda again for every lambda around it,
+and six of them took it 30 milliseconds.
 
 Source: PostgreSQL 15, numeric.c (select_div_scale, div_var).
 """

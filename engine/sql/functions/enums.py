@@ -1,7 +1,8 @@
 """Enums: comparison, casts from and to text, enum_first, enum_last, enum_range, min and max.
 
-A value is its label's number (`wire.types.enums`), in the enum's order: comparisons are those of numbers. What needs labels
-finds them on the type of the bound call's arguments, so every template is made anew for each enum.
+A value is its label's number (`wire.types.enums`), in the enum's order, so comparisons are those of numbers. Templates
+that need labels take them from the type of the bound call's arguments, so every template is built separately for each
+enum.
 
 Source: PostgreSQL 15, enum.c.
 """

@@ -1,8 +1,8 @@
-"""exp, ln, log and power of numerics: the value, and how many fractional digits PostgreSQL gives it.
+"""exp, ln, log and power of numerics: the value, and the number of fractional digits that PostgreSQL gives it.
 
-PostgreSQL computes these to sixteen significant digits or more, exactly rounded; no vectorised library does. So Python's
-decimals compute them. `engine.executors.local.powers` asks for each distinct value of a batch, `engine.sql.functions.math`
-for constants, whose result's scale is then known.
+PostgreSQL computes these to sixteen significant digits or more, exactly rounded; no vectorised library does. Python's
+decimals therefore compute them. `engine.executors.local.powers` calls this module for each distinct value of a batch,
+`engine.sql.functions.math` for constants, whose result's scale is then known.
 
 Source: PostgreSQL 15, numeric.c (exp_var, ln_var, log_var, power_var: the choice of the result's scale).
 """

@@ -1,5 +1,5 @@
-"""Calls of the local engine's own regular expressions (`engine.executors.local.regular_expressions`), for patterns whose match RE2
-would choose otherwise, and for patterns that are computed.
+"""Calls of the local engine's own regular expressions (`engine.executors.local.regular_expressions`), for patterns for
+which RE2 would choose another match, and for patterns that are not constant.
 
 Source: PostgreSQL 15, regexp.c.
 """

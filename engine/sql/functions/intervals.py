@@ -1,7 +1,8 @@
 """Intervals' own arithmetic: PostgreSQL 15, section 9.9, operators and justify_*.
 
-Months, days and microseconds stay apart. A product or quotient cascades downwards only: a fraction of a month becomes days
-of a 30-day month, a fraction of a day becomes time, each rounded to a microsecond as interval_mul and interval_div do.
+Months, days and microseconds stay separate. A product or quotient cascades downwards only: a fraction of a month
+becomes days of a 30-day month, and a fraction of a day becomes time, each rounded to a microsecond as interval_mul and
+interval_div do.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """json_agg, json_object_agg and their jsonb kin: the values of a group as one document.
 
-The values are collected as array_agg collects them, nulls, order, DISTINCT and FILTER included, and the list is written as a
-document afterwards, in the local engine.
+The values are collected as array_agg collects them, with nulls, order, DISTINCT and FILTER. The local engine then
+writes the list as a document.
 
 Source: PostgreSQL 15, json.c (json_agg_transfn, json_object_agg_transfn), jsonb.c.
 """

@@ -1,9 +1,9 @@
 """json and jsonb: PostgreSQL 15, section 9.16.
 
-Both are stored as text: json as it was written, jsonb in its normal form. Taking documents apart and changing them is
-done in the local engine by vectorised functions (`engine.executors.local.json_functions`), since neither engine's own JSON keeps
-numbers and white space as they are; Spark has none of it. Making a json from values is SQL text in both engines; a jsonb
-only where that text is in normal form already, else in the local engine.
+Both are stored as text: json as it was written, jsonb in its normal form. The local engine extracts from documents and
+changes them with vectorised functions (`engine.executors.local.json_functions`), since neither engine's own JSON keeps
+numbers and white space as they are; Spark has none of these. A json is made from values by SQL in both engines; a jsonb
+is only where that text is in normal form already, else in the local engine.
 """
 
 from __future__ import annotations

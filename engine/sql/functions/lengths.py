@@ -1,5 +1,6 @@
-"""Strings for columns of limited length: assignment cuts blanks off, and nothing else (varchar.c: varchar(), bpchar() with an
-implicit cast). No row of the function table: nobody can call it."""
+"""Strings for columns of limited length: an assignment cuts off trailing blanks and nothing else (varchar.c:
+varchar(), bpchar() with an implicit cast). This is no row of the function table, because statements cannot call it.
+"""
 
 from __future__ import annotations
 

@@ -1,10 +1,11 @@
 """LIKE and ILIKE: PostgreSQL 15, section 9.7.1, as the operators `~~`, `~~*`, `!~~` and `!~~*`.
 
-A backslash escapes in PostgreSQL's patterns. The binder has rewritten another ESCAPE character, or calls `like_escape`
-where the pattern is computed. A constant pattern is rewritten for the engine: without needless escapes, which Spark
-refuses, and in DuckDB without an ESCAPE clause where it has no escape, so that DuckDB knows prefixes and substrings.
+A backslash escapes in PostgreSQL's patterns. The binder rewrites patterns with another ESCAPE character, or calls
+`like_escape` where the pattern is computed. A constant pattern is rewritten for the engine: without needless escapes,
+which Spark refuses, and in DuckDB without an ESCAPE clause where the pattern has no escape, so that DuckDB recognises
+prefixes and substrings.
 
-ILIKE folds each character by its simple lower case; Java's would depend on the neighbours of a sigma.
+ILIKE folds each character by its simple lower case; Java's lower case of a sigma would depend on its neighbours.
 """
 
 from __future__ import annotations

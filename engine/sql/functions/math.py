@@ -1,11 +1,11 @@
-"""Mathematical functions: chapter 9.3, without what needs more digits than the engines compute with.
+"""Mathematical functions: chapter 9.3, without those that need more digits than the engines compute with.
 
-The floats' functions are the C library's in PostgreSQL, DuckDB's and Java's here: they agree to the last digit or two. What
-PostgreSQL refuses (a logarithm of zero, a result that overflows or underflows) is checked here, since the engines give an
-infinity, NaN or null. float8 rounds half to even, numeric half away from zero.
+The floats' functions are the C library's in PostgreSQL, and DuckDB's and Java's here: they agree to the last digit or
+two. The errors that PostgreSQL raises (a logarithm of zero, a result that overflows or underflows) are checked here,
+since the engines return an infinity, NaN or null. float8 rounds half to even, numeric half away from zero.
 
-exp, ln, log, power and `^` of numerics are exactly rounded in PostgreSQL: `engine.sql.functions.exact_powers` computes them for the
-local engine; in Spark they are not supported. `degrees` has the trigonometric functions in degrees.
+exp, ln, log, power and `^` of numerics are exactly rounded in PostgreSQL: `engine.sql.functions.exact_powers` computes
+them for the local engine; in Spark they are not supported. `degrees` has the trigonometric functions in degrees.
 
 Source: PostgreSQL 15, tables 9.5 to 9.7; float.c and numeric.c for errors.
 """

@@ -1,11 +1,12 @@
-"""The arithmetic under dates, times and intervals: each as integers, and back, in either engine.
+"""The arithmetic below dates, times and intervals: conversion to integers and back, in either engine.
 
-A moment is microseconds since 1970; an interval is three integers (months, days, microseconds), which stay apart as they do
-in PostgreSQL. DuckDB has an INTERVAL of the same three fields; in Spark it is a struct of them. What PostgreSQL computes
-with these numbers is written once, over trees, for both engines.
+A moment is microseconds since 1970. An interval is three integers (months, days, microseconds), which stay separate as
+they do in PostgreSQL. DuckDB has an INTERVAL of the same three fields; in Spark it is a struct of them. PostgreSQL's
+computations with these numbers are written once, over trees, for both engines.
 
-Spark's own timestamp functions are used only where their answer does not depend on the session's time zone or is corrected
-for it: `to_instant` takes the later of the two instants that a wall clock shows twice, as PostgreSQL does and Java does not.
+Spark's own timestamp functions are used only where their result does not depend on the session's time zone or is
+corrected for it: `to_instant` takes the later of the two instants that a wall clock shows twice, as PostgreSQL does and
+Java does not.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Multiranges: their bounds, comparisons, operators, constructors, aggregates, and their ranges as rows.
 
-A multirange is its canonical text (`wire.types.multiranges`). Bounds and what is made of one range are cut out of it, or
-written, in either engine; the rest is the local engine's (`engine.executors.local.multiranges`,
+A multirange is its canonical text (`wire.types.multiranges`). Either engine cuts bounds out of this text, and writes a
+multirange of one range. All other functions run in the local engine only (`engine.executors.local.multiranges`,
 `engine.executors.local.sort_keys`).
 
 Source: PostgreSQL 15, multirangetypes.c.

@@ -1,11 +1,12 @@
 """to_char of numbers, to_number: PostgreSQL 15, section 9.8.
 
-A constant template of the usual make is compiled: digits (9, 0), one decimal point (`.`, D), group separators (`,`, G) and at
-most one sign (S, MI, SG or PR), perhaps FM, with other characters only before or after. The value is rounded to the template's
-decimals and written with all zeros and separators; then the leading part without significant digits is blanked. Any other
-template, also one that rows give, is the local engine's alone (`engine.executors.local.templates`), and so is to_number.
+A constant template of the common form is compiled: digits (9, 0), one decimal point (`.`, D), group separators (`,`, G)
+and at most one sign (S, MI, SG or PR), possibly FM, with other characters only before or after. The value is rounded to
+the template's decimals and written with all zeros and separators; then the leading part without significant digits is
+blanked. Any other template, including one that is not constant, runs in the local engine only
+(`engine.executors.local.templates`), and so does to_number.
 
-Floats are rounded by DuckDB's printf, which is C's; Spark has nothing of the kind.
+Floats are rounded by DuckDB's printf, which is C's; Spark has no equivalent.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Arithmetic: + - * / % ^ and the bit operators, for integers, floats and numeric.
 
 The operators exist for the pairs of types that PostgreSQL's pg_operator has; the binder's implicit casts do the rest.
-Integer overflow is the engines' own error (both check), translated by the executors; floats are checked here, since
-neither engine minds an infinity. Numeric digits are `digits`' rules, numeric division is `quotients`.
+Integer overflow is the engines' own error (both check), which the executors translate. Floats are checked here, since
+neither engine raises an error for an infinity. The rules of `digits` give the digits of numerics; `division` divides
+them.
 
 `/` and `%` of numerics, and everything that scales a decimal, relies on Spark's
 `spark.sql.decimalOperations.allowPrecisionLoss = false`: with it sums and products keep their scale or fail.

@@ -1,4 +1,6 @@
-"""Privileges as arguments of has_..._privilege say them: `SELECT, insert with grant option` (acl.c: convert_any_priv_string)."""
+"""Privileges as arguments of has_..._privilege name them: `SELECT, insert with grant option` (acl.c:
+convert_any_priv_string).
+"""
 
 from __future__ import annotations
 

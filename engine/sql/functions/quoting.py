@@ -1,6 +1,6 @@
 """Quoting and format(): PostgreSQL 15, sections 9.4 and 9.4.1.
 
-format() is taken apart when its format string is a constant: its pieces are concatenated.
+A call of format() with a constant format string is expanded: its pieces are concatenated.
 """
 
 from __future__ import annotations

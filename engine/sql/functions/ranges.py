@@ -1,10 +1,10 @@
-"""Ranges: their bounds, what they contain, how they lie to each other, and the constructors of discrete ones.
+"""Ranges: their bounds, containment, relative position, and the constructors of discrete ranges.
 
-A range is its canonical text (`wire.types.ranges`): its bounds are cut out of it and cast, in either engine, since no bound of
-these types has a comma in it; quotes only stand around. Bounds that are not there are null.
+A range is its canonical text (`wire.types.ranges`). Either engine cuts its bounds out of the text and casts them: no
+bound of these types contains a comma, and quotes occur only around a bound. Infinite bounds are null.
 
-Order, what makes a range of two, and constructors that have to bring bounds to their canonical form are the local engine's alone
-(`engine.executors.local.ranges`, `engine.executors.local.sort_keys`).
+Order, functions that combine two ranges, and constructors that have to bring bounds to their canonical form run in the
+local engine only (`engine.executors.local.ranges`, `engine.executors.local.sort_keys`).
 
 Source: PostgreSQL 15, rangetypes.c (range_cmp_bounds and its callers, range_union_internal, range_minus_internal).
 """

@@ -1,8 +1,9 @@
 """to_date and to_timestamp by a template: PostgreSQL 15, section 9.8.
 
-A constant template of a few keywords is compiled: a regular expression has the texts that it reads without doubt, and the date and
-time are put together from its groups. Spark refuses any other text (0A000) when it is met; the local engine leaves it, and any
-other template, to its own functions (`engine.executors.local.templates`), which guess as PostgreSQL does.
+A constant template of a few keywords is compiled: a regular expression matches the texts whose reading is unambiguous,
+and the date and time are composed from its groups. Spark refuses any other text (0A000) when it is met. The local
+engine passes such a text, and any other template, to its own functions (`engine.executors.local.templates`), which
+guess as PostgreSQL does.
 
 Neighbours: `formatting` writes by the same templates.
 """

@@ -1,12 +1,12 @@
 """Regular expressions: PostgreSQL 15, section 9.7.3, as operators (`~` and its kin) and the regexp_ functions.
 
-A constant pattern is read by PostgreSQL's grammar and written anew for RE2 (DuckDB) or Java (Spark) by `engine.sql.regex`.
-Whether a text matches is then exact. Where the match itself is asked for (replace, extract, split), the pattern must be one for
-which the engine's preference finds PostgreSQL's match. For all others, and for patterns that are computed, the local engine has its
-own matching (`engine.sql.functions.exact_regexp`); Spark has none.
+A constant pattern is read by PostgreSQL's grammar and rewritten for RE2 (DuckDB) or Java (Spark) by `engine.sql.regex`.
+Testing whether a text matches is then exact. Where the match itself is needed (replace, extract, split), the pattern
+must be one for which the engine's preference finds PostgreSQL's match. For all other patterns, and for patterns that
+are not constant, the local engine has its own matching (`engine.sql.functions.exact_regexp`); Spark has none.
 
-Neither engine always tells a group that took no part from one that matched nothing, so that a group which may do either
-cannot be asked for.
+Neither engine always distinguishes a group that took no part from one that matched an empty string, so a group for
+which both are possible cannot be extracted.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""The function table, loaded: every row of this package's modules, found by kind, name and arity.
+"""The loaded function table: every row of this package's modules, found by kind, name and arity.
 
-Each sibling module declares `ROWS: tuple[Function, ...]`; adding a family of functions is adding a file. The binder
+Each sibling module declares `ROWS: tuple[Function, ...]`; a new family of functions is a new file. The binder
 (`engine.sql.binder.resolution`, `.coercion`) looks candidates up here and chooses among them by PostgreSQL's rules
-(chapter 10); the system catalog lists `Registry.rows`. Nothing here decides which row fits a call. Candidates include
-PostgreSQL's signatures that have no row (`signatures`): choosing one of those is 0A000.
+(chapter 10); the system catalog lists `Registry.rows`. This module does not decide which row matches a call. Candidates
+include PostgreSQL's signatures that have no row (`signatures`): choosing one of those is 0A000.
 
 Source: PostgreSQL 15, chapter 10 (type conversion); pg_proc, pg_operator and pg_cast.
 """

@@ -1,4 +1,6 @@
-"""Replacements of regexp_replace: texts, and the groups that they name (varlena.c, appendStringInfoRegexpSubstr)."""
+"""Replacement strings of regexp_replace: literal texts and references to groups (varlena.c,
+appendStringInfoRegexpSubstr).
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Square roots of numerics to PostgreSQL's digits, also of variances.
 
-The local engine has a vectorised function (`engine.executors.local.roots`). In Spark a double's root, cut to half the digits,
-squares exactly in a decimal; what is left of the value tells the rest of the root to a double's precision. Values below 10^-8
-have too few digits for that, and are refused there.
+The local engine has a vectorised function (`engine.executors.local.roots`). In Spark, a double's root, cut to half the
+digits, squares exactly in a decimal; the remainder of the value gives the rest of the root to a double's precision.
+Values below 10^-8 have too few digits for that, and Spark refuses them.
 
 Source: PostgreSQL 15, numeric.c (numeric_sqrt, numeric_stddev_internal).
 """

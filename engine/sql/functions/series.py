@@ -1,7 +1,8 @@
-"""generate_series: PostgreSQL 15, section 9.25. Each row's template gives the whole series as an array.
+"""generate_series: PostgreSQL 15, section 9.25. Each row's template returns the whole series as an array.
 
-A series of moments adds its step again and again, as PostgreSQL does, so that a month's end that was clipped stays clipped
-(31 January, 29 February, 29 March). Where the step has no months (for instants: no days either), that is multiplication.
+A series of moments adds its step repeatedly, as PostgreSQL does, so that a month's end that was clipped stays clipped
+(31 January, 29 February, 29 March). Where the step has no months (for instants: no days either), repeated addition is
+the same as multiplication.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""Strings and byte strings: PostgreSQL 15, sections 9.4 and 9.5. Pattern matching is in `regexp`, format() in `quoting`.
+"""Strings and byte strings: PostgreSQL 15, sections 9.4 and 9.5. Pattern matching is in `regexp`, format() in
+`quoting`.
 
-A character is a Unicode code point, in both engines and in PostgreSQL; DuckDB's functions that go by grapheme clusters
-(`reverse`) are avoided. Case follows the simple mapping of one code point to one (`ß` stays `ß`), as the C library's does;
-Java's full mapping is undone where it would change a string's length.
+A character is a Unicode code point, in both engines and in PostgreSQL; DuckDB's functions that work on grapheme
+clusters (`reverse`) are avoided. Case follows the simple mapping of one code point to one (`ß` stays `ß`), as the C
+library's does; Java's full mapping is undone where it would change a string's length.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""System information and administration: PostgreSQL 15, section 9.26 and 9.27, as far as rows can say it.
+"""System information and administration: PostgreSQL 15, sections 9.26 and 9.27, as far as rows of the function table
+can express them.
 
-What belongs to a session (`current_setting`, `set_config`, `pg_cancel_backend` ...) has a row without templates: the session
-evaluates such calls itself before a plan is compiled (`engine.session.context.functions`). Values that are fixed when execution
-begins (`current_database()`, `pg_backend_pid()`) are the binder's.
+Functions of the session (`current_setting`, `set_config`, `pg_cancel_backend` ...) have a row without templates: the
+session evaluates such calls before a plan is compiled (`engine.session.context.functions`). The binder handles values
+that are fixed when execution begins (`current_database()`, `pg_backend_pid()`).
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""Values of any type as text, inside templates: what concat, format, array_to_string, to_json and `||` need.
+"""Values of any type as text, inside templates: the conversion that concat, format, array_to_string, to_json and `||`
+need.
 
-Two renderings exist in PostgreSQL. The *cast* to text is what `x::text` gives; the *output* form is what a client sees,
-which differs for booleans only (`t` and `f`). Both come from the cast rows of the function table, so that there is one
-rendering of each type.
+PostgreSQL has two renderings. The *cast* to text is the result of `x::text`; the *output* form is the one that a client
+sees, which differs for booleans only (`t` and `f`). Both come from the cast rows of the function table, so that there
+is one rendering of each type.
 """
 
 from __future__ import annotations

@@ -1,10 +1,11 @@
-"""Fields of dates, times and intervals, and truncation: extract, date_part, date_trunc, date_bin (PostgreSQL 15, 9.9.1-9.9.3).
+"""Fields of dates, times and intervals, and truncation: extract, date_part, date_trunc, date_bin (PostgreSQL 15,
+9.9.1-9.9.3).
 
-The field must be a constant: it decides which expression computes it, and how many digits extract's numeric has. A field
-is kept as a whole number with a scale (seconds are microseconds with scale 6), so that extract is exact; date_part
-divides it as a float8.
+The field must be a constant: it decides which expression computes it, and how many digits extract's numeric has. A
+field is kept as a whole number with a scale (seconds are microseconds with scale 6), so that extract is exact;
+date_part divides it as a float8.
 
-Infinite timestamps have no number for a field that grows for ever; extract refuses them when it meets one.
+Fields that grow without bound have no number for infinite timestamps; extract refuses them when it meets one.
 """
 
 from __future__ import annotations

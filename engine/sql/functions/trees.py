@@ -1,8 +1,10 @@
-"""Trees for templates that a snippet cannot say: pieces of SQL in one engine's dialect, composed with argument trees.
+"""Trees for templates that a snippet cannot express: pieces of SQL in one engine's dialect, composed with argument
+trees.
 
-A row's callable template (`engine.sql.functions`) builds its answer from small snippets: `sql("local", "lower($1)", x)`
-parses `lower($1)` once in DuckDB's dialect and puts `x` in place. Also here: reading constants back from argument trees
-(a format or a pattern must be known to be translated), and errors that the engine raises with a computed message.
+A row's callable template (`engine.sql.functions`) builds its result from small snippets: `sql("local", "lower($1)", x)`
+parses `lower($1)` once in DuckDB's dialect and inserts `x`. This module also reads constants back from argument trees
+(a format or a pattern must be known to be translated), and builds errors that the engine raises with a computed
+message.
 
 Neighbours: `building` makes the rows and parses; `textual` renders values of any type as text.
 """

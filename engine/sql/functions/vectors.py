@@ -1,9 +1,9 @@
 """int2vector and oidvector: the system catalog's arrays, which begin at 0 where others begin at 1.
 
-PostgreSQL takes a vector wherever a function wants anyarray, and the array keeps its lower bound. The engines' arrays have none, so
-that the functions that tell or take subscripts have another template for vectors here. The names and signatures are
-PostgreSQL's all the same, which is why these are no rows of the function table but are put in a row's place once it is chosen
-(`ZERO_BASED`).
+PostgreSQL takes a vector wherever a function wants anyarray, and the array keeps its lower bound. The engines' arrays
+have no lower bound, so functions that return or take subscripts have another template for vectors here. Their names and
+signatures remain PostgreSQL's. These templates are therefore no rows of the function table; they replace a row's
+template once the row is chosen (`ZERO_BASED`).
 
 Source: PostgreSQL 15, int.c (int2vectorout), oid.c (oidvectorout).
 """

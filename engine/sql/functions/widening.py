@@ -1,11 +1,11 @@
-"""Integers brought to a wider integer type in Spark.
+"""Conversion of integers to a wider integer type in Spark.
 
-Spark's optimizer (UnwrapCastInBinaryComparison) answers `CAST(x AS INT) > 40000` for a SMALLINT x from the range of the type. If
-x is `s + 1`, the addition is then never computed, and does not overflow where PostgreSQL says that it does. The rule looks for
-nothing but a cast, so that a computed operand becomes `CAST(x AS INT) | 0`, which no rule takes away, as they do `+ 0`. Columns
-stay bare casts: the rule lets filters reach files.
+Spark's optimizer (UnwrapCastInBinaryComparison) answers `CAST(x AS INT) > 40000` for a SMALLINT x from the range of the
+type. If x is `s + 1`, the addition is then never computed, and does not overflow where it does in PostgreSQL. The rule
+matches nothing but a cast, so a computed operand becomes `CAST(x AS INT) | 0`, which no rule removes, as rules remove
+`+ 0`. Columns stay bare casts: the rule lets filters reach files.
 
-Rejected: leaving the rule out of the session. Filters over dates that meet timestamps would no longer reach files.
+Rejected: leaving the rule out of the session. Filters that compare dates with timestamps would no longer reach files.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Window functions: chapter 9.22.
 
-Both engines have them all; what differs is the integer type of ranks, and that Spark wants literal offsets.
+Both engines have all of them. The integer type of ranks differs, and Spark requires literal offsets.
 
 Source: PostgreSQL 15, table 9.63; windowfuncs.c for the errors.
 """

@@ -1,10 +1,10 @@
 """AT TIME ZONE, as the function timezone(zone, x): PostgreSQL 15, section 9.9.4.
 
-A constant zone is understood here, by PostgreSQL's rules: an abbreviation stands for its offset before a name of the IANA
-database is looked for, and a POSIX specification counts westwards. The engines are only given IANA names, on which they
+A constant zone is resolved here, by PostgreSQL's rules: an abbreviation stands for its offset before a name is looked
+up in the IANA database, and a POSIX specification counts westwards. The engines only receive IANA names, on which they
 agree, or do plain arithmetic with an offset. A zone that is computed must be such a name too.
 
-A clock time that is skipped is read with the offset before the change, and one that occurs twice is the later one.
+A wall clock time that is skipped is read with the offset before the change; one that occurs twice is the later one.
 """
 
 from __future__ import annotations

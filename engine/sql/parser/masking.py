@@ -1,8 +1,8 @@
-"""Statements as they may be shown: the passwords in them are not.
+"""Statements with their passwords removed, so that they can be shown.
 
-What stands behind the word PASSWORD as a string is one, wherever it stands; a text that cannot be read is cut there. A query that
-compares a column of that name is shown with a value less, which is no harm. A text that takes long to read is cut at the word, too:
-who shows it may be the event loop.
+A string that follows the word PASSWORD is taken for one, wherever it stands. A text that cannot be tokenized is cut off
+at that word. A query that compares a column of that name is shown without the value, which does no harm. A text that
+takes long to tokenize is also cut off at the word, because the caller may be the event loop.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""From a query string to statements.
+"""The parser's entry point: from a query string to statements.
 
-The whole string is read before anything runs, as PostgreSQL does: a syntax error anywhere means that nothing has happened.
-Queries are read by `engine.sql.parser.grammar`, the other statements by the readers of `engine.sql.parser.utility`, one file a
-family; what PostgreSQL has and Sluice has not is refused by name.
+The whole string is read before anything runs, as in PostgreSQL: a syntax error anywhere means that nothing has been
+executed. Queries are read by `engine.sql.parser.grammar`, the other statements by the readers of
+`engine.sql.parser.utility`, one file a family. Statements that PostgreSQL has and Sluice lacks are refused by name.
 
-Positions: in errors raised here they count from the beginning of the query string; in a Query's tree, from the beginning
-of that query's own `text` (which for EXPLAIN, DECLARE or PREPARE is a part of the statement's).
+Positions: in errors raised here they count from the beginning of the query string; in a Query's tree, from the
+beginning of that query's own `text` (which for EXPLAIN, DECLARE or PREPARE is a part of the statement's).
 """
 
 from __future__ import annotations

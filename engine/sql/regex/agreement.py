@@ -1,18 +1,19 @@
-"""Whether an engine that prefers the first match finds the match that PostgreSQL takes by its length.
+"""Decides whether an engine that prefers the first match finds the match that PostgreSQL takes by its length.
 
-Of the matches that begin leftmost, PostgreSQL takes the longest (or the shortest, when the expression as a whole prefers
-short matches); RE2 and Java take the one that their alternatives and quantifiers prefer. `foo|foobar` in `foobar` is
-`foobar` to PostgreSQL and `foo` to them. For telling whether there is a match that is nothing; for extracting it, it is
-everything.
+Of the matches that begin leftmost, PostgreSQL takes the longest (or the shortest, when the expression as a whole
+prefers short matches); RE2 and Java take the one that their alternatives and quantifiers prefer. `foo|foobar` in
+`foobar` is `foobar` to PostgreSQL and `foo` to them. This does not matter for testing whether there is a match; it does
+for extracting the match.
 
-The question is decidable. Both ways of matching are run at once over all texts: as an ordered list of threads that a match
-cuts off (the engines), and as a set of threads (PostgreSQL). They disagree exactly if some text leads to a state where the
-set matches and the list does not. Assertions are extra symbols of the text that may occur anywhere, which errs on the side
-of disagreement. Groups are compared structurally: they agree where each part of a sequence prefers lengths in the order in
-which the engines try its matches, which a deterministic part with one kind of quantifier does.
+The question is decidable. Both ways of matching are simulated at once over all texts: as an ordered list of threads
+that a match cuts off (the engines), and as a set of threads (PostgreSQL). They disagree exactly if some text leads to a
+state where the set matches and the list does not. Assertions are extra symbols of the text that may occur anywhere,
+which errs on the side of disagreement. Groups are compared structurally: they agree where each part of a sequence
+prefers lengths in the order in which the engines try its matches, which a deterministic part with one kind of
+quantifier does.
 
-What is refused here costs an answer, never its truth. Source of PostgreSQL's rules: section 9.7.3.5; of the two kinds of
-simulation: R. Cox, "Regular Expression Matching in the Wild".
+A pattern that is refused here although the engines agree costs performance or support, never correctness. Source of
+PostgreSQL's rules: section 9.7.3.5; of the two kinds of simulation: R. Cox, "Regular Expression Matching in the Wild".
 """
 
 from __future__ import annotations

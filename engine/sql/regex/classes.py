@@ -1,9 +1,11 @@
 """PostgreSQL's named character classes, as code point ranges and as an engine's classes.
 
-PostgreSQL asks the C library. In a UTF-8 locale a letter is whatever Unicode calls alphabetic: letters, letter numbers,
-digits of other scripts, and the vowel signs and circled letters listed here, which neither engine has a name for.
+PostgreSQL uses the C library's classes. In a UTF-8 locale a letter is whatever Unicode calls alphabetic: letters,
+letter numbers, digits of other scripts, and the vowel signs and circled letters listed here, for which neither engine
+has a name.
 
-Source: Unicode 14, derived property Alphabetic beyond general categories L and Nl; compared with PostgreSQL 15 on glibc.
+Source: Unicode 14, derived property Alphabetic beyond general categories L and Nl; compared with PostgreSQL 15 on
+glibc.
 """
 
 from __future__ import annotations

@@ -1,15 +1,17 @@
-"""PostgreSQL's own way of matching, for patterns whose match the engines' libraries would choose differently.
+"""PostgreSQL's own matching, for patterns for which the engines' libraries would choose another match.
 
-A pattern is compiled to the tree that regcomp.c makes of it: pieces without groups, back references or a clash of preferences are
-plain, and only their ends are of interest; the others are dissected. A match begins at the first place where there is one, ends
-at the last (or the first, where the pattern as a whole prefers short ones), and is then dissected piece by piece, each preferring
-long or short as the manual says.
+A pattern is compiled to the tree that regcomp.c makes of it: for pieces without groups, back references or conflicting
+preferences (plain pieces), only the ends of a match are computed; the others are dissected. A match begins at the first
+position where there is one and ends at the last (or the first, where the pattern as a whole prefers short ones). It is
+then dissected piece by piece, each preferring long or short as the manual says.
 
-Sets of places in the text are whole numbers, a bit a place, so that a step over all places is one operation. A back reference
-stands for what its group matches, conditions aside, until it is compared. What it then matches may have to be tried in many ways,
-which a `Budget` bounds. Each step looks for interrupts, and every few of them let other threads have the interpreter.
+A set of positions in the text is an integer with a bit per position, so that a step over all positions is one
+operation. A back reference stands for what its group matches, conditions aside, until it is compared. Its match may
+have to be tried in many ways, which a `Budget` bounds. Each step checks for interrupts, and periodically releases the
+interpreter to other threads.
 
-Source: PostgreSQL 15, regcomp.c (parse, parsebranch, parseqatom), regexec.c (find, cfind, cdissect and its kin), section 9.7.3.5.
+Source: PostgreSQL 15, regcomp.c (parse, parsebranch, parseqatom), regexec.c (find, cfind, cdissect and its kin),
+section 9.7.3.5.
 """
 
 from __future__ import annotations

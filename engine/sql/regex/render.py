@@ -1,8 +1,9 @@
-"""A pattern's tree written for RE2 (DuckDB) or java.util.regex (Spark), with the same meaning for every text.
+r"""Writes a pattern's tree for RE2 (DuckDB) or java.util.regex (Spark), with the same meaning for every text.
 
-Neither engine's own shorthands, options or case folding are used: they differ from PostgreSQL's (`$` before a last newline,
-ASCII-only `\\w`, full case folding). RE2 has no look-around and so no word boundaries beyond ASCII; where a pattern begins or
-ends with one and only a yes or no is asked, the neighbouring character is matched instead.
+Neither engine's own shorthands, options or case folding are used: they differ from PostgreSQL's (`$` before a last
+newline, ASCII-only `\w`, full case folding). RE2 has no look-around and so no word boundaries beyond ASCII; where a
+pattern begins or ends with a word boundary and only the existence of a match is needed, the neighbouring character is
+matched instead.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""Templates for dates, times and intervals, as to_char writes by them, one value at a time; `reading_templates` reads by them.
+"""Templates for dates, times and intervals, as to_char writes by them, one value at a time; `reading` reads by them.
 
-A template is read once into items: keywords with their modifiers, separators, blanks, other characters. lc_time is C, so that TM's
-names are the English ones. A date's fields are those of PostgreSQL's `struct pg_tm`: the year before 1 is 0, and divisions round
-towards zero, which shows where intervals are negative.
+A template is read once into items: keywords with their modifiers, separators, blanks, other characters. lc_time is C,
+so the names that TM gives are English. A date's fields are those of PostgreSQL's `struct pg_tm`: the year before 1 is
+0, and divisions round towards zero, which is visible where intervals are negative.
 
-Neighbours: `engine.executors.local.templates` calls this for the distinct values of a batch; `engine.sql.functions.formatting`
-compiles the usual templates into SQL instead.
+Neighbours: `engine.executors.local.templates` calls this for the distinct values of a batch;
+`engine.sql.functions.formatting` compiles the common templates into SQL instead.
 
 Source: PostgreSQL 15, section 9.8; formatting.c, timestamp.c (ISO weeks).
 """

@@ -1,12 +1,13 @@
 """Templates for numbers, as to_char writes by them and to_number reads by them, one value at a time.
 
-A template is read once into items (keywords, literal characters) and what they say together: how many digits, where zeros begin,
-which sign. Writing and reading then go through the items from left to right, with a position in the digits and in the text. Both
-follow PostgreSQL step by step, since its answers for odd templates (digits beyond the value, signs in the middle, too few
-characters) come from these steps and from nothing simpler. lc_numeric and lc_monetary are C.
+A template is read once into items (keywords, literal characters) and their combined description: the number of digits,
+where zeros begin, the sign. Writing and reading then process the items from left to right, with a position in the
+digits and in the text. Both follow PostgreSQL step by step, because its results for odd templates (digits beyond the
+value, signs in the middle, too few characters) follow from these steps and from no simpler rule. lc_numeric and
+lc_monetary are C.
 
 Neighbours: `engine.executors.local.templates` calls this for the distinct values of a batch;
-`engine.sql.functions.number_formats` compiles the usual templates into SQL instead.
+`engine.sql.functions.number_formats` compiles the common templates into SQL instead.
 
 Source: PostgreSQL 15, section 9.8 and formatting.c; numeric.c (numeric_out_sci, apply_typmod).
 """

@@ -1,16 +1,18 @@
 """Dates and times read by a template: to_date and to_timestamp, and jsonpath's datetime(), one text at a time.
 
-The template's items are gone through from left to right with a position in the text. Each keyword takes its digits or its name;
-what stands between is passed over, generously unless FX said otherwise. What was read is then put together, in PostgreSQL's order
-of precedence, checked, and counted from 1970.
+The template's items are processed from left to right with a position in the text. Each keyword takes its digits or its
+name; characters in between are skipped, generously unless FX says otherwise. The fields are then combined in
+PostgreSQL's order of precedence, checked, and converted to a number that counts from 1970.
 
-The SQL standard's way, which datetime() goes, is stricter: few separators, each stands for itself, and neither the text nor the
-template may go on when the other has ended. Which type the value is of follows from the template's keywords.
+The SQL standard's mode, which datetime() uses, is stricter: there are few separators, each stands for itself, and
+neither the text nor the template may go on when the other has ended. The type of the result follows from the template's
+keywords.
 
-Neighbours: `engine.sql.text_templates.moments` reads templates; `engine.executors.local.templates` calls this for the distinct
-texts of a batch; `engine.executors.local.json_path_moments` has the other caller.
+Neighbours: `engine.sql.text_templates.moments` reads templates; `engine.executors.local.templates` calls this for the
+distinct texts of a batch; `engine.executors.local.json_path_moments` has the other caller.
 
-Source: PostgreSQL 15, section 9.8; formatting.c (DCH_from_char, do_to_timestamp, parse_datetime), datetime.c (ValidateDate).
+Source: PostgreSQL 15, section 9.8; formatting.c (DCH_from_char, do_to_timestamp, parse_datetime), datetime.c
+(ValidateDate).
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Small pieces of sqlglot trees that every part of the compiler uses.
 
-Generators print operators without parentheses: who puts an expression below an operator asks `operand` for them.
+Generators print operators without parentheses: code that puts an expression below an operator uses `operand`, which
+adds them.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Copies of trees, which compiling makes most of: a column wherever it is read, a template wherever it is called.
+"""Copies of trees. Compilation makes many: of a column wherever it is read, of a template wherever it is called.
 
-`Expression.copy` of sqlglot is `copy.deepcopy`, whose record of what it has met, and the calls by which children are added one by
-one, take three quarters of the time. `tests/unit/engine/sql/test_copies.py` compares the two.
+sqlglot's `Expression.copy` is `copy.deepcopy`; its memo, and the calls by which children are added one by one, take
+three quarters of the time. `tests/unit/engine/sql/test_copies.py` compares the two.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""The two engines' SQL as we read and write it.
+"""The two engines' SQL dialects, as we read and write them.
 
-sqlglot's dialects are made to translate between engines, and so they rewrite what they read and write. Here the text must
-say what the tree says, verbatim: function calls are kept by name, NULLS FIRST or LAST is always written, WITHIN GROUP
-stays WITHIN GROUP.
+sqlglot's dialects are made to translate between engines, and so they rewrite what they read and write. Here the text
+must match the tree verbatim: function calls are kept by name, NULLS FIRST or LAST is always written, WITHIN GROUP stays
+WITHIN GROUP.
 """
 
 from __future__ import annotations

@@ -1,15 +1,15 @@
-"""Parameters that stay parameters: a statement that is compiled once, and run with whatever values its client binds.
+"""Parameters that stay parameters: a statement is compiled once, and runs with whatever values its client binds.
 
-In a generic plan (`engine.statements.query.plan_cache`) a parameter is a placeholder that is cast to the storage type of its type,
-where a plan for given values has a literal. What an engine is given for it is read from that literal (`scalar_of`), so that both
-plans have the same values. Who compiles a plan finds `NO_VALUES` in the place of the values: asking it for one raises
-`ValueNeeded`, and so does a function's template that looks at a constant and finds a placeholder
-(`engine.sql.functions.trees`). There is no generic plan of such a statement. So nothing has to be listed here of what depends
-on a value, such as LIMIT or a LIKE pattern.
+In a generic plan (`engine.statements.query.plan_cache`) a parameter is a placeholder that is cast to the storage type
+of its type, where a plan for given values has a literal. The value that an engine receives for it is read from that
+literal (`scalar_of`), so both plans have the same values. While a generic plan is compiled, `NO_VALUES` takes the place
+of the values: reading one from it raises `ValueNeeded`, and so does a function's template that needs a constant and
+finds a placeholder (`engine.sql.functions.trees`). Such a statement has no generic plan. It is therefore not necessary
+to list here what depends on a value, such as LIMIT or a LIKE pattern.
 
-DuckDB makes the plan of a prepared statement anew for each values of its parameters. For one over the system catalog, whose text
-has tens of thousands of characters, that takes ten times as long as to run it. Such a statement reads its values from a relation of
-one row (`read_from_row`), which is no part of its plan.
+DuckDB plans a prepared statement again for each set of values of its parameters. For a statement over the system
+catalog, whose text has tens of thousands of characters, that takes ten times as long as running it. Such a statement
+reads its values from a relation of one row (`read_from_row`), which is no part of its plan.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""A compiled tree as its engine is given it: its text, for the in-process engine with long strings as the values of parameters.
+"""A compiled tree as text for its engine; for the in-process engine, long strings become values of parameters.
 
-DuckDB takes some 100 ns for each character of a literal, and each step of printing a tree copies the texts below it, which holds
-the interpreter's lock: a parameter of 200 MB that became a literal kept its statement busy for 25 s, and all other clients waiting
-for seven of these. As the value of a parameter it costs a copy. Another member and Spark are sent texts alone, with literals.
+DuckDB takes some 100 ns for each character of a literal, and each step of printing a tree copies the texts below it
+while it holds the interpreter's lock: a parameter of 200 MB that became a literal kept its statement busy for 25 s, and
+blocked all other clients for seven of these. As the value of a parameter it costs one copy. Other members and Spark
+receive text only, with literals.
 """
 
 from __future__ import annotations

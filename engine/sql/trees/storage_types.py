@@ -1,6 +1,7 @@
 """The storage type of each PostgreSQL type in each engine, while a fragment runs.
 
-Function templates take and return these types; at an executor's boundary they become the carriers of `wire.types.carriers`.
+Function templates take and return these types; at an executor's boundary they become the carriers of
+`wire.types.carriers`.
 
 | PostgreSQL | local (DuckDB) | Spark |
 |---|---|---|
@@ -19,11 +20,11 @@ Function templates take and return these types; at an executor's boundary they b
 | void | BOOLEAN, always null | BOOLEAN, always null |
 | record, composite types | STRUCT(f0 ..., f1 ...) | STRUCT<f0: ..., f1: ...> |
 
-A type that is carried as another (`PgType.carried`) is stored as that.
+A type that is carried as another type (`PgType.carried`) is stored as that type.
 
 uuid is its canonical text, whose order is that of its bytes. bpchar is stored padded to its length when it has one, and
-compared without trailing blanks. Spark's TIME and interval types are not used: the one is a preview, the others cannot
-hold months, days and microseconds together.
+compared without trailing blanks. Spark's TIME and interval types are not used: TIME is a preview, and its interval
+types cannot hold months, days and microseconds together.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Errors for what one engine cannot do."""
+"""Errors for expressions that one engine cannot compute."""
 
 from __future__ import annotations
 

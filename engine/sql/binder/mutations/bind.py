@@ -1,4 +1,4 @@
-"""The entrance: one statement bound, whichever it is."""
+"""The entry point of the binder of statements that change rows, for every kind of statement."""
 
 from __future__ import annotations
 

@@ -1,15 +1,17 @@
-"""ON CONFLICT: rows that would break a key are passed over, or change the row that has it (parse_clause.c:
+"""ON CONFLICT: new rows that conflict with a key are skipped, or update the existing row (parse_clause.c:
 transformOnConflictArbiter; nodeModifyTable.c: ExecOnConflictUpdate).
 
-Built of joins with the table. DO NOTHING keeps of the new rows the first of each key, and of those the ones whose key the table
-has not. DO UPDATE is a full join of the table's files that have such keys and the new rows: what only the table has stays, what
-both have is changed, what is only new is inserted. A key with a null in it conflicts with nothing, unless it says NULLS NOT
-DISTINCT.
+The plan consists of joins with the table. DO NOTHING keeps the first new row of each key and drops those whose key is
+in the table. DO UPDATE is a full join of the table's files that contain such keys with the new rows: a row that only
+the table has is kept, a row that both have is updated, and a row that is only new is inserted. A key that contains a
+null conflicts with nothing, unless the key is NULLS NOT DISTINCT.
 
-A row that would be changed twice by one statement is 21000, as in PostgreSQL; a key that is twice among the new rows is that,
-but for rows for which DO UPDATE's WHERE does not hold: those change nothing.
-With several keys and no conflict target, PostgreSQL takes the new rows one by one. Here each key says which rows are not its
-first; where only one key has such rows that is the same, else the statement is refused.
+A row that one statement would change twice is 21000, as in PostgreSQL. A key that occurs twice among the new rows is
+this error as well, except for new rows for which DO UPDATE's WHERE does not hold: those change nothing.
+
+With several keys and no conflict target, PostgreSQL inserts the new rows one by one. Here the plan marks, for each key,
+the rows that are not the first of that key. Where only one key has such rows, the result is PostgreSQL's; otherwise the
+statement is refused.
 """
 
 from __future__ import annotations

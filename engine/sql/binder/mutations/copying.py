@@ -1,7 +1,8 @@
 """COPY FROM: an INSERT whose rows arrive as text (copyfrom.c: BeginCopyFrom).
 
-What a column's input function does is a cast from text, and then what an assignment does: the modifier's length and digits are
-checked and not cut. Unlike INSERT, COPY may write an identity column that is GENERATED ALWAYS.
+A column's input function is bound as a cast from text, followed by the checks of an assignment: the modifier's length
+and digits are checked, and nothing is cut off. Unlike INSERT, COPY may write an identity column that is GENERATED
+ALWAYS.
 """
 
 from __future__ import annotations

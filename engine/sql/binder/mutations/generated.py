@@ -1,7 +1,8 @@
-"""GENERATED ALWAYS AS (expression) STORED: computed from the row as it is written, above whatever made the row.
+"""GENERATED ALWAYS AS (expression) STORED: columns computed from the row as it is written, above whatever produced the
+row.
 
-Nobody gives such a column a value, and DEFAULT means that it is computed. Rows that only stay as they are keep what they have: the
-expression is immutable, so that it would be the same.
+A statement cannot give such a column a value, and DEFAULT means that it is computed. Rows that are rewritten unchanged
+keep their values: the expression is immutable, so the result would be the same.
 
 Source: PostgreSQL 15, nodeModifyTable.c (ExecComputeStoredGenerated), rewriteHandler.c (rewriteTargetListIU).
 """

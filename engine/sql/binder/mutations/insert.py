@@ -1,7 +1,7 @@
-"""INSERT: the values of a VALUES list or of a query, put into the table's columns (analyze.c: transformInsertStmt,
+"""INSERT: the rows of a VALUES list or of a query, assigned to the table's columns (analyze.c: transformInsertStmt,
 transformInsertRow; rewriteValuesRTE).
 
-Each cell of a VALUES list takes its type from its column, not from the cells above it, and so does an untyped literal or a
+Each cell of a VALUES list takes its type from its column, not from the cells above it. So does an untyped literal or a
 parameter in the select list of a query.
 """
 

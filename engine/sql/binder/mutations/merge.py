@@ -1,10 +1,11 @@
-"""MERGE: pairs of rows of the table and of a source decide what becomes of the table's rows, and which of the source's come
-new (parse_merge.c: transformMergeStmt; nodeModifyTable.c: ExecMerge).
+"""MERGE: pairs of rows of the target and of a source decide which of the target's rows change and which source rows
+are inserted (parse_merge.c: transformMergeStmt; nodeModifyTable.c: ExecMerge).
 
-Two parts, one below the other. What is there: the files that hold matched rows, joined by file and number to the pairs whose
-first fitting WHEN MATCHED changes or deletes; two such pairs for one row are 21000. What is new: the rows of the source that
-match no row of the table, as their first fitting WHEN NOT MATCHED has them. The source is read by both, so it may not be
-volatile; values of sequences that nothing was said of are taken as rows are written (`Mutate.filled`).
+The plan is the union of two parts. The part for existing rows reads the files that hold matched rows and joins them, by
+file and row number, to the pairs whose first applicable WHEN MATCHED clause updates or deletes; two such pairs for one
+row are 21000. The part for new rows has the source rows that match no row of the target, with the values of their first
+applicable WHEN NOT MATCHED clause. Both parts read the source, so it must not be volatile. Values of sequences for
+columns to which an INSERT gives no value are assigned as rows are written (`Mutate.filled`).
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""The top of every statement's plan, above its rows: CHECK constraints and options, then RETURNING.
+"""The top of every such statement's plan, above its rows: CHECK constraints and WITH CHECK OPTION, then RETURNING.
 
-Both are computed from the row as it is written, beside the row, in the input of MUTATE: so that they see what is stored, and
-no second statement has to ask for it. Where rows come that only stay as they are, neither is computed for them: an
-expression of RETURNING may fail for a row that the statement does not concern.
+Both are computed from the row as it is written, as further columns of MUTATE's input. They therefore see the stored
+values, and no second query is needed. For rows that are rewritten unchanged, neither is computed: an expression of
+RETURNING may fail for a row that the statement does not concern.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""A part of a column that a statement assigns to: an element or a slice of an array, an attribute of a composite value, a member or
-an element of a jsonb.
+"""Assignment to a part of a column: an array's element or slice, a composite value's attribute, a jsonb's member or
+element.
 
-What is assigned is the whole column with the part replaced. A part of what is null begins with an empty array, or with a row of
-nulls. Arrays have one dimension here and begin at 1: what would make another one is 0A000.
+The statement assigns the whole column with that part replaced. If the column is null, the part is assigned in an empty
+array, or in a row of nulls. Arrays have one dimension here and begin at 1; an assignment that would make another array
+is 0A000.
 
 Source: PostgreSQL 15, transformAssignmentIndirection; arraysubs.c, jsonbsubs.c.
 """

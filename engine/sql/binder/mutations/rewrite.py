@@ -1,14 +1,16 @@
-"""UPDATE and DELETE: rows that match are changed or left out, those beside them in their files are written as they are.
+"""UPDATE and DELETE: matching rows are changed or dropped, and the other rows of their files are rewritten unchanged.
 
-Two forms. Where the condition and the new values can be computed from a row by itself, the files are read once and every row
-says whether it matches. With FROM or USING, or a subquery among what is computed (which must not run for rows that are not
-meant, lest it fail there), the matching rows are found first, by file and number, and joined to the files' rows: of several
-rows of FROM that match one row, one is taken, as in PostgreSQL.
+There are two forms. Where the condition and the new values can be computed from each row alone, the files are read once
+and every row is marked as matching or not. With FROM or USING, or with a subquery among the computed expressions (which
+must not run for rows that do not match, because it could fail there), the matching rows are found first, by file and
+row number, and joined to the files' rows. If several rows of FROM match one row, one of them is taken, as in
+PostgreSQL.
 
-Which files these are is asked before (`Mutate.located`), by the condition alone. One with a volatile function may say
-something else when it is asked again: then all files are written anew.
+The files to rewrite are found beforehand (`Mutate.located`), by the condition alone. A condition with a volatile
+function may give another answer when it is evaluated again; in that case all files are rewritten.
 
-Source: analyze.c, transformUpdateStmt, transformUpdateTargetList, transformDeleteStmt; parse_target.c, transformAssignedExpr.
+Source: analyze.c, transformUpdateStmt, transformUpdateTargetList, transformDeleteStmt; parse_target.c,
+transformAssignedExpr.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""The target of a statement that changes rows: its table, the values that its columns take, its constraints.
+"""The target of a statement that changes rows: its table, the values that are assigned to its columns, its
+constraints.
 
-Assignment follows PostgreSQL's transformAssignedExpr: a value is cast where an assignment cast exists, else 42804; a string
-that is too long is 22001 unless what is cut off are blanks. Defaults and checks are stored as text and bound where they are
-used, like a view; errors in them have no place in the statement.
+Assignment follows PostgreSQL's transformAssignedExpr: a value is cast where an assignment cast exists, else 42804; a
+string that is too long is 22001 unless only trailing blanks are cut off. Defaults and checks are stored as text and
+bound where they are used, like a view; errors in them have no position in the statement.
 """
 
 from __future__ import annotations

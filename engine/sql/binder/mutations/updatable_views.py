@@ -1,11 +1,11 @@
-"""Views whose rows a statement changes: it changes those of the view's base relation instead.
+"""Automatically updatable views: a statement that changes a view's rows changes those of its base relation.
 
-A view is automatically updatable if it is a plain selection of one table, or of one such view. A name that means one of its
-columns means then what the view's select list has for it, over a row of the table, and the view's WHERE says which rows there are.
-Columns of the base relation take values, others do not.
+A view is automatically updatable if it is a plain selection from one table, or from another such view. A name of one of
+its columns stands for the expression that the view's select list has for it, over a row of the table, and the view's
+WHERE limits the rows. Only view columns that are columns of the base relation can be assigned.
 
-Whoever runs the statement needs rights on the view and its columns; the view's owner those on the base relation, and, where the
-statement reads, SELECT on all that the definition names.
+The role that runs the statement needs privileges on the view and its columns. The view's owner needs them on the base
+relation and, where the statement reads, SELECT on everything that the definition references.
 
 Source: PostgreSQL 15, rewriteHandler.c (rewriteTargetView, view_query_is_auto_updatable, view_col_is_auto_updatable).
 """

@@ -1,8 +1,9 @@
-"""Many rows of VALUES for a table, bound by columns.
+"""Long VALUES lists of an INSERT, bound by column instead of by row.
 
-Each cell takes its type from its column, so thousands of parameters that stand in one column are cast alike: they are one value
-(`engine.sql.binder.parameter_lists`), under the casts that the column asks for. Neighbour: `insert`, which binds the rows one by
-one where the cells are more than constants and parameters, or where one of them is at fault: the first such is told of.
+Each cell takes its type from its column, so thousands of parameters in one column are cast alike: they become one value
+(`engine.sql.binder.parameter_lists`), under the casts that the column needs. Neighbour: `insert` binds the rows one by
+one where a cell is more than a constant or a parameter, or where one of them is invalid, so that the error is that of
+the first such cell.
 """
 
 from __future__ import annotations

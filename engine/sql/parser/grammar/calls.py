@@ -1,4 +1,6 @@
-"""Function calls with all that may follow them, and constants of a named type (gram.y: func_application, AexprConst)."""
+"""Function calls with all clauses that may follow them, and constants of a named type (gram.y: func_application,
+AexprConst).
+"""
 
 from __future__ import annotations
 

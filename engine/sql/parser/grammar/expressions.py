@@ -1,9 +1,9 @@
 """Expressions: PostgreSQL's operators and their precedence (gram.y: a_expr, b_expr).
 
-Precedence climbing over one table. Three of gram.y's habits are kept with care: comparisons and BETWEEN, IN, LIKE do not
-associate (`a < b < c` is a syntax error at the second `<`); IS binds looser than comparisons; all operators without a place
-of their own (`||`, `->`, `~`) bind alike, looser than `+`. A `b_expr` (BETWEEN's lower bound, POSITION) is the same without
-the words that would be ambiguous there.
+The parser climbs one table of precedences. It keeps three properties of gram.y: comparisons and BETWEEN, IN, LIKE do
+not associate (`a < b < c` is a syntax error at the second `<`); IS binds looser than comparisons; all operators without
+a precedence of their own (`||`, `->`, `~`) bind alike, looser than `+`. A `b_expr` (BETWEEN's lower bound, POSITION) is
+the same without the keywords that would be ambiguous there.
 """
 
 from __future__ import annotations

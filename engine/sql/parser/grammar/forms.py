@@ -1,7 +1,7 @@
-"""The forms that have a syntax of their own: CASE, CAST, ARRAY, EXTRACT, SUBSTRING ... FROM, CURRENT_DATE, and queries in
-parentheses (gram.y: func_expr_common_subexpr, case_expr, array_expr).
+"""The forms that have a syntax of their own: CASE, CAST, ARRAY, EXTRACT, SUBSTRING ... FROM, CURRENT_DATE, and queries
+in parentheses (gram.y: func_expr_common_subexpr, case_expr, array_expr).
 
-Functions in disguise come out as calls of the function that PostgreSQL rewrites them to.
+A form that PostgreSQL rewrites to a function call yields that call.
 """
 
 from __future__ import annotations

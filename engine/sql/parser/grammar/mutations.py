@@ -1,9 +1,9 @@
 """Statements that change rows: INSERT, UPDATE, DELETE, MERGE and TRUNCATE (gram.y: InsertStmt, UpdateStmt, DeleteStmt,
 MergeStmt, TruncateStmt).
 
-What they hold of queries and expressions are trees like a query's, whose positions count from the beginning of the statement.
-DEFAULT, where it may stand for a value, is a `Var` of that word. WITH before the statement is kept apart from the query that
-INSERT may have, as PostgreSQL's grammar does.
+Their queries and expressions are trees like a query's, whose positions count from the beginning of the statement.
+DEFAULT, where it may stand for a value, is a `Var` of that word. WITH before the statement is kept separate from the
+query that INSERT may have, as in PostgreSQL's grammar.
 """
 
 from __future__ import annotations

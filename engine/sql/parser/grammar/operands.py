@@ -1,4 +1,6 @@
-"""Operands of expressions: constants, names, parentheses, subscripts, and words with a grammar of their own (gram.y: c_expr)."""
+"""Operands of expressions: constants, names, parentheses, subscripts, and keywords with a grammar of their own
+(gram.y: c_expr).
+"""
 
 from __future__ import annotations
 

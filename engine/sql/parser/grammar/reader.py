@@ -1,4 +1,4 @@
-"""Names by keyword class, and lists, read from tokens."""
+"""Readers of names, by keyword class, and of lists."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """SEARCH and CYCLE of a recursive WITH item (gram.y: opt_search_clause, opt_cycle_clause).
 
-They are left in `meta["search"]` and `meta["cycle"]` of the item's CTE.
+The clauses are stored in `meta["search"]` and `meta["cycle"]` of the item's CTE.
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
-"""The functions of strings whose arguments have words between them: NORMALIZE, OVERLAY, POSITION, SUBSTRING, TRIM
-(gram.y: func_expr_common_subexpr)."""
+"""String functions whose arguments are separated by keywords: NORMALIZE, OVERLAY, POSITION, SUBSTRING, TRIM (gram.y:
+func_expr_common_subexpr).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A cursor over tokens: looking ahead, taking, syntax errors, and nodes that know where they stand."""
+"""A cursor over tokens: lookahead, consumption, syntax errors, and nodes with their positions."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Type names as the grammar reads them (gram.y: Typename and below).
+"""The grammar of type names (gram.y: Typename and below).
 
-A type is an `exp.DataType` of kind USERDEFINED whatever it is, since sqlglot's own vocabulary of types cannot tell `int4`
-from `int`, nor `char` from `"char"`: `kind` is the Identifier with pg_type's name (`schema` before it, if written),
+Every type is an `exp.DataType` of kind USERDEFINED, since sqlglot's own vocabulary of types cannot distinguish `int4`
+from `int`, nor `char` from `"char"`: `kind` is the Identifier with pg_type's name (with its `schema`, if written),
 `expressions` are the modifiers, `array` counts its dimensions and `fields` the words of an interval's fields.
 `engine.sql.binder.type_names.resolve_type` makes a SqlType of it.
 """

@@ -1,4 +1,4 @@
-"""ORDER BY and window specifications, wherever they stand (gram.y: sort_clause, window_specification)."""
+"""ORDER BY and window specifications, wherever they occur (gram.y: sort_clause, window_specification)."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Tokens of PostgreSQL's SQL, exactly as its scanner cuts them (scan.l).
+"""The lexer: tokens of PostgreSQL's SQL, split exactly as its scanner splits them (scan.l).
 
-Below the grammar (`engine.sql.parser.grammar`) and the utility statements (`engine.sql.parser.utility`). It resolves escapes, folds
-names and says where each token stands; it knows no keyword. Tokens keep their source extent, since a syntax error quotes
-the token as it was written.
+The grammar (`engine.sql.parser.grammar`) and the utility statements (`engine.sql.parser.utility`) build on it. It
+resolves escapes, folds names and records the position of each token; it knows no keyword. Tokens keep their source
+extent, since a syntax error quotes the token as it was written.
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
-"""Positions of nodes in a statement's text, as errors report them. Where the fault is a whole expression or query, PostgreSQL
-points at its first token (exprLocation)."""
+"""Positions of nodes in a statement's text, as errors report them. For an error in a whole expression or query,
+PostgreSQL points at its first token (exprLocation).
+"""
 
 from __future__ import annotations
 

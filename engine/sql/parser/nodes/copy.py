@@ -1,4 +1,4 @@
-"""COPY as the parser gives it (gram.y: CopyStmt). What its options mean is looked at when it runs, as in PostgreSQL."""
+"""COPY as the parser returns it (gram.y: CopyStmt). Its options are interpreted when it runs, as in PostgreSQL."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""CREATE and ALTER DOMAIN as read (`engine.sql.parser.utility.domains`) and carried out (`engine.statements.ddl.domain`)."""
+"""CREATE and ALTER DOMAIN, as `engine.sql.parser.utility.domains` reads them and `engine.statements.ddl.domain`
+executes them.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""DROP of what nobody can make here, as fields: functions, triggers, languages ..."""
+"""DROP of kinds of objects that cannot be created here, as fields: functions, triggers, languages ..."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""Statements about owners and privileges, as read: GRANT and REVOKE ... ON, OWNER TO, ALTER DEFAULT PRIVILEGES, REASSIGN and DROP
-OWNED."""
+"""Parse nodes of statements about owners and privileges: GRANT and REVOKE ... ON, OWNER TO, ALTER DEFAULT PRIVILEGES,
+REASSIGN and DROP OWNED.
+"""
 
 from __future__ import annotations
 

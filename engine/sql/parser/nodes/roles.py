@@ -1,4 +1,4 @@
-"""Statements about roles, as read: CREATE, ALTER and DROP ROLE, GRANT and REVOKE of membership."""
+"""Parse nodes of statements about roles: CREATE, ALTER and DROP ROLE, GRANT and REVOKE of membership."""
 
 from __future__ import annotations
 

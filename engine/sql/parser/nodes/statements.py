@@ -1,8 +1,9 @@
-"""Statements as the parser gives them: what kind of thing the client asked for, names folded, nothing bound yet.
+"""Statements as the parser returns them: the kind of statement, with names folded and nothing bound.
 
-`engine.sql.parser.parse.parse(sql)` splits a query string and returns one of these for each statement. Queries hold their
-sqlglot tree; utility statements are read into fields, since sqlglot keeps them as text. Whoever executes dispatches on the
-class: the server's session takes those marked *session* (transactions, cursors, prepared statements), the engine the rest.
+`engine.sql.parser.parse.parse(sql)` splits a query string and returns one of these for each statement. Queries hold
+their sqlglot tree; utility statements are read into fields, since sqlglot keeps them as text. Execution dispatches on
+the class: the server's session executes those marked *session* (transactions, cursors, prepared statements), the engine
+the rest.
 """
 
 from __future__ import annotations

@@ -1,6 +1,8 @@
-"""Columns and constraints as CREATE TABLE and ALTER TABLE write them (gram.y: columnDef, ColQualList, TableConstraint).
+"""Columns and constraints as CREATE TABLE and ALTER TABLE write them (gram.y: columnDef, ColQualList,
+TableConstraint).
 
-Which of them go together is judged by `engine.statements.ddl.table`, as in PostgreSQL, whose grammar takes `a int null not null`.
+`engine.statements.ddl.table` checks which of them may be combined, as in PostgreSQL, whose grammar accepts `a int null
+not null`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""COPY, with its options in parentheses or as they were written before PostgreSQL 9.0 (gram.y: CopyStmt)."""
+"""COPY, with its options in parentheses or in the syntax before PostgreSQL 9.0 (gram.y: CopyStmt)."""
 
 from __future__ import annotations
 

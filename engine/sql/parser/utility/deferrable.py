@@ -1,5 +1,7 @@
-"""DEFERRABLE and INITIALLY DEFERRED behind a constraint, and SET CONSTRAINTS (gram.y: ConstraintAttributeSpec, processCASbits,
-ConstraintsSetStmt; parse_utilcmd.c: transformConstraintAttrs, which reads what stands behind a column's constraint)."""
+"""DEFERRABLE and INITIALLY DEFERRED after a constraint, and SET CONSTRAINTS (gram.y: ConstraintAttributeSpec,
+processCASbits, ConstraintsSetStmt; parse_utilcmd.c: transformConstraintAttrs, which reads the attributes after a
+column's constraint).
+"""
 
 from __future__ import annotations
 

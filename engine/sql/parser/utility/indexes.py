@@ -1,5 +1,6 @@
-"""CREATE INDEX (gram.y: IndexStmt). Its method, its columns and expressions with their operator classes, columns that it carries
-along, and which rows it is about: what else an index may have is refused by name."""
+"""CREATE INDEX (gram.y: IndexStmt): its method, its columns and expressions with their operator classes, INCLUDE
+columns, and its predicate. Other parts of an index definition are refused by name.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""DROP of what nobody can make here (gram.y: RemoveFuncStmt, RemoveAggrStmt, DropStmt, func_args)."""
+"""DROP of kinds of objects that cannot be created here (gram.y: RemoveFuncStmt, RemoveAggrStmt, DropStmt, func_args)."""
 
 from __future__ import annotations
 

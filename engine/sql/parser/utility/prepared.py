@@ -1,4 +1,4 @@
-"""PREPARE, EXECUTE, DEALLOCATE, and what resets a session beside it: DISCARD."""
+"""PREPARE, EXECUTE, DEALLOCATE, and DISCARD."""
 
 from __future__ import annotations
 

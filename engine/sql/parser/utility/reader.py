@@ -1,4 +1,4 @@
-"""The grammar of queries with what utility statements need beside: nested queries, qualified names, plain values."""
+"""The grammar of queries, extended by what utility statements need: nested queries, qualified names, plain values."""
 
 from __future__ import annotations
 

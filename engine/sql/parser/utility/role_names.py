@@ -1,4 +1,4 @@
-"""Roles as statements name them (gram.y: RoleSpec, role_list)."""
+"""Names of roles in statements (gram.y: RoleSpec, role_list)."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""CREATE, ALTER and DROP of ROLE, USER and GROUP, and GRANT and REVOKE, of roles here (gram.y: CreateRoleStmt, AlterRoleStmt,
-AlterRoleSetStmt, AlterGroupStmt, DropRoleStmt, GrantRoleStmt)."""
+"""CREATE, ALTER and DROP of ROLE, USER and GROUP, and GRANT and REVOKE of roles (gram.y: CreateRoleStmt,
+AlterRoleStmt, AlterRoleSetStmt, AlterGroupStmt, DropRoleStmt, GrantRoleStmt).
+"""
 
 from __future__ import annotations
 

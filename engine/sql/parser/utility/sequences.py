@@ -1,4 +1,4 @@
-"""CREATE SEQUENCE and what is said of sequences (gram.y: SeqOptList, OptParenthesizedSeqOptList)."""
+"""CREATE SEQUENCE and the options of sequences (gram.y: SeqOptList, OptParenthesizedSeqOptList)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SET, SHOW and RESET in all their spellings, as names and values of settings."""
+"""SET, SHOW and RESET in all their spellings, read as names and values of settings."""
 
 from __future__ import annotations
 

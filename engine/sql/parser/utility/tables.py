@@ -1,6 +1,6 @@
 """CREATE TABLE, CREATE TABLE AS, SELECT INTO (gram.y: CreateStmt, CreateAsStmt).
 
-What PostgreSQL has here and Sluice has not is refused by name.
+Clauses that PostgreSQL has here and Sluice lacks are refused by name.
 """
 
 from __future__ import annotations

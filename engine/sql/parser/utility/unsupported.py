@@ -1,4 +1,4 @@
-"""Statements that PostgreSQL's grammar has and Sluice has not: refused by name, before anything else is said of them."""
+"""Statements that PostgreSQL's grammar has and Sluice lacks: refused by name, before any other error."""
 
 from __future__ import annotations
 
