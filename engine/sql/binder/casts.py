@@ -98,7 +98,7 @@ _VECTORS: Final = frozenset({t.BY_NAME["int2vector"], t.BY_NAME["oidvector"]})
 
 
 class Means(enum.Enum):
-    """How a cast is done (parse_coerce.c: CoercionPathType)."""
+    """The method of a cast (parse_coerce.c: CoercionPathType)."""
 
     RELABEL = "relabel"
     FUNCTION = "function"
@@ -120,7 +120,7 @@ def _read_table() -> dict[tuple[t.PgType, t.PgType], tuple[CastContext, Means]]:
 
 
 def _of_oids() -> Iterator[tuple[tuple[t.PgType, t.PgType], tuple[CastContext, Means]]]:
-    """OIDs, whatever they are of, have the same casts."""
+    """Yield the casts of OID types, which are the same for all of them."""
     for typ in t.OID_TYPES:
         yield (t.INT2, typ), ("implicit", Means.FUNCTION)
         yield (t.INT4, typ), ("implicit", Means.RELABEL)
@@ -136,7 +136,7 @@ _TABLE: Final = _read_table()
 
 
 def cast_functions(target: t.PgType) -> tuple[Function, ...]:
-    """The functions of pg_proc that are named like a type and cast to it, as signatures to choose among."""
+    """Return the functions of pg_proc that are named like a type and cast to it, as signatures for resolution."""
     return tuple(
         Function(target.name, "function", (source,), target)
         for (source, to), (_context, means) in _TABLE.items()
@@ -150,9 +150,10 @@ def is_string(typ: t.PgType) -> bool:
 
 @cache
 def find_pathway(source: t.PgType, target: t.PgType, context: CastContext) -> Means | None:
-    """How `source` becomes `target` where casts up to `context` are allowed; None where it does not.
+    """Return the method of the cast from `source` to `target` if casts up to `context` are allowed; None if there is
+    none.
 
-    Neither may be polymorphic or unknown: those are their callers' business.
+    Neither type may be polymorphic or unknown: callers handle those.
     """
     if source is target or (source.category == "C" and target is t.RECORD):
         return Means.RELABEL
@@ -172,7 +173,7 @@ def find_pathway(source: t.PgType, target: t.PgType, context: CastContext) -> Me
 
 
 def can_coerce(source: t.PgType, target: t.PgType, context: CastContext) -> bool:
-    """Whether one value of `source` may be given where `target` is wanted; polymorphic targets are taken at face value."""
+    """Return whether a value of `source` is accepted where `target` is required. Polymorphic targets are not resolved."""
     if source is target or target is t.ANY or target in POLYMORPHIC:
         return True
     if source is t.UNKNOWN:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 def levels(domain: t.PgType) -> list[t.Domain]:
-    """The domain and those that it is made of, which come first."""
+    """Return the domain and the domains below it, innermost first."""
     found, typ = [], domain
     while typ.domain is not None:
         found.append(typ.domain)
@@ -40,7 +40,9 @@ def levels(domain: t.PgType) -> list[t.Domain]:
 
 
 def default_of(domain: t.PgType) -> str | None:
-    """Return the default of a column of the domain that has none itself: the domain's, or that of what it is made of."""
+    """Return the default for a column of the domain that has none itself: that of the domain, or else of the nearest
+    domain below it.
+    """
     return next((level.default for level in reversed(levels(domain)) if level.default is not None), None)
 
 
@@ -49,13 +51,13 @@ def is_constrained(domain: t.PgType | None) -> bool:
 
 
 def tell(binder: ExpressionBinder, value: Expr, domain: t.PgType) -> None:
-    """A parameter that gets its type of its place is told to clients as of the domain that the place takes."""
+    """Record the domain for a parameter that takes its type from the context, so that clients are told the domain."""
     if isinstance(value, ParamRef) and value.type.pg is t.UNKNOWN:
         binder.context.parameters.fix_domain(value.index, domain)
 
 
 def check_domain(binder: ExpressionBinder, value: Expr, domain: t.PgType, queries: QueryBinder) -> Expr:
-    """`value`, which is of what is below the domain, as long as the domain's constraints hold for it."""
+    """Return `value`, which is of the domain's base type, with checks of the domain's constraints."""
     if not is_constrained(domain):
         return value
     if any(isinstance(part, Call) and part.function.volatility == "volatile" for part in value.walk()):
@@ -92,7 +94,7 @@ def _failure(error: SqlError, value: Expr) -> Expr:
 
 
 def _broken(binder: ExpressionBinder, value: Expr, text: str, queries: QueryBinder) -> Expr:
-    """Where a condition is false; unknown is as good as true."""
+    """Return whether a condition is violated: it is false. An unknown condition is not violated."""
     scope = Scope(binder.context, queries)
     # Whose the value's own columns are has been settled where it was bound, so the scope only offers it (`Scope.add`).
     scope.sources.append(Source("", (SourceColumn("value", value),)))
@@ -103,7 +105,7 @@ def _broken(binder: ExpressionBinder, value: Expr, text: str, queries: QueryBind
 
 @contextmanager
 def _drop_position() -> Iterator[None]:
-    """Errors in a definition have no position in the statement."""
+    """Remove the position from errors in a definition, because it is not part of the statement."""
     try:
         yield
     except SqlError as error:

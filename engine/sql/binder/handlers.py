@@ -56,10 +56,10 @@ QUERY_HANDLERS: Final = QueryHandlers(_bind_body, common_tables.bind_with, from_
 
 
 def expression_binder(context: BindContext) -> ExpressionBinder:
-    """The binder of one statement's expressions."""
+    """Return a binder of one statement's expressions."""
     return ExpressionBinder(context, EXPRESSION_HANDLERS)
 
 
 def query_binder(context: BindContext) -> QueryBinder:
-    """The binder of one statement's queries."""
+    """Return a binder of one statement's queries."""
     return QueryBinder(context, expression_binder(context), QUERY_HANDLERS)

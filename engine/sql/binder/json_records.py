@@ -50,7 +50,7 @@ _DOCUMENTS: Final = {
 
 
 def bind(binder: QueryBinder, item: exp.Table, scope: Scope) -> FromItem:
-    """A function item with a column definition list."""
+    """Bind a function item with a column definition list."""
     written = item.args["rows_from"]
     name = label(written[0])
     documents = _DOCUMENTS.get(name) if "_to_" in name else None
@@ -69,7 +69,9 @@ def bind(binder: QueryBinder, item: exp.Table, scope: Scope) -> FromItem:
 
 
 def bind_populate(binder: QueryBinder, item: exp.Table, scope: Scope) -> FromItem | None:
-    """A function item that fills a null record's fields; None for any other item."""
+    """Bind a json_populate_record or json_populate_recordset call whose first argument is a null of a row type; None
+    for any other item.
+    """
     (call, *more) = item.args["rows_from"]
     name = label(call)
     documents = _DOCUMENTS.get(name) if "_populate_" in name and isinstance(call, exp.Anonymous) else None
@@ -96,7 +98,7 @@ def bind_populate(binder: QueryBinder, item: exp.Table, scope: Scope) -> FromIte
 def _rows(
     binder: QueryBinder, documents: Function, given: Expr, fields: Sequence[tuple[str, SqlType, int]]
 ) -> tuple[Source, Node]:
-    """fields: names, types, and where these are written."""
+    """Return the source and the plan of the documents' fields. fields: names, types, and positions in the statement."""
     typ = st.of(documents.returns)
     document = binder.context.new_column("document", typ)
     coerced = binder.expressions.coerce(given, typ, "implicit")

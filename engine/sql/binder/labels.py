@@ -20,7 +20,7 @@ _FIXED: Final[dict[type[exp.Expression], str]] = {
 
 
 def label(node: exp.Expression) -> str:
-    """The output column's name for a select list's item."""
+    """Return the output column's name for a select list's item."""
     if isinstance(node, exp.Alias):
         return str(node.args["alias"].name)
     strength, name = _find_name(node)
@@ -65,7 +65,7 @@ def _float(node: exp.Cast) -> str:
 
 
 def _query(query: exp.Expression) -> tuple[int, str]:
-    """A scalar subquery is called what its one column is."""
+    """Return the name of a scalar subquery: that of its one column."""
     while isinstance(query, exp.SetOperation):
         query = query.this
     if isinstance(query, exp.Values):

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def row_number(binder: QueryBinder, parts: Sequence[Expr] = (), order: Sequence[OrderItem] = ()) -> WindowCall:
-    """row_number() OVER (PARTITION BY parts ORDER BY order)."""
+    """Return row_number() OVER (PARTITION BY parts ORDER BY order)."""
     tree = exp.Window(this=exp.Anonymous(this="row_number", expressions=[]))
     call = binder.expressions.bind(tree, Scope(binder.context, binder))
     assert isinstance(call, WindowCall)

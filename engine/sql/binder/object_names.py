@@ -126,26 +126,29 @@ _SOUGHT: Final = {t.REGCLASS: _RELATION, t.REGTYPE: _TYPE}
 
 
 def is_object(pg: t.PgType) -> bool:
-    """Whether values of a type, or its elements, are shown as names."""
+    """Return whether values of a type, or its elements, are shown as names."""
     return (t.element_of(pg) if pg.is_array else pg) in _NAMES
 
 
 def is_unnamed(expr: Expr) -> bool:
-    """Whether an expression is of an object type, or of an array of such, and its name is yet to be looked up; names of
-    built-in types are known at once."""
+    """Return whether an expression is of an object type, or of an array of one, and its name has yet to be looked up.
+    Names of built-in types are known at once.
+    """
     known = isinstance(expr, Const) and (expr.value is None or (expr.type.pg is t.REGTYPE and expr.value in t.BY_OID))
     return is_object(expr.type.pg) and not known
 
 
 def name_of(binder: ExpressionBinder, expr: Expr, scope: Scope) -> Expr:
-    """The name, as text, of the object that `expr` means, or the names that an array does; see `is_unnamed`."""
+    """Return the name, as text, of the object that `expr` refers to, or the names for an array of objects; see
+    `is_unnamed`.
+    """
     if expr.type.pg.is_array:
         return _look_up(binder, expr, scope, _ARRAY)
     return _look_up(binder, expr, scope, _QUERY.format(value=_VALUE, names=_NAMES[expr.type.pg]))
 
 
 def with_object_names(binder: ExpressionBinder, expr: Expr, scope: Scope) -> Expr:
-    """An expression of which a text is made: objects as their names, also those in a row."""
+    """Return an expression that is to be converted to text with objects replaced by their names, also inside a row."""
     if isinstance(expr, Row):
         items = tuple(with_object_names(binder, item, scope) for item in expr.items)
         fields = tuple((name, item.type) for (name, _), item in zip(expr.type.fields, items, strict=True))
@@ -160,13 +163,15 @@ def with_object_names(binder: ExpressionBinder, expr: Expr, scope: Scope) -> Exp
 
 
 def relation_of(binder: ExpressionBinder, expr: Expr, scope: Scope) -> Expr:
-    """The relation, as regclass, that a text names; the query fails with 42P01 where there is none."""
+    """Return the relation, as regclass, that a text names; the query fails with 42P01 if there is none."""
     return object_of(binder, expr, t.REGCLASS, scope)
 
 
 def object_of(binder: ExpressionBinder, expr: Expr, pg: t.PgType, scope: Scope) -> Expr:
-    """The object of type `pg` that a text names; the query fails with 42P01 or 42704 where there is none. Raises what
-    `regnames.read_name` does of a constant, FeatureNotSupported for objects that are not looked up while a query runs."""
+    """Return the object of type `pg` that a text names; the query fails with 42P01 or 42704 if there is none. Raises
+    the errors of `regnames.read_name` for a constant, FeatureNotSupported for objects that cannot be looked up while a
+    query runs.
+    """
     if isinstance(expr, Const) and expr.value is not None:
         if pg is t.REGCLASS:
             return Const(st.of(pg), regnames.read_name(pg, expr.value, scope.context, -1), position=expr.position)
@@ -180,7 +185,7 @@ def object_of(binder: ExpressionBinder, expr: Expr, pg: t.PgType, scope: Scope) 
 
 
 def _look_up(binder: ExpressionBinder, expr: Expr, scope: Scope, text: str) -> Expr:
-    """Look up the value, which the query calls `_VALUE`."""
+    """Return a scalar subquery that looks the value up; its text calls the value `_VALUE`."""
     if any(isinstance(part, AggregateCall | WindowCall) for part in expr.walk()):
         message = f"not supported: the name of a {expr.type} that an aggregate or window function gives"
         raise FeatureNotSupported(message, position=cursor(expr.position))

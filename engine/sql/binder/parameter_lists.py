@@ -34,8 +34,9 @@ _INTEGERS: Final = (t.INT2, t.INT4, t.INT8)
 
 @dataclass(frozen=True, slots=True)
 class ParameterList:
-    """Parameters in a row. indexes, places: of each, in order. types: of each; None: its use will tell. samples: the first of each
-    type, in order."""
+    """A list of parameters. indexes, places: the number and the position of each, in order. types: the type of each;
+    None if its use decides it. samples: the first parameter of each type, in order.
+    """
 
     parameters: ParameterTypes
     indexes: tuple[int, ...]
@@ -44,8 +45,9 @@ class ParameterList:
     samples: tuple[ParamRef, ...]
 
     def become(self, typ: SqlType) -> Parameters | None:
-        """The list as parameters of that type; those that had none get the one that the first of them was given. None where one
-        gets other digits. Raises AmbiguousParameter."""
+        """Return the list as parameters of that type. Parameters without a type take the one that the first of them
+        was given. Returns None if a parameter has other digits. Raises AmbiguousParameter.
+        """
         untyped = next((sample.index for sample in self.samples if sample.type.pg is t.UNKNOWN), None)
         given = None if untyped is None else self.parameters.type_of(untyped)
         if given is not None:
@@ -57,8 +59,9 @@ class ParameterList:
 
 
 def read_list(nodes: Sequence[exp.Expression], parameters: ParameterTypes) -> ParameterList | None:
-    """A long list of nothing but parameters; None for others, and for those with domains, whose values are checked one by one.
-    Raises UndefinedParameter."""
+    """Return a long list that consists of parameters only; None for other lists, and if a parameter has a domain,
+    whose values are checked one by one. Raises UndefinedParameter.
+    """
     if len(nodes) < MANY:
         return None
     indexes, places = list[int](), list[int]()
@@ -86,7 +89,7 @@ def read_list(nodes: Sequence[exp.Expression], parameters: ParameterTypes) -> Pa
 
 
 def widest(types: Sequence[SqlType]) -> SqlType | None:
-    """The type of which all values of these are values without a cast; None where there is none."""
+    """Return the type that holds all values of these types without a cast; None if there is none."""
     if all(typ == types[0] for typ in types):
         return types[0]
     if any(typ.pg not in _INTEGERS for typ in types):
@@ -95,7 +98,7 @@ def widest(types: Sequence[SqlType]) -> SqlType | None:
 
 
 def uncast_integer(expr: Expr) -> ParamRef | None:
-    """A parameter as it is, or under a cast of an integer to a wider one; None for anything else."""
+    """Return a parameter, or the parameter under casts of an integer to a wider one; None for anything else."""
     if isinstance(expr, ParamRef):
         return expr
     if not isinstance(expr, Call) or expr.function.kind != "cast" or len(expr.args) != 1:

@@ -20,7 +20,9 @@ def _check_escape(escape: str) -> str:
 
 
 def like_escape(pattern: str, escape: str) -> str:
-    """The LIKE pattern with backslash as its escape character. Raises 22025 for an escape of several characters."""
+    """Return the LIKE pattern with backslash as its escape character. Raises 22025 for an escape of several
+    characters.
+    """
     escape = _check_escape(escape)
     if escape == "\\":
         return pattern
@@ -37,7 +39,7 @@ def like_escape(pattern: str, escape: str) -> str:
 
 
 def similar_to_escape(pattern: str, escape: str = "\\") -> str:
-    """The SQL regular expression as a POSIX one, anchored. Raises 22025, or 2200C for a third separator."""
+    """Return the SQL regular expression as a POSIX one, anchored. Raises 22025, or 2200C for a third separator."""
     escape = _check_escape(escape)
     out, quotes, escaped, bracket = ["^(?:"], 0, False, False
     for char in pattern:

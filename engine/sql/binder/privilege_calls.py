@@ -62,8 +62,10 @@ _ROLE: Final = f'select ("=rights" & {{rights}}) <> 0 {_OWN} where "=kind" = \'R
 
 
 def query_text(name: str, arguments: list[exp.Expression], role_oid: RoleOid) -> str | None:
-    """The query that a call stands for, with its arguments as $1 and so on; None for one that the session answers, or that is
-    something else. Raises InvalidParameterValue for a privilege that there is not, UndefinedObject for such a role."""
+    """Return the query that a call stands for, with its arguments as $1 and so on; None for a call that the session
+    evaluates, or for another function. Raises InvalidParameterValue for an unknown privilege, UndefinedObject for an
+    unknown role.
+    """
     kind = "role" if name == "pg_has_role" else name.removeprefix("has_").removesuffix("_privilege")
     if (kind != "role" and f"has_{kind}_privilege" != name) or kind not in (*words.KINDS, "role"):
         return None
@@ -86,7 +88,7 @@ def _text(kind: str, asked: str, at: int) -> str:
 
 
 def _of_role(text: str, role: exp.Expression, role_oid: RoleOid) -> str:
-    """The same question about the role that is the first argument."""
+    """Return the query for the role that is the first argument."""
     said = _bare(role)
     if isinstance(said, exp.Literal) and said.is_string and said.name != "public" and role_oid(said.name) is None:
         raise UndefinedObject(f'role "{said.name}" does not exist')
@@ -96,7 +98,7 @@ def _of_role(text: str, role: exp.Expression, role_oid: RoleOid) -> str:
 
 
 def _bare(argument: exp.Expression) -> exp.Expression:
-    """Without the casts around it, as definitions of views have them."""
+    """Return the argument without the casts around it, which definitions of views contain."""
     while isinstance(argument, exp.Cast | exp.Paren):
         argument = argument.this
     return argument

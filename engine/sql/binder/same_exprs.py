@@ -19,7 +19,9 @@ _PARTS: Final = (Node, Expr, OrderItem, OrderKey, Cte, Frame, FrameBound)
 
 
 def comparable(expr: Expr) -> Expr:
-    """An expression that equals that of another exactly if both are written alike; `expr` itself where it holds no subquery."""
+    """Return an expression that equals that of another exactly if both are written alike; `expr` itself if it has no
+    subquery.
+    """
     plans = [part.plan for part in expr.walk() if isinstance(part, Subquery)]
     if not plans:
         return expr

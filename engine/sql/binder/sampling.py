@@ -44,14 +44,14 @@ _KEPT: Final = fn(
 
 
 def refuse(item: exp.Table) -> None:
-    """Raises FeatureNotSupported where a sample is asked of something that is no table."""
+    """Raises FeatureNotSupported if TABLESAMPLE is applied to something other than a table."""
     if item.args.get("sample") is not None:
         message = "TABLESAMPLE clause can only be applied to tables and materialized views"
         raise FeatureNotSupported(message, position=cursor(position(item)))
 
 
 def sample_rows(binder: QueryBinder, item: exp.Table, relation: object, node: Node, scope: Scope) -> Node:
-    """The rows of what reads a relation, or a sample of them where one is asked for."""
+    """Return the plan of a relation's reader, with its TABLESAMPLE clause if it has one."""
     sample = item.args.get("sample")
     if sample is None:
         return node

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class _Marks:
-    """The values of CYCLE's mark for a row that closes a cycle, and for any other."""
+    """The values of CYCLE's mark column: for a row that closes a cycle, and for any other row."""
 
     value: Expr
     default: Expr
@@ -45,7 +45,7 @@ class _Marks:
 class Paths:
     """The added columns of one item, in their order: SEARCH's sequence, CYCLE's mark and path.
 
-    names: theirs. own: how many columns the item has by itself.
+    names: their names. own: the number of columns that the item has itself.
     """
 
     def __init__(self, binder: QueryBinder, item: exp.CTE, own: Sequence[str], scope: Scope) -> None:
@@ -68,7 +68,7 @@ class Paths:
     # -- the terms -----------------------------------------------------------------------------------------------
 
     def begun(self, plan: Node) -> Node:
-        """The non-recursive term with the added columns."""
+        """Return the non-recursive term with the added columns."""
         return project(
             self.binder.context,
             plan,
@@ -86,8 +86,9 @@ class Paths:
             yield _wrap_in_list(_record(row, self._columns_of_cycle))
 
     def handed_on(self, step: Bound, cte: int) -> Bound:
-        """The recursive term with the added columns of the row that it has read. Raises FeatureNotSupported where it does not have
-        them at hand."""
+        """Return the recursive term with the added columns of the row that it has read. Raises FeatureNotSupported if
+        they are not available at its top.
+        """
         top = step.plan
         if not isinstance(top, (Evaluator, ProjectSet)) or step.requirement:
             self._refuse_term()
@@ -106,7 +107,7 @@ class Paths:
         )
 
     def extend_step(self, step: Node) -> Node:
-        """The recursive term, which hands on the added columns, with new ones in their place."""
+        """Replace the added columns that the recursive term passes on by their new values."""
         row, added = pass_through(step.columns[: self.own]), list(step.columns[self.own :])
         emit, condition = list(row), None
         if self._search:
@@ -174,7 +175,7 @@ class Paths:
 
 
 def refuse_of_plain(item: exp.CTE) -> None:
-    """Raises SqlSyntaxError for the clauses behind an item that does not read itself."""
+    """Raises SqlSyntaxError for the clauses after an item that does not read itself."""
     if "search" in item.meta or "cycle" in item.meta:
         raise SqlSyntaxError("WITH query is not recursive", position=cursor(position(item)))
 

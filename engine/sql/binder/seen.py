@@ -22,8 +22,9 @@ RelationT = TypeVar("RelationT", Table, View)
 
 
 class SeenCatalog:
-    """`engine.sql.binder.scope.Catalog` for a view's definition. What the view does not name (functions' arguments like
-    `'t'::regclass`) is looked up as ever."""
+    """`engine.sql.binder.scope.Catalog` for a view's definition. Names that are not recorded with the view (functions'
+    arguments like `'t'::regclass`) are looked up in the current catalog.
+    """
 
     def __init__(self, view: View, around: Catalog) -> None:
         self._view = view

@@ -31,7 +31,9 @@ _BOOTSTRAP: Final = 1
 def add_system_columns(
     context: BindContext, item: exp.Table, relation: Table | SystemTable, node: Node
 ) -> tuple[Node, tuple[SourceColumn, ...]]:
-    """Add to a relation's reader the system columns that the statement names anywhere; return it and these."""
+    """Add to a relation's reader the system columns that the statement names anywhere. Returns the plan and these
+    columns.
+    """
     named = _named_columns(context, item, relation)
     if not named:
         return node, ()
@@ -42,7 +44,7 @@ def add_system_columns(
 
 
 def _named_columns(context: BindContext, item: exp.Table, relation: Table | SystemTable) -> list[str]:
-    """The system columns among the statement's names that the relation has."""
+    """Return the relation's system columns that the statement names."""
     own = {column.name for column in relation.columns}
     foreign = isinstance(relation, Table) and relation.storage is None
     there = {"tableoid"} if foreign else set(_TYPES) - own

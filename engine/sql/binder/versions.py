@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def refuse(item: exp.Table, what: str) -> None:
-    """Raises WrongObjectType where a version is asked of something that has none."""
+    """Raises WrongObjectType if a version is requested of an item that has none."""
     version = item.args.get("version")
     if version is not None:
         raise WrongObjectType(
@@ -33,8 +33,9 @@ def refuse(item: exp.Table, what: str) -> None:
 
 
 def read(binder: QueryBinder, item: exp.Table, table: Table | SystemTable) -> Table | SystemTable:
-    """Return the table that a FROM item reads, or the version of it that was asked for. May block. Raises InvalidParameterValue
-    for one that is not there."""
+    """Return the table that a FROM item reads, in the requested version if there is one. May block. Raises
+    InvalidParameterValue for a version that does not exist.
+    """
     version = item.args.get("version")
     if version is None:
         return table

@@ -37,7 +37,9 @@ _BOOL: Final = SqlType(t.BOOL)
 
 
 def apply_operator(symbol: str, operands: Sequence[Expr]) -> Expr | None:
-    """A comparison or a change of sign that needs no engine; None where no operand is wide, or where it takes one."""
+    """Return the result of a comparison or a negation that needs no engine; None if no operand is wide, or if an
+    engine is needed.
+    """
     if not any(operand.type.is_wide for operand in operands):
         return None
     if symbol == "-" and len(operands) == 1:
@@ -57,7 +59,7 @@ def apply_operator(symbol: str, operands: Sequence[Expr]) -> Expr | None:
 
 
 def compare(left: Decimal, right: Decimal) -> int:
-    """-1, 0 or 1 as left is less than, equal to or greater than right (cmp_numerics)."""
+    """Return -1, 0 or 1 as left is less than, equal to or greater than right (cmp_numerics)."""
     if left.is_nan() or right.is_nan():
         return int(left.is_nan()) - int(right.is_nan())
     return (left > right) - (left < right)
@@ -73,7 +75,7 @@ def refuse_wide(function: str, args: Sequence[Expr]) -> None:
 
 
 def refusal(what: str, at: int) -> FeatureNotSupported:
-    """what: as in "sum of", "a column with"."""
+    """Return the error for an operation on a wide numeric. what: as in "sum of", "a column with"."""
     return FeatureNotSupported(
         f"not supported: {what} a numeric NaN, infinity or of more than 38 digits",
         hint="Such numerics can be shown, compared with constants, and cast to text or float8.",
@@ -91,7 +93,7 @@ def _decimal(expr: Expr) -> Decimal:
 
 
 def _side(expr: Expr) -> int:
-    """1 for a constant above all decimals, -1 for one below them, 0 for one among them."""
+    """Return 1 for a constant above all decimals, -1 for one below them, 0 for one among them."""
     value = _decimal(expr)
     if value.is_nan():
         return 1

@@ -17,7 +17,7 @@ from wire.errors import FeatureNotSupported
 
 
 def add_windows(context: BindContext, node: Node, exprs: Sequence[Expr], _scope: Scope) -> tuple[Node, list[Expr]]:
-    """`node` with a column for each window call of `exprs`, and the expressions over it."""
+    """Add to `node` a column for each window call of `exprs`. Returns the plan and the expressions over it."""
     calls: list[WindowCall] = []
     known = KnownExprs()
     columns: list[Column] = []
