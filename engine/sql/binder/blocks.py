@@ -10,7 +10,7 @@ from engine.plan_ir.logical import Evaluator, Limit, Ordering
 from engine.sql.binder.scope import NOBODYS, BindContext, Rows, Sources
 from wire.dataclass import dataclass
 
-#: A FROM item bound: its plan, and what it makes visible.
+#: A bound FROM item: its plan, and the sources that it makes visible.
 FromItem = tuple[Node, Sources]
 
 
@@ -39,7 +39,7 @@ class Bound:
         if isinstance(self.plan, Limit):
             return replace(self.plan, columns=self.columns)
         if not self.requirement:
-            # DISTINCT ON has its keys among its columns.
+            # The plan of DISTINCT ON also has its keys as columns.
             return Evaluator(self.columns, self.plan, pass_through(self.columns))
         return Limit(self.columns, self.plan, requirement=self.requirement)
 

@@ -86,7 +86,7 @@ _KEYWORDS: Final[Mapping[str, tuple[str, t.PgType]]] = {
     "current_schema": ("current_schema", t.NAME),
 }
 _AGGREGATES: Final = frozenset({"aggregate", "ordered_set"})
-#: What a RANGE offset is, by the type of the one ORDER BY column (pg_amproc: in_range).
+#: The type of a RANGE offset, by the type of the one ORDER BY column (pg_amproc: in_range).
 _RANGE_OFFSETS: Final[Mapping[t.PgType, t.PgType]] = {
     t.INT2: t.INT8,
     t.INT4: t.INT8,
@@ -334,7 +334,7 @@ def _as_cast(binder: ExpressionBinder, written: Written, args: Sequence[Expr]) -
         direct = find_pathway(source, target, "explicit") is not None
     if direct:
         return binder.coerce(arg, st.of(target), "explicit", written.at)
-    # A parameter, or a type that becomes another one first: chosen like any function.
+    # A parameter, or a type that must be coerced first: resolved like any function.
     choice = _choose_function(written, cast_functions(target), (source,))
     if choice is None:
         return None
@@ -419,7 +419,8 @@ def _wrong(written: Written, message: str) -> NoReturn:
 
 # -- aggregates ------------------------------------------------------------------------------------------------------
 
-#: Of which the same value again changes nothing, so that DISTINCT does not either: then each instance has its own first stage.
+#: Aggregates for which duplicates do not matter, so that DISTINCT can be dropped. Each instance then runs its own first
+#: stage.
 _IDEMPOTENT: Final = frozenset(("min", "max", "bool_and", "bool_or", "every", "bit_and", "bit_or"))
 
 

@@ -20,7 +20,7 @@ from wire.types import pg_types as t
 _RANK: Final[dict[CastContext, int]] = {"implicit": 0, "assignment": 1, "explicit": 2}
 _CONTEXT: Final[dict[str, CastContext]] = {"i": "implicit", "a": "assignment", "e": "explicit"}
 
-# source: target and castcontext; `=` marks casts without work (castmethod b).
+# source: target and castcontext; `=` marks binary-coercible casts (castmethod b).
 _PG_CAST: Final = """
 bool: int4e texta bpchara varchara
 char: int4e texti bpchara varchara
@@ -89,11 +89,11 @@ POLYMORPHIC: Final = frozenset(
         t.ANYCOMPATIBLENONARRAY,
     }
 )
-#: Types whose values are the same text to the engines, so that a binary-coercible cast is only a new label.
+#: Types that the engines store as the same text, so that a binary-coercible cast only changes the type.
 TEXTUAL: Final = frozenset({t.TEXT, t.VARCHAR, t.BPCHAR, t.NAME, t.UNKNOWN, t.PG_NODE_TREE})
 
 
-#: Arrays by category only: nothing is cast to them.
+#: Arrays by category only: there is no cast to them.
 _VECTORS: Final = frozenset({t.BY_NAME["int2vector"], t.BY_NAME["oidvector"]})
 
 

@@ -33,7 +33,7 @@ from wire.types.bits import check_length
 from wire.types.carriers import NumericScale
 
 _INTEGER_DIGITS: Final = {t.INT2: 5, t.INT4: 10, t.INT8: 19}
-#: Where values of several expressions are passed on, and not compared.
+#: Constructs that pass on values of several expressions without comparing them.
 _PASSED_ON: Final = frozenset({"ARRAY", "CASE", "COALESCE", "VALUES", "UNION"})
 _OIDS: Final = frozenset(t.OID_TYPES)
 #: Types whose modifier changes values (those with a length coercion function in pg_cast).
@@ -63,13 +63,13 @@ class Coercer:
                 position=cursor(at if at >= 0 else expr.position),
             )
         if isinstance(expr, ParamRef) and expr.type.pg.is_array and target.dimensions > 1:
-            # Its value may not be known yet.
+            # The parameter's value may not be known yet.
             expr = _with_dimensions(expr, target.dimensions)
         folded = self._fold_cast(expr, target) if context == "explicit" else None
         if folded is not None:
             return folded
         if target.pg is t.BIT and expr.type.pg in (t.INT4, t.INT8):
-            # How many of its bits are taken is said to the cast itself.
+            # The cast itself needs the number of bits.
             return self._call_cast(expr, target.pg, target)
         if target.pg.category == "C" and isinstance(expr, Row):
             return self._row_as(expr, target.pg, context, at)
@@ -166,7 +166,7 @@ class Coercer:
             message = f"{what} could not convert type {expr.type.pg.sql_name} to {pg.sql_name}"
             raise CannotCoerce(message, position=cursor(expr.position))
         if pg is t.ANYARRAY and isinstance(expr, Const) and expr.value is None:
-            # A column of the catalog has this type, which elsewhere only stands for others.
+            # A column of the system catalog has this type, which elsewhere is only polymorphic.
             return literals.null(SqlType(pg), expr.position)
         return self.coerce_type(expr, pg, "implicit")
 
@@ -269,7 +269,7 @@ class Coercer:
             items = tuple(self._item(item, element) for item in expr.items)
             return ArrayOf(target, items, position=expr.position)
         if isinstance(expr, ParamRef) and expr.type.is_wide and target.typmod >= 0:
-            # Its value is rounded when it is bound (`sized_parameter`).
+            # The parameter's value is rounded when it is bound (`sized_parameter`).
             expr = replace(expr, type=replace(st.of(t.NUMERIC), pg=expr.type.pg, dimensions=expr.type.dimensions))
         if expr.type.is_wide or target.is_wide:
             return self._cast_wide(expr, pg, target)
@@ -397,7 +397,7 @@ def common(exprs: Sequence[Expr], *, passed_on: bool = False) -> SqlType:
         first = replace(first, dimensions=_common_dimensions(exprs))
     base = t.element_of(first.pg) if first.pg.is_array else first.pg
     if base is t.NUMERIC:
-        # A null takes no room.
+        # A null needs no digits.
         known = [e for e in exprs if not (isinstance(e, Const) and e.value is None)]
         if any(e.type.is_wide for e in known):
             return replace(_common_wide(known, passed_on=passed_on), pg=first.pg, dimensions=first.dimensions)
@@ -473,7 +473,8 @@ def _digits(typ: SqlType) -> tuple[int, int]:
     return (typ.precision, typ.scale)
 
 
-#: Digits before the point of a text that is read for a shorter numeric, so that one that is too large is told of as such.
+#: Digits before the point for which there is room when a text is read for a shorter numeric, so that a number that is
+#: too large is reported as such.
 _READ_INTEGERS: Final = 16
 
 

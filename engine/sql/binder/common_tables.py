@@ -32,7 +32,7 @@ from wire.errors import (
 if TYPE_CHECKING:
     from engine.sql.binder.queries import QueryBinder
 
-#: How often a recursive term is bound again until the digits of its numerics no longer change.
+#: The maximum number of times that a recursive term is bound until the digits of its numerics no longer change.
 _ROUNDS: Final = 4
 
 

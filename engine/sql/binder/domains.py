@@ -96,7 +96,8 @@ def _failure(error: SqlError, value: Expr) -> Expr:
 def _broken(binder: ExpressionBinder, value: Expr, text: str, queries: QueryBinder) -> Expr:
     """Return whether a condition is violated: it is false. An unknown condition is not violated."""
     scope = Scope(binder.context, queries)
-    # Whose the value's own columns are has been settled where it was bound, so the scope only offers it (`Scope.add`).
+    # The value's columns already have an owner, set where the value was bound. The scope therefore only offers the
+    # value (no `Scope.add`).
     scope.sources.append(Source("", (SourceColumn("value", value),)))
     with _drop_position():
         condition = binder.as_boolean(binder.bind(read_formula(text), scope), "CHECK")

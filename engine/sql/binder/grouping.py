@@ -195,7 +195,7 @@ class _Collected:
         self.columns: list[Column] = []
         self.groupings: list[tuple[int, ...]] = []
         self.grouping_columns: list[Column] = []
-        #: What primary keys among the keys tell, by the columns below.
+        #: Columns that functionally depend on primary keys among the keys, by the columns below.
         self.told: dict[Column, Column] = {}
 
     def rewrite(self, expr: Expr) -> Expr:

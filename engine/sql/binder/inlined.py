@@ -21,7 +21,7 @@ from engine.sql.parser.lexical.lexer import tokenize
 from engine.sql.parser.utility.reader import StatementReader
 from engine.sql.trees.copies import copy_tree
 
-#: Of constants the session says it, errors included (`engine.session.context.functions`).
+#: For constant arguments the session evaluates these, errors included (`engine.session.context.functions`).
 _BY_SESSION: Final = ("pg_get_serial_sequence", "current_setting")
 
 

@@ -159,5 +159,5 @@ def _finish(scope: Scope, joining: _Joining, sources: Sources, alias: exp.Expres
         from_items.check_names(sources, [named])
         sources.append(named)
         scope.add(named)
-    # Its columns are known: they are those of its sides.
+    # No `scope.add`: its columns are those of its sides, which the scope knows.
     sources.append(Source("", columns, relation_visible=False, join=True))

@@ -38,7 +38,8 @@ if TYPE_CHECKING:
     from engine.sql.binder.queries import QueryBinder
 
 _JSON: Final = (t.JSON, t.JSONB)
-#: The documents of each function, for the local engine. No rows of the function table: alone they would give no record.
+#: The documents of each function, for the local engine. These are no rows of the function table, because by themselves
+#: they return no record.
 _DOCUMENTS: Final = {
     f"{typ.name}_{shape}": fn(
         f"{typ.name}_{shape}", (typ,), typ, returns_set=True,
@@ -81,7 +82,7 @@ def bind_populate(binder: QueryBinder, item: exp.Table, scope: Scope) -> FromIte
     if not (isinstance(base, Const) and base.value is None and base.type.fields):
         return None
     if not name.endswith("set"):
-        # Of no document the record is as it was.
+        # Without a document, the record stays as it was.
         typ = st.of(documents.returns)
         given = binder.expressions.coerce(given, typ, "implicit")
         given = Coalesce(typ, (given, Const(typ, "{}")))
@@ -120,6 +121,6 @@ def _field(binder: QueryBinder, document: Expr, name: str, target: SqlType, at: 
     if target.pg.is_array or target.pg.category in "CP":
         raise FeatureNotSupported(f"not supported: a field of type {target} from json", position=cursor(at))
     if target.pg in (t.VARCHAR, t.BPCHAR):
-        # What is too long is an error, not cut.
+        # A string that is too long is an error; it is not cut off.
         return binder.expressions.coerce(text, target, "assignment")
     return binder.expressions.coerce(text, target, "explicit")

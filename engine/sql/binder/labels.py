@@ -6,10 +6,10 @@ from typing import Final
 
 from sqlglot import exp
 
-#: The label of an expression that suggests none.
+#: The label of an expression that suggests no name.
 UNNAMED: Final = "?column?"
 
-# How much a name says: one that a type or CASE gives is taken only when nothing below gives a better one.
+# The strength of a name: one from a type or CASE is taken only if no operand gives a better one.
 _NONE, _WEAK, _STRONG = range(3)
 _FIXED: Final[dict[type[exp.Expression], str]] = {
     exp.Array: "array",

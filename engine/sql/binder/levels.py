@@ -17,7 +17,7 @@ from engine.sql.binder.scope import Scope
 from engine.sql.parser.lexical.positions import cursor
 from wire.errors import FeatureNotSupported, GroupingError, WindowingError
 
-#: Gives what stands in an expression's place, or None to look into its operands. `depth`: nested plans entered so far.
+#: Returns the replacement of an expression, or None to descend into its operands. `depth`: nested plans entered so far.
 Change = Callable[[Expr, int], Expr | None]
 
 

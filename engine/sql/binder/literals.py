@@ -47,7 +47,7 @@ _STRINGS: Final = frozenset({t.TEXT, t.VARCHAR, t.BPCHAR, t.UNKNOWN})
 _DATETIMES: Final = frozenset({t.DATE, t.TIME, t.TIMETZ, t.TIMESTAMP, t.TIMESTAMPTZ})
 #: Types whose modifier rounds or cuts in the same way whether a value is read or cast, and without errors.
 _READ_WITH_MODIFIER: Final = frozenset({t.TIME, t.TIMETZ, t.TIMESTAMP, t.TIMESTAMPTZ, t.INTERVAL})
-#: Input that means another instant in the next execution.
+#: Input that has another value in the next execution.
 _RELATIVE: Final = re.compile(r"\b(now|today|tomorrow|yesterday)\b", re.IGNORECASE)
 
 
@@ -301,7 +301,7 @@ def _from_text(value: str, target: SqlType, settings: InputSettings) -> Const | 
     base = t.element_of(target.pg) if target.pg.is_array else target.pg
     if target.typmod < 0 or read.value is None or (base is not t.NUMERIC and base not in _BITS):
         return read
-    # These are read as long as they are written.
+    # Numerics and bit strings are read without their modifier, which is applied here.
     return _fold(read.type.pg, read.value, target, settings)
 
 

@@ -38,7 +38,7 @@ _FUNCTION: Final = (
     "select oid, case when count(*) over (partition by proname) = 1 then quote_ident(proname::text)"
     " else 'pg_catalog.' || quote_ident(proname::text) end from pg_catalog.pg_proc"
 )
-#: A signature's arguments are named as format_type has them.
+#: A signature's arguments have the names that format_type returns.
 _PROCEDURE: Final = (
     "select oid, quote_ident(proname::text) || '(' ||"
     " (select coalesce(string_agg(format_type(a.typ, null), ',' order by a.place), '')"
@@ -71,7 +71,7 @@ _NAMES: Final = {
     t.REGCONFIG: "select oid, quote_ident(cfgname::text) from pg_catalog.pg_ts_config",
     t.REGDICTIONARY: "select oid, quote_ident(dictname::text) from pg_catalog.pg_ts_dict",
 }
-#: The value stands once in each query: it may be such a query itself, and clients nest them three deep.
+#: The value occurs once in each query: it may be such a query itself, and clients nest them three deep.
 _QUERY: Final = (
     'select case when "=given" = 0 then \'-\' else coalesce("=said", "=given"::text) end from (select "{value}"::oid) as'
     ' "=v" ("=given") left join ({names}) as "=n" ("=number", "=said") on "=number" = "=given"'
@@ -81,7 +81,7 @@ _ARRAY: Final = (
     'select case when "=object" is not null then coalesce((select array_agg("=each"::text order by "=place")'
     ' from unnest("=object") with ordinality as "=a" ("=each", "=place")), array[]::text[]) end'
 )
-#: A relation by each way of writing its name: as quote_ident does, all in quotes, all without.
+#: Finds a relation by each spelling of its name: as quote_ident writes it, with all parts in quotes, without quotes.
 _RELATION: Final = (
     'select "=regclass"("=given", "=oid") from (select "{value}") as "=g" ("=given") left join'
     " (select c.oid, c.relname::text, quote_ident(c.relname::text), n.nspname::text,"
@@ -96,7 +96,8 @@ _RELATION: Final = (
     " quote_ident(current_database()::text) || '.' || \"=schema_quoted\" || '.' || \"=quoted\")"
     ' or lower("=given") = "=schema" || \'.\' || "=name" limit 1'
 )
-#: A type by each way of writing its name, without a modifier: SQL's names (`character varying`), and as relations.
+#: Finds a type by each spelling of its name, without a modifier: SQL's names (`character varying`), and the spellings
+#: of relations.
 _TYPE: Final = (
     'select "=regtype"("=given", "=oid") from (select "{value}") as "=g" ("=given") left join'
     " (select t.oid, t.typname::text, quote_ident(t.typname::text), format_type(t.oid, null), e.typname::text || '[]',"
@@ -114,7 +115,7 @@ _TYPE: Final = (
     " quote_ident(current_database()::text) || '.' || \"=schema_quoted\" || '.' || \"=quoted\")"
     ' or lower("=given") = "=schema" || \'.\' || "=name" limit 1'
 )
-#: Functions that make texts of whatever they are given.
+#: Functions that convert their arguments to text.
 WRITING: Final = frozenset(
     (
         "array_to_json", "array_to_string", "concat", "concat_ws", "format", "json_agg", "json_build_array", "json_build_object",
@@ -190,6 +191,6 @@ def _look_up(binder: ExpressionBinder, expr: Expr, scope: Scope, text: str) -> E
         message = f"not supported: the name of a {expr.type} that an aggregate or window function gives"
         raise FeatureNotSupported(message, position=cursor(expr.position))
     inner = Scope(scope.context, scope.queries, scope)
-    # Not `Scope.add`: the columns inside stay those of their own level.
+    # No `Scope.add`: the columns inside still belong to their own level.
     inner.sources.append(Source("", (SourceColumn(_VALUE, expr),)))
     return binder.bind(exp.Subquery(this=inlined.query_from(text, scope)), inner)

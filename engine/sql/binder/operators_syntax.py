@@ -352,7 +352,7 @@ def bind_between(binder: ExpressionBinder, node: exp.Expression, scope: Scope) -
     at = position(node)
 
     def within(low: str, high: str) -> Expr:
-        # Each comparison binds its operands anew: an untyped one may mean another type in each.
+        # Each comparison binds its operands again: an untyped operand may get another type in each.
         below = _binary(binder, ">=", node.this, node.args[low], scope, at)
         above = _binary(binder, "<=", node.this, node.args[high], scope, at)
         return _and([binder.as_boolean(below, "AND"), binder.as_boolean(above, "AND")], at)
@@ -381,7 +381,7 @@ def _in_parameters(
     if found is None:
         return None
     try:
-        # One item would be compared by itself.
+        # The first sample is repeated, because a list of one item would become a comparison.
         test = in_list(binder, left, [*found.samples, found.samples[0]], at)
     except SqlError:
         return None

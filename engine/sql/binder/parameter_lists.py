@@ -24,11 +24,11 @@ from wire.common.digits import parse_digits
 from wire.dataclass import dataclass
 from wire.types import pg_types as t
 
-#: Items of a list from which on they are one value.
+#: The number of items from which on a list is bound as one value.
 MANY: Final = 1000
-#: Types of its parameters; a list of more is bound an item at a time.
+#: The maximum number of types in a list; a list with more is bound item by item.
 _TYPES_MAX: Final = 8
-#: From narrow to wide: a value of one is the same value in those behind it.
+#: From narrow to wide: each type holds all values of those before it.
 _INTEGERS: Final = (t.INT2, t.INT4, t.INT8)
 
 
@@ -76,7 +76,7 @@ def read_list(nodes: Sequence[exp.Expression], parameters: ParameterTypes) -> Pa
         known = parameters.type_of(index, at)
         if parameters.domain_of(index) is not None:
             return None
-        # A look at the one before is cheaper than a hash.
+        # Comparing with the previous type is cheaper than hashing.
         if known is not before and known not in samples:
             if len(samples) == _TYPES_MAX:
                 return None

@@ -23,7 +23,7 @@ _OWN: Final = (
     "from (select kind, oid, number, name::text, rights, options from sluice.own_privileges)"
     ' as "=p" ("=kind", "=oid", "=number", "=name", "=rights", "=options")'
 )
-#: Of any role: every question has one WHERE.
+#: The same for any role. `_of_role` relies on each query having one WHERE.
 _OF_ROLES: Final = (
     "from (select role, rolename::text, kind, oid, number, name::text, rights, options from sluice.role_privileges)"
     ' as "=p" ("=role", "=rolename", "=kind", "=oid", "=number", "=name", "=rights", "=options")'
@@ -45,7 +45,7 @@ _QUERIES: Final = {
     "schema": f"select {_ANY} {_OWN} where \"=kind\" = 'n' and {_BY_NAME}",
     "database": f"select {_ANY} {_OWN} where \"=kind\" = 'd' and {_BY_NAME}",
     "function": 'select true from (select oid from pg_catalog.pg_proc) as "=f" ("=oid") where "=oid" = ${at}',
-    # PostgreSQL's own types are everybody's.
+    # All roles may use PostgreSQL's own types.
     "type": (
         f"select (select bool_or(case \"=kind\" when 'T' then {_ANY} else \"=rights\" <> 0 end)"
         f" or ({{rights}} <> 0 and not bool_or(\"=kind\" = 'T'))"
@@ -53,7 +53,7 @@ _QUERIES: Final = {
         f' {_TYPES} where "=type" = ${{at}}'
     ),
     "language": f"select true {_LANGUAGES} where {_BY_NAME}",
-    # There are none.
+    # Sluice has no foreign data wrappers and no foreign servers.
     "foreign_data_wrapper": "select false where ${at} is null",
     "server": "select false where ${at} is null",
     "tablespace": f"select (select \"=rights\" <> 0 {_OWN} where \"=kind\" = 'S') {_TABLESPACES} where {_BY_NAME}",

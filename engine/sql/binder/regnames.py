@@ -43,7 +43,7 @@ from wire.types import pg_types as t
 from wire.types.arrays_input import read_array
 from wire.types.input import parse_text
 
-#: More names than anything has, for an error of its own.
+#: More parts than any object's name has; such a name has an error of its own.
 _DOTTED_MAX: Final = 64
 _PG_CATALOG: Final = "pg_catalog"
 OBJECTS: Final = frozenset(t.REG_TYPES)

@@ -167,7 +167,7 @@ def _element(inputs: Types, declared: Types) -> t.PgType | None:
         found = element
     if t.ANYNONARRAY in declared and found.is_array:
         return None
-    # anyenum may be said of an array of them only by anyarray beside it.
+    # With anyenum, the element type of an anyarray argument beside it must be an enum, too.
     if t.ANYENUM in declared and found is not t.UNKNOWN and found.category != "E":
         return None
     return found

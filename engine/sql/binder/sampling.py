@@ -36,7 +36,7 @@ _DRAWN: Final = (
     "CASE WHEN $1 IS NULL THEN RAISE('2202H', 'TABLESAMPLE parameter cannot be null')"
     f" WHEN $1 < 0 OR $1 > 100 OR isnan($1) THEN RAISE('2202H', '{_RANGE}') ELSE {{}} * 100 < $1 END"
 )
-#: Whether a row is kept. No row of the function table: nobody can call it.
+#: Returns whether a row is kept. This is no row of the function table, because statements cannot call it.
 _KEPT: Final = fn(
     "tablesample", (t.FLOAT4,), t.BOOL, local=_DRAWN.format("random()"), spark=_DRAWN.format("rand()"), strict=False,
     volatility="volatile",

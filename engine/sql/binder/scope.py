@@ -93,9 +93,9 @@ class ParameterTypes:
         self._digits = digits or {}
         self._open: set[int] = set()
         self._domains: dict[int, t.PgType] = {}
-        #: The types of parameters without digits, of which thousands may be alike.
+        #: The types of parameters without digits, cached because thousands of parameters may have the same type.
         self._bases: dict[t.PgType, SqlType] = {}
-        #: Whether more of the statement is to be bound.
+        #: Whether further parts of the statement are still to be bound.
         self.partial = False
         for index, oid in enumerate(declared, 1):
             if oid in (0, t.UNKNOWN.oid):
@@ -191,7 +191,7 @@ class Rows:
     kind: str = ""
 
 
-#: A query's or an item's that are in no table.
+#: The rows of a query or an item that belong to no table.
 NOBODYS: Final = Rows()
 
 
@@ -376,7 +376,7 @@ class Sources:
         self._items: dict[int, Source] = {}
         self._numbers = itertools.count()
         self._by_name: dict[str, list[int]] = {}
-        #: Those whose columns are found by their bare names.
+        #: The numbers of the sources whose columns are found by their bare names.
         self._offering: list[int] = []
         self.extend(sources)
 

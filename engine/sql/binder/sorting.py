@@ -78,7 +78,7 @@ def find_target(binder: QueryBinder, node: exp.Expression, targets: list[Target]
         return named
     expr = binder.expressions.settle(binder.expressions.bind(node, scope))
     key = _key_of(expr)
-    # Most differ in their hashes, so that a look at all of them costs little.
+    # Most hashes differ, so comparing with all targets costs little.
     for index, target in enumerate(targets):
         if target.key() == key:
             return index

@@ -26,7 +26,7 @@ from engine.sql.parser.lexical.positions import cursor, position
 from wire.errors import FeatureNotSupported, SqlSyntaxError
 from wire.types import pg_types as t
 
-#: What is computed of several rows.
+#: Expressions that are computed from several rows.
 _OF_ROWS: Final = (AggregateCall, GroupingCall, WindowCall, Subquery)
 
 if TYPE_CHECKING:

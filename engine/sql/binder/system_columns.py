@@ -61,7 +61,7 @@ def names_in(context: BindContext, part: exp.Expr) -> frozenset[str]:
     if id(top) not in known:
         known[id(top)] = top, frozenset(_name(column) for column in top.find_all(exp.Column))
     names = known[id(top)][1]
-    # Items that are deep in a tree of joins do not all go the way up.
+    # Remember all nodes on the way, so that items deep in a tree of joins need not climb to its top each.
     known.update((id(each), (each, names)) for each in way)
     return names
 

@@ -24,14 +24,14 @@ _CHARACTERS_MAX: Final = 10_485_760
 _BITS_MAX: Final = 83_886_080
 _FRACTION_MAX: Final = 6
 
-#: PostgreSQL's types that exist and are not here.
+#: PostgreSQL's types that Sluice lacks.
 _ABSENT: Final = frozenset(
     """
     box2d citext cstring gtsvector hstore pg_snapshot txid_snapshot
     """.split()
 )
 
-#: A type that users have made: its schema, where one was written, and its name.
+#: Finds a user-defined type by its schema, if one was written, and its name.
 UserTypes = Callable[[str | None, str], t.PgType | None]
 
 
@@ -95,7 +95,7 @@ def _below(domain: t.PgType, node: exp.DataType) -> SqlType:
     return st.of(t.base_of(domain), t.base_typmod(domain))
 
 
-#: information_schema's domains, as what is below them, and its modifier.
+#: information_schema's domains: their base type and its modifier.
 INFORMATION_SCHEMA: Final = {
     "cardinal_number": (t.INT4, -1),
     "character_data": (t.VARCHAR, -1),

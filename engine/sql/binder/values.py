@@ -173,7 +173,7 @@ def _array_of_arrays(typ: SqlType, rows: Sequence[Expr], at: int) -> Expr:
             f"number of array dimensions ({made.dimensions}) exceeds the maximum allowed ({MAX_DIMENSIONS})"
         )
     listed = [row.value or [] for row in rows if isinstance(row, Const)]
-    # Arrays of different lengths are an error when the expression is evaluated, if it is.
+    # Arrays of different lengths are an error only if the expression is evaluated.
     if len(listed) < len(rows) or len({_lengths(value) for value in listed}) > 1:
         return ArrayOf(made, tuple(rows), position=at)
     return Const(made, listed, position=at) if any(listed) else Const(typ, [], position=at)
@@ -292,7 +292,7 @@ def _slice(binder: ExpressionBinder, arg: Expr, index: exp.Slice, scope: Scope, 
         bounds[0] = literals.int4(0 if arg.type.pg in VECTORS else 1)
     if index.args.get("expression") is None:
         bounds[1] = literals.int4((1 << 31) - 1)
-    # transformContainerType: part of a vector is an array.
+    # A slice of a vector is an array (transformContainerType).
     pg = t.array_of(t.element_of(arg.type.pg)) if arg.type.pg in VECTORS else arg.type.pg
     return with_type(binder.function("slice", [arg, *bounds], at), replace(arg.type, pg=pg, typmod=-1))
 
@@ -332,7 +332,7 @@ def bind_row_items(binder: ExpressionBinder, node: exp.Expression, scope: Scope)
 
 def bind_cast(binder: ExpressionBinder, node: exp.Expression, scope: Scope) -> Expr:
     assert isinstance(node, exp.Cast)
-    # How many dimensions a cast names says nothing.
+    # The number of dimensions that a cast names has no meaning.
     target = replace(resolve_type(node.to, binder.context.notice, binder.context.user_type), dimensions=1)
     if target.pg.is_array and isinstance(node.this, exp.Array) and not node.this.meta.get("subquery"):
         arg = _array(binder, node.this, scope, replace(target, typmod=-1))
@@ -385,7 +385,7 @@ def bind_case(binder: ExpressionBinder, node: exp.Expression, scope: Scope) -> E
         conditions.append(_when(binder, subject, branch, scope))
         results.append(binder.bind(branch.args["true"], scope))
     default = node.args.get("default")
-    # The default comes first in PostgreSQL's search for the common type; without one it is a null.
+    # The default comes first in PostgreSQL's search for the common type; a missing one counts as a null.
     last = binder.bind(default, scope) if default is not None else literals.unknown_literal(None, at)
     pg = binder.coercer.common_type([last, *results], "CASE")
     last = binder.coercer.to_common(last, pg, "CASE/ELSE")

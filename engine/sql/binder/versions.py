@@ -42,7 +42,7 @@ def read(binder: QueryBinder, item: exp.Table, table: Table | SystemTable) -> Ta
     if not isinstance(table, Table) or (table.storage is None and table.lake in ("", "spark")):
         refuse(item, f'"{table.name}" is none')
         raise AssertionError("a version was asked for")
-    # The log may be published, and its files removed, while the catalog stays as it is.
+    # The log may be published, and its files removed, without a change of the catalog.
     binder.context.stable = False
     try:
         if version.name == "VERSION":

@@ -31,7 +31,7 @@ from wire.types import pg_types as t
 _COMPARISONS: Final[Mapping[str, Callable[[int, int], bool]]] = {
     "=": eq, "<>": ne, "<": lt, "<=": le, ">": gt, ">=": ge,
 }  # fmt: skip
-#: Functions of any argument that look at no value.
+#: Functions that accept any argument and do not use its value.
 _BLIND: Final = frozenset({"count", "pg_typeof", "num_nulls", "num_nonnulls"})
 _BOOL: Final = SqlType(t.BOOL)
 

@@ -29,19 +29,19 @@ if TYPE_CHECKING:
 
 
 def forbid_value(column: TableColumn, message: str) -> None:
-    """Raises GeneratedAlways for a generated column that is given a value."""
+    """Raises GeneratedAlways if the column is a generated one, because it cannot be given a value."""
     if column.generated:
         raise GeneratedAlways(message, detail=f'Column "{column.name}" is a generated column.')
 
 
 def with_generated(table: Table, names: Iterable[str]) -> set[str]:
-    """The columns that may change with these."""
+    """Add the generated columns, which may change with the named ones."""
     found = set(names)
     return found | {column.name for column in table.columns if column.generated} if found else found
 
 
 def compute_generated(binder: QueryBinder, change: Change) -> Change:
-    """The change with its generated columns computed."""
+    """Return the change with its generated columns computed."""
     if change.kind == "delete" or not any(column.generated for column in change.table.columns):
         return change
     rows: list[Column] = []

@@ -28,7 +28,9 @@ if TYPE_CHECKING:
 
 
 def infer_indexes(binder: QueryBinder, table: Table, conflict: OnConflict) -> tuple[Constraint, ...]:
-    """The indexes that are meant by columns and expressions, as old as they are. Raises what binding these raises."""
+    """Return the indexes that match the conflict target's columns and expressions, oldest first. Raises the errors of
+    binding these.
+    """
     rows = row_columns(binder, table)
     scope = _scope(binder, table, rows)
     formulas = [_bind_settled(binder, formula, scope, "ON CONFLICT") for formula in conflict.formulas]
@@ -63,7 +65,7 @@ def _is_meant(
 def bound_parts(
     binder: QueryBinder, table: Table, rows: Sequence[Column], key: Constraint
 ) -> tuple[tuple[Expr, ...], Expr | None]:
-    """The parts of a key over a row, and whether the key is about the row; None where it is about every row."""
+    """Bind the columns and expressions of a key over a row, and the key's predicate; None for a key without predicate."""
     scope = _scope(binder, table, rows)
 
     def bind_part(part: KeyPart) -> Expr:

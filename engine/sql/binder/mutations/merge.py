@@ -54,7 +54,7 @@ _INT8 = st.of(t.INT8)
 
 @dataclass(frozen=True, slots=True)
 class _Sides:
-    """The table and the source, each time with columns of their own."""
+    """The target and the source, bound with columns of their own each time."""
 
     rows: Rows
     source: Node
@@ -65,7 +65,7 @@ class _Sides:
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """Rows to be written, and what becomes of them."""
+    """Rows to be written, with marks of what happens to each."""
 
     node: Node
     rows: tuple[Column, ...]
@@ -156,7 +156,7 @@ def _sides(binder: QueryBinder, target: Target, statement: Merge, outer: Scope) 
 
 
 def _choose_when(binder: QueryBinder, whens: Sequence[MergeWhen], scope: Scope) -> Expr:
-    """The number of the first WHEN that fits, from 1; 0 for none."""
+    """Return the number of the first WHEN clause that applies, from 1; 0 for none."""
     cases = []
     for number, when in enumerate(whens, 1):
         met: Expr = Const(_BOOL, True)
@@ -184,7 +184,9 @@ def _per_choice(choice: Column, values: Sequence[tuple[int, Expr]], otherwise: E
 def _there(
     binder: QueryBinder, target: Target, statement: Merge, whens: Sequence[MergeWhen], outer: Scope
 ) -> tuple[_Part, Node, tuple[Column, ...], set[str]]:
-    """The part, the files it is about, what tells their reader, and the names of the columns that are written."""
+    """Plan the existing rows. Returns the part, the plan of the files that it rewrites, columns that identify the
+    reader of these files, and the names of the columns that are written.
+    """
     context = binder.context
     table, sides = target.table, _sides(binder, target, statement, outer)
     found = sides.rows
@@ -260,7 +262,7 @@ def _part(binder: QueryBinder, table: Table, node: Node, values: Sequence[Expr],
 
 
 def _new_marks(binder: QueryBinder) -> tuple[Column, Column, Column, Column]:
-    """Columns for a part's marks."""
+    """Return new columns for a part's marks."""
     new = binder.context.new_column
     return new("changed", _BOOL), new("dropped", _BOOL), new("twice", _BOOL), new("fresh", _BOOL)
 
