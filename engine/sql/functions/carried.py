@@ -54,7 +54,7 @@ def _texts() -> Iterator[Function]:
     for kind in _ITS_OWN_TEXT:
         yield cast(kind, t.TEXT, "$1", context="assignment")
     for kind in _SHOWN:
-        # An inet's cast says the mask of a whole address too; its output function does not.
+        # The cast of an inet also prints the mask of a single address; its output function does not.
         masked = (
             "CASE WHEN contains($2, '/') THEN $2 ELSE $2 || CASE WHEN contains($2, ':') THEN '/128' ELSE '/32' END END"
         )

@@ -32,7 +32,7 @@ _INVALID_ESCAPE = "22025"
 
 
 def normalize_pattern(pattern: str) -> str:
-    """A pattern with escapes only where they matter. Raises 22025 for one that ends in an escape."""
+    """Return a pattern with necessary escapes only. Raises 22025 for one that ends in an escape."""
     out: list[str] = []
     chars = iter(pattern)
     for char in chars:
@@ -59,7 +59,7 @@ def _match(engine: EngineName, value: exp.Expression, pattern: exp.Expression) -
 
 
 def _check_escape(engine: EngineName, pattern: exp.Expression) -> exp.Expression:
-    """A computed pattern, or the error that it ends in an escape: an odd number of backslashes."""
+    """Return a computed pattern, or an error if it ends in an escape: an odd number of backslashes."""
     matches = "regexp_matches($1, $2)" if engine == "local" else "regexp_like($1, $2)"
     odd = text(r"(^|[^\\])(\\\\)*\\$")
     wrong = raises(engine, _INVALID_ESCAPE, ESCAPE_AT_END)
@@ -67,7 +67,7 @@ def _check_escape(engine: EngineName, pattern: exp.Expression) -> exp.Expression
 
 
 def _bytes_match(negated: bool) -> EngineBuilder:
-    """LIKE of bytea, whose characters are bytes."""
+    """Return the builder of LIKE for bytea, whose characters are bytes."""
 
     def build(engine: EngineName, args: Sequence[exp.Expression], _call: Call | AggregateCall) -> exp.Expression:
         found = _match(engine, *(byte_text(engine, arg) for arg in args))
@@ -93,7 +93,7 @@ def _builder(fold: bool, negated: bool) -> EngineBuilder:
 
 
 def _like_escape(engine: EngineName, args: Sequence[exp.Expression], _call: Call | AggregateCall) -> exp.Expression:
-    """A computed pattern with another escape character, rewritten to backslashes."""
+    """Build a computed pattern with another escape character, rewritten to backslashes."""
     escape = constant_text(args[1])
     wrong = raises(engine, _INVALID_ESCAPE, "invalid escape string")
     if escape == "\\":
@@ -103,7 +103,7 @@ def _like_escape(engine: EngineName, args: Sequence[exp.Expression], _call: Call
         return doubled
     if escape is not None and len(escape) > 1:
         return wrong
-    # The escape before any character becomes a backslash; one that escapes itself stands for itself.
+    # The escape character becomes a backslash; one that escapes itself stands for itself.
     return _rewrite(engine, args[0], args[1], wrong)
 
 
@@ -151,7 +151,7 @@ ROWS: tuple[Function, ...] = (
             ("~~*", True, False),
             ("!~~*", True, True),
         )
-        # character(n) keeps its blanks here, which a cast to text would drop.
+        # character(n) keeps its trailing blanks here; a cast to text would drop them.
         for value in (t.TEXT, t.BPCHAR, t.NAME)
     ),
     *(

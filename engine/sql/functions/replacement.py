@@ -8,7 +8,7 @@ Replacement = list[str | int]
 
 
 def replacement_parts(replacement: str) -> Replacement:
-    """A replacement as literal texts and group numbers (0: the whole match)."""
+    """Parse a replacement into literal texts and group numbers (0: the whole match)."""
     parts: Replacement = []
     literal = ""
     at = 0

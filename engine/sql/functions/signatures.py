@@ -811,7 +811,7 @@ def _type(name: str) -> t.PgType:
 
 
 def _lines(text: str) -> Iterator[tuple[str, list[str]]]:
-    """Each name with its signatures; a line that begins with a blank continues the one above."""
+    """Yield each name with its signatures; a line that begins with a blank continues the one above."""
     for line in text.strip().replace("\n  ", " ").splitlines():
         name, *signatures = line.split(" ")
         yield name, signatures
@@ -825,7 +825,7 @@ def _operators() -> Iterator[Function]:
 
 
 def functions() -> Iterator[Function]:
-    """A row without templates for every function's signature."""
+    """Yield a row without templates for every function's signature."""
     for name, signatures in _lines(_FUNCTIONS):
         for signature in signatures:
             found = _SIGNATURE.fullmatch(signature)
@@ -843,7 +843,7 @@ def functions() -> Iterator[Function]:
 
 
 def missing_signatures(present: Collection[Function]) -> Iterator[Function]:
-    """A row without templates for every signature of PostgreSQL's that is not among `present`."""
+    """Yield a row without templates for every signature of PostgreSQL's that is not among `present`."""
     there = {(row.kind == "operator", row.name, row.args) for row in present}
     for row in (*_operators(), *functions()):
         if (row.kind == "operator", row.name, row.args) not in there:

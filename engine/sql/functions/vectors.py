@@ -20,7 +20,7 @@ from wire.types import pg_types as t
 VECTORS: Final = (t.BY_NAME["int2vector"], t.BY_NAME["oidvector"])
 _SUBSCRIPTS: Final = "CASE WHEN $2 = 1 THEN CAST(generate_series(0, len($1) - 1) AS INTEGER[]) END"
 
-#: By name and number of arguments.
+#: The functions for vectors, by name and number of arguments.
 ZERO_BASED: Final[Mapping[tuple[str, int], Function]] = {
     (row.name, len(row.args)): row
     for row in (

@@ -27,13 +27,13 @@ _ORDER: Final = tuple(INTEGER_NAMES)
 
 
 def widen(tree: exp.Expression, operand: Expr, target: t.PgType) -> exp.Expression:
-    """Spark's tree of an integer as one of a wider type."""
+    """Return Spark's tree of an integer cast to a wider type."""
     shape = f"CAST($1 AS {INTEGER_NAMES[target]})"
     return place(parse("spark", f"({shape} | 0)" if isinstance(operand, Call) else shape), [tree])
 
 
 def compare_widened(symbol: str) -> Builder:
-    """Spark's template of a comparison of integers of two types."""
+    """Return Spark's template of a comparison of integers of two types."""
 
     def build(args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
         wider = max((arg.type.pg for arg in call.args), key=_ORDER.index)
@@ -47,5 +47,5 @@ def compare_widened(symbol: str) -> Builder:
 
 
 def cast_widened(target: t.PgType) -> Builder:
-    """Spark's template of a cast to a wider integer type."""
+    """Return Spark's template of a cast to a wider integer type."""
     return lambda args, call: widen(args[0], call.args[0], target)
