@@ -25,13 +25,16 @@ from engine.sql.deparse.expressions import value_text
 from wire.types import pg_types as t
 
 _CALL: Final = re.compile(r"([a-z_][a-z0-9_]*)\s*\(\s*\)", re.IGNORECASE)
-#: What PostgreSQL prints of them reads as something else: of bit strings the type's length, of the others parentheses are lost.
+#: Types whose text as PostgreSQL prints it would be read as another value: bit strings lose the type's length, the
+#: others lose parentheses.
 _AS_WRITTEN: Final = (t.BIT, t.TSQUERY, t.JSONPATH)
 _WORD: Final = re.compile(r"(?:current|session|local)_?[a-z]+(?:\s*\(\s*\d\s*\))?|user", re.IGNORECASE)
 
 
 def printed_default(tree: exp.Expression, text: str, bound: Expr, typ: SqlType) -> str:
-    """tree, text: as written. typ: the column's. bound: as `bind_default` gives it."""
+    """Return a default as PostgreSQL prints it. tree, text: the default as written. typ: the column's type. bound: the
+    result of `bind_default`.
+    """
     if isinstance(tree, exp.Paren):
         return printed_default(tree.this, text, bound, typ)
     if isinstance(tree, exp.Anonymous):

@@ -14,7 +14,7 @@ E = TypeVar("E", bound=exp.Expr)
 
 
 def copy_tree(tree: E) -> E:
-    """Copy a tree with all below it; the copy is a root."""
+    """Copy a tree with all nodes below it; the copy is a root."""
     root = _copy_node(tree)
     waiting: list[tuple[exp.Expr, exp.Expr]] = [(tree, root)]
     while waiting:
@@ -38,7 +38,7 @@ def copy_tree(tree: E) -> E:
 
 
 def _copy_node(node: E) -> E:
-    """Copy a node without what is below it."""
+    """Copy a node without the nodes below it."""
     made = node.__class__.__new__(node.__class__)
     made.args = {}
     made.parent = made.arg_key = made.index = None

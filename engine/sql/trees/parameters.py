@@ -26,7 +26,7 @@ from engine.sql.trees.literals import literal
 from engine.sql.trees.storage_types import storage_type
 from wire.types import pg_types as t
 
-#: Types whose literals are scalars of DuckDB, for all values but a few (`scalar_of`).
+#: Types whose literals are scalars in DuckDB, except for a few values (`scalar_of`).
 _SCALARS: Final = frozenset((
     t.BOOL, t.INT2, t.INT4, t.INT8, *t.UNSIGNED, t.FLOAT4, t.FLOAT8, t.NUMERIC, t.TEXT, t.VARCHAR, t.BPCHAR, t.NAME, t.CHAR,
     t.UNKNOWN, t.JSON, t.JSONB, t.UUID, t.DATE, t.TIME, t.TIMESTAMP, t.TIMESTAMPTZ, t.INTERVAL,
@@ -34,11 +34,11 @@ _SCALARS: Final = frozenset((
 
 
 class ValueNeeded(Exception):
-    """A plan depends on a parameter's value."""
+    """Raised if a plan depends on a parameter's value."""
 
 
 class _NoValues(Mapping[int, Any]):
-    """No parameter has a value; see the module's docstring."""
+    """A mapping without a value for any parameter; see the module's docstring."""
 
     def __getitem__(self, index: int) -> Any:
         raise ValueNeeded(f"${index}")
@@ -53,21 +53,24 @@ class _NoValues(Mapping[int, Any]):
         return 0
 
 
-#: The relation of one row that has the values of a statement's parameters.
+#: The one-row relation with the values of a statement's parameters.
 VALUES_ROW: Final = "sluice_values"
 NO_VALUES: Final[Mapping[int, Any]] = _NoValues()
 
 
 def placeholder(name: str, typ: SqlType) -> exp.Expression:
-    """A parameter of that name in a statement of the local engine. Raises ValueNeeded for a type whose values are no scalars."""
+    """Return a parameter of that name in a statement of the local engine. Raises ValueNeeded for a type whose values
+    are no scalars.
+    """
     if (typ.pg.carried or typ.pg) not in _SCALARS or typ.pg.is_array or typ.pg.is_row:
         raise ValueNeeded(name)
     return cast(exp.Placeholder(this=name), storage_type(typ, "local"))
 
 
 def read_from_row(statement: exp.Expression) -> bool:
-    """Have the statement read columns of `VALUES_ROW` in the places of its placeholders. False where that cannot be: DuckDB has no
-    subqueries in lambdas."""
+    """Replace the statement's placeholders by columns of `VALUES_ROW`. Returns False if that is not possible: DuckDB
+    has no subqueries in lambdas.
+    """
     found = list(statement.find_all(exp.Placeholder))
     if any(node.find_ancestor(exp.Lambda) is not None for node in found):
         return False
@@ -82,8 +85,10 @@ def row_of(values: Mapping[str, int | None]) -> pa.Table:
 
 
 def scalar_of(value: Any, typ: SqlType) -> str | int | bool | None:
-    """A canonical value as the local engine is given it for a placeholder. Raises ValueNeeded for one that only an expression says
-    (a date beyond the year 9999), Unsupported and SqlError as `literal` does."""
+    """Return a canonical value in the form in which the local engine receives it for a placeholder. Raises ValueNeeded
+    for a value that only an expression can express (a date beyond the year 9999), Unsupported and SqlError as `literal`
+    does.
+    """
     if isinstance(value, str):
         return value
     tree = literal(value, typ, "local")
@@ -102,5 +107,5 @@ def scalar_of(value: Any, typ: SqlType) -> str | int | bool | None:
 
 
 def _number(text: str) -> str | int:
-    """An integer, or the text of a number with digits behind the point, which a cast reads exactly."""
+    """Return an integer, or the text of a number with fractional digits, which a cast reads exactly."""
     return text if "." in text else int(text)

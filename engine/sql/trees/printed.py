@@ -18,20 +18,20 @@ from engine.contracts.query_id import EngineName
 from engine.sql.trees.dialects import to_sql
 from wire.dataclass import dataclass
 
-#: Characters of a string that is not printed into the text.
+#: The length from which on a string is not printed into the text.
 LONG_STRING: Final = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
 class PrintedStatement:
-    """values: of the `$name`s in the text that stand for long strings."""
+    """The text of a statement. values: the long strings that the `$name`s in the text stand for."""
 
     text: str
     values: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def length(self) -> int:
-        """Characters of all of it."""
+        """The number of characters of the text and the values."""
         return len(self.text) + sum(map(len, self.values.values()))
 
 

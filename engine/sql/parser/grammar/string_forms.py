@@ -15,10 +15,10 @@ _TRIMS: Final = {"both": "btrim", "leading": "ltrim", "trailing": "rtrim"}
 
 
 class StringFormGrammar(FormGrammar):
-    """Reads functions of strings that have a syntax of their own."""
+    """The grammar of string functions that have a syntax of their own."""
 
     def _normalize(self) -> exp.Expression:
-        """NORMALIZE(text [, NFC | NFD | NFKC | NFKD])."""
+        """Read NORMALIZE(text [, NFC | NFD | NFKC | NFKD])."""
         token = self.next()
         self.expect_symbol("(")
         arguments = [self.expression()]
@@ -43,7 +43,7 @@ class StringFormGrammar(FormGrammar):
         return self._call(token, "position", [whole, part])
 
     def _substring(self) -> exp.Expression:
-        """SUBSTRING(a FROM b FOR c) in any order, (a SIMILAR p ESCAPE e), or a plain list."""
+        """Read SUBSTRING(a FROM b FOR c) in any order, (a SIMILAR p ESCAPE e), or a plain list."""
         token = self.next()
         self.expect_symbol("(")
         if self.take_symbol(")"):

@@ -9,13 +9,13 @@ from typing import Literal
 from engine.sql.parser.nodes.statements import QualifiedName, RoleName, Statement
 from wire.dataclass import dataclass
 
-#: What GRANT may be about. table: also what stands without a word, and sequences.
+#: The kinds of objects of GRANT. table: also for objects without a keyword, and for sequences.
 GrantKind = Literal["table", "sequence", "schema", "database", "function", "type", "domain"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Privilege:
-    """name: as written, in lower case. columns: of a privilege on columns, else empty."""
+    """A privilege. name: as written, in lower case. columns: the columns of a column privilege, else empty."""
 
     name: str
     columns: tuple[str, ...] = ()
@@ -23,8 +23,12 @@ class Privilege:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GrantPrivileges(Statement):
-    """privileges: none are ALL; all_columns: those of ALL (columns). names: the objects, or the schemas of `ON ALL ... IN SCHEMA`
-    (in_schemas). option: WITH GRANT OPTION, or GRANT OPTION FOR. defaults: part of ALTER DEFAULT PRIVILEGES, without names."""
+    """GRANT or REVOKE of privileges on objects.
+
+    privileges: empty for ALL. all_columns: the columns of ALL (columns). names: the objects, or the schemas of `ON ALL
+        ... IN SCHEMA` (in_schemas).
+    option: WITH GRANT OPTION, or GRANT OPTION FOR. defaults: part of ALTER DEFAULT PRIVILEGES, without names.
+    """
 
     kind: GrantKind
     privileges: tuple[Privilege, ...]
@@ -40,7 +44,9 @@ class GrantPrivileges(Statement):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlterDefaultPrivileges(Statement):
-    """roles: whose objects; none are the current role's. schemas: none are all."""
+    """ALTER DEFAULT PRIVILEGES. roles: the owners of future objects; empty for the current role. schemas: empty for
+    all.
+    """
 
     roles: tuple[RoleName, ...]
     schemas: tuple[str, ...]

@@ -81,7 +81,7 @@ def _create(reader: StatementReader) -> Statement:
 
 
 def _role_at(reader: StatementReader) -> bool:
-    """USER MAPPING is another thing."""
+    """Return whether USER begins the name of a kind of role; USER MAPPING does not."""
     return reader.word_at(*ROLES) and not reader.word_at("mapping", ahead=1)
 
 
@@ -136,7 +136,7 @@ def _column(reader: StatementReader) -> ColumnDefinition:
 
 
 def _options(reader: StatementReader) -> tuple[tuple[str, str], ...]:
-    """create_generic_options."""
+    """Read create_generic_options."""
     reader.expect_symbol("(")
     found: dict[str, str] = {}
     while True:

@@ -44,7 +44,7 @@ def _prepare(reader: StatementReader) -> Statement:
 
 
 def execute(reader: StatementReader) -> Statement:
-    """EXECUTE name [(arguments)]."""
+    """Read EXECUTE name [(arguments)]."""
     start = reader.token.start
     reader.next()
     name = reader.name()
