@@ -51,7 +51,9 @@ def is_constrained(domain: t.PgType | None) -> bool:
 
 
 def tell(binder: ExpressionBinder, value: Expr, domain: t.PgType) -> None:
-    """Record the domain for a parameter that takes its type from the context, so that clients are told the domain."""
+    """Record the domain for a parameter that takes its type from the context, so that clients receive the domain as
+    its type.
+    """
     if isinstance(value, ParamRef) and value.type.pg is t.UNKNOWN:
         binder.context.parameters.fix_domain(value.index, domain)
 

@@ -540,7 +540,7 @@ def bind_at_time_zone(binder: ExpressionBinder, node: exp.Expression, scope: Sco
 
 
 def bind_extract(binder: ExpressionBinder, node: exp.Expression, scope: Scope) -> Expr:
-    """EXTRACT(field FROM x) is extract('field', x)."""
+    """Bind EXTRACT(field FROM x) as extract('field', x)."""
     field = literals.unknown_literal(node.this.name, position(node.this))
     return binder.function("extract", [field, binder.bind(node.expression, scope)], position(node))
 

@@ -51,7 +51,7 @@ class QueryBinder:
         self._handlers = handlers
 
     def with_names_of_objects(self, plan: Root) -> Root:
-        """Replace output columns of type regtype, regclass and their kin by names. The client is told their original
+        """Replace output columns of type regtype, regclass and their kin by names. Clients receive their original
         type.
         """
         if not any(object_names.is_object(column.type.pg) for column in plan.columns):

@@ -132,7 +132,7 @@ class ParameterTypes:
         return known
 
     def fix_domain(self, index: int, domain: t.PgType) -> None:
-        """Record that the context of $index requires a domain: clients are told the domain."""
+        """Record that the context of $index requires a domain, which clients receive as its type."""
         self._domains.setdefault(index, domain)
 
     def domain_of(self, index: int) -> t.PgType | None:
@@ -512,7 +512,7 @@ class Scope:
         return columns
 
     def has_column(self, name: str, at: int) -> bool:
-        """Whether a bare name is a column of this level. Raises AmbiguousColumn."""
+        """Return whether a bare name is a column of this level. Raises AmbiguousColumn."""
         return self._bare_here(name, at) is not None
 
     def describe(self, column: Column) -> str:
@@ -665,5 +665,5 @@ def merge_window(node: exp.Window, base: exp.Window) -> exp.Window:
 
 
 def is_bare_window(node: exp.Window) -> bool:
-    """Whether it was written `OVER name`, without parentheses."""
+    """Return whether the window was written `OVER name`, without parentheses."""
     return bool(node.meta.get("bare"))

@@ -7,8 +7,8 @@ digits than are needed and rounded to the digit that PostgreSQL rounds to, half 
 
 - *local*: a vectorised Arrow function, `engine.executors.local.division`, which divides 256-bit decimals;
 - *Spark*: its own decimal division, with operands cast so that the result keeps `scale` digits, rounded by CASE. That
-  rounds twice, which is wrong where the first rounding made a tie: the sign of the remainder then tells on which side of
-  the tie the quotient lies;
+  rounds twice, which is wrong where the first rounding made a tie: the remainder then shows on which side of the tie
+  the quotient lies;
 - *Spark, operands with many digits* (`_long`): for each digit that the divisor might have behind the point, its division
   drops a digit of the dividend, until an average divided by another may not be 10. Such quotients are computed by long
   division, `_STEP` digits at a time, over integers: the operands without their trailing zeros, of which quotients have many.

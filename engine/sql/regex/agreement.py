@@ -12,7 +12,7 @@ which errs on the side of disagreement. Groups are compared structurally: they a
 prefers lengths in the order in which the engines try its matches, which a deterministic part with one kind of
 quantifier does.
 
-A pattern that is refused here although the engines agree costs performance or support, never correctness. Source of
+Refusing a pattern here although the engines agree costs an answer, never its correctness. Source of
 PostgreSQL's rules: section 9.7.3.5; of the two kinds of simulation: R. Cox, "Regular Expression Matching in the Wild".
 """
 

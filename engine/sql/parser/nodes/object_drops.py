@@ -1,4 +1,4 @@
-"""DROP of kinds of objects that cannot be created here, as fields: functions, triggers, languages ..."""
+"""Parse nodes of DROP for kinds of objects that cannot be created here: functions, triggers, languages ..."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ class AlterDefaultPrivileges(Statement):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlterOwner(Statement):
-    """OWNER TO of a relation, a type, a schema or the database. kind: the words of ALTER."""
+    """OWNER TO of a relation, a type, a schema or the database. kind: the keyword after ALTER."""
 
     kind: str
     name: QualifiedName

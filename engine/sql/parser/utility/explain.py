@@ -1,4 +1,4 @@
-"""EXPLAIN with its options."""
+"""EXPLAIN and its options."""
 
 from __future__ import annotations
 
