@@ -146,7 +146,7 @@ def compute(binder: ExpressionBinder, symbol: str, operands: Sequence[Expr], at:
 
 def comparison(binder: ExpressionBinder, symbol: str, left: Expr, right: Expr, at: int) -> Expr:
     """Return `left symbol right`; two rows are compared field by field."""
-    if symbol != "||":  # it makes a text of a row
+    if symbol != "||":  # || converts a row to text
         left, right = _row_typed(binder, left, right), _row_typed(binder, right, left)
     if left.type.pg.is_row and right.type.pg.is_row and symbol in _COMPARISONS:
         return _row_values(binder, at).compare(symbol, left, right, at)

@@ -153,7 +153,7 @@ def _array(binder: ExpressionBinder, node: exp.Expression, scope: Scope, target:
 
 
 def _nested_array(binder: ExpressionBinder, node: exp.Expression, scope: Scope, target: SqlType | None) -> Expr:
-    """Bind an array of arrays, whose lengths must be equal. Raises ArraySubscriptError."""
+    """Bind an array of arrays. If their lengths differ, its evaluation fails (2202E)."""
     at = position(node)
     rows = [
         _array(binder, item, scope, target) if isinstance(item, exp.Array) else binder.bind(item, scope)

@@ -180,9 +180,7 @@ def _as_row(engine: EngineName, array: exp.Expression, whole: exp.Expression) ->
 
 
 def _fill(engine: EngineName, args: Sequence[exp.Expression], _call: Call | AggregateCall) -> exp.Expression:
-    """Build array_fill with one dimension; dimensions that are not a single number are an error when the array is
-    made.
-    """
+    """Build array_fill with one dimension; several dimensions raise 0A000 when it is evaluated."""
     if engine == "local":
         dims, many, made = (
             "len($2)",

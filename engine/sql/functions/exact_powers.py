@@ -27,7 +27,7 @@ _WIDEST: Final = 38
 _LOG10_E: Final = 0.434294481903252
 #: The maximum number of digits before the point in PostgreSQL's numeric.
 _MOST_DIGITS: Final = 131_072
-#: The greatest exponent that exp_var accepts; the negative of it and below gives zero.
+#: exp_var overflows from this exponent on, and gives zero from its negative down.
 _GREATEST_EXPONENT: Final = 6000
 #: A value, and the number of fractional digits that PostgreSQL shows of it.
 Exact = tuple[Decimal, int]

@@ -257,7 +257,7 @@ def _piece(moment: _Moment, piece: Item) -> exp.Expression:
         return _ordinal(engine, piece, year, shown)
     number = _number(moment, keyword)
     if moment.interval and keyword in ("HH12", "HH") and piece.fill:
-        # A negative hour's sign takes a place of the number's width, even if 0 is shown as 12.
+        # A negative hour's sign widens the number by one place, also if the hour is shown as 12 instead of 0.
         negative = sql(engine, "$1 < 0", quotient(engine, moment.micros, HOUR))
         wide = sql(engine, "CASE WHEN $1 = 12 THEN '012' ELSE $2 END", number, pad_zeros(engine, number, 2))
         shown = sql(engine, "CASE WHEN $1 THEN $2 ELSE $3 END", negative, wide, pad_zeros(engine, number, 2))

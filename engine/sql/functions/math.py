@@ -268,7 +268,7 @@ def _of_constants(compute: Callable[..., Exact], rule: TypeRule) -> ValueRule:
             value, shown = compute(*values, max(typ.scale for typ in types))
             scale = max(0, min(shown, 38 - max(value.adjusted() + 1, 1))) if value else min(shown, 37)
             round_value(value, shown, scale)
-        except SqlError:  # of the value, which is told when it is computed
+        except SqlError:  # an error of the value, which is raised when it is computed
             return rule(types)
         return numeric(38, scale)
 

@@ -329,7 +329,7 @@ def _number_digits(args: Sequence[Expr]) -> SqlType:
         known = (
             read_number(args[0].value, template) if isinstance(args[0], Const) and args[0].value is not None else None
         )
-    except SqlError:  # told when it is computed
+    except SqlError:  # raised when it is computed
         return st.of(t.NUMERIC)
     scale = SHIFTED_SCALE if n.shifts else n.after
     if known is not None:

@@ -141,7 +141,7 @@ def _target(
         found.insert(columns)
         return found, columns
     except SqlError as error:
-        error.position = None  # PostgreSQL looks these names up without their places
+        error.position = None  # PostgreSQL reports these names without a position
         raise
 
 

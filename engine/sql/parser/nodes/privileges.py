@@ -26,8 +26,8 @@ class GrantPrivileges(Statement):
     """GRANT or REVOKE of privileges on objects.
 
     privileges: empty for ALL. all_columns: the columns of ALL (columns). names: the objects, or the schemas of `ON ALL
-        ... IN SCHEMA` (in_schemas).
-    option: WITH GRANT OPTION, or GRANT OPTION FOR. defaults: part of ALTER DEFAULT PRIVILEGES, without names.
+        ... IN SCHEMA` (in_schemas); empty as a part of ALTER DEFAULT PRIVILEGES.
+    option: WITH GRANT OPTION, or GRANT OPTION FOR.
     """
 
     kind: GrantKind

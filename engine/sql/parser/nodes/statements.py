@@ -190,8 +190,8 @@ OnCommit = Literal["preserve", "delete", "drop"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableLayout:
-    """The storage of a new table: PARTITION BY's columns with their positions, WITH (name = value, ...), and its
-    persistence. unlogged: CREATE UNLOGGED.
+    """The storage of a new table: PARTITION BY's columns with their positions, WITH (name = value, ...), and the
+    action of ON COMMIT. unlogged: CREATE UNLOGGED.
     """
 
     partition_by: tuple[tuple[str, int], ...] = ()

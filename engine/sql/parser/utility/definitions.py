@@ -204,7 +204,7 @@ def _drop(reader: StatementReader) -> Statement:
 
 def _drop_kind(reader: StatementReader, kind: _DropKind) -> Statement:
     if kind == "index":
-        reader.take("concurrently")  # nobody is kept out anyway
+        reader.take("concurrently")  # dropping an index blocks no other session anyway
     exists = reader.take("if", "exists")
     names = reader.comma_list(reader.bare_name if kind == "schema" else reader.qualified_name)
     return Drop(kind=kind, names=tuple(names), if_exists=exists, cascade=reader.behaviour(), text="")
