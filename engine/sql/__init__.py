@@ -1,1 +1,1 @@
-"""SQL as PostgreSQL has it: parser, binder, function table."""
+"""PostgreSQL's SQL: the parser, the binder and the function table."""

@@ -1,18 +1,19 @@
-"""Statements that differ in their constants alone as one: a normalised text, and an id that is the same for all of them.
+"""Fingerprints of statements: a normalised text, and an id that is the same for all statements that differ in their
+constants only.
 
-It is what PostgreSQL's pg_stat_statements shows: constants are `$n`, numbered on from the statement's own parameters. It is made
-from tokens, so that it costs neither a parse nor a plan. PostgreSQL walks the analysed tree, where some numbers and strings are no
-constants any more; these are found by what stands around them and left alone:
+The text is what PostgreSQL's pg_stat_statements shows: constants are `$n`, numbered on from the statement's own
+parameters. It is made from tokens, so it costs neither a parse nor a plan. PostgreSQL walks the analysed tree, in which
+some numbers and strings are no longer constants; here these are recognised by the tokens around them and left alone:
 
 - positions in ORDER BY and GROUP BY (`order by 1`), but not in those of aggregates and windows;
 - modifiers of types (`numeric(10, 2)`), NULL, TRUE and FALSE behind IS.
 
-The id is made of the folded tokens and the kinds of constants. So it does not depend on spaces, comments, the case of keywords and
-the server; unlike PostgreSQL's, it does not know which relation a name means, and two spellings of one query (with another alias or
-further parentheses) are two.
+The id is computed from the folded tokens and the kinds of constants. It does not depend on spaces, comments, the case
+of keywords or the server. Unlike PostgreSQL's, it does not know which relation a name refers to, and two spellings of
+one query (with another alias or further parentheses) have two ids.
 
-Statements that are no queries keep their text, as in PostgreSQL, but for passwords. So do texts longer than `LONGEST`, which take
-long to read.
+Statements other than queries keep their text, as in PostgreSQL, except for passwords. So do texts longer than
+`LONGEST`, which take long to tokenize.
 
 Source: PostgreSQL 15, pg_stat_statements.c (generate_normalized_query, fill_in_constant_lengths).
 """
@@ -28,7 +29,7 @@ from engine.sql.parser.masking import mask_passwords
 from wire.dataclass import dataclass
 from wire.errors import SqlError
 
-#: Characters of a text that is read, and that is shown of any.
+#: The maximum number of characters of a text that is tokenized, and of a text that is shown.
 LONGEST: Final = 4096
 
 _LITERALS: Final = (Kind.STRING, Kind.NATIONAL, Kind.BITS, Kind.INTEGER, Kind.DECIMAL)
@@ -41,7 +42,7 @@ _MODIFIED: Final = frozenset(
         "timestamp", "timestamptz", "time", "timetz", "interval", "float",
     )
 )  # fmt: skip
-#: Words behind which `-` is a sign.
+#: Words after which `-` is a sign.
 _BEFORE_SIGN: Final = frozenset(
     (
         "select", "where", "and", "or", "not", "then", "else", "when", "case", "by", "limit", "offset", "in", "between", "like",
@@ -49,7 +50,7 @@ _BEFORE_SIGN: Final = frozenset(
         "some", "similar", "using", "set", "rows", "range",
     )
 )  # fmt: skip
-#: Words with which a list of ORDER BY or GROUP BY is over.
+#: Words that end a list of ORDER BY or GROUP BY.
 _ENDS_LIST: Final = frozenset(
     ("limit", "offset", "having", "window", "union", "intersect", "except", "fetch", "for", "order", "where")
 )
@@ -58,14 +59,18 @@ _QUERIES: Final = frozenset(("select", "with", "values", "table", "insert", "upd
 
 @dataclass(frozen=True, slots=True)
 class Fingerprint:
-    """query_id: as a signed 64-bit number, never 0. text: to be shown, without passwords."""
+    """A statement's fingerprint. query_id: a signed 64-bit number, never 0. text: the normalised text, without
+    passwords.
+    """
 
     query_id: int
     text: str
 
 
 def fingerprint(sql: str, *, is_query: bool) -> Fingerprint:
-    """Fingerprint one statement that has run, without its semicolon. is_query: it is a SELECT, INSERT, UPDATE, DELETE or MERGE."""
+    """Fingerprint one statement that has run, without its semicolon. is_query: whether it is a SELECT, INSERT, UPDATE,
+    DELETE or MERGE.
+    """
     if len(sql) > LONGEST:
         return Fingerprint(_id_of((sql,)), mask_passwords(sql)[:LONGEST])
     try:
@@ -107,7 +112,9 @@ def _number(token: Token) -> int:
 
 @dataclass(slots=True)
 class _Frame:
-    """Between two parentheses. is_query: of a subquery. is_modifier: of a type. in_list: within ORDER BY or GROUP BY."""
+    """The text between two parentheses. is_query: whether it is a subquery. is_modifier: whether it is a type's
+    modifier. in_list: whether the scan is within ORDER BY or GROUP BY.
+    """
 
     is_query: bool
     is_modifier: bool = False
@@ -115,7 +122,7 @@ class _Frame:
 
 
 def _constants(tokens: Sequence[Token]) -> list[tuple[int, int]]:
-    """The first and the last token of each constant."""
+    """Return the first and the last token of each constant."""
     found: list[tuple[int, int]] = []
     frames = [_Frame(is_query=True)]
     for at, token in enumerate(tokens):
@@ -160,14 +167,14 @@ def _is_constant_word(tokens: Sequence[Token], at: int, behind: Token | None) ->
 
 
 def _is_position(token: Token, frame: _Frame, before: Token | None, behind: Token | None) -> bool:
-    """Whether a number names a column of the result."""
+    """Return whether a number refers to a column of the result."""
     begins = _word(before) == "by" or (before is not None and before.text == ",")
     ends = behind is None or behind.kind is Kind.WORD or behind.text in (",", ")")
     return token.kind is Kind.INTEGER and frame.in_list and begins and ends
 
 
 def _is_signed(tokens: Sequence[Token], at: int, behind: Token | None) -> bool:
-    """Whether a number has a sign that is part of the constant: `::` binds it closer than the sign."""
+    """Return whether a number has a sign that is part of the constant. `::` binds tighter than the sign."""
     if tokens[at].kind not in _NUMBERS or at == 0 or tokens[at - 1].text != "-":
         return False
     if behind is not None and behind.text == "::":

@@ -1,4 +1,4 @@
-"""The class that a statement belongs to for `log_statement`: definitions, changes of rows, or the rest.
+"""The class of a statement for `log_statement`: definitions, changes of rows, or the rest.
 
 Source: PostgreSQL 15, utility.c (GetCommandLogLevel).
 """
@@ -12,7 +12,7 @@ from engine.sql.parser.nodes.copy import CopyFrom, CopyTo
 
 LogClass = Literal["ddl", "mod", "all"]
 
-#: Of the statements that neither define nor change rows.
+#: Statements that neither define objects nor change rows.
 _REST: Final = (
     s.Query, s.SetVariable, s.SetConstraints, s.ShowVariable, s.ResetVariable, s.Begin, s.Commit, s.Rollback,
     s.PrepareTransaction, s.Savepoint, s.RollbackTo, s.Release, s.DeclareCursor, s.Fetch, s.CloseCursor, s.ExecuteStatement,
@@ -21,7 +21,9 @@ _REST: Final = (
 
 
 def log_class(statement: s.Statement) -> LogClass:
-    """EXECUTE is of the class of what it executes, which its session knows."""
+    """Return the class of a statement. EXECUTE has the class of the statement that it executes, which its session
+    knows.
+    """
     match statement:
         case s.MutationStatement() | s.Truncate() | CopyFrom():
             return "mod"

@@ -1,4 +1,4 @@
-"""The entrance of the query binder (analyze.c: transformStmt)."""
+"""The entry point of the query binder (analyze.c: transformStmt)."""
 
 from __future__ import annotations
 
@@ -14,8 +14,11 @@ from wire.types import pg_types as t
 
 @dataclass(frozen=True, slots=True)
 class BoundQuery:
-    """A query bound: its plan, and what Describe tells of it. locks: what its FOR UPDATE asks for. primary_keys: OIDs of those
-    without which it would be an error."""
+    """A bound query: its plan, and the result description for Describe.
+
+    locks: the row locks of its FOR UPDATE clauses. primary_keys: OIDs of the primary keys without which the query would
+    be an error.
+    """
 
     plan: Root
     columns: tuple[ResultColumn, ...]
@@ -27,7 +30,7 @@ class BoundQuery:
 def bind_query(query: Query, context: BindContext) -> BoundQuery:
     """Bind a whole query. Positions in errors count from the beginning of `query.text`.
 
-    Raises SqlError of every kind that PostgreSQL's analysis does; FeatureNotSupported for what is not here.
+    Raises SqlError of every kind that PostgreSQL's analysis raises; FeatureNotSupported for features that Sluice lacks.
     """
     with bounded_depth():
         binder = query_binder(context)

@@ -1,4 +1,4 @@
-"""A bound query before it is put somewhere, and the small plan builders that all parts use."""
+"""The result of binding a query (`Bound`), and small plan builders that all parts of the binder use."""
 
 from __future__ import annotations
 
@@ -10,15 +10,16 @@ from engine.plan_ir.logical import Evaluator, Limit, Ordering
 from engine.sql.binder.scope import NOBODYS, BindContext, Rows, Sources
 from wire.dataclass import dataclass
 
-#: A FROM item bound: its plan, and what it makes visible.
+#: A bound FROM item: its plan, and the sources that it makes visible.
 FromItem = tuple[Node, Sources]
 
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """A bound query: its plan, its visible columns' names, and the order it asks for.
+    """A bound query: its plan, the names of its visible columns, and its required order.
 
-    The plan's columns are the visible ones, then those that only the order needs. rows: whose its rows are.
+    The plan's columns are the visible ones, followed by those that only the order needs. rows: the relations that its
+    rows belong to.
     """
 
     plan: Node
@@ -32,13 +33,13 @@ class Bound:
         return self.plan.columns[: len(self.names)]
 
     def subquery_plan(self) -> Node:
-        """The plan of a subquery: visible columns only, its order stated by a Limit."""
+        """Return the plan of a subquery: visible columns only, with its order expressed by a Limit."""
         if not self.requirement and self.plan.columns == self.columns:
             return self.plan
         if isinstance(self.plan, Limit):
             return replace(self.plan, columns=self.columns)
         if not self.requirement:
-            # DISTINCT ON has its keys among its columns.
+            # The plan of DISTINCT ON also has its keys as columns.
             return Evaluator(self.columns, self.plan, pass_through(self.columns))
         return Limit(self.columns, self.plan, requirement=self.requirement)
 
@@ -48,17 +49,17 @@ def refer(column: Column) -> ColumnRef:
 
 
 def pass_through(columns: Sequence[Column]) -> tuple[Expr, ...]:
-    """The columns as expressions, to be emitted as they are."""
+    """Return references to the columns, to be emitted unchanged."""
     return tuple(refer(c) for c in columns)
 
 
 def filter_rows(node: Node, condition: Expr) -> Node:
-    """The rows for which `condition` holds."""
+    """Return a plan of the rows for which `condition` holds."""
     return Evaluator(node.columns, node, pass_through(node.columns), condition)
 
 
 def project(context: BindContext, node: Node, emit: Sequence[Expr], names: Sequence[str]) -> Evaluator:
-    """New columns of `emit` over `node`, their origins kept; a filter just below is taken in."""
+    """Emit `emit` over `node` as new columns with their origins. A filter directly below is merged into the new node."""
     columns = tuple(emit_column(context, name, expr) for name, expr in zip(names, emit, strict=True))
     if isinstance(node, Evaluator) and node.filter is not None and node.emit == pass_through(node.columns):
         return Evaluator(columns, node.input, tuple(emit), node.filter)
@@ -66,7 +67,9 @@ def project(context: BindContext, node: Node, emit: Sequence[Expr], names: Seque
 
 
 def emit_column(context: BindContext, name: str, expr: Expr) -> Column:
-    """A new column that holds `expr`, with the origin of a column that is passed on as it is, and without a `name` its name."""
+    """Return a new column that holds `expr`. A plain column reference passes on its origin, and its name if `name` is
+    empty.
+    """
     if not name and isinstance(expr, ColumnRef):
         name = expr.column.name
     column = context.new_column(name, expr.type)
@@ -78,7 +81,9 @@ def emit_column(context: BindContext, name: str, expr: Expr) -> Column:
 def extend_columns(
     context: BindContext, node: Node, emit: Sequence[Expr], name: str
 ) -> tuple[Node, tuple[Column, ...]]:
-    """`node` with further columns that hold `emit`; plain columns of it are taken as they are."""
+    """Extend `node` by columns that hold `emit`; plain columns of the node are used as they are. Returns the node and
+    the column of each expression.
+    """
     here = {c.id for c in node.columns}
     found: list[Column] = []
     added: list[tuple[Column, Expr]] = []

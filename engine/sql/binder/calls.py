@@ -1,8 +1,8 @@
 """Function calls: plain functions, casts written as functions, aggregates, ordered-set aggregates, window functions.
 
-Handlers of `engine.sql.binder.expressions`. Which row fits is said by `resolution`; here is what surrounds the choice:
-`name(type)` as a cast, VARIADIC and named arguments, DISTINCT, ORDER BY, FILTER, WITHIN GROUP, OVER, and the functions that
-are no functions but values fixed when execution begins.
+These are handlers of `engine.sql.binder.expressions`. `resolution` chooses the row of the function table; this module
+handles the rest: `name(type)` as a cast, VARIADIC and named arguments, DISTINCT, ORDER BY, FILTER, WITHIN GROUP, OVER,
+and calls that stand for a value fixed when execution begins.
 
 Source: PostgreSQL 15, parse_func.c (ParseFuncOrColumn, func_get_detail), parse_agg.c, parse_clause.c
 (transformFrameOffset), parse_expr.c (transformSQLValueFunction), chapter 4.2.7 and 4.2.8.
@@ -86,7 +86,7 @@ _KEYWORDS: Final[Mapping[str, tuple[str, t.PgType]]] = {
     "current_schema": ("current_schema", t.NAME),
 }
 _AGGREGATES: Final = frozenset({"aggregate", "ordered_set"})
-#: What a RANGE offset is, by the type of the one ORDER BY column (pg_amproc: in_range).
+#: The type of a RANGE offset, by the type of the one ORDER BY column (pg_amproc: in_range).
 _RANGE_OFFSETS: Final[Mapping[t.PgType, t.PgType]] = {
     t.INT2: t.INT8,
     t.INT4: t.INT8,
@@ -100,7 +100,7 @@ _RANGE_OFFSETS: Final[Mapping[t.PgType, t.PgType]] = {
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """A call as written, its clauses taken off."""
+    """A call as written, separated from its clauses."""
 
     node: exp.Anonymous
     filter: exp.Expression | None = None
@@ -129,7 +129,7 @@ class Written:
 
     @property
     def label(self) -> str:
-        """The name as messages give it: with its schema where one was written."""
+        """The name as error messages show it: with its schema if one was written."""
         schema = self.node.args.get("schema")
         return self.name if schema is None else f"{_text(schema)}.{self.name}"
 
@@ -198,7 +198,7 @@ def _refuse_schema(binder: ExpressionBinder, written: Written, schema: str, scop
 
 
 def _keyword(binder: ExpressionBinder, node: exp.Anonymous, scope: Scope) -> Expr:
-    """CURRENT_DATE, LOCALTIME(3), CURRENT_USER ...: the transaction's time, cast to what is wanted of it."""
+    """Bind CURRENT_DATE, LOCALTIME(3), CURRENT_USER and the like. Times are casts of the transaction's timestamp."""
     name, typ = _KEYWORDS[str(node.this)]
     at = position(node)
     typmod = _time_precision(binder, node.expressions[0], scope) if node.expressions else -1
@@ -217,8 +217,9 @@ def _time_precision(binder: ExpressionBinder, node: exp.Expression, scope: Scope
 
 
 def _plain_arguments(binder: ExpressionBinder, written: Written, scope: Scope) -> list[Expr]:
-    """The positional arguments, VARIADIC ARRAY[...] spread out. A parameter of type void is none: drivers give one for what a
-    call is to return (parse_func.c: ParseFuncOrColumn)."""
+    """Bind the positional arguments and expand VARIADIC ARRAY[...]. A parameter of type void is dropped: drivers pass
+    one for a call's return value (parse_func.c: ParseFuncOrColumn).
+    """
     args: list[Expr] = []
     for node in written.node.expressions:
         if isinstance(node, exp.Star):
@@ -244,7 +245,9 @@ def _spread_variadic(binder: ExpressionBinder, written: Written, node: exp.Varia
 
 
 def _positional(binder: ExpressionBinder, written: Written, args: list[Expr]) -> tuple[list[Function], list[Expr]]:
-    """The rows of the name, and the arguments in their declared order where some were given by name."""
+    """Return the function table's rows of this name, and the arguments in their declared order if some were passed by
+    name.
+    """
     rows = list(binder.functions.functions(written.name))
     names = [a.this.name if isinstance(a, exp.Kwarg) else None for a in written.node.expressions]
     if not any(names):
@@ -256,7 +259,7 @@ def _positional(binder: ExpressionBinder, written: Written, args: list[Expr]) ->
 
 
 def _takes(row: Function, names: Sequence[str | None]) -> bool:
-    """Whether a row has arguments of these names, none given twice, none without a default left out."""
+    """Return whether a row has arguments of these names, with none passed twice and none without a default left out."""
     if len(names) > len(row.args) or not all(n is None or n in row.names for n in names):
         return False
     given = [row.names.index(n) if n is not None else i for i, n in enumerate(names)]
@@ -280,7 +283,7 @@ def _no_such_names(
 
 
 def _fill_defaults(row: Function, names: Sequence[str | None], args: Sequence[Expr]) -> list[Expr]:
-    """The arguments by position, the ones left out filled with the row's defaults."""
+    """Return the arguments by position; the row's defaults replace those that were left out."""
     given = {row.names.index(n) if n is not None else i: a for i, (n, a) in enumerate(zip(names, args, strict=True))}
     required = len(row.args) - row.optional
     return [
@@ -292,7 +295,7 @@ def _fill_defaults(row: Function, names: Sequence[str | None], args: Sequence[Ex
 
 
 def apply_function(binder: ExpressionBinder, name: str, args: Sequence[Expr], at: int) -> Expr:
-    """A plain function by name: what special syntax (EXTRACT, AT TIME ZONE, subscripts ...) ends in."""
+    """Apply a plain function by name. Special syntax (EXTRACT, AT TIME ZONE, subscripts ...) is bound with it."""
     written = Written(exp.Anonymous(this=name, schema="pg_catalog"))
     written.node.meta["start"] = at
     chosen = _choose(binder, written, list(binder.functions.functions(name)), list(args))
@@ -300,7 +303,7 @@ def apply_function(binder: ExpressionBinder, name: str, args: Sequence[Expr], at
 
 
 def _choose(binder: ExpressionBinder, written: Written, rows: Sequence[Function], args: list[Expr]) -> Choice | Expr:
-    """func_get_detail: an exact match, a cast written as a function, or the best candidate."""
+    """Choose an exact match, a cast written as a function, or the best candidate (func_get_detail)."""
     inputs = tuple(a.type.pg for a in args)
     exact = [r for r in rows if resolution.expand_signature(r, len(inputs)) == inputs]
     if not exact:
@@ -317,7 +320,7 @@ def _choose(binder: ExpressionBinder, written: Written, rows: Sequence[Function]
 
 
 def _as_cast(binder: ExpressionBinder, written: Written, args: Sequence[Expr]) -> Expr | None:
-    """`float8(x)` where that is a cast: the name is a type's, as pg_type spells it."""
+    """Bind `float8(x)` as a cast if it is one: the function's name is a type's name, as pg_type spells it."""
     target = t.BY_NAME.get(written.name)
     if target is None or len(args) != 1 or target.category in "PX" or target.is_array:
         return None
@@ -331,7 +334,7 @@ def _as_cast(binder: ExpressionBinder, written: Written, args: Sequence[Expr]) -
         direct = find_pathway(source, target, "explicit") is not None
     if direct:
         return binder.coerce(arg, st.of(target), "explicit", written.at)
-    # A parameter, or a type that becomes another one first: chosen like any function.
+    # A parameter, or a type that must be coerced first: resolved like any function.
     choice = _choose_function(written, cast_functions(target), (source,))
     if choice is None:
         return None
@@ -348,7 +351,9 @@ def _choose_function(written: Written, rows: Sequence[Function], inputs: resolut
 def _undefined_function(
     binder: ExpressionBinder, written: Written, args: Sequence[Expr]
 ) -> FeatureNotSupported | UndefinedFunction:
-    """42883, or 0A000 for a function of PostgreSQL's that Sluice lacks altogether."""
+    """Return the error for a missing function: 42883, or 0A000 if PostgreSQL has the function and Sluice has no form
+    of it.
+    """
     at = cursor(written.at)
     unlisted = written.name in PG_FUNCTIONS and not binder.functions.functions(written.name)
     if unlisted or (written.name in t.BY_NAME and len(args) > 1):
@@ -382,7 +387,9 @@ def _function(binder: ExpressionBinder, written: Written, scope: Scope) -> Expr:
 
 
 def _relations(binder: ExpressionBinder, function: Function, args: Sequence[Expr], scope: Scope) -> Iterator[Expr]:
-    """The arguments; a text where a relation is wanted is looked up, which takes a query."""
+    """Yield the arguments. A text argument where the function takes a regclass becomes a lookup in the catalog, which
+    is a query.
+    """
     for number, arg in enumerate(args):
         wanted = function.args[number] if number < len(function.args) else None
         is_name = arg.type.pg.category == "S" and arg.type.pg is not t.UNKNOWN
@@ -390,7 +397,7 @@ def _relations(binder: ExpressionBinder, function: Function, args: Sequence[Expr
 
 
 def _refuse_clauses(written: Written) -> None:
-    """Clauses that only aggregates, or window functions, have."""
+    """Refuse clauses that only aggregates or window functions have."""
     name = written.name
     if written.star:
         _wrong(written, f"{name}(*) specified, but {name} is not an aggregate function")
@@ -412,7 +419,8 @@ def _wrong(written: Written, message: str) -> NoReturn:
 
 # -- aggregates ------------------------------------------------------------------------------------------------------
 
-#: Of which the same value again changes nothing, so that DISTINCT does not either: then each instance has its own first stage.
+#: Aggregates for which duplicates do not matter, so that DISTINCT can be dropped. Each instance then runs its own first
+#: stage.
 _IDEMPOTENT: Final = frozenset(("min", "max", "bool_and", "bool_or", "every", "bit_and", "bit_or"))
 
 
@@ -478,7 +486,7 @@ def _hypothetical(
 
 
 def _condition(binder: ExpressionBinder, written: Written, scope: Scope) -> Expr | None:
-    """FILTER's."""
+    """Bind the condition of FILTER."""
     if written.filter is None:
         return None
     bound = binder.bind(written.filter, scope)
@@ -489,7 +497,7 @@ def _condition(binder: ExpressionBinder, written: Written, scope: Scope) -> Expr
 
 
 def _among_arguments(order: Sequence[OrderItem], args: Sequence[Expr]) -> list[OrderItem]:
-    """ORDER BY's items, each as the argument that it equals."""
+    """Return ORDER BY's items with each expression replaced by the equal argument."""
     found = []
     for item in order:
         same = next((arg for arg in args if is_same(item.expr, arg)), None)
@@ -574,7 +582,7 @@ def _order_items(binder: ExpressionBinder, order: exp.Expression | None, scope: 
 
 
 def _within_group(binder: ExpressionBinder, order: exp.Expression | None, scope: Scope) -> list[OrderItem]:
-    """ORDER BY's items, which in WITHIN GROUP are arguments: a literal may be of unknown type."""
+    """Bind ORDER BY's items. In WITHIN GROUP they are arguments, so a literal may keep type unknown."""
     return [
         OrderItem(binder.bind(node.this, scope), bool(node.args.get("desc")), bool(node.args.get("nulls_first")))
         for node in (order.expressions if order is not None else ())
@@ -590,7 +598,7 @@ def _settle_order(binder: ExpressionBinder, items: Sequence[OrderItem]) -> list[
 
 @dataclass(frozen=True, slots=True)
 class _FrameBinder:
-    """A frame clause being bound: the scope of its offsets, the window's order, and where the window stands."""
+    """The binder of a frame clause, with the scope of its offsets, the window's order, and the window's position."""
 
     binder: ExpressionBinder
     scope: Scope
@@ -619,7 +627,7 @@ class _FrameBinder:
         return FrameBound("following" if following else "preceding", offset)
 
     def _offset(self, unit: FrameUnit, offset: Expr) -> Expr:
-        """transformFrameOffset."""
+        """Bind the offset of a frame bound (transformFrameOffset)."""
         bound = (
             self._coerce_range_offset(offset)
             if unit is FrameUnit.RANGE
@@ -631,7 +639,7 @@ class _FrameBinder:
         return bound
 
     def _coerce_range_offset(self, offset: Expr) -> Expr:
-        """An offset from the one ORDER BY column, in the type that such columns are moved by."""
+        """Coerce a RANGE offset to the type by which the one ORDER BY column is shifted (`_RANGE_OFFSETS`)."""
         prefix = "RANGE with offset PRECEDING/FOLLOWING"
         if len(self.order) != 1:
             raise WindowingError(f"{prefix} requires exactly one ORDER BY column", position=cursor(self.at))
@@ -658,7 +666,7 @@ def bind_grouping(binder: ExpressionBinder, node: exp.Expression, scope: Scope) 
 
 
 def bind_typeof(binder: ExpressionBinder, node: exp.Expression, scope: Scope) -> Expr:
-    """pg_typeof: known while binding."""
+    """Bind pg_typeof, whose result is known while binding."""
     args = binder.bind_all(node.expressions, scope)
     if len(args) != 1:
         raise resolution.undefined_function("pg_typeof", [a.type.pg for a in args], cursor(position(node)))
@@ -666,7 +674,9 @@ def bind_typeof(binder: ExpressionBinder, node: exp.Expression, scope: Scope) ->
 
 
 def _format_type(node: exp.Anonymous, known: Mapping[int, str]) -> exp.Expression:
-    """format_type knows PostgreSQL's types, the statement's catalog those of users."""
+    """Return a CASE for format_type: the names of user-defined types from the statement's catalog, otherwise the call
+    itself, which knows PostgreSQL's types.
+    """
     plain = node.copy()
     plain.meta["plain"] = True
     whens = [exp.If(this=exp.Literal.number(oid), true=exp.Literal.string(name)) for oid, name in known.items()]

@@ -1,8 +1,8 @@
-"""Casts between types, in which contexts and by what means: PostgreSQL's pg_cast and its I/O casts.
+"""The casts between types, their contexts and their methods: PostgreSQL's pg_cast and its I/O casts.
 
-Coercion (`engine.sql.binder.coercion`) and the choice among functions (`engine.sql.binder.resolution`) both ask here.
-The table is PostgreSQL's, not the function table's: a cast that no engine can compute must still take part in the choice
-of a function, and be refused afterwards, or another function would be chosen in silence.
+Coercion (`engine.sql.binder.coercion`) and function resolution (`engine.sql.binder.resolution`) both look casts up
+here. The table is PostgreSQL's, not the function table's: a cast that no engine can compute must still take part in
+function resolution and be refused afterwards. Otherwise another function would be chosen silently.
 
 Source: PostgreSQL 15, pg_cast; parse_coerce.c, find_coercion_pathway and can_coerce_type.
 """
@@ -20,7 +20,7 @@ from wire.types import pg_types as t
 _RANK: Final[dict[CastContext, int]] = {"implicit": 0, "assignment": 1, "explicit": 2}
 _CONTEXT: Final[dict[str, CastContext]] = {"i": "implicit", "a": "assignment", "e": "explicit"}
 
-# source: target and castcontext; `=` marks casts without work (castmethod b).
+# source: target and castcontext; `=` marks binary-coercible casts (castmethod b).
 _PG_CAST: Final = """
 bool: int4e texta bpchara varchara
 char: int4e texti bpchara varchara
@@ -89,16 +89,16 @@ POLYMORPHIC: Final = frozenset(
         t.ANYCOMPATIBLENONARRAY,
     }
 )
-#: Types whose values are the same text to the engines, so that a binary-coercible cast is only a new label.
+#: Types that the engines store as the same text, so that a binary-coercible cast only changes the type.
 TEXTUAL: Final = frozenset({t.TEXT, t.VARCHAR, t.BPCHAR, t.NAME, t.UNKNOWN, t.PG_NODE_TREE})
 
 
-#: Arrays by category only: nothing is cast to them.
+#: Arrays by category only: there is no cast to them.
 _VECTORS: Final = frozenset({t.BY_NAME["int2vector"], t.BY_NAME["oidvector"]})
 
 
 class Means(enum.Enum):
-    """How a cast is done (parse_coerce.c: CoercionPathType)."""
+    """The method of a cast (parse_coerce.c: CoercionPathType)."""
 
     RELABEL = "relabel"
     FUNCTION = "function"
@@ -120,7 +120,7 @@ def _read_table() -> dict[tuple[t.PgType, t.PgType], tuple[CastContext, Means]]:
 
 
 def _of_oids() -> Iterator[tuple[tuple[t.PgType, t.PgType], tuple[CastContext, Means]]]:
-    """OIDs, whatever they are of, have the same casts."""
+    """Yield the casts of OID types, which are the same for all of them."""
     for typ in t.OID_TYPES:
         yield (t.INT2, typ), ("implicit", Means.FUNCTION)
         yield (t.INT4, typ), ("implicit", Means.RELABEL)
@@ -136,7 +136,7 @@ _TABLE: Final = _read_table()
 
 
 def cast_functions(target: t.PgType) -> tuple[Function, ...]:
-    """The functions of pg_proc that are named like a type and cast to it, as signatures to choose among."""
+    """Return the functions of pg_proc that are named like a type and cast to it, as signatures for resolution."""
     return tuple(
         Function(target.name, "function", (source,), target)
         for (source, to), (_context, means) in _TABLE.items()
@@ -150,9 +150,10 @@ def is_string(typ: t.PgType) -> bool:
 
 @cache
 def find_pathway(source: t.PgType, target: t.PgType, context: CastContext) -> Means | None:
-    """How `source` becomes `target` where casts up to `context` are allowed; None where it does not.
+    """Return the method of the cast from `source` to `target` if casts up to `context` are allowed; None if there is
+    none.
 
-    Neither may be polymorphic or unknown: those are their callers' business.
+    Neither type may be polymorphic or unknown: callers handle those.
     """
     if source is target or (source.category == "C" and target is t.RECORD):
         return Means.RELABEL
@@ -172,7 +173,7 @@ def find_pathway(source: t.PgType, target: t.PgType, context: CastContext) -> Me
 
 
 def can_coerce(source: t.PgType, target: t.PgType, context: CastContext) -> bool:
-    """Whether one value of `source` may be given where `target` is wanted; polymorphic targets are taken at face value."""
+    """Return whether a value of `source` is accepted where `target` is required. Polymorphic targets are not resolved."""
     if source is target or target is t.ANY or target in POLYMORPHIC:
         return True
     if source is t.UNKNOWN:

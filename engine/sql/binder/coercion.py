@@ -1,8 +1,9 @@
-"""Bringing expressions to the types that their places want: implicit, assignment and explicit casts, common types.
+"""Coercion of expressions to the types that their context requires: implicit, assignment and explicit casts, and
+common types.
 
-Beside the expression binder, the query binder uses this for set operations, VALUES, LIMIT and USING. Which cast is
-allowed is said by `casts`, constants are read and folded by `literals`, the function that computes a cast comes from the
-function table. What PostgreSQL can cast and the function table cannot is 0A000.
+The query binder also uses this module, for set operations, VALUES, LIMIT and USING. `casts` says which casts are
+allowed, `literals` reads and folds constants, and the function table has the function that computes a cast. A cast that
+PostgreSQL has and the function table lacks is 0A000.
 
 Source: PostgreSQL 15, parse_coerce.c (coerce_to_target_type, coerce_type, select_common_type); chapter 10.4 and 10.5.
 """
@@ -32,7 +33,7 @@ from wire.types.bits import check_length
 from wire.types.carriers import NumericScale
 
 _INTEGER_DIGITS: Final = {t.INT2: 5, t.INT4: 10, t.INT8: 19}
-#: Where values of several expressions are passed on, and not compared.
+#: Constructs that pass on values of several expressions without comparing them.
 _PASSED_ON: Final = frozenset({"ARRAY", "CASE", "COALESCE", "VALUES", "UNION"})
 _OIDS: Final = frozenset(t.OID_TYPES)
 #: Types whose modifier changes values (those with a length coercion function in pg_cast).
@@ -42,7 +43,7 @@ _SIZED: Final = frozenset(
 
 
 class Coercer:
-    """Casts for one statement: literals are read by its settings, parameters are typed by their use."""
+    """Casts for one statement: literals are read by its settings, and parameters take their type from their first use."""
 
     def __init__(self, context: BindContext, functions: Registry) -> None:
         self._context = context
@@ -51,7 +52,7 @@ class Coercer:
     # -- one expression to one type ------------------------------------------------------------------------------
 
     def coerce(self, expr: Expr, target: SqlType, context: CastContext, at: int = -1) -> Expr:
-        """`expr` as `target`, its modifier included.
+        """Cast `expr` to `target`, including its modifier.
 
         Raises CannotCoerce (42846) where `context` does not allow it, the literal's own input error, or
         FeatureNotSupported.
@@ -62,13 +63,13 @@ class Coercer:
                 position=cursor(at if at >= 0 else expr.position),
             )
         if isinstance(expr, ParamRef) and expr.type.pg.is_array and target.dimensions > 1:
-            # Its value may not be known yet.
+            # The parameter's value may not be known yet.
             expr = _with_dimensions(expr, target.dimensions)
         folded = self._fold_cast(expr, target) if context == "explicit" else None
         if folded is not None:
             return folded
         if target.pg is t.BIT and expr.type.pg in (t.INT4, t.INT8):
-            # How many of its bits are taken is said to the cast itself.
+            # The cast itself needs the number of bits.
             return self._call_cast(expr, target.pg, target)
         if target.pg.category == "C" and isinstance(expr, Row):
             return self._row_as(expr, target.pg, context, at)
@@ -76,7 +77,7 @@ class Coercer:
         return self._with_modifier(typed, target, context)
 
     def coerce_type(self, expr: Expr, pg: t.PgType, context: CastContext, target: SqlType | None = None) -> Expr:
-        """`expr` as type `pg` without a modifier; the cast must be allowed (`can_coerce`)."""
+        """Cast `expr` to type `pg` without a modifier; the cast must be allowed (`can_coerce`)."""
         check_for_interrupts()
         source = expr.type.pg
         if source is pg or pg is t.ANY or pg in POLYMORPHIC:
@@ -92,7 +93,7 @@ class Coercer:
         return self._cast(expr, pg, context)
 
     def settle(self, expr: Expr) -> Expr:
-        """An expression of unknown type as text: what an output column, a GROUP BY key or a sort key becomes."""
+        """Return `expr`, cast to text if its type is unknown: for output columns, GROUP BY keys and sort keys."""
         if isinstance(expr, Row):
             return self._settle_row(expr)
         return self.coerce_type(expr, t.TEXT if expr.type.pg is t.UNKNOWN else expr.type.pg, "implicit")
@@ -105,11 +106,11 @@ class Coercer:
         return replace(row, type=replace(row.type, fields=fields), items=items)
 
     def as_boolean(self, expr: Expr, clause: str) -> Expr:
-        """`expr` as the condition of `clause` ("WHERE", "JOIN/ON", "CASE/WHEN" ...). Raises DatatypeMismatch."""
+        """Coerce `expr` to the condition of `clause` ("WHERE", "JOIN/ON", "CASE/WHEN" ...). Raises DatatypeMismatch."""
         return self.as_type(expr, t.BOOL, clause)
 
     def as_type(self, expr: Expr, pg: t.PgType, clause: str) -> Expr:
-        """`expr` where `clause` ("LIMIT", "OFFSET" ...) wants `pg`. Raises DatatypeMismatch (42804)."""
+        """Coerce `expr` to `pg`, which `clause` ("LIMIT", "OFFSET" ...) requires. Raises DatatypeMismatch (42804)."""
         if can_coerce(expr.type.pg, pg, "assignment"):
             expr = self.coerce_type(expr, pg, "assignment")
         if expr.type.pg is not pg:
@@ -125,9 +126,10 @@ class Coercer:
     # -- several expressions to one type -------------------------------------------------------------------------
 
     def unify(self, exprs: Sequence[Expr], what: str) -> tuple[SqlType, list[Expr]]:
-        """The expressions brought to their common type; `what` ("CASE", "UNION", "ARRAY" ...) begins the messages.
+        """Coerce the expressions to their common type. `what` ("CASE", "UNION", "ARRAY" ...) begins the error
+        messages.
 
-        Raises DatatypeMismatch (42804) where types of two categories meet, CannotCoerce (42846).
+        Raises DatatypeMismatch (42804) for types of different categories, CannotCoerce (42846).
         """
         pg = self.common_type(exprs, what)
         coerced = [self.to_common(e, pg, what) for e in exprs]
@@ -135,7 +137,9 @@ class Coercer:
         return typ, [self.relabel(e, typ) for e in coerced]
 
     def common_type(self, exprs: Sequence[Expr], what: str | None) -> t.PgType:
-        """select_common_type. With `what` None types that do not match give unknown instead of an error."""
+        """Return the common type (select_common_type). If `what` is None, types that do not match give unknown instead
+        of an error.
+        """
         found: t.PgType = exprs[0].type.pg
         for expr in exprs[1:]:
             other = expr.type.pg
@@ -157,17 +161,17 @@ class Coercer:
         return t.TEXT if found is t.UNKNOWN else found
 
     def to_common(self, expr: Expr, pg: t.PgType, what: str) -> Expr:
-        """coerce_to_common_type."""
+        """Coerce `expr` to the common type (coerce_to_common_type)."""
         if not can_coerce(expr.type.pg, pg, "implicit"):
             message = f"{what} could not convert type {expr.type.pg.sql_name} to {pg.sql_name}"
             raise CannotCoerce(message, position=cursor(expr.position))
         if pg is t.ANYARRAY and isinstance(expr, Const) and expr.value is None:
-            # A column of the catalog has this type, which elsewhere only stands for others.
+            # A column of the system catalog has this type, which elsewhere is only polymorphic.
             return literals.null(SqlType(pg), expr.position)
         return self.coerce_type(expr, pg, "implicit")
 
     def relabel(self, expr: Expr, typ: SqlType) -> Expr:
-        """`expr`, which is of `typ.pg`, with `typ`'s digits: a cast where the engines store it otherwise."""
+        """Return `expr`, which is of `typ.pg`, with `typ`'s digits: with a cast if the engines store it differently."""
         if expr.type == typ:
             return expr
         if typ.pg.is_array and expr.type.dimensions != typ.dimensions:
@@ -201,7 +205,7 @@ class Coercer:
         return literals.read_unknown(expr, target, self._context.literal_settings or self._context.input_settings)
 
     def _fold_cast(self, expr: Expr, target: SqlType) -> Expr | None:
-        """An explicit cast of a constant, modifier and all."""
+        """Evaluate an explicit cast of a constant, including its modifier; None if that is left for run time."""
         if not isinstance(expr, Const):
             return None
         if expr.type.pg is t.UNKNOWN:
@@ -228,8 +232,9 @@ class Coercer:
         return self._call_cast(expr, pg, target)
 
     def _row_as(self, expr: Expr, pg: t.PgType, context: CastContext, at: int = -1) -> Expr:
-        """coerce_record_to_complex: a row constructor's items, each as the attribute wants it. A value of a composite type passes
-        for a record where one is taken."""
+        """Cast a row constructor to a composite type, each item to its attribute's type (coerce_record_to_complex). A
+        value of a composite type is accepted as a record.
+        """
         if pg is t.RECORD:
             if isinstance(expr, Row):
                 return replace(expr, type=SqlType(pg, fields=expr.type.fields))
@@ -256,7 +261,7 @@ class Coercer:
         return Row(SqlType(pg), tuple(items), position=at if at >= 0 else expr.position)
 
     def _call_cast(self, expr: Expr, pg: t.PgType, target: SqlType) -> Expr:
-        """The function table's cast, by way of text where only the types' I/O functions can do it."""
+        """Return a call of the function table's cast, by way of text if only the types' I/O functions can do it."""
         if pg.is_array and expr.type.pg.is_array:
             target = replace(target, dimensions=expr.type.dimensions)
         if isinstance(expr, ArrayOf) and pg.is_array:
@@ -264,7 +269,7 @@ class Coercer:
             items = tuple(self._item(item, element) for item in expr.items)
             return ArrayOf(target, items, position=expr.position)
         if isinstance(expr, ParamRef) and expr.type.is_wide and target.typmod >= 0:
-            # Its value is rounded when it is bound (`sized_parameter`).
+            # The parameter's value is rounded when it is bound (`sized_parameter`).
             expr = replace(expr, type=replace(st.of(t.NUMERIC), pg=expr.type.pg, dimensions=expr.type.dimensions))
         if expr.type.is_wide or target.is_wide:
             return self._cast_wide(expr, pg, target)
@@ -288,7 +293,7 @@ class Coercer:
         return self.relabel(cast, element) if cast.type.is_wide else cast
 
     def _cast_wide(self, expr: Expr, pg: t.PgType, target: SqlType) -> Expr:
-        """A numeric that is kept as its text, which is read as what it is cast to."""
+        """Cast from or to a wide numeric by way of its text."""
         if expr.type.pg.is_array or pg.is_array:
             raise refusal("a cast of arrays with", expr.position)
         if isinstance(expr, Const) and expr.value is not None:
@@ -314,7 +319,7 @@ class Coercer:
         return found
 
     def _with_modifier(self, expr: Expr, target: SqlType, context: CastContext) -> Expr:
-        """coerce_type_typmod: apply the target's length, precision or fields to an expression of its type."""
+        """Apply the target's length, precision or fields to an expression of its type (coerce_type_typmod)."""
         base = t.element_of(target.pg) if target.pg.is_array else target.pg
         if target.typmod < 0 or base not in _SIZED:
             return with_type(expr, replace(expr.type, typmod=-1)) if expr.type.typmod >= 0 else expr
@@ -332,7 +337,9 @@ class Coercer:
 
 
 def _with_dimensions(expr: Expr, dimensions: int) -> Expr:
-    """An array as one of that many dimensions: a null, an empty one, and a parameter, whose value says it."""
+    """Set the number of dimensions of an array for which it is open: a null, an empty array, or a parameter, whose
+    value decides it. Raises FeatureNotSupported for others.
+    """
     if isinstance(expr, ParamRef) or (isinstance(expr, Const) and not expr.value):
         return replace(expr, type=replace(expr.type, dimensions=dimensions))
     raise FeatureNotSupported(
@@ -342,8 +349,9 @@ def _with_dimensions(expr: Expr, dimensions: int) -> Expr:
 
 
 def _assign_string(expr: Expr, target: SqlType) -> Expr:
-    """A string, or strings in an array, for a column of limited length: only blanks may be cut off. Raises
-    StringDataRightTruncation."""
+    """Fit a string, or the strings of an array, into a column of limited length: only blanks may be cut off. Raises
+    StringDataRightTruncation.
+    """
     if not isinstance(expr, Const):
         kept = replace(target, dimensions=expr.type.dimensions)
         return Call(kept, WITHIN_LENGTH[target.pg], (expr,), position=expr.position)
@@ -364,7 +372,7 @@ def _fit_length(value: Any, typ: SqlType) -> Any:
 
 
 def _assigned_bits(expr: Expr, target: SqlType) -> Expr:
-    """A bit string for a column of limited length. Raises StringDataLengthMismatch, StringDataRightTruncation."""
+    """Fit a bit string into a column of limited length. Raises StringDataLengthMismatch, StringDataRightTruncation."""
     if isinstance(expr, Const):
         base = t.element_of(target.pg) if target.pg.is_array else target.pg
         for bits in literals.flatten(expr.value):
@@ -376,19 +384,20 @@ def _assigned_bits(expr: Expr, target: SqlType) -> Expr:
 
 
 def common(exprs: Sequence[Expr], *, passed_on: bool = False) -> SqlType:
-    """The SqlType of expressions of one type: their modifier where they agree, digits for all of them.
+    """Return the SqlType that expressions of one type share: their modifier if all have the same, and enough digits
+    for all.
 
-    passed_on: whether what becomes of them is one of them, without being compared.
+    passed_on: whether the result is one of the expressions and they are not compared.
 
     PostgreSQL would print each numeric with its own number of digits, which a column of one decimal type cannot: values
-    get the digits of the longest. Constants that end in no zero are the exception: trimming prints those exactly.
+    get the digits of the longest. Constants without a trailing zero are the exception: trimming prints those exactly.
     """
     first = exprs[0].type
     if first.pg.is_array:
         first = replace(first, dimensions=_common_dimensions(exprs))
     base = t.element_of(first.pg) if first.pg.is_array else first.pg
     if base is t.NUMERIC:
-        # A null takes no room.
+        # A null needs no digits.
         known = [e for e in exprs if not (isinstance(e, Const) and e.value is None)]
         if any(e.type.is_wide for e in known):
             return replace(_common_wide(known, passed_on=passed_on), pg=first.pg, dimensions=first.dimensions)
@@ -410,7 +419,7 @@ def _no_integer(expr: Expr, pg: t.PgType) -> FeatureNotSupported:
 
 
 def _common_wide(exprs: Sequence[Expr], *, passed_on: bool) -> SqlType:
-    """The type of numerics that are kept as texts, which neither compare nor sort as others."""
+    """Return the common type of wide numerics, which cannot be compared or sorted."""
     if len(exprs) > 1 and not passed_on:
         raise refusal("a comparison with", next(e.position for e in exprs if e.type.is_wide))
     typmods = {expr.type.typmod for expr in exprs}
@@ -418,8 +427,9 @@ def _common_wide(exprs: Sequence[Expr], *, passed_on: bool) -> SqlType:
 
 
 def _common_dimensions(exprs: Sequence[Expr]) -> int:
-    """Return the number of dimensions that arrays share, those apart that have none. Raises FeatureNotSupported where they have
-    different numbers."""
+    """Return the number of dimensions that arrays share; nulls and empty arrays do not count. Raises
+    FeatureNotSupported for different numbers.
+    """
     known = {e.type.dimensions: e for e in exprs if not (isinstance(e, Const) and not e.value)}
     if len(known) > 1:
         (one, _), (other, expr) = list(known.items())[:2]
@@ -430,7 +440,9 @@ def _common_dimensions(exprs: Sequence[Expr]) -> int:
 
 
 def _common_record(exprs: Sequence[Expr]) -> SqlType:
-    """The type of records, or of arrays of them, which engines take with the same fields only; of a null nothing is known."""
+    """Return the common type of records, or of arrays of them. The engines require the same fields; nulls do not
+    count.
+    """
     known = [e.type for e in exprs if not (isinstance(e, Const) and e.value is None)] or [exprs[0].type]
     if any(typ != known[0] for typ in known):
         raise FeatureNotSupported("not supported: records whose fields have several types, together")
@@ -438,14 +450,16 @@ def _common_record(exprs: Sequence[Expr]) -> SqlType:
 
 
 def _is_trimmed(expr: Expr) -> bool:
-    """Whether a numeric constant, or each in an array of them, has no trailing zero after the point."""
+    """Whether a numeric constant, or each numeric in an array constant, has no trailing zero after the point."""
     return isinstance(expr, Const) and all(
         v.as_tuple().exponent == 0 or v.as_tuple().digits[-1] != 0 for v in literals.flatten([expr.value])
     )
 
 
 def _same_storage(source: t.PgType, target: t.PgType, means: Means) -> bool:
-    """Whether a cast only changes what the value is called: text and names lose nothing, bpchar loses blanks."""
+    """Whether a cast changes the type only and not the stored value. Text and names stay the same; bpchar loses its
+    trailing blanks, so it does not qualify.
+    """
     if means is Means.ARRAY and source in VECTORS:
         return source.element == target.element
     if means is Means.RELABEL and (source.carried or target.carried):
@@ -459,13 +473,15 @@ def _digits(typ: SqlType) -> tuple[int, int]:
     return (typ.precision, typ.scale)
 
 
-#: Digits before the point of a text that is read for a shorter numeric, so that one that is too large is told of as such.
+#: Digits before the point for which there is room when a text is read for a shorter numeric, so that a number that is
+#: too large is reported as such.
 _READ_INTEGERS: Final = 16
 
 
 def _read_for_modifier(expr: Expr, target: SqlType) -> Expr:
-    """A text that is read as a numeric and then rounded to the target's digits: as many behind the point are read as there is room
-    for, which are more than those of a numeric without a modifier."""
+    """Widen the scale of a cast from text to numeric that is then rounded to the target's digits. It reads as many
+    fractional digits as there is room for, which are more than those of a numeric without a modifier.
+    """
     if target.pg is not t.NUMERIC or target.typmod < 0 or target.is_wide:
         return expr
     if not isinstance(expr, Call) or expr.function.kind != "cast" or expr.args[0].type.pg is not t.TEXT:
@@ -476,7 +492,7 @@ def _read_for_modifier(expr: Expr, target: SqlType) -> Expr:
 
 
 def _own_digits(source: SqlType, pg: t.PgType) -> SqlType:
-    """`pg` without modifier, with the digits that a value of `source` can need."""
+    """Return `pg` without modifier, with the digits that a value of `source` can need."""
     base = t.element_of(pg) if pg.is_array else pg
     if base is not t.NUMERIC:
         fields = source.fields if pg in (t.RECORD, t.RECORDS) else ()

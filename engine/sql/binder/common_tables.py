@@ -1,7 +1,7 @@
-"""WITH: common table expressions, recursive ones too (parse_cte.c).
+"""WITH: common table expressions, including recursive ones (parse_cte.c).
 
-An item is bound once, where it is written. One that is read once is then put in its reader's place, as PostgreSQL does
-unless it is MATERIALIZED; one that nobody reads is only checked.
+An item is bound once, where it is written. An item that is referenced once is then inlined at its reference, as
+PostgreSQL does unless it is MATERIALIZED. An item that nothing references is only checked.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ from wire.errors import (
 if TYPE_CHECKING:
     from engine.sql.binder.queries import QueryBinder
 
-#: How often a recursive term is bound again until the digits of its numerics no longer change.
+#: The maximum number of times that a recursive term is bound until the digits of its numerics no longer change.
 _ROUNDS: Final = 4
 
 
 def bind_with(binder: QueryBinder, with_: exp.With, scope: Scope) -> list[WithItem]:
-    """Bind a WITH clause's items and make them known in `scope`."""
+    """Bind a WITH clause's items and add them to `scope`."""
     written = list(with_.expressions)
     seen: set[str] = set()
     for item in written:
@@ -56,7 +56,7 @@ def bind_with(binder: QueryBinder, with_: exp.With, scope: Scope) -> list[WithIt
 
 
 def _bind_item(binder: QueryBinder, item: exp.CTE, scope: Scope, recursive: bool) -> list[WithItem]:
-    """The item, after those of a recursive query's own WITH, which both of its terms may read."""
+    """Bind an item. The items of a recursive query's own WITH come before it, because both of its terms may read them."""
     table = scope.ctes[item.args["alias"].this.name]
     if "changes" in item.this.meta:
         message = "WITH clause containing a data-modifying statement must be at the top level"
@@ -93,12 +93,12 @@ def _names(item: exp.CTE, names: Sequence[str]) -> tuple[str, ...]:
 
 
 def reads(tree: exp.Expression, name: str) -> bool:
-    """Whether a query reads a WITH item of that name; one of its own by that name hides it."""
+    """Return whether a query reads a WITH item of that name. An inner item of the same name hides it."""
     return any(True for _ in references(tree, name))
 
 
 def references(tree: exp.Expression, name: str) -> Iterator[exp.Table]:
-    """The places where a query reads `name`."""
+    """Yield the places where a query reads `name`."""
     if isinstance(tree, exp.Table) and not tree.args.get("rows_from"):
         if tree.name == name and tree.args.get("db") is None:
             yield tree
@@ -111,7 +111,7 @@ def references(tree: exp.Expression, name: str) -> Iterator[exp.Table]:
 
 
 def _in_order(items: list[exp.CTE]) -> list[exp.CTE]:
-    """The items of WITH RECURSIVE so that each follows those it reads. Raises FeatureNotSupported for a cycle."""
+    """Sort the items of WITH RECURSIVE so that each follows those it reads. Raises FeatureNotSupported for a cycle."""
     left = list(items)
     found: list[exp.CTE] = []
     while left:
@@ -131,7 +131,9 @@ def _in_order(items: list[exp.CTE]) -> list[exp.CTE]:
 
 
 def _bind_recursive(binder: QueryBinder, item: exp.CTE, table: CommonTable, scope: Scope) -> Cte:
-    """A recursive item. Its columns' types are the non-recursive term's; a numeric takes as many digits as it needs."""
+    """Bind a recursive item. Its columns have the types of the non-recursive term; a numeric gets as many digits as it
+    needs.
+    """
     tree = item.this
     table.recursive = True
     first = binder.bind(tree.this, scope)
@@ -173,7 +175,9 @@ def _with_types(binder: QueryBinder, first: Bound, types: Sequence[SqlType]) -> 
 
 
 def _next_digits(before: SqlType, after: SqlType) -> SqlType:
-    """The digits to try next: a longer integer part goes to the limit at once, as it would grow with each step."""
+    """Return the digits to try next. If they changed, the precision goes to the limit at once, because the integer
+    part could grow with each step.
+    """
     if before == after or before.precision == 0:
         return before
     return replace(after, precision=max(after.precision, MAX_PRECISION), typmod=before.typmod)
@@ -191,7 +195,7 @@ def _check_types(table: CommonTable, before: Sequence[SqlType], after: Sequence[
 
 
 def _check_form(item: exp.CTE, tree: exp.Expression, name: str) -> None:
-    """parse_cte.c: checkWellFormedRecursion, on the tree as it was written."""
+    """Check the form of a recursive query on its tree as written (parse_cte.c: checkWellFormedRecursion)."""
 
     def refuse(what: str, at: exp.Expression) -> None:
         raise InvalidRecursion(what, position=cursor(position(at)))
@@ -214,13 +218,13 @@ def _check_form(item: exp.CTE, tree: exp.Expression, name: str) -> None:
 
 
 def _argument_position(clause: exp.Expression) -> int:
-    """Where PostgreSQL points for ORDER BY, LIMIT and OFFSET: at the first expression in them."""
+    """Return the position that PostgreSQL reports for ORDER BY, LIMIT and OFFSET: their first expression."""
     first = next(clause.iter_expressions(), None)
     return leftmost(first) if first is not None else position(clause)
 
 
 def _check_references(term: exp.Expression, name: str) -> None:
-    """The recursive term reads the item once, at its own level and not where rows might be missed."""
+    """Check that the recursive term reads the item once, at its own level, and not where rows might be missed."""
     for count, reference in enumerate(references(term, name)):
         what = _place(reference, term)
         message = f'recursive reference to query "{name}" must not appear '
@@ -231,7 +235,7 @@ def _check_references(term: exp.Expression, name: str) -> None:
 
 
 def _place(reference: exp.Expression, term: exp.Expression) -> str | None:
-    """Name the outermost construct around a recursive reference that it may not stand in."""
+    """Name the outermost construct around a recursive reference in which it is not allowed."""
     found: str | None = None
     node: exp.Expr | None = reference
     while node is not None and node is not term:
@@ -259,7 +263,7 @@ def _forbidden(above: exp.Expr | None, below: exp.Expr) -> str | None:
 
 
 def _check_step(step: Node, table: CommonTable) -> None:
-    """A recursive term may not aggregate over the rows of the previous step."""
+    """Refuse a recursive term that aggregates over the rows of the previous step."""
     for node in walk_all(step):
         aggregates: tuple[AggregateCall, ...] = getattr(node, "aggregates", ())
         if aggregates and any(isinstance(n, CteReader) and n.cte == table.id for n in walk_all(node)):

@@ -1,7 +1,7 @@
-"""Expressions of definitions: a column's DEFAULT, a table's CHECK, and what ALTER ... USING makes of a column.
+"""Expressions in definitions: a column's DEFAULT, a table's CHECK, and the expression of ALTER ... USING.
 
-Bound when they are defined, so that what cannot work is refused then, in PostgreSQL's words, and again from their stored text
-(`engine.sql.deparse.stored_text`) by every statement that writes rows.
+They are bound when they are defined, so that an invalid expression is refused then, with PostgreSQL's messages. Every
+statement that writes rows binds them again from their stored text (`engine.sql.deparse.stored_text`).
 
 Source: PostgreSQL 15, heap.c (cookDefault, cookConstraint), parse_expr.c (transformColumnRef, transformSubLink).
 """
@@ -53,8 +53,9 @@ class RowOfTable:
 
 
 def bind_default(tree: exp.Expression, column: str, typ: SqlType, context: BindContext) -> Expr:
-    """A default, by itself, or a value of the column's type but for its modifier where it is a string without a type of its
-    own. Raises DatatypeMismatch and what binding and converting it raise."""
+    """Bind a default by itself. An untyped string becomes a value of the column's type without its modifier. Raises
+    DatatypeMismatch and the errors of binding and conversion.
+    """
     _refuse_columns(tree)
     _refuse_subqueries(tree, "DEFAULT expression")
     expr = _bind_definition(tree, None, context, _DEFAULTS)
@@ -68,14 +69,14 @@ def bind_default(tree: exp.Expression, column: str, typ: SqlType, context: BindC
 
 
 def bind_check(tree: exp.Expression, row: RowOfTable, context: BindContext) -> Expr:
-    """A check's condition over the columns of `row`."""
+    """Bind a check's condition over the columns of `row`."""
     _refuse_subqueries(tree, "check constraint")
     expr = _bind_definition(tree, row, context, _CHECKS)
     return query_binder(context).expressions.as_boolean(expr, "CHECK")
 
 
 def bind_domain_check(tree: exp.Expression, typ: SqlType, context: BindContext) -> Expr:
-    """A domain's condition, in which VALUE is the value."""
+    """Bind a domain's condition, in which VALUE is the value."""
     row = RowOfTable("", ("value",), (context.new_column("value", typ),))
     return bind_check(tree, row, context)
 
@@ -83,7 +84,7 @@ def bind_domain_check(tree: exp.Expression, typ: SqlType, context: BindContext) 
 def bind_generated(
     tree: exp.Expression, column: TableColumn, row: RowOfTable, table: Table, context: BindContext
 ) -> None:
-    """Judge a generated column's expression over a row of its table. Raises as PostgreSQL's cookDefault."""
+    """Check a generated column's expression over a row of its table. Raises the errors of PostgreSQL's cookDefault."""
     _refuse_subqueries(tree, "column generation expression")
     expr = _bind_definition(tree, row, context, _GENERATED)
     generated = {c.name: c for c in table.columns if c.generated}
@@ -106,7 +107,9 @@ def bind_generated(
 
 
 def bind_index_expression(tree: exp.Expression, row: RowOfTable, context: BindContext) -> Expr:
-    """A part of an index's key over a row of its table. Raises InvalidObjectDefinition for one that the same row may change."""
+    """Bind an expression of an index's key over a row of its table. Raises InvalidObjectDefinition for one that is not
+    immutable.
+    """
     _refuse_subqueries(tree, "index expression")
     expr = query_binder(context).expressions.settle(_bind_definition(tree, row, context, _INDEXED))
     if any(_may_change(part) for part in expr.walk()):
@@ -124,7 +127,7 @@ def bind_index_predicate(tree: exp.Expression, row: RowOfTable, context: BindCon
 
 
 def _may_change(part: Expr) -> bool:
-    """Whether the same row may give something else another time."""
+    """Whether the expression may give another result for the same row at another time."""
     return isinstance(part, ContextRef) or (isinstance(part, Call) and part.function.volatility != "immutable")
 
 
@@ -158,13 +161,13 @@ def _refuse_subqueries(tree: exp.Expression, what: str) -> None:
 
 
 def is_integer(typ: SqlType) -> bool:
-    """Whether a column of that type can be an identity."""
+    """Return whether a column of that type can be an identity column."""
     return typ.pg in (t.INT2, t.INT4, t.INT8)
 
 
 @contextmanager
 def without_position() -> Iterator[None]:
-    """Errors in what was defined before have no position in the statement."""
+    """Remove the position from errors in a stored definition, because it is not part of the statement."""
     try:
         yield
     except SqlError as error:

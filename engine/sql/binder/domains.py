@@ -1,11 +1,12 @@
-"""Values for domains: an expression of what is below a domain, which fails where the domain's constraints do not hold.
+"""Values of domains: an expression of the base type, which fails where the domain's constraints do not hold.
 
-A CASE around the value: a branch for each constraint, and the value itself where all hold, so both engines, participants and
-tasks compute it like any expression and know nothing of domains. Constraints of the domains that a domain is made of come
-first, then its own by name; NOT NULL before all of them, and errors name the domain that was asked for.
+The check is a CASE around the value: a branch for each constraint, and the value itself where all hold. Both engines,
+participants and tasks therefore compute it like any expression and need not know domains. NOT NULL is checked first,
+then the constraints of the domains below, then the domain's own constraints in order of name. Errors name the domain
+that was requested.
 
-Rejected: checks beside the row, as a table's CHECK constraints are (`engine.sql.binder.mutations.outcome`). A cast has no row,
-and what a cast asks, an assignment asks as well.
+Rejected: checks beside the row, as a table's CHECK constraints are (`engine.sql.binder.mutations.outcome`). A cast has
+no row, and it must make the same checks as an assignment.
 
 Source: PostgreSQL 15, typcache.c (load_domaintype_info), execExprInterp.c (ExecEvalConstraintCheck).
 """
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
 
 def levels(domain: t.PgType) -> list[t.Domain]:
-    """The domain and those that it is made of, which come first."""
+    """Return the domain and the domains below it, innermost first."""
     found, typ = [], domain
     while typ.domain is not None:
         found.append(typ.domain)
@@ -39,7 +40,9 @@ def levels(domain: t.PgType) -> list[t.Domain]:
 
 
 def default_of(domain: t.PgType) -> str | None:
-    """Return the default of a column of the domain that has none itself: the domain's, or that of what it is made of."""
+    """Return the default for a column of the domain that has none itself: that of the domain, or else of the nearest
+    domain below it.
+    """
     return next((level.default for level in reversed(levels(domain)) if level.default is not None), None)
 
 
@@ -48,13 +51,15 @@ def is_constrained(domain: t.PgType | None) -> bool:
 
 
 def tell(binder: ExpressionBinder, value: Expr, domain: t.PgType) -> None:
-    """A parameter that gets its type of its place is told to clients as of the domain that the place takes."""
+    """Record the domain for a parameter that takes its type from the context, so that clients receive the domain as
+    its type.
+    """
     if isinstance(value, ParamRef) and value.type.pg is t.UNKNOWN:
         binder.context.parameters.fix_domain(value.index, domain)
 
 
 def check_domain(binder: ExpressionBinder, value: Expr, domain: t.PgType, queries: QueryBinder) -> Expr:
-    """`value`, which is of what is below the domain, as long as the domain's constraints hold for it."""
+    """Return `value`, which is of the domain's base type, with checks of the domain's constraints."""
     if not is_constrained(domain):
         return value
     if any(isinstance(part, Call) and part.function.volatility == "volatile" for part in value.walk()):
@@ -91,9 +96,10 @@ def _failure(error: SqlError, value: Expr) -> Expr:
 
 
 def _broken(binder: ExpressionBinder, value: Expr, text: str, queries: QueryBinder) -> Expr:
-    """Where a condition is false; unknown is as good as true."""
+    """Return whether a condition is violated: it is false. An unknown condition is not violated."""
     scope = Scope(binder.context, queries)
-    # Whose the value's own columns are has been settled where it was bound, so the scope only offers it (`Scope.add`).
+    # The value's columns already have an owner, set where the value was bound. The scope therefore only offers the
+    # value (no `Scope.add`).
     scope.sources.append(Source("", (SourceColumn("value", value),)))
     with _drop_position():
         condition = binder.as_boolean(binder.bind(read_formula(text), scope), "CHECK")
@@ -102,7 +108,7 @@ def _broken(binder: ExpressionBinder, value: Expr, text: str, queries: QueryBind
 
 @contextmanager
 def _drop_position() -> Iterator[None]:
-    """Errors in a definition have no position in the statement."""
+    """Remove the position from errors in a definition, because it is not part of the statement."""
     try:
         yield
     except SqlError as error:

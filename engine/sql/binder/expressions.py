@@ -1,16 +1,17 @@
-"""Expressions bound by PostgreSQL's rules: from the dialect's trees to typed `Expr`s with every function chosen.
+"""The expression binder: it turns parse trees into typed `Expr`s by PostgreSQL's rules and chooses every function.
 
     binder = ExpressionBinder(context, EXPRESSION_HANDLERS)
     expr = binder.bind(tree, scope)                 # literals may still be of type unknown
-    expr = binder.as_boolean(expr, "WHERE")         # or coerce, unify, settle: what the place wants
+    expr = binder.as_boolean(expr, "WHERE")         # or coerce, unify, settle, as the context requires
 
-One binder per statement. Names and nested queries are asked of the `Scope`, the function table of its `Registry`. What
-comes out holds `AggregateCall`s, `WindowCall`s, `GroupingCall`s and set-returning `Call`s where they were written; the
-query binder takes them out and judges whether they may stand there.
+There is one binder per statement. It resolves names and nested queries through the `Scope`, and functions through the
+`Registry`. The result has `AggregateCall`s, `WindowCall`s, `GroupingCall`s and set-returning `Call`s where they were
+written; the query binder extracts them and checks that they are allowed there.
 
-The work is done by siblings, each giving the handlers of some node classes: `values` (literals, columns, arrays, rows,
+Sibling modules do the work, each with the handlers of some node classes: `values` (literals, columns, arrays, rows,
 casts, CASE), `operators_syntax` (operators, comparisons, predicates), `calls` (functions, aggregates, windows),
-`subqueries`. `handlers` puts them together. This module holds what they share: choosing a row and coercing its arguments.
+`subqueries`. `handlers` combines them. This module has what they share: choosing a row of the function table and
+coercing its arguments.
 
 Source: PostgreSQL 15, parse_expr.c (transformExprRecurse), parse_oper.c (make_op), parse_func.c (ParseFuncOrColumn).
 """
@@ -52,11 +53,12 @@ _UNORDERED: Final = _WITHOUT_EQUALITY | {t.XID, t.CID, t.ACLITEM}
 
 @dataclass(frozen=True, slots=True)
 class ExpressionHandlers:
-    """How each class of node is bound, and what one sibling needs of another.
+    """The handler of each class of node, and the functions that sibling modules need of each other.
 
-    They are given to the binder, since each of them is written in terms of it.
+    The binder receives them as an argument, because each of them depends on the binder.
 
-    apply_function: `calls.apply_function`. bind_array_query, bind_row_query, bind_quantified_query: those of `subqueries`.
+    apply_function: `calls.apply_function`. bind_array_query, bind_row_query, bind_quantified_query: those of
+    `subqueries`.
     """
 
     by_class: Mapping[type[exp.Expression], Handler]
@@ -67,7 +69,9 @@ class ExpressionHandlers:
 
 
 class ExpressionBinder:
-    """See the module's docstring. context: the statement's; functions: the function table, by default the process's."""
+    """The binder of a statement's expressions; see the module's docstring. context: the statement's; functions: the
+    function table, by default the process's.
+    """
 
     def __init__(self, context: BindContext, handlers: ExpressionHandlers, functions: Registry | None = None) -> None:
         self.context = context
@@ -78,7 +82,9 @@ class ExpressionBinder:
     # -- for both binders ----------------------------------------------------------------------------------------
 
     def bind(self, node: exp.Expression, scope: Scope) -> Expr:
-        """An expression typed; an untyped literal, NULL or parameter keeps type unknown until its place says more."""
+        """Bind an expression. An untyped literal, NULL or parameter keeps type unknown until its context determines
+        the type.
+        """
         check_for_interrupts()
         handler = self._handlers.by_class.get(type(node))
         if handler is None:
@@ -92,27 +98,29 @@ class ExpressionBinder:
         return [self.bind(n, scope) for n in nodes]
 
     def coerce(self, expr: Expr, target: SqlType, context: CastContext, at: int = -1) -> Expr:
-        """`expr` as `target`, its modifier included; see `Coercer.coerce`."""
+        """Cast `expr` to `target`, including its modifier; see `Coercer.coerce`."""
         return self.coercer.coerce(expr, target, context, at)
 
     def unify(self, exprs: Sequence[Expr], what: str) -> tuple[SqlType, list[Expr]]:
-        """Expressions brought to one type (UNION, VALUES, CASE ...); see `Coercer.unify`."""
+        """Coerce expressions to one type (UNION, VALUES, CASE ...); see `Coercer.unify`."""
         return self.coercer.unify(exprs, what)
 
     def as_boolean(self, expr: Expr, clause: str) -> Expr:
-        """A condition; raises DatatypeMismatch: `argument of WHERE must be type boolean, not type integer`."""
+        """Coerce a condition to boolean. Raises DatatypeMismatch: `argument of WHERE must be type boolean, not type
+        integer`.
+        """
         return self.coercer.as_boolean(expr, clause)
 
     def as_type(self, expr: Expr, pg: t.PgType, clause: str) -> Expr:
-        """The argument of a clause that wants one type (LIMIT: int8); raises DatatypeMismatch likewise."""
+        """Coerce the argument of a clause that requires one type (LIMIT: int8). Raises DatatypeMismatch likewise."""
         return self.coercer.as_type(expr, pg, clause)
 
     def settle(self, expr: Expr) -> Expr:
-        """`expr`, or as text when its type is still unknown (output columns, sort and group keys)."""
+        """Return `expr`, cast to text if its type is still unknown (output columns, sort and group keys)."""
         return self.coercer.settle(expr)
 
     def as_output(self, expr: Expr) -> Expr:
-        """`expr` as a column of the statement's result: settled, and an object type (regtype ...) as its name."""
+        """Return `expr` as a column of the statement's result: settled, and an object type (regtype ...) as its name."""
         if expr.type.pg in t.REG_TYPES:
             return self.coerce(expr, st.of(t.TEXT), "explicit")
         return self.settle(expr)
@@ -144,7 +152,9 @@ class ExpressionBinder:
     # -- for the siblings ----------------------------------------------------------------------------------------
 
     def operator(self, symbol: str, operands: Sequence[Expr], at: int) -> Call:
-        """An operator (one operand: prefix) chosen and applied. Raises UndefinedFunction or AmbiguousFunction."""
+        """Choose and apply an operator; with one operand it is a prefix operator. Raises UndefinedFunction or
+        AmbiguousFunction.
+        """
         choice = self.choose_operator(symbol, tuple(o.type.pg for o in operands), at)
         return self.apply(choice, operands, at)
 
@@ -162,7 +172,7 @@ class ExpressionBinder:
         return choice
 
     def function(self, name: str, args: Sequence[Expr], at: int) -> Expr:
-        """A plain function of pg_catalog chosen and applied."""
+        """Choose and apply a plain function of pg_catalog."""
         return self._handlers.apply_function(self, name, args, at)
 
     def bind_array_query(self, query: exp.Expression, scope: Scope, at: int) -> Expr:
@@ -177,7 +187,7 @@ class ExpressionBinder:
         return self._handlers.bind_quantified_query(self, symbol, left, query, every, scope, at)
 
     def apply(self, choice: Choice, args: Sequence[Expr], at: int) -> Call:
-        """The call of a chosen row: its arguments coerced, its result typed."""
+        """Return the call of a chosen row: its arguments are coerced and its result is typed."""
         coerced = self.coerce_arguments(choice, args)
         function = choice.function
         if any(arg.type.pg in VECTORS for arg in args):
@@ -185,7 +195,7 @@ class ExpressionBinder:
         return Call(result_type(choice, coerced), function, tuple(coerced), position=leftmost(at, *args))
 
     def coerce_arguments(self, choice: Choice, args: Sequence[Expr], *, wide: bool = False) -> list[Expr]:
-        """Arguments as a chosen row takes them. wide: whether the caller looks after numerics that no engine computes with."""
+        """Coerce arguments to the types of a chosen row. wide: whether the caller handles wide numerics itself."""
         coerced = [self._argument(a, want) for a, want in zip(args, choice.args, strict=True)]
         if not wide:
             refuse_wide(choice.function.name, coerced)
@@ -197,14 +207,18 @@ class ExpressionBinder:
         return self.coercer.coerce_type(arg, want, "implicit")
 
     def _any(self, arg: Expr) -> Expr:
-        """An argument that any type fits: a literal is text, but a parameter remains undetermined."""
+        """Return an argument for which any type is accepted: a literal becomes text, but a parameter stays
+        undetermined.
+        """
         if isinstance(arg, ParamRef) and arg.type.pg is t.UNKNOWN:
             self.context.parameters.leave_open(arg.index)
             return arg
         return self.settle(arg)
 
     def _align(self, choice: Choice, args: list[Expr]) -> list[Expr]:
-        """Numerics that stand for one polymorphic type get the same digits, as the engines store them by digits."""
+        """Give numerics that stand for one polymorphic type the same digits, because the engines' storage depends on
+        the digits.
+        """
         declared = resolution.expand_signature(choice.function, len(args)) or ()
         shared = [i for i, d in enumerate(declared) if d in POLYMORPHIC and _base(args[i].type.pg) is t.NUMERIC]
         if len(shared) < 2:
@@ -217,13 +231,15 @@ class ExpressionBinder:
 
 
 def _refuse_order(expr: Expr) -> None:
-    """Raises FeatureNotSupported for numerics that are kept as texts, which sort otherwise; one constant is in every order."""
+    """Raises FeatureNotSupported for wide numerics, which the engines do not sort correctly. A single constant is
+    always in order.
+    """
     if expr.type.is_wide and not isinstance(expr, Const | ParamRef):
         raise refusal("the order of", expr.position)
 
 
 def result_type(choice: Choice, args: Sequence[Expr]) -> SqlType:
-    """The type of a call: digits by the row's rule, or for a polymorphic result those of its arguments."""
+    """Return the type of a call: its digits come from the row's rule, or for a polymorphic result from its arguments."""
     row = choice.function
     dimensions = result_dimensions(row, [a.type for a in args])
     if not choice.returns.is_array:
@@ -243,7 +259,9 @@ def result_type(choice: Choice, args: Sequence[Expr]) -> SqlType:
 
 
 def leftmost(at: int, *exprs: Expr) -> int:
-    """Where an expression made of these begins (exprLocation); `at` is its own token's offset."""
+    """Return the position where an expression made of these begins (exprLocation). `at` is the offset of its own
+    token.
+    """
     return min((p for p in (at, *(e.position for e in exprs)) if p >= 0), default=-1)
 
 

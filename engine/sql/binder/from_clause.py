@@ -1,7 +1,8 @@
-"""FROM: relations, views, derived tables and the names they offer (parse_clause.c: transformFromClause; parse_relation.c).
+"""FROM: relations, views, derived tables and the names they offer (parse_clause.c: transformFromClause;
+parse_relation.c).
 
-Each item is bound with the items to its left visible to LATERAL only, and gives a plan and the `Source`s it adds to its
-scope. `joins` has the joins, `table_functions` the functions.
+While an item is bound, the items to its left are visible to LATERAL only. Each item yields a plan and the `Source`s
+that it adds to its scope. `joins` binds joins and `table_functions` binds functions.
 """
 
 from __future__ import annotations
@@ -41,7 +42,9 @@ if TYPE_CHECKING:
 
 
 def bind(binder: QueryBinder, from_: exp.Expression | None, scope: Scope) -> Node:
-    """The plan of a FROM clause; afterwards its names are `scope.sources`. Without one: one row of no columns."""
+    """Return the plan of a FROM clause and set `scope.sources` to its names. Without FROM, the plan is one row of no
+    columns.
+    """
     if from_ is None:
         return Values((), ((),))
     node: Node | None = None
@@ -58,7 +61,7 @@ def bind(binder: QueryBinder, from_: exp.Expression | None, scope: Scope) -> Nod
 
 
 def bind_item(binder: QueryBinder, item: exp.Expression, scope: Scope) -> FromItem:
-    """One FROM item, with the sources that it offers; they are known to the scope from here on."""
+    """Bind one FROM item. Returns its plan and the sources that it offers; the scope knows them from then on."""
     match item:
         case exp.Join():
             return joins.bind(binder, item, scope)
@@ -78,7 +81,7 @@ def bind_item(binder: QueryBinder, item: exp.Expression, scope: Scope) -> FromIt
 
 
 def _bind_parenthesized(binder: QueryBinder, item: exp.Paren, scope: Scope) -> FromItem:
-    """A join in parentheses; an alias hides what is inside."""
+    """Bind a join in parentheses. An alias hides the names inside."""
     node, sources = bind_item(binder, item.this, scope)
     alias = item.args.get("alias")
     if alias is None:
@@ -90,7 +93,7 @@ def _bind_parenthesized(binder: QueryBinder, item: exp.Paren, scope: Scope) -> F
 
 
 def _bind_subquery(binder: QueryBinder, item: exp.Subquery, scope: Scope) -> FromItem:
-    """A subquery in FROM; it sees its left neighbours only if it is LATERAL."""
+    """Bind a subquery in FROM. It sees the items to its left only if it is LATERAL."""
     with lateral(scope, bool(item.meta.get("lateral"))):
         bound = binder.bind(item.this, scope)
     alias = item.args["alias"]
@@ -161,10 +164,11 @@ def _relation(binder: QueryBinder, item: exp.Table, scope: Scope) -> FromItem:
 
 
 def _file(binder: QueryBinder, item: exp.Table, scope: Scope) -> FromItem:
-    """A file, a folder or a table of another format that a path names, as `engine.statements.shared.foreign_table` reads it.
+    """Bind a path to a file, a folder or a table of another format, as `engine.statements.shared.foreign_table` reads
+    it.
 
-    Its columns are those that it has now, so that the statement is bound anew each time. Nobody else's statement may read it: a
-    view would read it in the name of its owner, so a view has none (`engine.statements.ddl.view`).
+    The columns are those that it has now, so the statement is bound again each time. Only the statement's own role may
+    read it: a view would read it as its owner, so views cannot contain one (`engine.statements.ddl.view`).
     """
     context = binder.context
     path = item.args["file"].name
@@ -189,7 +193,9 @@ def _file(binder: QueryBinder, item: exp.Table, scope: Scope) -> FromItem:
 
 
 def _primary_key(table: Table, columns: Sequence[Column]) -> PrimaryKey | None:
-    """A table's; one that may be judged later says nothing of the rows of now (check_functional_grouping)."""
+    """Return a table's primary key. A deferrable key does not count, because it need not hold for the current rows
+    (check_functional_grouping).
+    """
     for key in table.constraints:
         if key.kind == "primary key" and not key.deferrable:
             ids = {declared.name: column.id for declared, column in zip(table.columns, columns, strict=True)}
@@ -199,7 +205,7 @@ def _primary_key(table: Table, columns: Sequence[Column]) -> PrimaryKey | None:
 
 @contextmanager
 def locate_errors(item: exp.Table) -> Iterator[None]:
-    """A schema that may not be used is told of where the relation's name stands."""
+    """Give errors about a schema that may not be used the position of the relation's name."""
     try:
         yield
     except SchemaDenied as error:
@@ -208,8 +214,9 @@ def locate_errors(item: exp.Table) -> Iterator[None]:
 
 
 def _read(binder: QueryBinder, relation: Table | SystemTable) -> Table | SystemTable:
-    """Return the relation as engines read it: a table with all columns of its files, under their names there. Engines cache a table
-    by its version, so it must not have fewer columns for a view that was defined over fewer."""
+    """Return the relation as engines read it: a table with all columns of its files, under their names there. Engines
+    cache a table by its version, so the table must not have fewer columns for a view that was defined over fewer.
+    """
     catalog = binder.context.catalog
     if isinstance(relation, Table) and isinstance(catalog, SeenCatalog):
         whole = catalog.by_oid(relation.oid)
@@ -226,7 +233,7 @@ def _check_database(binder: QueryBinder, item: exp.Table) -> None:
 
 
 def _raise_missing(item: exp.Table, scope: Scope) -> NoReturn:
-    """parserOpenTable."""
+    """Raise the error for a relation that does not exist (parserOpenTable)."""
     dotted = ".".join(part for part in (item.text("db"), item.name) if part)
     message = f'relation "{dotted}" does not exist'
     ahead = any(item.name in s.ctes and not s.ctes[item.name].available for s in scope.levels())
@@ -258,8 +265,9 @@ def _common_table(binder: QueryBinder, cte: CommonTable, alias: exp.Expression |
 
 
 def _view(binder: QueryBinder, view: View) -> tuple[Node, list[str], Rows]:
-    """A view's definition, bound where it was written, its columns' names, and whose its rows are. Errors in it have no
-    place in this statement's text."""
+    """Bind a view's definition in the context in which it was written. Returns its plan, its columns' names, and the
+    relations that its rows belong to. Errors in it have no position in this statement's text.
+    """
     try:
         (query,) = parse(view.definition)
         if not isinstance(query, Query):
@@ -277,7 +285,9 @@ def _view(binder: QueryBinder, view: View) -> tuple[Node, list[str], Rows]:
 
 
 def _view_columns(binder: QueryBinder, view: View, node: Node) -> Node:
-    """New columns over the definition's, whose origin is the view. Another view may have seen fewer of them than there are."""
+    """Add new columns over the definition's, whose origin is the view. A view that reads this one may have seen fewer
+    of them than exist now.
+    """
     kept = node.columns[: len(view.columns)]
     renamed = project(binder.context, node, pass_through(kept), [c.name for c in view.columns])
     for column, declared in zip(renamed.columns, view.columns, strict=True):

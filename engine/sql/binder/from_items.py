@@ -1,4 +1,4 @@
-"""FROM items once they are bound: the names that they offer, what LATERAL sees of them, and how they are joined."""
+"""Bound FROM items: the names that they offer, their visibility to LATERAL, and how they are joined."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ from wire.errors import DuplicateAlias, InvalidColumnReference
 
 @contextmanager
 def beside(scope: Scope, left: Sources, *, allowed: bool = True) -> Iterator[None]:
-    """While an item is bound: what stands to its left is there for LATERAL only. allowed: and may be used there."""
+    """Make the sources to the left visible to LATERAL only, while an item is bound. allowed: whether LATERAL may refer
+    to them.
+    """
     scope.left.append((left, allowed))
     try:
         yield
@@ -27,7 +29,7 @@ def beside(scope: Scope, left: Sources, *, allowed: bool = True) -> Iterator[Non
 
 @contextmanager
 def lateral(scope: Scope, active: bool = True) -> Iterator[None]:
-    """While an item that may look to its left is bound."""
+    """Set whether the item that is being bound may refer to the items to its left."""
     kept, scope.lateral_active = scope.lateral_active, active
     try:
         yield
@@ -36,7 +38,7 @@ def lateral(scope: Scope, active: bool = True) -> Iterator[None]:
 
 
 def make_join(left: Node, right: Node, kind: JoinKind) -> Join:
-    """A join without condition, lateral where the right side refers to the left one."""
+    """Return a join without condition. It is lateral if the right side refers to the left one."""
     return Join((*left.columns, *right.columns), kind, left, right, lateral=refers(right, left))
 
 
@@ -46,19 +48,19 @@ def refers(right: Node, left: Node) -> bool:
 
 
 def add_source(scope: Scope, source: Source) -> Sources:
-    """Make an item of one source known; what the item offers."""
+    """Add an item of one source to the scope. Returns the sources that the item offers."""
     scope.add(source)
     return Sources([source])
 
 
 def source_of(node: Node, name: str, names: Sequence[str], first: int | None = None) -> Source:
-    """A source of a node's columns, or of its first ones."""
+    """Return a source of a node's columns, or of the first ones."""
     columns = pass_through(node.columns[:first])
     return Source(name, tuple(SourceColumn(n, e) for n, e in zip(names, columns, strict=True)))
 
 
 def aliased_names(alias: exp.Expression | None, names: Sequence[str], relation: str, what: str = "table") -> list[str]:
-    """Column names with an alias's column list put over the first ones. Raises InvalidColumnReference."""
+    """Return column names; an alias's column list replaces the first ones. Raises InvalidColumnReference."""
     given = [c.name for c in alias.args.get("columns") or ()] if alias is not None else []
     if len(given) > len(names):
         message = f'{what} "{relation}" has {len(names)} columns available but {len(given)} columns specified'
@@ -67,7 +69,7 @@ def aliased_names(alias: exp.Expression | None, names: Sequence[str], relation: 
 
 
 def check_names(left: Sources, right: Iterable[Source]) -> None:
-    """checkNameSpaceConflicts."""
+    """Check that no relation name occurs twice (checkNameSpaceConflicts)."""
     for b in right:
         for a in left.find_named(b.name) if b.relation_visible else ():
             if a.join or b.join:

@@ -1,8 +1,9 @@
 """GROUP BY, HAVING and aggregates (parse_clause.c: transformGroupClause; parse_agg.c: parseCheckAggregates).
 
-A grouped level has an AGGREGATOR over its FROM and WHERE. Every other clause is then rewritten: what equals a group key
-becomes the key's column, an aggregate becomes its column, and a column that is left over is PostgreSQL's error 42803, unless
-the primary key of its table is grouped by: then a group has one value of it, and it is a further key that changes no group.
+A grouped level has an AGGREGATOR over its FROM and WHERE. Every other clause is then rewritten: an expression that
+equals a group key becomes the key's column, and an aggregate becomes its column. Any remaining column is PostgreSQL's
+error 42803, unless the query groups by its table's primary key: the column then has one value per group and becomes a
+further key that changes no group.
 """
 
 from __future__ import annotations
@@ -45,14 +46,14 @@ Sets = list[tuple[int, ...]]
 
 @dataclass(slots=True)
 class GroupBy:
-    """A GROUP BY clause: its distinct keys, and its sets where it has more than the one of all keys."""
+    """A GROUP BY clause: its distinct keys, and its grouping sets unless there is only the set of all keys."""
 
     keys: list[Expr] = field(default_factory=list)
     sets: tuple[tuple[int, ...], ...] | None = None
 
 
 def bind_group_by(binder: QueryBinder, group: exp.Group, targets: list[Target], scope: Scope) -> GroupBy:
-    """The keys, found among the select list as ORDER BY's are, and the sets they form."""
+    """Bind the keys, which are looked up in the select list as ORDER BY's are, and the grouping sets that they form."""
     clause = _Clause(binder, targets, scope)
     lists = [clause.sets_of(item) for item in group.expressions]
     sets: Sets = [()]
@@ -75,7 +76,7 @@ def _merge_indexes(left: tuple[int, ...], right: tuple[int, ...]) -> tuple[int, 
 
 
 class _Clause:
-    """A GROUP BY clause while it is read."""
+    """The state of a GROUP BY clause that is being bound."""
 
     def __init__(self, binder: QueryBinder, targets: list[Target], scope: Scope) -> None:
         self._binder = binder
@@ -87,14 +88,16 @@ class _Clause:
         self._doubled = False
 
     def require_tellable(self) -> None:
-        """Where a set leaves a key out, its target is null and others that equal it are not: they are told by what they are."""
+        """Refuse grouping sets whose keys cannot be identified by their expression. Where a set leaves a key out, the
+        key's own target is null, but an equal expression elsewhere is not; constants likewise.
+        """
         if self._doubled:
             raise FeatureNotSupported("not supported: grouping sets of an expression that the select list has twice")
         if any(isinstance(key, Const) for key in self.keys):
             raise FeatureNotSupported("not supported: grouping sets of a constant")
 
     def sets_of(self, item: exp.Expression) -> Sets:
-        """The grouping sets that one element stands for."""
+        """Return the grouping sets that one element stands for."""
         match item:
             case exp.Tuple() if not item.meta.get("row"):
                 return [self._unit(item)]
@@ -109,7 +112,7 @@ class _Clause:
                 return [self._unit(item)]
 
     def _cube(self, units: Sets) -> Sets:
-        """Every subset of the units, the largest first as PostgreSQL expands them."""
+        """Return every subset of the units, the largest first as PostgreSQL expands them."""
         if len(units) > 12:
             raise ProgramLimitExceeded("CUBE is limited to 12 elements")
         every = range(len(units))
@@ -155,7 +158,9 @@ def is_grouped(exprs: Sequence[Expr], scope: Scope) -> bool:
 def add_aggregator(
     binder: QueryBinder, node: Node, group: GroupBy, exprs: Sequence[Expr], having: Expr | None, scope: Scope
 ) -> tuple[Node, list[Expr]]:
-    """The AGGREGATOR over `node`, and `exprs` as they are above it. Raises GroupingError (42803)."""
+    """Put an AGGREGATOR over `node`. Returns it and `exprs` rewritten to refer to its columns. Raises GroupingError
+    (42803).
+    """
     node, keys_in = _with_keys(binder, node, group.keys)
     collected = _Collected(binder, group, keys_in, scope)
     above = [collected.rewrite(expr) for expr in exprs]
@@ -169,7 +174,7 @@ def add_aggregator(
 
 
 def _with_keys(binder: QueryBinder, node: Node, keys: list[Expr]) -> tuple[Node, tuple[Column, ...]]:
-    """`node` with a column for each key; sets in keys run before grouping."""
+    """Extend `node` by a column for each key. Set-returning functions in keys run before grouping."""
     exprs = keys
     if any(set_returning.has_sets(key) for key in keys):
         node, exprs = set_returning.expand_sets(binder.context, node, keys)
@@ -177,7 +182,7 @@ def _with_keys(binder: QueryBinder, node: Node, keys: list[Expr]) -> tuple[Node,
 
 
 class _Collected:
-    """The aggregates of one level, found while its clauses are rewritten."""
+    """The aggregates of one level, collected while its clauses are rewritten."""
 
     def __init__(self, binder: QueryBinder, group: GroupBy, keys_in: Sequence[Column], scope: Scope) -> None:
         self._context = binder.context
@@ -190,7 +195,7 @@ class _Collected:
         self.columns: list[Column] = []
         self.groupings: list[tuple[int, ...]] = []
         self.grouping_columns: list[Column] = []
-        #: What primary keys among the keys tell, by the columns below.
+        #: Columns that functionally depend on primary keys among the keys, by the columns below.
         self.told: dict[Column, Column] = {}
 
     def rewrite(self, expr: Expr) -> Expr:
@@ -216,7 +221,9 @@ class _Collected:
                 return None
 
     def _dependent_column(self, part: ColumnRef) -> Expr | None:
-        """A column of a table by whose primary key is grouped."""
+        """Return a column that functionally depends on a primary key among the group keys, as a column above the
+        aggregation; None for others.
+        """
         for key in self._primary_keys:
             if part.column.id in key.of:
                 self._context.primary_keys.add(key.constraint)
@@ -226,7 +233,7 @@ class _Collected:
         return None
 
     def _window(self, window: WindowCall, depth: int) -> Expr:
-        """An aggregate over a window stays; what it computes over is rewritten."""
+        """Rewrite the arguments of an aggregate over a window; the aggregate itself stays."""
 
         def change(part: Expr) -> Expr:
             if part is window.call:
@@ -260,7 +267,7 @@ class _Collected:
         return refer(self.grouping_columns[self.groupings.index(tuple(indexes))])
 
     def _check(self, expr: Expr) -> None:
-        """check_ungrouped_columns."""
+        """Check that no ungrouped column is left (check_ungrouped_columns)."""
         for column, depth in own_columns(expr, self._scope):
             name = self._scope.describe(column.column)
             message = (
@@ -272,7 +279,7 @@ class _Collected:
 
 
 def _primary_keys(group: GroupBy, scope: Scope) -> list[PrimaryKey]:
-    """Return the primary keys that are in every grouping set."""
+    """Return the primary keys that every grouping set contains."""
     common = list(range(len(group.keys)))
     for one in group.sets or ():
         common = [index for index in common if index in one]
@@ -281,9 +288,8 @@ def _primary_keys(group: GroupBy, scope: Scope) -> list[PrimaryKey]:
 
 
 def _same(part: Expr, key: Expr) -> bool:
-    """Whether an expression is the group key; it may have been relabelled, as varchar is to text, which costs nothing.
-
-    A cast that differs in its type alone is another cast.
+    """Return whether an expression is the group key. It may have been relabelled, as varchar is to text, which costs
+    nothing. A cast that differs in its type only is another cast.
     """
     if is_same(part, key):
         return True

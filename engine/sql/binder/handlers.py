@@ -1,6 +1,7 @@
-"""The handlers of both binders put together, and the binders made with them.
+"""The handlers of both binders, combined, and the constructors of the binders that use them.
 
-Siblings bind nested expressions and queries by the binder that they are given; here alone all of them are imported.
+Sibling modules bind nested expressions and queries through the binder that they are given. Only this module imports all
+of them.
 """
 
 from __future__ import annotations
@@ -55,10 +56,10 @@ QUERY_HANDLERS: Final = QueryHandlers(_bind_body, common_tables.bind_with, from_
 
 
 def expression_binder(context: BindContext) -> ExpressionBinder:
-    """The binder of one statement's expressions."""
+    """Return a binder of one statement's expressions."""
     return ExpressionBinder(context, EXPRESSION_HANDLERS)
 
 
 def query_binder(context: BindContext) -> QueryBinder:
-    """The binder of one statement's queries."""
+    """Return a binder of one statement's queries."""
     return QueryBinder(context, expression_binder(context), QUERY_HANDLERS)

@@ -1,7 +1,8 @@
-"""rank(...) WITHIN GROUP (ORDER BY ...) and its kin: where a row would stand among a group's rows if it were one of them.
+"""Hypothetical-set aggregates, rank(...) WITHIN GROUP (ORDER BY ...) and its kin: the rank that a row would have in a
+group.
 
-Such a row's rank is how many rows sort before it, and one: so each of the four functions is bound as counts with a filter, and
-needs nothing of either engine that counting does not.
+The rank of such a row is the number of rows that sort before it, plus one. Each of the four functions is therefore
+bound as counts with a filter, and needs nothing from either engine beyond counting.
 
 Source: PostgreSQL 15, parse_func.c (ParseFuncOrColumn), orderedsetaggs.c (hypothetical_rank_common and its callers).
 """
@@ -33,7 +34,9 @@ def bind(
     filter_: Expr | None,
     at: int,
 ) -> Expr:
-    """given: the hypothetical row, a value for each of `order`. filter_: which rows are asked for."""
+    """Bind a hypothetical-set aggregate. given: the hypothetical row, a value for each of `order`. filter_: the
+    condition of FILTER.
+    """
     if len(given) != len(order):
         raise UndefinedFunction(
             f"function {name}({', '.join(e.type.pg.sql_name for e in (*given, *(o.expr for o in order)))}) does not exist",
@@ -54,7 +57,7 @@ def bind(
 
 
 class _Place:
-    """The counts that the answers are made of."""
+    """The counts from which the results are computed."""
 
     def __init__(
         self,
@@ -70,7 +73,7 @@ class _Place:
         self._given = [pair[1] for pair in pairs]
 
     def before(self, *, ties: bool = False) -> Expr:
-        """Whether a row sorts before the hypothetical one; with `ties`, or beside it."""
+        """Return the condition that a row sorts before the hypothetical one; with `ties`, before or equal to it."""
         found: list[Expr] = []
         same: list[Expr] = []
         for item, value in zip(self._order, self._given, strict=True):
@@ -84,7 +87,7 @@ class _Place:
         return _any([sorts, _all([is_null(null, False, self._at), is_null(other, True, self._at)])])
 
     def count(self, test: Expr | None) -> Expr:
-        """How many rows there are, or of how many the test is true."""
+        """Return the number of rows, or of rows for which the test is true."""
         return self._aggregate((), test, False)
 
     def _aggregate(self, args: tuple[Expr, ...], test: Expr | None, different: bool) -> AggregateCall:
@@ -94,7 +97,7 @@ class _Place:
         return AggregateCall(st.of(t.INT8), row, args, different, (), condition, position=self._at)
 
     def different_before(self) -> Expr:
-        """How many different values sort before the hypothetical one, null being one of them."""
+        """Return the number of different values that sort before the hypothetical one; null counts as a value."""
         if len(self._order) > 1:
             raise FeatureNotSupported("not supported: dense_rank of rows with several columns")
         item, before = self._order[0], self.before()
@@ -109,7 +112,7 @@ class _Place:
         return self._binder.operator("+", [count, literals.constant(t.INT8, 1, self._at)], self._at)
 
     def share(self, part: Expr, whole: Expr) -> Expr:
-        """One count by another; 0 of none."""
+        """Return one count divided by another; 0 if the latter is 0."""
         parts = [self._binder.coerce(count, st.of(t.FLOAT8), "explicit") for count in (part, whole)]
         none = comparison(self._binder, "=", whole, literals.constant(t.INT8, 0, self._at), self._at)
         zero = literals.constant(t.FLOAT8, 0.0, self._at)

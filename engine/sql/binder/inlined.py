@@ -1,6 +1,8 @@
-"""Functions that look something up in the system catalog, as the queries that they are
-(`engine.pg_catalog.system_function_sql`). A call becomes a scalar subquery over system relations, or in FROM a derived table,
-which whoever plans it knows already.
+"""Functions that look something up in the system catalog, inlined as queries
+(`engine.pg_catalog.system_function_sql`).
+
+A call becomes a scalar subquery over system relations, or in FROM a derived table. The planner then needs no special
+case for it.
 """
 
 from __future__ import annotations
@@ -19,12 +21,12 @@ from engine.sql.parser.lexical.lexer import tokenize
 from engine.sql.parser.utility.reader import StatementReader
 from engine.sql.trees.copies import copy_tree
 
-#: Of constants the session says it, errors included (`engine.session.context.functions`).
+#: For constant arguments the session evaluates these, errors included (`engine.session.context.functions`).
 _BY_SESSION: Final = ("pg_get_serial_sequence", "current_setting")
 
 
 def query_of(node: exp.Anonymous, scope: Scope) -> exp.Expression | None:
-    """The query that a call stands for; None where it is a function as others are."""
+    """Return the query that a call stands for; None if it is an ordinary function."""
     text = scalars().get((str(node.this), len(node.expressions))) or query_text(
         str(node.this), node.expressions, scope.context.role_oid
     )
@@ -38,7 +40,7 @@ def query_of(node: exp.Anonymous, scope: Scope) -> exp.Expression | None:
 
 
 def call_of(node: exp.Anonymous, scope: Scope) -> exp.Expression | None:
-    """The call of another function that a call stands for; None where it is a function as others are."""
+    """Return the call of another function that a call stands for; None if it is an ordinary function."""
     text = CALLS.get((str(node.this), len(node.expressions)))
     if text is None or node.args.get("schema") not in _schemas(str(node.this)):
         return None
@@ -48,7 +50,7 @@ def call_of(node: exp.Anonymous, scope: Scope) -> exp.Expression | None:
 
 
 def table_of(node: exp.Expression, scope: Scope) -> exp.Expression | None:
-    """The query that a call in FROM stands for; None where it is a function as others are."""
+    """Return the query that a call in FROM stands for; None if it is an ordinary function."""
     if not isinstance(node, exp.Anonymous):
         return None
     text = TABLES.get((str(node.this), len(node.expressions)))
@@ -75,7 +77,7 @@ def _with_arguments(text: str, node: exp.Anonymous, scope: Scope) -> exp.Express
 
 
 def query_from(text: str, scope: Scope) -> exp.Expression:
-    """The query that a text of ours says; `{path}` in it is the search path, which begins with temporary tables."""
+    """Parse a query text of ours; `{path}` in it is the search path, which begins with temporary tables."""
     path = scope.context.session_path or scope.context.search_path
     return copy_tree(_read(text.replace("{path}", _array(path if TEMPORARY in path else (TEMPORARY, *path)))))
 

@@ -1,4 +1,4 @@
-"""JOIN: ON, USING and NATURAL, and which names are visible where (parse_clause.c: transformFromClauseItem)."""
+"""JOIN: ON, USING and NATURAL, and the visibility of names (parse_clause.c: transformFromClauseItem)."""
 
 from __future__ import annotations
 
@@ -28,7 +28,9 @@ _LATERAL: Final = frozenset(("inner", "left", "cross"))
 
 
 def bind(binder: QueryBinder, item: exp.Join, scope: Scope) -> FromItem:
-    """A join, and its sources: both sides' by name, and its own columns, merged ones first."""
+    """Bind a join. Returns its plan and its sources: those of both sides, found by their relations' names, and one of
+    the join's own columns, merged ones first.
+    """
     kind = cast("JoinKind", item.args["kind"].lower())
     left, left_sources = binder.bind_from_item(item.args["left"], scope)
     with from_items.beside(scope, left_sources, allowed=kind in _LATERAL):
@@ -57,8 +59,10 @@ def bind(binder: QueryBinder, item: exp.Join, scope: Scope) -> FromItem:
 
 
 def _with_presence_mark(scope: Scope, item: exp.Join, node: Node, side: Sequence[Source], sources: Sources) -> Node:
-    """The side of an outer join that may have no row; where a statement names the whole row of a source, with a mark of those that
-    there are: a row of nulls is a row. sources: of both sides, which are changed."""
+    """Add a presence mark to the nullable side of an outer join, if the statement names the whole row of a source
+    there. The mark distinguishes a missing row from a row of nulls. sources: of both sides; the marked ones are
+    replaced in it.
+    """
     names = names_in(scope.context, item)
     named = [s for s in side if s.present is None and s.relation_visible and not s.scalar and s.name in names]
     if not named:
@@ -70,7 +74,7 @@ def _with_presence_mark(scope: Scope, item: exp.Join, node: Node, side: Sequence
 
 
 def _merged_names(item: exp.Join, joining: _Joining) -> list[exp.Identifier | str] | None:
-    """The columns that USING or NATURAL merges; None for neither."""
+    """Return the names of the columns that USING or NATURAL merges; None without either."""
     if item.args.get("natural"):
         theirs = {c.name for c in joining.right}
         return list(dict.fromkeys(c.name for c in joining.left if c.name in theirs))
@@ -79,7 +83,7 @@ def _merged_names(item: exp.Join, joining: _Joining) -> list[exp.Identifier | st
 
 
 class _Joining:
-    """Both sides of a join, while its condition is bound."""
+    """The state of a join whose condition is being bound."""
 
     def __init__(self, binder: QueryBinder, scope: Scope, kind: JoinKind, left: Sources, right: Sources) -> None:
         self._expressions = binder.expressions
@@ -90,7 +94,7 @@ class _Joining:
         self.merged: list[SourceColumn] = []
 
     def on(self, tree: exp.Expression, sources: Sources) -> Expr:
-        """An ON condition sees the two sides, and nothing else of this level. sources: of both."""
+        """Bind an ON condition, which sees the two sides and nothing else of this level. sources: of both."""
         kept = self._scope.sources
         self._scope.sources = sources
         try:
@@ -102,7 +106,7 @@ class _Joining:
         return self._expressions.as_boolean(bound, "JOIN/ON")
 
     def equal(self, names: Sequence[exp.Identifier | str]) -> Expr | None:
-        """left.x = right.x AND ..., noting the merged columns."""
+        """Return left.x = right.x AND ..., and record the merged columns."""
         tests: list[Expr] = []
         for written in names:
             name = written if isinstance(written, str) else written.name
@@ -119,7 +123,7 @@ class _Joining:
         return tests[0] if len(tests) == 1 else And(st.of(t.BOOL), tuple(tests))
 
     def _merge(self, left: Expr, right: Expr) -> Expr:
-        """buildMergedJoinVar."""
+        """Return the merged column (buildMergedJoinVar)."""
         typ, (left_one, right_one) = self._expressions.unify([left, right], "JOIN/USING")
         if self._kind == "full":
             return Coalesce(typ, (left_one, right_one))
@@ -142,7 +146,9 @@ def _side(columns: Sequence[SourceColumn], name: str, side: str) -> Expr:
 
 
 def _finish(scope: Scope, joining: _Joining, sources: Sources, alias: exp.Expression | None) -> None:
-    """Make the sources of both sides those of the join: its columns are found by their bare names, the sides by theirs."""
+    """Turn the sources of both sides into those of the join: its columns are found by their bare names, the sides by
+    their relations' names.
+    """
     merged = {c.name for c in joining.merged}
     columns = (*joining.left, *joining.right)
     if merged:
@@ -153,5 +159,5 @@ def _finish(scope: Scope, joining: _Joining, sources: Sources, alias: exp.Expres
         from_items.check_names(sources, [named])
         sources.append(named)
         scope.add(named)
-    # Its columns are known: they are those of its sides.
+    # No `scope.add`: its columns are those of its sides, which the scope knows.
     sources.append(Source("", columns, relation_visible=False, join=True))

@@ -1,11 +1,13 @@
-"""json_to_record and json_to_recordset, with jsonb's: documents as rows of a shape that the statement says; and
-json_populate_record and json_populate_recordset, of the shape of a table's rows or of a composite type.
+"""json_to_record, json_to_recordset, json_populate_record, json_populate_recordset, and the same for jsonb.
+
+The first two turn documents into rows of a shape that the statement gives; the other two into rows of a table's row
+type or of a composite type.
 
     select * from json_to_recordset('[{"a": 1}]') as x(a int, b text)
     select * from json_populate_recordset(null::t, '[{"a": 1}]')
 
-The documents are a set of one column; a field is its member of that name, as text (of json and jsonb as it is), cast. A member
-that is null, or not there, is null.
+The documents are a set of one column. Each field is the document's member of that name, as text (json and jsonb fields
+as they are), cast to the field's type. A member that is null or missing becomes null.
 
 Source: PostgreSQL 15, jsonfuncs.c (populate_record_worker, populate_record_field).
 """
@@ -36,7 +38,8 @@ if TYPE_CHECKING:
     from engine.sql.binder.queries import QueryBinder
 
 _JSON: Final = (t.JSON, t.JSONB)
-#: The documents of each function, for the local engine. No rows of the function table: alone they would give no record.
+#: The documents of each function, for the local engine. These are no rows of the function table, because by themselves
+#: they return no record.
 _DOCUMENTS: Final = {
     f"{typ.name}_{shape}": fn(
         f"{typ.name}_{shape}", (typ,), typ, returns_set=True,
@@ -48,7 +51,7 @@ _DOCUMENTS: Final = {
 
 
 def bind(binder: QueryBinder, item: exp.Table, scope: Scope) -> FromItem:
-    """A function item with a column definition list."""
+    """Bind a function item with a column definition list."""
     written = item.args["rows_from"]
     name = label(written[0])
     documents = _DOCUMENTS.get(name) if "_to_" in name else None
@@ -67,7 +70,9 @@ def bind(binder: QueryBinder, item: exp.Table, scope: Scope) -> FromItem:
 
 
 def bind_populate(binder: QueryBinder, item: exp.Table, scope: Scope) -> FromItem | None:
-    """A function item that fills a null record's fields; None for any other item."""
+    """Bind a json_populate_record or json_populate_recordset call whose first argument is a null of a row type; None
+    for any other item.
+    """
     (call, *more) = item.args["rows_from"]
     name = label(call)
     documents = _DOCUMENTS.get(name) if "_populate_" in name and isinstance(call, exp.Anonymous) else None
@@ -77,7 +82,7 @@ def bind_populate(binder: QueryBinder, item: exp.Table, scope: Scope) -> FromIte
     if not (isinstance(base, Const) and base.value is None and base.type.fields):
         return None
     if not name.endswith("set"):
-        # Of no document the record is as it was.
+        # Without a document, the record stays as it was.
         typ = st.of(documents.returns)
         given = binder.expressions.coerce(given, typ, "implicit")
         given = Coalesce(typ, (given, Const(typ, "{}")))
@@ -94,7 +99,7 @@ def bind_populate(binder: QueryBinder, item: exp.Table, scope: Scope) -> FromIte
 def _rows(
     binder: QueryBinder, documents: Function, given: Expr, fields: Sequence[tuple[str, SqlType, int]]
 ) -> tuple[Source, Node]:
-    """fields: names, types, and where these are written."""
+    """Return the source and the plan of the documents' fields. fields: names, types, and positions in the statement."""
     typ = st.of(documents.returns)
     document = binder.context.new_column("document", typ)
     coerced = binder.expressions.coerce(given, typ, "implicit")
@@ -116,6 +121,6 @@ def _field(binder: QueryBinder, document: Expr, name: str, target: SqlType, at: 
     if target.pg.is_array or target.pg.category in "CP":
         raise FeatureNotSupported(f"not supported: a field of type {target} from json", position=cursor(at))
     if target.pg in (t.VARCHAR, t.BPCHAR):
-        # What is too long is an error, not cut.
+        # A string that is too long is an error; it is not cut off.
         return binder.expressions.coerce(text, target, "assignment")
     return binder.expressions.coerce(text, target, "explicit")

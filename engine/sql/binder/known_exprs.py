@@ -1,4 +1,4 @@
-"""Expressions by what they are, so that the one that was seen before is found without a look at all others."""
+"""A hash index of expressions, so that an equal expression is found without comparing with all others."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from engine.sql.binder.same_exprs import comparable
 
 
 class KnownExprs:
-    """Expressions with the numbers under which they were added. Constants that are arrays have no hash; expressions with one are
-    compared with each other, all others by their hash first."""
+    """A map from expressions to the numbers under which they were added. Array constants have no hash: expressions
+    that contain one are compared with each other, all others are found by their hash first.
+    """
 
     def __init__(self) -> None:
         self._by_hash: defaultdict[int | None, list[tuple[Expr, int]]] = defaultdict(list)
@@ -20,13 +21,13 @@ class KnownExprs:
         self._by_hash[hash_of(expr)].append((expr, number))
 
     def find(self, expr: Expr) -> int | None:
-        """The number of the first that equals `expr`; None if there is none."""
+        """Return the number of the first expression that equals `expr`; None if there is none."""
         expr = comparable(expr)
         return next((number for known, number in self._by_hash.get(hash_of(expr), ()) if known == expr), None)
 
 
 def hash_of(expr: Expr) -> int | None:
-    """The hash of an expression; None where it has none."""
+    """Return the hash of an expression; None if it has none."""
     try:
         return hash(expr)
     except TypeError:

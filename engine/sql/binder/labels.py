@@ -1,4 +1,4 @@
-"""Names of output columns that their query does not name (parse_target.c: FigureColname)."""
+"""Names of output columns to which the query gives no name (parse_target.c: FigureColname)."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from typing import Final
 
 from sqlglot import exp
 
-#: The label of an expression that suggests none.
+#: The label of an expression that suggests no name.
 UNNAMED: Final = "?column?"
 
-# How much a name says: one that a type or CASE gives is taken only when nothing below gives a better one.
+# The strength of a name: one from a type or CASE is taken only if no operand gives a better one.
 _NONE, _WEAK, _STRONG = range(3)
 _FIXED: Final[dict[type[exp.Expression], str]] = {
     exp.Array: "array",
@@ -20,7 +20,7 @@ _FIXED: Final[dict[type[exp.Expression], str]] = {
 
 
 def label(node: exp.Expression) -> str:
-    """The output column's name for a select list's item."""
+    """Return the output column's name for a select list's item."""
     if isinstance(node, exp.Alias):
         return str(node.args["alias"].name)
     strength, name = _find_name(node)
@@ -65,7 +65,7 @@ def _float(node: exp.Cast) -> str:
 
 
 def _query(query: exp.Expression) -> tuple[int, str]:
-    """A scalar subquery is called what its one column is."""
+    """Return the name of a scalar subquery: that of its one column."""
     while isinstance(query, exp.SetOperation):
         query = query.this
     if isinstance(query, exp.Values):

@@ -1,8 +1,8 @@
-"""Whose is an aggregate? And replacing parts of bound trees, subqueries' plans included.
+"""The query level that an aggregate belongs to; and replacing parts of bound trees, subqueries' plans included.
 
 PostgreSQL gives an aggregate to the innermost query level among the columns it reads, or to the level it is written in
-when it reads none (parse_agg.c: check_agg_arguments). A subquery may thus hold an aggregate of a query around it. The
-expression binder leaves all of them where they were written; a level that is done with its clauses takes out its own.
+when it reads none (parse_agg.c: check_agg_arguments). A subquery may thus hold an aggregate of an outer query. The
+expression binder leaves every aggregate where it was written; when a level has bound its clauses, it extracts its own.
 """
 
 from __future__ import annotations
@@ -17,12 +17,14 @@ from engine.sql.binder.scope import Scope
 from engine.sql.parser.lexical.positions import cursor
 from wire.errors import FeatureNotSupported, GroupingError, WindowingError
 
-#: Gives what stands in an expression's place, or None to look into its operands. `depth`: nested plans entered so far.
+#: Returns the replacement of an expression, or None to descend into its operands. `depth`: nested plans entered so far.
 Change = Callable[[Expr, int], Expr | None]
 
 
 def replace_parts(expr: Expr, change: Change, depth: int = 0) -> Expr:
-    """`expr` with its outermost parts that `change` answers for replaced, those in subqueries' plans too."""
+    """Return `expr` with replacements for its outermost parts for which `change` returns one, also inside subqueries'
+    plans.
+    """
     replaced = change(expr, depth)
     if replaced is not None:
         return replaced
@@ -39,7 +41,7 @@ def _replace_in_plan(node: Node, change: Change, depth: int) -> Node:
 
 
 def walk_deep(expr: Expr | Node, depth: int = 0) -> Iterator[tuple[Expr, int]]:
-    """Every part of an expression or a plan with its depth, parents first, those in subqueries' plans too."""
+    """Yield every part of an expression or a plan with its depth, parents first, also inside subqueries' plans."""
     left: list[tuple[Expr | Node, int]] = [(expr, depth)]
     while left:
         check_for_interrupts()
@@ -56,7 +58,7 @@ def walk_deep(expr: Expr | Node, depth: int = 0) -> Iterator[tuple[Expr, int]]:
 
 
 def belongs_to(call: AggregateCall | GroupingCall, scope: Scope, depth: int) -> bool:
-    """Whether an aggregate, found `depth` plans below an expression of `scope`, is that level's."""
+    """Return whether an aggregate, found `depth` plans below an expression of `scope`, belongs to that level."""
     owners = scope.context.owners
     read = {id(owners[c.id]) for c in references(call) if c.id in owners}
     nearest = next((level for level in scope.levels() if id(level) in read), None)
@@ -66,7 +68,7 @@ def belongs_to(call: AggregateCall | GroupingCall, scope: Scope, depth: int) -> 
 
 
 def _reads_inside(call: AggregateCall | GroupingCall, scope: Scope, read: set[int]) -> bool:
-    """Whether it also reads columns of a level nested in `scope`: then it is that level's."""
+    """Whether the aggregate also reads columns of a level nested in `scope`: it then belongs to that level."""
     around = {id(level) for level in scope.levels()}
     return not read <= around
 
@@ -76,7 +78,7 @@ def is_set_returning(expr: Expr) -> bool:
 
 
 def own_aggregates(expr: Expr | Node, scope: Scope, start: int = 0) -> Iterator[AggregateCall | GroupingCall]:
-    """The aggregates of `scope`'s level in an expression or a plan; not the calls that windows run over.
+    """Yield the aggregates of `scope`'s level in an expression or a plan, except the calls that windows run over.
 
     start: the depth of `expr`: 0 for an expression of `scope`, 1 for the plan of a subquery in its FROM clause.
     """
@@ -125,7 +127,7 @@ def check_no_sets(expr: Expr, clause: str) -> None:
 
 
 def check_aggregate(call: AggregateCall, scope: Scope) -> None:
-    """Refuse what an aggregate's arguments may not hold (parse_agg.c: check_agg_arguments_walker)."""
+    """Refuse constructs that an aggregate's arguments may not contain (parse_agg.c: check_agg_arguments_walker)."""
     for part, depth in (found for child in call.children() for found in walk_deep(child)):
         if isinstance(part, AggregateCall | GroupingCall) and belongs_to(part, scope, depth):
             raise GroupingError("aggregate function calls cannot be nested", position=cursor(part.position))
@@ -143,7 +145,7 @@ def check_aggregate(call: AggregateCall, scope: Scope) -> None:
 
 
 def own_columns(expr: Expr, scope: Scope) -> Iterator[tuple[ColumnRef, int]]:
-    """The references to columns of `scope`'s own FROM items, with the depth they are found at."""
+    """Yield the references to columns of `scope`'s own FROM items, with their depth."""
     for part, depth in walk_deep(expr):
         if isinstance(part, ColumnRef) and scope.context.owners.get(part.column.id) is scope:
             yield part, depth

@@ -5,7 +5,7 @@ precision (`1 - l_discount` is numeric(1,0) minus numeric(15,2)) and filters on 
 Text is read by `wire.types.input`, the same code that reads text parameters.
 
 Folding never changes when an error is raised: a cast of a typed constant that fails is left for run time, since a CASE
-may never reach it. Only an untyped literal is read at once and its error raised here, as PostgreSQL's parser does.
+may never evaluate it. Only an untyped literal is read at once and its error raised here, as PostgreSQL's parser does.
 
 Source: PostgreSQL 15, make_const and coerce_type (the unknown literal); numeric.c for rounding.
 """
@@ -47,7 +47,7 @@ _STRINGS: Final = frozenset({t.TEXT, t.VARCHAR, t.BPCHAR, t.UNKNOWN})
 _DATETIMES: Final = frozenset({t.DATE, t.TIME, t.TIMETZ, t.TIMESTAMP, t.TIMESTAMPTZ})
 #: Types whose modifier rounds or cuts in the same way whether a value is read or cast, and without errors.
 _READ_WITH_MODIFIER: Final = frozenset({t.TIME, t.TIMETZ, t.TIMESTAMP, t.TIMESTAMPTZ, t.INTERVAL})
-#: Input that means another instant in the next execution.
+#: Input that has another value in the next execution.
 _RELATIVE: Final = re.compile(r"\b(now|today|tomorrow|yesterday)\b", re.IGNORECASE)
 
 
@@ -60,7 +60,7 @@ def boolean(value: bool, at: int = -1) -> Const:
 
 
 def unknown_literal(value: str | None, at: int = -1) -> Const:
-    """A string literal, or NULL, whose type the context will say."""
+    """Return a string literal or NULL of type unknown, which its context determines."""
     return Const(st.of(t.UNKNOWN), value, position=at)
 
 
@@ -77,7 +77,9 @@ def text(value: str, at: int = -1) -> Const:
 
 
 def number(digits: str, at: int = -1) -> Const:
-    """A number literal, with its minus sign if it has one: int4, int8 or numeric by its size (make_const)."""
+    """Return the constant of a number literal, with its minus sign if it has one: int4, int8 or numeric by its size
+    (make_const).
+    """
     if digits.lstrip("-").isdecimal():
         value = parse_digits(digits)
         for pg in (t.INT4, t.INT8):
@@ -91,13 +93,15 @@ def number(digits: str, at: int = -1) -> Const:
 
 
 def numeric(value: Decimal, at: int = -1) -> Const:
-    """A numeric constant with just its own digits; see `engine.sql.binder.wide_numerics` for one with too many."""
+    """Return a numeric constant with exactly its own digits; see `engine.sql.binder.wide_numerics` for one with too
+    many.
+    """
     typ, kept = _own_digits(value)
     return Const(typ, kept, position=at)
 
 
 def is_wide(value: Decimal) -> bool:
-    """Whether no engine's decimal holds a numeric: NaN, an infinity, more than 38 digits."""
+    """Return whether no engine's decimal holds a numeric: NaN, an infinity, or more than 38 digits."""
     exponent = value.as_tuple().exponent
     if not isinstance(exponent, int):
         return True
@@ -118,7 +122,9 @@ def _own_digits(value: Decimal) -> tuple[SqlType, Decimal]:
 
 
 def with_digits(expr: Const, typ: SqlType) -> Const:
-    """A constant in a place of that many digits. Raises FeatureNotSupported for a numeric that no engine's decimal holds."""
+    """Return a constant with the digits of `typ`. Raises FeatureNotSupported for a numeric that no engine's decimal
+    holds.
+    """
     if expr.type.is_wide and not typ.is_wide and not _fit(expr.value, typ):
         raise refusal("a column with", expr.position)
     return replace(expr, type=typ)
@@ -129,13 +135,13 @@ def _fit(value: Any, typ: SqlType) -> bool:
 
 
 def depends_on_now(literal: str, target: t.PgType) -> bool:
-    """Whether reading this literal gives another value in another transaction."""
+    """Return whether this literal has another value in another transaction."""
     base = t.element_of(target) if target.is_array else target
     return base in _DATETIMES and _RELATIVE.search(literal) is not None
 
 
 def read_unknown(literal: Const, target: SqlType, settings: InputSettings) -> Const:
-    """An untyped literal as a constant of `target`'s type; a string's length is not applied.
+    """Read an untyped literal as a constant of `target`'s type; a string's length is not applied.
 
     Raises the type's input error (22P02, 22003, 22007 ...) at the literal's position.
     """
@@ -160,7 +166,7 @@ def _base(pg: t.PgType) -> t.PgType:
 
 
 def constant(pg: t.PgType, value: Any, at: int = -1) -> Const:
-    """A constant of a canonical value; a numeric's digits, an array's of them too, are the value's own."""
+    """Return a constant of a canonical value. A numeric, or an array of them, has the digits of the value."""
     if pg is t.NUMERIC and value is not None:
         return numeric(value, at)
     if pg.is_array and t.element_of(pg) is t.NUMERIC:
@@ -173,22 +179,25 @@ def constant(pg: t.PgType, value: Any, at: int = -1) -> Const:
 
 
 def dimensions_of(value: Any) -> int:
-    """Return the number of dimensions of an array's canonical value; 1 for one without elements, and of what is no array."""
+    """Return the number of dimensions of an array's canonical value; 1 for an empty array and for a value that is no
+    array.
+    """
     return 1 + dimensions_of(value[0]) if isinstance(value, list) and value and isinstance(value[0], list) else 1
 
 
 def flatten(value: Any) -> list[Any]:
-    """The elements of a (nested) list, in order."""
+    """Return the elements of a (nested) list, in order."""
     if isinstance(value, list | tuple):
         return [x for item in value for x in flatten(item)]
     return [] if value is None else [value]
 
 
 def common_digits(pg: t.PgType, types: list[SqlType]) -> SqlType:
-    """`pg` (numeric or an array of it) with digits enough for each of `types`, clamped to what the engines hold.
+    """Return `pg` (numeric or an array of it) with enough digits for each of `types`, clamped to what the engines
+    hold.
 
-    Digits after the point win over digits before it only where both fit: losing a fraction in silence would be a wrong
-    answer, while a value too large for the rest raises 22003.
+    If not all digits fit, those after the point are kept at the cost of those before it: a silently lost fraction would
+    be a wrong answer, while a value that is too large raises 22003.
     """
     scale = max(x.scale for x in types)
     whole = max(x.precision - x.scale for x in types)
@@ -203,7 +212,7 @@ def common_digits(pg: t.PgType, types: list[SqlType]) -> SqlType:
 
 
 def fold(value: Const, target: SqlType, settings: InputSettings) -> Const | None:
-    """A typed constant cast (explicitly) to `target`, modifier included; None where that is left for run time."""
+    """Cast a typed constant (explicitly) to `target`, including its modifier; None if that is left for run time."""
     if value.value is None:
         return null(target, value.position)
     try:
@@ -292,7 +301,7 @@ def _from_text(value: str, target: SqlType, settings: InputSettings) -> Const | 
     base = t.element_of(target.pg) if target.pg.is_array else target.pg
     if target.typmod < 0 or read.value is None or (base is not t.NUMERIC and base not in _BITS):
         return read
-    # These are read as long as they are written.
+    # Numerics and bit strings are read without their modifier, which is applied here.
     return _fold(read.type.pg, read.value, target, settings)
 
 
@@ -303,7 +312,7 @@ def _exact(source: t.PgType, value: Any) -> Decimal | None:
 
 
 def fit_numeric(value: Decimal, target: SqlType) -> Const:
-    """A numeric rounded to the target's modifier, half away from zero. Raises NumericValueOutOfRange."""
+    """Round a numeric to the target's modifier, half away from zero. Raises NumericValueOutOfRange."""
     if target.typmod < 0:
         return numeric(value)
     rounded = apply_numeric_typmod(value, target.typmod)

@@ -1,4 +1,4 @@
-"""Numbers for rows: row_number() over parts of them, as the planner's own means."""
+"""Row numbers: calls of row_number() that the binder adds to plans for its own use."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def row_number(binder: QueryBinder, parts: Sequence[Expr] = (), order: Sequence[OrderItem] = ()) -> WindowCall:
-    """row_number() OVER (PARTITION BY parts ORDER BY order)."""
+    """Return row_number() OVER (PARTITION BY parts ORDER BY order)."""
     tree = exp.Window(this=exp.Anonymous(this="row_number", expressions=[]))
     call = binder.expressions.bind(tree, Scope(binder.context, binder))
     assert isinstance(call, WindowCall)

@@ -1,8 +1,8 @@
-"""Names of objects whose OIDs are only known while a query runs: regclass, regtype, regproc and their kin as text; and the
-relations and types that text names, as regclass and regtype.
+"""Conversion between OIDs and names of objects while a query runs: regclass, regtype, regproc and their kin to text,
+and text to regclass and regtype.
 
-A scalar subquery over the system catalog, as with the functions of `inlined`: a cast must not make a number of what
-PostgreSQL shows as a name. What has no name is shown as its number, 0 as a dash.
+A conversion becomes a scalar subquery over the system catalog, as the functions of `inlined` do: a cast must not print
+as a number what PostgreSQL shows as a name. An OID without an object is shown as its number, and 0 as a dash.
 
 Source: PostgreSQL 15, regproc.c (regclassout, regtypeout, regprocout, regnamespaceout, text_regclass).
 """
@@ -38,7 +38,7 @@ _FUNCTION: Final = (
     "select oid, case when count(*) over (partition by proname) = 1 then quote_ident(proname::text)"
     " else 'pg_catalog.' || quote_ident(proname::text) end from pg_catalog.pg_proc"
 )
-#: A signature's arguments are named as format_type has them.
+#: A signature's arguments have the names that format_type returns.
 _PROCEDURE: Final = (
     "select oid, quote_ident(proname::text) || '(' ||"
     " (select coalesce(string_agg(format_type(a.typ, null), ',' order by a.place), '')"
@@ -71,7 +71,7 @@ _NAMES: Final = {
     t.REGCONFIG: "select oid, quote_ident(cfgname::text) from pg_catalog.pg_ts_config",
     t.REGDICTIONARY: "select oid, quote_ident(dictname::text) from pg_catalog.pg_ts_dict",
 }
-#: The value stands once in each query: it may be such a query itself, and clients nest them three deep.
+#: The value occurs once in each query: it may be such a query itself, and clients nest them three deep.
 _QUERY: Final = (
     'select case when "=given" = 0 then \'-\' else coalesce("=said", "=given"::text) end from (select "{value}"::oid) as'
     ' "=v" ("=given") left join ({names}) as "=n" ("=number", "=said") on "=number" = "=given"'
@@ -81,7 +81,7 @@ _ARRAY: Final = (
     'select case when "=object" is not null then coalesce((select array_agg("=each"::text order by "=place")'
     ' from unnest("=object") with ordinality as "=a" ("=each", "=place")), array[]::text[]) end'
 )
-#: A relation by each way of writing its name: as quote_ident does, all in quotes, all without.
+#: Finds a relation by each spelling of its name: as quote_ident writes it, with all parts in quotes, without quotes.
 _RELATION: Final = (
     'select "=regclass"("=given", "=oid") from (select "{value}") as "=g" ("=given") left join'
     " (select c.oid, c.relname::text, quote_ident(c.relname::text), n.nspname::text,"
@@ -96,7 +96,8 @@ _RELATION: Final = (
     " quote_ident(current_database()::text) || '.' || \"=schema_quoted\" || '.' || \"=quoted\")"
     ' or lower("=given") = "=schema" || \'.\' || "=name" limit 1'
 )
-#: A type by each way of writing its name, without a modifier: SQL's names (`character varying`), and as relations.
+#: Finds a type by each spelling of its name, without a modifier: SQL's names (`character varying`), and the spellings
+#: of relations.
 _TYPE: Final = (
     'select "=regtype"("=given", "=oid") from (select "{value}") as "=g" ("=given") left join'
     " (select t.oid, t.typname::text, quote_ident(t.typname::text), format_type(t.oid, null), e.typname::text || '[]',"
@@ -114,7 +115,7 @@ _TYPE: Final = (
     " quote_ident(current_database()::text) || '.' || \"=schema_quoted\" || '.' || \"=quoted\")"
     ' or lower("=given") = "=schema" || \'.\' || "=name" limit 1'
 )
-#: Functions that make texts of whatever they are given.
+#: Functions that convert their arguments to text.
 WRITING: Final = frozenset(
     (
         "array_to_json", "array_to_string", "concat", "concat_ws", "format", "json_agg", "json_build_array", "json_build_object",
@@ -126,26 +127,29 @@ _SOUGHT: Final = {t.REGCLASS: _RELATION, t.REGTYPE: _TYPE}
 
 
 def is_object(pg: t.PgType) -> bool:
-    """Whether values of a type, or its elements, are shown as names."""
+    """Return whether values of a type, or its elements, are shown as names."""
     return (t.element_of(pg) if pg.is_array else pg) in _NAMES
 
 
 def is_unnamed(expr: Expr) -> bool:
-    """Whether an expression is of an object type, or of an array of such, and its name is yet to be looked up; names of
-    built-in types are known at once."""
+    """Return whether an expression is of an object type, or of an array of one, and its name has yet to be looked up.
+    Names of built-in types are known at once.
+    """
     known = isinstance(expr, Const) and (expr.value is None or (expr.type.pg is t.REGTYPE and expr.value in t.BY_OID))
     return is_object(expr.type.pg) and not known
 
 
 def name_of(binder: ExpressionBinder, expr: Expr, scope: Scope) -> Expr:
-    """The name, as text, of the object that `expr` means, or the names that an array does; see `is_unnamed`."""
+    """Return the name, as text, of the object that `expr` refers to, or the names for an array of objects; see
+    `is_unnamed`.
+    """
     if expr.type.pg.is_array:
         return _look_up(binder, expr, scope, _ARRAY)
     return _look_up(binder, expr, scope, _QUERY.format(value=_VALUE, names=_NAMES[expr.type.pg]))
 
 
 def with_object_names(binder: ExpressionBinder, expr: Expr, scope: Scope) -> Expr:
-    """An expression of which a text is made: objects as their names, also those in a row."""
+    """Return an expression that is to be converted to text with objects replaced by their names, also inside a row."""
     if isinstance(expr, Row):
         items = tuple(with_object_names(binder, item, scope) for item in expr.items)
         fields = tuple((name, item.type) for (name, _), item in zip(expr.type.fields, items, strict=True))
@@ -160,13 +164,15 @@ def with_object_names(binder: ExpressionBinder, expr: Expr, scope: Scope) -> Exp
 
 
 def relation_of(binder: ExpressionBinder, expr: Expr, scope: Scope) -> Expr:
-    """The relation, as regclass, that a text names; the query fails with 42P01 where there is none."""
+    """Return the relation, as regclass, that a text names; the query fails with 42P01 if there is none."""
     return object_of(binder, expr, t.REGCLASS, scope)
 
 
 def object_of(binder: ExpressionBinder, expr: Expr, pg: t.PgType, scope: Scope) -> Expr:
-    """The object of type `pg` that a text names; the query fails with 42P01 or 42704 where there is none. Raises what
-    `regnames.read_name` does of a constant, FeatureNotSupported for objects that are not looked up while a query runs."""
+    """Return the object of type `pg` that a text names; the query fails with 42P01 or 42704 if there is none. Raises
+    the errors of `regnames.read_name` for a constant, FeatureNotSupported for objects that cannot be looked up while a
+    query runs.
+    """
     if isinstance(expr, Const) and expr.value is not None:
         if pg is t.REGCLASS:
             return Const(st.of(pg), regnames.read_name(pg, expr.value, scope.context, -1), position=expr.position)
@@ -180,11 +186,11 @@ def object_of(binder: ExpressionBinder, expr: Expr, pg: t.PgType, scope: Scope) 
 
 
 def _look_up(binder: ExpressionBinder, expr: Expr, scope: Scope, text: str) -> Expr:
-    """Look up the value, which the query calls `_VALUE`."""
+    """Return a scalar subquery that looks the value up; its text calls the value `_VALUE`."""
     if any(isinstance(part, AggregateCall | WindowCall) for part in expr.walk()):
         message = f"not supported: the name of a {expr.type} that an aggregate or window function gives"
         raise FeatureNotSupported(message, position=cursor(expr.position))
     inner = Scope(scope.context, scope.queries, scope)
-    # Not `Scope.add`: the columns inside stay those of their own level.
+    # No `Scope.add`: the columns inside still belong to their own level.
     inner.sources.append(Source("", (SourceColumn(_VALUE, expr),)))
     return binder.bind(exp.Subquery(this=inlined.query_from(text, scope)), inner)

@@ -1,14 +1,14 @@
-"""Operators and predicates: arithmetic, comparison also of rows, AND OR NOT, IS, BETWEEN, IN a list, ANY and ALL over
-arrays, LIKE and SIMILAR TO, AT TIME ZONE, EXTRACT.
+"""Operators and predicates: arithmetic, comparison (also of rows), AND OR NOT, IS, BETWEEN, IN a list, ANY and ALL
+over arrays, LIKE and SIMILAR TO, AT TIME ZONE, EXTRACT.
 
-Handlers of `engine.sql.binder.expressions`; the forms over a query are in `subqueries`.
+These are handlers of `engine.sql.binder.expressions`; the forms over a query are in `subqueries`.
 
-Equality that an engine decides for itself (IN, IS DISTINCT FROM) compares stored values. Where those differ from
-PostgreSQL's equality, the operands are changed first (bpchar loses its trailing blanks) or the predicate is spelled out
+Predicates whose equality the engine decides (IN, IS DISTINCT FROM) compare stored values. Where that differs from
+PostgreSQL's equality, the operands are converted first (bpchar loses its trailing blanks) or the predicate is expanded
 with the function table's `=` (intervals, jsonb).
 
 Source: PostgreSQL 15, parse_expr.c (transformAExprOp ... transformAExprBetween, make_row_comparison_op,
-make_row_distinct_op, transformAExprIn), gram.y for what is shorthand for what.
+make_row_distinct_op, transformAExprIn), gram.y for the forms that are shorthand for others.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def bind_binary(binder: ExpressionBinder, node: exp.Expression, scope: Scope) ->
 
 
 def bind_operator(binder: ExpressionBinder, node: exp.Expression, scope: Scope) -> Expr:
-    """Any other operator, and OPERATOR(schema.symbol); without a left operand it is a prefix operator."""
+    """Bind any other operator, and OPERATOR(schema.symbol); without a left operand it is a prefix operator."""
     symbol, schema, at = str(node.args["operator"]), node.args.get("schema"), position(node)
     if schema is not None and str(getattr(schema, "name", schema)) != "pg_catalog":
         raise FeatureNotSupported(f"not supported: OPERATOR({schema}.{symbol})", position=cursor(at))
@@ -105,8 +105,9 @@ def bind_operator(binder: ExpressionBinder, node: exp.Expression, scope: Scope) 
 
 
 def bind_negation(binder: ExpressionBinder, node: exp.Expression, scope: Scope) -> Expr:
-    """Minus: of a number literal a literal, so that -2147483648 is an integer, and the negative of that again a literal (gram.y:
-    doNegate)."""
+    """Bind unary minus. The negative of a number literal is a literal, so that -2147483648 is an integer; the negative
+    of that is a literal again (gram.y: doNegate).
+    """
     at = position(node)
     number, sign = node.this, "-"
     while isinstance(number, exp.Neg):
@@ -134,7 +135,7 @@ def _binary(
 
 
 def compute(binder: ExpressionBinder, symbol: str, operands: Sequence[Expr], at: int) -> Expr:
-    """An operator applied, or what it comes to where an operand is a numeric that no engine computes with."""
+    """Apply an operator; with a wide numeric operand, return the result if no engine is needed."""
     if any(operand.type.is_wide or operand.type.pg is t.UNKNOWN for operand in operands):
         choice = binder.choose_operator(symbol, tuple(o.type.pg for o in operands), at)
         found = apply_operator(symbol, binder.coerce_arguments(choice, operands, wide=True))
@@ -144,8 +145,8 @@ def compute(binder: ExpressionBinder, symbol: str, operands: Sequence[Expr], at:
 
 
 def comparison(binder: ExpressionBinder, symbol: str, left: Expr, right: Expr, at: int) -> Expr:
-    """`left symbol right`; two rows are compared field by field."""
-    if symbol != "||":  # it makes a text of a row
+    """Return `left symbol right`; two rows are compared field by field."""
+    if symbol != "||":  # || converts a row to text
         left, right = _row_typed(binder, left, right), _row_typed(binder, right, left)
     if left.type.pg.is_row and right.type.pg.is_row and symbol in _COMPARISONS:
         return _row_values(binder, at).compare(symbol, left, right, at)
@@ -153,7 +154,7 @@ def comparison(binder: ExpressionBinder, symbol: str, left: Expr, right: Expr, a
 
 
 def _row_typed(binder: ExpressionBinder, side: Expr, other: Expr) -> Expr:
-    """A side that is of no type yet, as a row where the other is one."""
+    """Give a side without a type the other side's row type."""
     if not other.type.pg.is_row or side.type.pg is not t.UNKNOWN:
         return side
     if isinstance(side, Const) and side.value is not None:
@@ -170,7 +171,7 @@ def _row_values(binder: ExpressionBinder, at: int) -> RowValues:
 
 
 def row_comparison(binder: ExpressionBinder, symbol: str, left: Sequence[Expr], right: Sequence[Expr], at: int) -> Expr:
-    """(a, b) symbol (c, d): from left to right, null where a null is met before the rows differ."""
+    """Return (a, b) symbol (c, d): compared from left to right, and null if a null comes before the first difference."""
     _check_rows(left, right, at)
     if symbol not in _COMPARISONS:
         _refuse_row_operator(binder, symbol, left, right, at)
@@ -201,7 +202,7 @@ def _check_rows(left: Sequence[Expr], right: Sequence[Expr], at: int) -> None:
 
 
 def forbid_sets(items: Sequence[Expr], at: int) -> None:
-    """Raises DatatypeMismatch where a row that is compared would be several."""
+    """Raises DatatypeMismatch if an operand of a row comparison returns a set."""
     if any(is_set_returning(part) for item in items for part in item.walk()):
         raise DatatypeMismatch("row comparison operator must not return a set", position=cursor(at))
 
@@ -246,7 +247,7 @@ def bind_or(binder: ExpressionBinder, node: exp.Expression, scope: Scope) -> Exp
 def _flatten_operands(
     binder: ExpressionBinder, node: exp.Expression, scope: Scope, kind: type[exp.Connector], word: str
 ) -> list[Expr]:
-    """The operands of a chain of one connective, flat: a thousand of them are no depth."""
+    """Return the operands of a chain of one connective as a flat list, so that a chain of a thousand does not nest."""
     operands: list[exp.Expression] = []
     pending = [node]
     while pending:
@@ -273,7 +274,7 @@ def bind_not(binder: ExpressionBinder, node: exp.Expression, scope: Scope) -> Ex
 
 
 def bind_is(binder: ExpressionBinder, node: exp.Expression, scope: Scope) -> Expr:
-    """IS NULL, IS TRUE, IS FALSE, IS UNKNOWN; `IS NOT` comes as Not around it."""
+    """Bind IS NULL, IS TRUE, IS FALSE, IS UNKNOWN; the parser wraps `IS NOT` in a Not."""
     at, what = position(node), node.expression
     arg = binder.bind(node.this, scope)
     if isinstance(what, exp.Null):
@@ -287,7 +288,9 @@ def bind_is(binder: ExpressionBinder, node: exp.Expression, scope: Scope) -> Exp
 
 
 def is_null(arg: Expr, negated: bool, at: int) -> Expr:
-    """IS [NOT] NULL. Of a row: whether all its fields are (not) null; so the one is not the other's negation."""
+    """Return IS [NOT] NULL. For a row it tests whether all fields are (not) null, so the two forms are not each
+    other's negation.
+    """
     if not arg.type.pg.is_row:
         return IsNull(st.of(t.BOOL), arg, negated, position=at)
     tests = [IsNull(st.of(t.BOOL), item, negated, whole=True, position=at) for item in row_items(arg)]
@@ -295,7 +298,7 @@ def is_null(arg: Expr, negated: bool, at: int) -> Expr:
 
 
 def bind_distinct(binder: ExpressionBinder, node: exp.Expression, scope: Scope) -> Expr:
-    """IS [NOT] DISTINCT FROM."""
+    """Bind IS [NOT] DISTINCT FROM."""
     at, negated = position(node), isinstance(node, exp.NullSafeEQ)
     if isinstance(node.this, exp.Tuple) and isinstance(node.expression, exp.Tuple):
         left = bind_row_items(binder, node.this, scope)
@@ -309,7 +312,7 @@ def bind_distinct(binder: ExpressionBinder, node: exp.Expression, scope: Scope) 
 
 
 def distinct(binder: ExpressionBinder, left: Expr, right: Expr, negated: bool, at: int) -> Expr:
-    """left IS [NOT] DISTINCT FROM right, through the `=` operator of their types."""
+    """Return left IS [NOT] DISTINCT FROM right, by the `=` operator of their types."""
     for null, other in ((left, right), (right, left)):
         if isinstance(null, Const) and null.value is None and null.type.pg is t.UNKNOWN:
             return is_null(binder.settle(other), not negated, at)
@@ -331,7 +334,9 @@ def distinct(binder: ExpressionBinder, left: Expr, right: Expr, negated: bool, a
 
 
 def comparable(binder: ExpressionBinder, exprs: Sequence[Expr]) -> list[Expr] | None:
-    """Operands of one equality as values that the engines compare alike; None where they would not."""
+    """Convert the operands of one equality to values whose stored equality is right; None if there is no such
+    conversion.
+    """
     pg = binder.coercer.common_type(exprs, None)
     if pg is t.BPCHAR:
         return [binder.coercer.coerce_type(e, t.TEXT, "implicit") for e in exprs]
@@ -347,7 +352,7 @@ def bind_between(binder: ExpressionBinder, node: exp.Expression, scope: Scope) -
     at = position(node)
 
     def within(low: str, high: str) -> Expr:
-        # Each comparison binds its operands anew: an untyped one may mean another type in each.
+        # Each comparison binds its operands again: an untyped operand may get another type in each.
         below = _binary(binder, ">=", node.this, node.args[low], scope, at)
         above = _binary(binder, "<=", node.this, node.args[high], scope, at)
         return _and([binder.as_boolean(below, "AND"), binder.as_boolean(above, "AND")], at)
@@ -371,12 +376,12 @@ def bind_in(binder: ExpressionBinder, node: exp.Expression, scope: Scope) -> Exp
 def _in_parameters(
     binder: ExpressionBinder, left: Expr, nodes: Sequence[exp.Expression], scope: Scope, at: int
 ) -> Expr | None:
-    """left IN (items) for a long list of parameters; None where each item is to be bound by itself."""
+    """Bind left IN (items) for a long list of parameters; None if each item must be bound separately."""
     found = parameter_lists.read_list(nodes, scope.parameters)
     if found is None:
         return None
     try:
-        # One item would be compared by itself.
+        # The first sample is repeated, because a list of one item would become a comparison.
         test = in_list(binder, left, [*found.samples, found.samples[0]], at)
     except SqlError:
         return None
@@ -388,7 +393,7 @@ def _in_parameters(
 
 
 def in_list(binder: ExpressionBinder, left: Expr, items: Sequence[Expr], at: int) -> Expr:
-    """left IN (items): constants together under one common type, anything that has columns by itself."""
+    """Return left IN (items): constants together under one common type, items with columns one by one."""
     together, apart = list[Expr](), list[Expr]()
     for item in items:
         (apart if any(isinstance(part, ColumnRef) for part in item.walk()) else together).append(item)
@@ -417,7 +422,7 @@ def _in_common(binder: ExpressionBinder, left: Expr, items: Sequence[Expr], pg: 
 def bind_quantified(
     binder: ExpressionBinder, symbol: str, left: exp.Expression, right: exp.Expression, scope: Scope, at: int
 ) -> Expr:
-    """left symbol ANY|ALL (array or query)."""
+    """Bind left symbol ANY|ALL (array or query)."""
     every, operand = isinstance(right, exp.All), right.this
     if isinstance(operand, _QUERIES):
         return binder.bind_quantified_query(symbol, left, right.this, every, scope, at)
@@ -425,7 +430,7 @@ def bind_quantified(
 
 
 def over_array(binder: ExpressionBinder, symbol: str, left: Expr, array: Expr, every: bool, at: int) -> Expr:
-    """make_scalar_array_op."""
+    """Return left symbol ANY|ALL (array) (make_scalar_array_op)."""
     if array.type.pg is t.UNKNOWN:
         element = t.UNKNOWN
     elif array.type.pg.is_array:
@@ -445,12 +450,14 @@ def over_array(binder: ExpressionBinder, symbol: str, left: Expr, array: Expr, e
 
 @cache
 def _quantify(operator: Function, every: bool) -> Function:
-    """One row for each operator and quantifier, so that equal expressions are equal."""
+    """Return the function of an operator and quantifier. It is the same object each time, so that equal expressions
+    compare equal.
+    """
     return quantified_operator(operator, every)
 
 
 def _as_list(binder: ExpressionBinder, symbol: str, left: Expr, array: Expr, every: bool, at: int) -> Expr | None:
-    """`= ANY` of known elements as IN, `<> ALL` as NOT IN, which engines can use to prune."""
+    """Return `= ANY` of known elements as IN, and `<> ALL` as NOT IN, which engines can use to prune."""
     items = array_items(array)
     if not items or (symbol, every) not in (("=", False), ("<>", True)):
         return None
@@ -462,7 +469,7 @@ def _as_list(binder: ExpressionBinder, symbol: str, left: Expr, array: Expr, eve
 
 
 def array_items(array: Expr) -> tuple[Expr, ...] | None:
-    """The elements of an array whose elements are written in the statement; None for any other array."""
+    """Return the elements of an array whose elements are written in the statement; None for any other array."""
     if isinstance(array, ArrayOf):
         return array.items
     if isinstance(array, Const) and isinstance(array.value, list):
@@ -476,7 +483,7 @@ def array_items(array: Expr) -> tuple[Expr, ...] | None:
 
 
 def bind_pattern(binder: ExpressionBinder, node: exp.Expression, scope: Scope) -> Expr:
-    """LIKE, ILIKE, SIMILAR TO without ESCAPE."""
+    """Bind LIKE, ILIKE, SIMILAR TO without ESCAPE."""
     return _pattern(binder, node, None, scope, position(node))
 
 
@@ -487,7 +494,7 @@ def bind_escape(binder: ExpressionBinder, node: exp.Expression, scope: Scope) ->
 def _pattern(
     binder: ExpressionBinder, node: exp.Expression, escape: Expr | None, scope: Scope, at: int, *, negated: bool = False
 ) -> Expr:
-    """negated: NOT LIKE, which of an array or a query asks of each element whether it does not match."""
+    """Bind a pattern match. negated: for NOT LIKE; over an array or a query it tests that each element does not match."""
     symbol = _PATTERNS[type(node)]
     if isinstance(node.expression, exp.Any | exp.All):
         if symbol == "~" or escape is not None:
@@ -533,7 +540,7 @@ def bind_at_time_zone(binder: ExpressionBinder, node: exp.Expression, scope: Sco
 
 
 def bind_extract(binder: ExpressionBinder, node: exp.Expression, scope: Scope) -> Expr:
-    """EXTRACT(field FROM x) is extract('field', x)."""
+    """Bind EXTRACT(field FROM x) as extract('field', x)."""
     field = literals.unknown_literal(node.this.name, position(node.this))
     return binder.function("extract", [field, binder.bind(node.expression, scope)], position(node))
 

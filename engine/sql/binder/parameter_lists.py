@@ -1,9 +1,10 @@
 """Long lists of parameters, bound as one value (`engine.plan_ir.expr.Parameters`).
 
-A client's list of IN or rows of VALUES may have 65,535 parameters. To bind each as an expression, with the cast that its place asks
-for, takes seconds, and so does each pass over the plan. Those of one type are cast alike: a sample of each type is bound, and tells
-what all of them become. Where that is values of one type, the list is one value from then on. Where it is not, or where a sample
-raises an error, the list is bound an item at a time, which finds the item that is at fault.
+A client's IN list or VALUES rows may have 65,535 parameters. Binding each as an expression, with the cast that its
+context requires, takes seconds, and so does each pass over the plan. Parameters of one type are cast alike: one sample
+of each type is bound, and its result applies to all of that type. If all samples give values of one type, the list is
+one value from then on. If not, or if a sample raises an error, the list is bound item by item, which finds the invalid
+item.
 """
 
 from __future__ import annotations
@@ -23,18 +24,19 @@ from wire.common.digits import parse_digits
 from wire.dataclass import dataclass
 from wire.types import pg_types as t
 
-#: Items of a list from which on they are one value.
+#: The number of items from which on a list is bound as one value.
 MANY: Final = 1000
-#: Types of its parameters; a list of more is bound an item at a time.
+#: The maximum number of types in a list; a list with more is bound item by item.
 _TYPES_MAX: Final = 8
-#: From narrow to wide: a value of one is the same value in those behind it.
+#: From narrow to wide: each type holds all values of those before it.
 _INTEGERS: Final = (t.INT2, t.INT4, t.INT8)
 
 
 @dataclass(frozen=True, slots=True)
 class ParameterList:
-    """Parameters in a row. indexes, places: of each, in order. types: of each; None: its use will tell. samples: the first of each
-    type, in order."""
+    """A list of parameters. indexes, places: the number and the position of each, in order. types: the type of each;
+    None if its use decides it. samples: the first parameter of each type, in order.
+    """
 
     parameters: ParameterTypes
     indexes: tuple[int, ...]
@@ -43,8 +45,9 @@ class ParameterList:
     samples: tuple[ParamRef, ...]
 
     def become(self, typ: SqlType) -> Parameters | None:
-        """The list as parameters of that type; those that had none get the one that the first of them was given. None where one
-        gets other digits. Raises AmbiguousParameter."""
+        """Return the list as parameters of that type. Parameters without a type take the one that the first of them
+        was given. Returns None if a parameter has other digits. Raises AmbiguousParameter.
+        """
         untyped = next((sample.index for sample in self.samples if sample.type.pg is t.UNKNOWN), None)
         given = None if untyped is None else self.parameters.type_of(untyped)
         if given is not None:
@@ -56,8 +59,9 @@ class ParameterList:
 
 
 def read_list(nodes: Sequence[exp.Expression], parameters: ParameterTypes) -> ParameterList | None:
-    """A long list of nothing but parameters; None for others, and for those with domains, whose values are checked one by one.
-    Raises UndefinedParameter."""
+    """Return a long list that consists of parameters only; None for other lists, and if a parameter has a domain,
+    whose values are checked one by one. Raises UndefinedParameter.
+    """
     if len(nodes) < MANY:
         return None
     indexes, places = list[int](), list[int]()
@@ -72,7 +76,7 @@ def read_list(nodes: Sequence[exp.Expression], parameters: ParameterTypes) -> Pa
         known = parameters.type_of(index, at)
         if parameters.domain_of(index) is not None:
             return None
-        # A look at the one before is cheaper than a hash.
+        # Comparing with the previous type is cheaper than hashing.
         if known is not before and known not in samples:
             if len(samples) == _TYPES_MAX:
                 return None
@@ -85,7 +89,7 @@ def read_list(nodes: Sequence[exp.Expression], parameters: ParameterTypes) -> Pa
 
 
 def widest(types: Sequence[SqlType]) -> SqlType | None:
-    """The type of which all values of these are values without a cast; None where there is none."""
+    """Return the type that holds all values of these types without a cast; None if there is none."""
     if all(typ == types[0] for typ in types):
         return types[0]
     if any(typ.pg not in _INTEGERS for typ in types):
@@ -94,7 +98,7 @@ def widest(types: Sequence[SqlType]) -> SqlType | None:
 
 
 def uncast_integer(expr: Expr) -> ParamRef | None:
-    """A parameter as it is, or under a cast of an integer to a wider one; None for anything else."""
+    """Return a parameter, or the parameter under casts of an integer to a wider one; None for anything else."""
     if isinstance(expr, ParamRef):
         return expr
     if not isinstance(expr, Call) or expr.function.kind != "cast" or len(expr.args) != 1:

@@ -1,7 +1,7 @@
 """LIKE's ESCAPE and SIMILAR TO: patterns rewritten to the two forms that the operators `~~` and `~` take.
 
-PostgreSQL does this at run time with the functions like_escape and similar_to_escape; a constant pattern, which is nearly
-every one, is rewritten here once.
+PostgreSQL does this at run time with the functions like_escape and similar_to_escape; a constant pattern, which nearly
+every pattern is, is rewritten here once.
 
 Source: PostgreSQL 15, like_match.c (do_like_escape), regexp.c (similar_escape_internal).
 """
@@ -20,7 +20,9 @@ def _check_escape(escape: str) -> str:
 
 
 def like_escape(pattern: str, escape: str) -> str:
-    """The LIKE pattern with backslash as its escape character. Raises 22025 for an escape of several characters."""
+    """Return the LIKE pattern with backslash as its escape character. Raises 22025 for an escape of several
+    characters.
+    """
     escape = _check_escape(escape)
     if escape == "\\":
         return pattern
@@ -37,7 +39,7 @@ def like_escape(pattern: str, escape: str) -> str:
 
 
 def similar_to_escape(pattern: str, escape: str = "\\") -> str:
-    """The SQL regular expression as a POSIX one, anchored. Raises 22025, or 2200C for a third separator."""
+    """Return the SQL regular expression as a POSIX one, anchored. Raises 22025, or 2200C for a third separator."""
     escape = _check_escape(escape)
     out, quotes, escaped, bracket = ["^(?:"], 0, False, False
     for char in pattern:

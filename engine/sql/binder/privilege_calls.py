@@ -1,9 +1,9 @@
-"""has_..._privilege and pg_has_role of what a query gives: questions to `sluice.own_privileges`, or for another role than the
-current one to `sluice.role_privileges`, like the functions of `inlined`. What is asked for has to be written out, as it decides
-which bits are looked at.
+"""has_..._privilege and pg_has_role over values of a query: lookups in `sluice.own_privileges`, or in
+`sluice.role_privileges` for a role other than the current one, inlined like the functions of `inlined`.
 
-Calls with constants only are the session's (`engine.session.context.privilege_functions`), which also knows other roles and
-tells of names that mean nothing.
+The privilege argument must be a constant, because it decides which bits are tested. The session evaluates calls whose
+arguments are all constants (`engine.session.context.privilege_functions`); it also knows other roles and reports names
+that do not exist.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _OWN: Final = (
     "from (select kind, oid, number, name::text, rights, options from sluice.own_privileges)"
     ' as "=p" ("=kind", "=oid", "=number", "=name", "=rights", "=options")'
 )
-#: Of any role: every question has one WHERE.
+#: The same for any role. `_of_role` relies on each query having one WHERE.
 _OF_ROLES: Final = (
     "from (select role, rolename::text, kind, oid, number, name::text, rights, options from sluice.role_privileges)"
     ' as "=p" ("=role", "=rolename", "=kind", "=oid", "=number", "=name", "=rights", "=options")'
@@ -45,7 +45,7 @@ _QUERIES: Final = {
     "schema": f"select {_ANY} {_OWN} where \"=kind\" = 'n' and {_BY_NAME}",
     "database": f"select {_ANY} {_OWN} where \"=kind\" = 'd' and {_BY_NAME}",
     "function": 'select true from (select oid from pg_catalog.pg_proc) as "=f" ("=oid") where "=oid" = ${at}',
-    # PostgreSQL's own types are everybody's.
+    # All roles may use PostgreSQL's own types.
     "type": (
         f"select (select bool_or(case \"=kind\" when 'T' then {_ANY} else \"=rights\" <> 0 end)"
         f" or ({{rights}} <> 0 and not bool_or(\"=kind\" = 'T'))"
@@ -53,7 +53,7 @@ _QUERIES: Final = {
         f' {_TYPES} where "=type" = ${{at}}'
     ),
     "language": f"select true {_LANGUAGES} where {_BY_NAME}",
-    # There are none.
+    # Sluice has no foreign data wrappers and no foreign servers.
     "foreign_data_wrapper": "select false where ${at} is null",
     "server": "select false where ${at} is null",
     "tablespace": f"select (select \"=rights\" <> 0 {_OWN} where \"=kind\" = 'S') {_TABLESPACES} where {_BY_NAME}",
@@ -62,8 +62,10 @@ _ROLE: Final = f'select ("=rights" & {{rights}}) <> 0 {_OWN} where "=kind" = \'R
 
 
 def query_text(name: str, arguments: list[exp.Expression], role_oid: RoleOid) -> str | None:
-    """The query that a call stands for, with its arguments as $1 and so on; None for one that the session answers, or that is
-    something else. Raises InvalidParameterValue for a privilege that there is not, UndefinedObject for such a role."""
+    """Return the query that a call stands for, with its arguments as $1 and so on; None for a call that the session
+    evaluates, or for another function. Raises InvalidParameterValue for an unknown privilege, UndefinedObject for an
+    unknown role.
+    """
     kind = "role" if name == "pg_has_role" else name.removeprefix("has_").removesuffix("_privilege")
     if (kind != "role" and f"has_{kind}_privilege" != name) or kind not in (*words.KINDS, "role"):
         return None
@@ -86,7 +88,7 @@ def _text(kind: str, asked: str, at: int) -> str:
 
 
 def _of_role(text: str, role: exp.Expression, role_oid: RoleOid) -> str:
-    """The same question about the role that is the first argument."""
+    """Return the query for the role that is the first argument."""
     said = _bare(role)
     if isinstance(said, exp.Literal) and said.is_string and said.name != "public" and role_oid(said.name) is None:
         raise UndefinedObject(f'role "{said.name}" does not exist')
@@ -96,7 +98,7 @@ def _of_role(text: str, role: exp.Expression, role_oid: RoleOid) -> str:
 
 
 def _bare(argument: exp.Expression) -> exp.Expression:
-    """Without the casts around it, as definitions of views have them."""
+    """Return the argument without the casts around it, which definitions of views contain."""
     while isinstance(argument, exp.Cast | exp.Paren):
         argument = argument.this
     return argument

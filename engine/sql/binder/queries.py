@@ -1,4 +1,4 @@
-"""The binder of queries: a query of any kind in a scope of its own, with the items of its WITH."""
+"""The binder of queries: it binds a query of any kind in a scope of its own, with the items of its WITH."""
 
 from __future__ import annotations
 
@@ -25,11 +25,13 @@ from wire.types import pg_types as t
 
 @dataclass(frozen=True, slots=True)
 class QueryHandlers:
-    """How each kind of query is bound. They are given to the binder, since each of them is written in terms of it.
+    """The handlers of the kinds of queries. The binder receives them as an argument, because each of them depends on
+    the binder.
 
-    bind_body: a SELECT, VALUES or set operation without its WITH; whether output columns of type unknown become text.
-    bind_with: the items of a WITH clause, which are known in the scope afterwards.
-    bind_from_item: one item of FROM, or one side of a JOIN.
+    bind_body: binds a SELECT, VALUES or set operation without its WITH; its last argument is whether output columns of
+        type unknown become text.
+    bind_with: binds the items of a WITH clause, which the scope knows afterwards.
+    bind_from_item: binds one item of FROM, or one side of a JOIN.
     """
 
     bind_body: Callable[[QueryBinder, exp.Expression, Scope, bool], Bound]
@@ -38,7 +40,7 @@ class QueryHandlers:
 
 
 class QueryBinder:
-    """Binds queries of one statement, nested ones too.
+    """The binder of a statement's queries, including nested ones.
 
     context: the statement's. expressions: its expression binder.
     """
@@ -49,7 +51,9 @@ class QueryBinder:
         self._handlers = handlers
 
     def with_names_of_objects(self, plan: Root) -> Root:
-        """regtype, regclass and their kin leave the statement as names; the client is told their own type."""
+        """Replace output columns of type regtype, regclass and their kin by names. Clients receive their original
+        type.
+        """
         if not any(object_names.is_object(column.type.pg) for column in plan.columns):
             return plan
         named = {
@@ -66,7 +70,7 @@ class QueryBinder:
         return Root(tuple(named.get(c.id, c) for c in plan.columns), evaluator, plan.requirement)
 
     def _name_of_object(self, node: Node, column: Column) -> Expr:
-        """A constant's name at once, others by the system catalog."""
+        """Return the name of a column's object: at once for a constant, by a lookup in the system catalog for others."""
         while not isinstance(node, Evaluator) and len(node.inputs()) == 1:
             node = node.inputs()[0]
         if isinstance(node, Evaluator) and column in node.columns:
@@ -78,12 +82,12 @@ class QueryBinder:
         raise FeatureNotSupported(f"not supported: {column.type} of a value that is not constant")
 
     def bind_subquery(self, tree: exp.Expression, scope: Scope) -> tuple[Node, tuple[str, ...]]:
-        """A query nested in an expression of `scope`; see `engine.sql.binder.scope.QueryBinder`."""
+        """Bind a query nested in an expression of `scope`; see `engine.sql.binder.scope.QueryBinder`."""
         bound = self.bind(tree, scope)
         return bound.subquery_plan(), bound.names
 
     def bind(self, tree: exp.Expression, parent: Scope | None, *, settle: bool = True) -> Bound:
-        """Any query, in a scope of its own below `parent`.
+        """Bind any query, in a scope of its own below `parent`.
 
         settle: whether output columns of type unknown become text; a branch of a set operation waits for the others.
         """
@@ -94,12 +98,14 @@ class QueryBinder:
         return replace(bound, plan=with_ctes(ctes, bound.plan)) if ctes else bound
 
     def bind_from_item(self, item: exp.Expression, scope: Scope) -> FromItem:
-        """One side of a JOIN."""
+        """Bind one side of a JOIN."""
         return self._handlers.bind_from_item(self, item, scope)
 
     @contextmanager
     def as_seen_by(self, view: View) -> Iterator[None]:
-        """While a view's definition is bound: its own search path, and what its names meant when it was created."""
+        """Use a view's own search path, and the meaning that its names had when it was created, while its definition
+        is bound.
+        """
         context = self.context
         kept = context.search_path, context.catalog, context.session_path
         context.session_path = context.session_path or context.search_path

@@ -1,9 +1,10 @@
 """Literals and parameters of the object types by name: `'lineitem'::regclass`, `'numeric(10,2)'::regtype`.
 
-Such a name means the object that it finds while binding, in the statement's catalog and search path. Numbers and columns
-are not read here: a number is its own OID (`wire.types.input`).
+Such a name is resolved while binding, in the statement's catalog and search path. Numbers and columns are not read
+here: a number is its own OID (`wire.types.input`).
 
-Source: PostgreSQL 15, chapter 8.19; regproc.c (regclassin, regtypein, regprocin, regprocedurein, regoperin, regoperatorin,
+Source: PostgreSQL 15, chapter 8.19; regproc.c (regclassin, regtypein, regprocin, regprocedurein, regoperin,
+regoperatorin,
 regnamespacein, regrolein, regcollationin, regconfigin, regdictionaryin).
 """
 
@@ -42,20 +43,21 @@ from wire.types import pg_types as t
 from wire.types.arrays_input import read_array
 from wire.types.input import parse_text
 
-#: More names than anything has, for an error of its own.
+#: More parts than any object's name has; such a name has an error of its own.
 _DOTTED_MAX: Final = 64
 _PG_CATALOG: Final = "pg_catalog"
 OBJECTS: Final = frozenset(t.REG_TYPES)
 
 
 def is_name(pg: t.PgType, text: str) -> bool:
-    """Whether a literal of `pg` is an object's name, to be read by `read_name`."""
+    """Return whether a literal of `pg` is an object's name, to be read by `read_name`."""
     return pg in OBJECTS and text != "-" and not text.isdecimal()
 
 
 def read_name(pg: t.PgType, text: str, context: BindContext, at: int) -> int:
-    """The OID of the relation, type, function or schema that `text` names. Raises UndefinedTable (42P01), UndefinedObject
-    (42704), UndefinedFunction (42883), AmbiguousFunction (42725) or InvalidSchemaName (3F000)."""
+    """Return the OID of the relation, type, function or schema that `text` names. Raises UndefinedTable (42P01),
+    UndefinedObject (42704), UndefinedFunction (42883), AmbiguousFunction (42725) or InvalidSchemaName (3F000).
+    """
     try:
         try:
             return _READERS[pg](text, context)
@@ -69,14 +71,16 @@ def read_name(pg: t.PgType, text: str, context: BindContext, at: int) -> int:
 
 
 def _require_schema(text: str, context: BindContext) -> None:
-    """Raises InvalidSchemaName where a name in a schema says one that is not there (LookupExplicitNamespace)."""
+    """Raises InvalidSchemaName if a qualified name has a schema that does not exist (LookupExplicitNamespace)."""
     schema, dot, *_ = tokenize(text)
     if dot.text == "." and context.catalog.schema_oid(schema.text) is None:
         raise InvalidSchemaName(f'schema "{schema.text}" does not exist')
 
 
 def read_names(pg: t.PgType, text: str, context: BindContext, at: int) -> list[Any]:
-    """The OIDs of an array literal's elements, of which each is a name or a number. Raises as `read_name`; 22P02."""
+    """Return the OIDs of an array literal's elements, each of which is a name or a number. Raises as `read_name`;
+    22P02.
+    """
     element = t.element_of(pg)
 
     def read(item: str) -> int:
@@ -89,7 +93,7 @@ def read_names(pg: t.PgType, text: str, context: BindContext, at: int) -> list[A
 
 
 def with_oids(types: Sequence[t.PgType], values: Sequence[Any], context: Callable[[], BindContext]) -> Sequence[Any]:
-    """Parameters' values, the names of objects among them looked up."""
+    """Return parameters' values with the names of objects among them replaced by OIDs."""
     named = {
         i for i, (pg, value) in enumerate(zip(types, values, strict=True)) if pg in OBJECTS and isinstance(value, str)
     }
@@ -100,7 +104,7 @@ def with_oids(types: Sequence[t.PgType], values: Sequence[Any], context: Callabl
 
 
 def function_named(text: str) -> int:
-    """The OID of the one function that `text` names."""
+    """Return the OID of the one function that `text` names."""
     names = parse_qualified_name(text)
     found = functions_named(names[-1]) if names[:-1] in ([], [_PG_CATALOG]) else ()
     if not found:
@@ -111,7 +115,9 @@ def function_named(text: str) -> int:
 
 
 def _with_arguments(text: str, context: BindContext) -> tuple[str, list[int]]:
-    """`name(type, type)` taken apart; `none` is a missing operand, and 0 (parseNameAndArgTypes)."""
+    """Split `name(type, type)` into the name and the OIDs of the types; `none` is a missing operand, 0
+    (parseNameAndArgTypes).
+    """
     name, bracket, rest = text.rpartition("(")
     if not bracket:
         raise InvalidTextRepresentation("expected a left parenthesis")
@@ -123,7 +129,7 @@ def _with_arguments(text: str, context: BindContext) -> tuple[str, list[int]]:
 
 
 def _procedure_named(text: str, context: BindContext) -> int:
-    """The OID of the function with those arguments."""
+    """Return the OID of the function with those arguments."""
     name, arguments = _with_arguments(text, context)
     names = parse_qualified_name(name)
     functions = builtin_rows("pg_proc")
@@ -142,7 +148,7 @@ def _operators(symbol: str) -> pa.Table:
 
 
 def _operator_named(text: str, _context: BindContext) -> int:
-    """The OID of the one operator of that symbol."""
+    """Return the OID of the one operator of that symbol."""
     found = _operators(text)["oid"].to_pylist()
     if not found:
         raise UndefinedFunction(f"operator does not exist: {text}")
@@ -152,7 +158,7 @@ def _operator_named(text: str, _context: BindContext) -> int:
 
 
 def _operator_with_operands(text: str, context: BindContext) -> int:
-    """The OID of the operator of that symbol and those operands."""
+    """Return the OID of the operator of that symbol and those operands."""
     symbol, operands = _with_arguments(text, context)
     if len(operands) == 1:
         raise UndefinedParameter(
@@ -167,7 +173,7 @@ def _operator_with_operands(text: str, context: BindContext) -> int:
 
 
 def _builtin_named(relation: str, column: str, said: str, text: str, _context: BindContext) -> int:
-    """The OID of what PostgreSQL itself brings in pg_catalog; `said` is for the error."""
+    """Return the OID of a built-in object of pg_catalog; `said` is its kind for the error message."""
     names = parse_qualified_name(text)
     rows = builtin_rows(relation)
     found = rows["oid"].filter(pc.equal(rows[column], names[-1])).to_pylist()
@@ -197,7 +203,9 @@ def _schema_named(text: str, context: BindContext) -> int:
 
 
 def relation_named(text: str, context: BindContext) -> int:
-    """The OID of the relation that `text` names: also of one that no query reads, such as a sequence. Raises UndefinedTable."""
+    """Return the OID of the relation that `text` names, including those that no query reads, such as a sequence.
+    Raises UndefinedTable.
+    """
     *of, name = parse_qualified_name(text, _DOTTED_MAX)
     if len(of) > 2:
         raise SqlSyntaxError(f"improper relation name (too many dotted names): {'.'.join((*of, name))}")
@@ -211,7 +219,7 @@ def relation_named(text: str, context: BindContext) -> int:
 
 
 def parse_qualified_name(text: str, most: int = 2) -> list[str]:
-    """The identifiers of `a`, `a.b` and so on, folded (stringToQualifiedNameList)."""
+    """Return the identifiers of `a`, `a.b` and so on, folded (stringToQualifiedNameList)."""
     *tokens, _end = tokenize(text)
     names, dots = tokens[::2], tokens[1::2]
     well_formed = len(names) == len(dots) + 1 <= most and all(d.text == "." for d in dots)
@@ -221,7 +229,9 @@ def parse_qualified_name(text: str, most: int = 2) -> list[str]:
 
 
 def type_oid(text: str, users: UserTypes) -> int:
-    """The OID of the type that `text` names, which may be one that nothing can be of (trigger). Raises as `type_named`."""
+    """Return the OID of the type that `text` names, which may be a pseudotype without values (trigger). Raises as
+    `type_named`.
+    """
     pseudo = t.BY_NAME.get(text.strip().lower().removeprefix("pg_catalog."))
     if pseudo is not None and pseudo.category == "P":
         return pseudo.oid
@@ -232,7 +242,7 @@ def type_oid(text: str, users: UserTypes) -> int:
 
 
 def type_named(text: str, users: UserTypes = lambda _schema, _name: None) -> SqlType:
-    """The type that `text` names. Raises UndefinedObject, or SqlSyntaxError for what is no name of a type."""
+    """Return the type that `text` names. Raises UndefinedObject, or SqlSyntaxError for text that is no type name."""
     reader = StatementReader(text, tokenize(text))
     typ = resolve_type(reader.type_name(), users=users)
     if not reader.at_end():

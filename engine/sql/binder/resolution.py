@@ -1,9 +1,11 @@
 """Resolution of a call's function or operator, from its name and its arguments' types alone.
 
-Pure: types in, a `Choice` out. The expression binder coerces the arguments to the choice's types afterwards. Literals of
-unknown type take part as PostgreSQL has it: they match anything, prefer the string category, and follow their neighbours.
+The module is pure: it maps types to a `Choice`. The expression binder coerces the arguments to the choice's types
+afterwards. Literals of unknown type take part as in PostgreSQL: they match any type, prefer the string category, and
+take the type of the other arguments.
 
-Source: PostgreSQL 15, chapters 10.2 and 10.3; parse_func.c (func_get_detail, func_select_candidate), parse_oper.c (oper),
+Source: PostgreSQL 15, chapters 10.2 and 10.3; parse_func.c (func_get_detail, func_select_candidate), parse_oper.c
+(oper),
 parse_coerce.c (check_generic_type_consistency, enforce_generic_type_consistency).
 """
 
@@ -30,7 +32,9 @@ _COMPATIBLES = (t.ANYCOMPATIBLE, t.ANYCOMPATIBLENONARRAY)
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A chosen row. args: what each argument is to be coerced to; ANY where it stays what it is. returns: the result."""
+    """A chosen row. args: the type that each argument is coerced to; ANY leaves it as it is. returns: the type of the
+    result.
+    """
 
     function: Function
     args: Types
@@ -41,7 +45,7 @@ class Choice:
 
 
 def expand_signature(row: Function, count: int) -> Types | None:
-    """The declared types for a call with `count` arguments; None when the row does not take that many."""
+    """Return the declared types for a call with `count` arguments; None if the row does not take that many."""
     declared = row.args
     if row.variadic and count >= len(declared):
         return declared + declared[-1:] * (count - len(declared))
@@ -59,7 +63,9 @@ class _Candidate:
 
 
 def _candidates(rows: Iterable[Function], count: int) -> list[_Candidate]:
-    """The rows that take `count` arguments. Of two with the same types, the one that needs no expansion or default."""
+    """Return the rows that take `count` arguments. Of two with the same types, the one that needs no expansion or
+    default remains.
+    """
     found: dict[Types, _Candidate] = {}
     for row in rows:
         args = expand_signature(row, count)
@@ -72,14 +78,14 @@ def _candidates(rows: Iterable[Function], count: int) -> list[_Candidate]:
 
 
 def _accepts(inputs: Types, declared: Types) -> bool:
-    """can_coerce_type over a list, implicit casts only."""
+    """Whether all types can be coerced, by implicit casts only (can_coerce_type)."""
     if not all(can_coerce(i, d, "implicit") for i, d in zip(inputs, declared, strict=True)):
         return False
     return not any(d in POLYMORPHIC for d in declared) or _is_consistent(inputs, declared)
 
 
 def select_candidate(inputs: Types, candidates: list[_Candidate]) -> _Candidate | None:
-    """func_select_candidate: the one best candidate, or None where the choice is not clear."""
+    """Return the one best candidate, or None if the choice is not clear (func_select_candidate)."""
     for score in (_exact_matches, _exact_or_preferred):
         scores = [score(inputs, c.args) for c in candidates]
         candidates = [c for c, s in zip(candidates, scores, strict=True) if s == max(scores)]
@@ -105,7 +111,9 @@ def _exact_or_preferred(inputs: Types, declared: Types) -> int:
 
 
 def _by_category(inputs: Types, candidates: list[_Candidate]) -> list[_Candidate]:
-    """Unknown arguments take the category that the candidates agree on, string if any of them wants one."""
+    """Filter candidates by category: unknown arguments take the one that the candidates agree on, string if any of
+    them wants a string.
+    """
     wanted: list[tuple[int, str, bool]] = []
     for slot, given in enumerate(inputs):
         if given is not t.UNKNOWN:
@@ -125,7 +133,7 @@ def _fits(typ: t.PgType, category: str, preferred: bool) -> bool:
 
 
 def _by_known_types(inputs: Types, candidates: list[_Candidate]) -> _Candidate | None:
-    """The last heuristic: if all known arguments have one type, take the unknown ones to be of it too."""
+    """Apply the last heuristic: if all known arguments have one type, assume that the unknown ones have it too."""
     known = {i for i in inputs if i is not t.UNKNOWN}
     if len(known) != 1:
         return None
@@ -138,13 +146,13 @@ def _by_known_types(inputs: Types, candidates: list[_Candidate]) -> _Candidate |
 
 
 def _is_consistent(inputs: Types, declared: Types) -> bool:
-    """check_generic_type_consistency: whether the actual types can stand for the polymorphic ones together."""
+    """Whether the actual types can stand for the polymorphic ones together (check_generic_type_consistency)."""
     element = _element(inputs, declared)
     return element is not None and _compatible(inputs, declared) is not None
 
 
 def _element(inputs: Types, declared: Types) -> t.PgType | None:
-    """Infer the type for ANYELEMENT: unknown where nothing says it, None for a contradiction."""
+    """Infer the type for ANYELEMENT: unknown if nothing determines it, None for a contradiction."""
     found: t.PgType = t.UNKNOWN
     for given, want in zip(inputs, declared, strict=True):
         if given is t.UNKNOWN or want not in (*_ELEMENTS, *_CONTAINERS):
@@ -159,14 +167,16 @@ def _element(inputs: Types, declared: Types) -> t.PgType | None:
         found = element
     if t.ANYNONARRAY in declared and found.is_array:
         return None
-    # anyenum may be said of an array of them only by anyarray beside it.
+    # With anyenum, the element type of an anyarray argument beside it must be an enum, too.
     if t.ANYENUM in declared and found is not t.UNKNOWN and found.category != "E":
         return None
     return found
 
 
 def _inside(given: t.PgType, want: t.PgType) -> t.PgType | None:
-    """Return the element type of `given` where a container is wanted; itself where none is; None if it is no such container."""
+    """Return the element type of `given` if a container is required, or `given` itself if not; None if `given` is no
+    such container.
+    """
     if want is t.ANYARRAY:
         return t.element_of(given) if given.is_array else None
     if want is t.ANYRANGE:
@@ -177,7 +187,7 @@ def _inside(given: t.PgType, want: t.PgType) -> t.PgType | None:
 
 
 def _compatible(inputs: Types, declared: Types) -> t.PgType | None:
-    """Infer the type for ANYCOMPATIBLE: the common type, text where nothing says it, None for a contradiction."""
+    """Infer the type for ANYCOMPATIBLE: the common type, text if nothing determines it, None for a contradiction."""
     given: list[t.PgType] = []
     for actual, want in zip(inputs, declared, strict=True):
         if actual is t.UNKNOWN:
@@ -195,7 +205,7 @@ def _compatible(inputs: Types, declared: Types) -> t.PgType | None:
 
 
 def common_of(types: Sequence[t.PgType]) -> t.PgType | None:
-    """select_common_type over known types; text for none, None where they do not match."""
+    """Return the common type of known types (select_common_type); text for none, None if they do not match."""
     if not types:
         return t.TEXT
     found = types[0]
@@ -210,7 +220,7 @@ def common_of(types: Sequence[t.PgType]) -> t.PgType | None:
 
 
 def _concrete(function: Function, inputs: Types, declared: Types) -> Choice:
-    """enforce_generic_type_consistency: actual types in place of polymorphic ones."""
+    """Return the choice with actual types in place of polymorphic ones (enforce_generic_type_consistency)."""
     if not any(x in POLYMORPHIC for x in (*declared, function.returns)):
         return Choice(function, declared, function.returns)
     element, compatible = _element(inputs, declared), _compatible(inputs, declared)
@@ -242,7 +252,7 @@ def _concrete(function: Function, inputs: Types, declared: Types) -> Choice:
 
 @lru_cache(maxsize=8192)
 def choose_function(rows: tuple[Function, ...], inputs: Types) -> Choice | None:
-    """func_get_detail, without its casts: the row for a call, or None when no row can take the arguments.
+    """Return the row for a call, or None if no row can take the arguments (func_get_detail, without its casts).
 
     Raises AmbiguousFunction (without a message of its own: see `ambiguous_function`).
     """
@@ -255,7 +265,7 @@ def choose_function(rows: tuple[Function, ...], inputs: Types) -> Choice | None:
 
 @lru_cache(maxsize=8192)
 def choose_operator(rows: tuple[Function, ...], inputs: Types) -> Choice | None:
-    """oper() and left_oper(): the row for an operator's operands, or None. Raises AmbiguousFunction."""
+    """Return the row for an operator's operands, or None (oper(), left_oper()). Raises AmbiguousFunction."""
     candidates = _candidates(rows, len(inputs))
     for types in (inputs, _assume_same_type(inputs)):
         exact = [c for c in candidates if c.args == types]
@@ -265,7 +275,7 @@ def choose_operator(rows: tuple[Function, ...], inputs: Types) -> Choice | None:
 
 
 def _assume_same_type(inputs: Types) -> Types:
-    """An unknown operand beside a known one is first taken to be of the same type."""
+    """Give an unknown operand the type of a known one beside it, which is tried first."""
     if len(inputs) == 2 and t.UNKNOWN in inputs:
         known = inputs[0] if inputs[1] is t.UNKNOWN else inputs[1]
         return (known, known)
@@ -285,12 +295,12 @@ def _choose(fitting: list[_Candidate], inputs: Types) -> Choice | None:
 
 
 def signature(name: str, inputs: Sequence[t.PgType]) -> str:
-    """func_signature_string: `foo(integer, unknown)`."""
+    """Return `foo(integer, unknown)` (func_signature_string)."""
     return f"{name}({', '.join(i.sql_name for i in inputs)})"
 
 
 def operator_signature(symbol: str, inputs: Sequence[t.PgType]) -> str:
-    """op_signature_string: `text + integer`, `- text`."""
+    """Return `text + integer` or `- text` (op_signature_string)."""
     names = [i.sql_name for i in inputs]
     return f"{symbol} {names[0]}" if len(names) == 1 else f"{names[0]} {symbol} {names[1]}"
 

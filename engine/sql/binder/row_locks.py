@@ -1,10 +1,11 @@
 """FOR UPDATE, FOR NO KEY UPDATE, FOR SHARE and FOR KEY SHARE (analyze.c: transformLockingClause, CheckSelectLocking).
 
-Here is what PostgreSQL says of the clause: which relations it means, by itself or with OF, through derived tables and views,
-and where it makes no sense. What comes of it is the session's to do: nobody waits for anybody, but a transaction that asked
-for rows commits only if the files they were in are still their tables' (`engine.catalog.snapshot.Guard`).
+This module applies PostgreSQL's rules for the clause: which relations it locks, by itself or with OF, through derived
+tables and views, and where it is not allowed. The session carries it out: no transaction waits for another, but a
+transaction that locked rows commits only if the files that held them still belong to their tables
+(`engine.catalog.snapshot.Guard`).
 
-WITH queries and subqueries in expressions are left alone, as in PostgreSQL: they have clauses of their own.
+WITH queries and subqueries in expressions are not affected, as in PostgreSQL: they have clauses of their own.
 """
 
 from __future__ import annotations
@@ -31,20 +32,22 @@ _NODES: Final[tuple[tuple[type[Node], str], ...]] = (
 
 
 def refuse(tree: exp.Expression, why: str) -> None:
-    """Raises FeatureNotSupported where a query has the clause that cannot have it."""
+    """Raises FeatureNotSupported if a query that cannot have a locking clause has one."""
     for clause in _clauses(tree):
         raise FeatureNotSupported(f"{strength_of(clause)} {why}")
 
 
 def rows_of(tree: exp.Select, plan: Node, base: Node, scope: Scope) -> Rows:
-    """Return the relations whose rows a SELECT gives. plan: it, without DISTINCT; base: its FROM clause in it."""
+    """Return the relations that a SELECT's rows belong to. plan: its plan without DISTINCT. base: the plan of its FROM
+    clause within `plan`.
+    """
     relations = tuple(relation for source in scope.known for relation in source.rows.relations)
     refused = _own_refusal(tree, plan, base)
     return Rows(relations, refused or next((s.rows.refused for s in scope.known if s.rows.refused), ""))
 
 
 def _own_refusal(tree: exp.Select, plan: Node, base: Node) -> str:
-    """CheckSelectLocking."""
+    """Return the clause for which locking the SELECT's rows is refused, or "" (CheckSelectLocking)."""
     for key, clause in _CLAUSES:
         if tree.args.get(key) is not None:
             return clause
@@ -53,7 +56,7 @@ def _own_refusal(tree: exp.Select, plan: Node, base: Node) -> str:
 
 
 def _above(plan: Node, base: Node) -> Iterator[type[Node]]:
-    """The kinds of nodes between a SELECT's columns and its FROM clause."""
+    """Yield the kinds of nodes between a SELECT's columns and its FROM clause."""
     while plan is not base:
         yield type(plan)
         below = plan.inputs()
@@ -63,7 +66,9 @@ def _above(plan: Node, base: Node) -> Iterator[type[Node]]:
 
 
 def lock(context: BindContext, tree: exp.Select, rows: Rows, scope: Scope) -> None:
-    """Note what a SELECT's clauses ask for. rows: its own. Raises what PostgreSQL does where they may not be."""
+    """Record the row locks of a SELECT's clauses. rows: the relations that its rows belong to. Raises PostgreSQL's
+    errors where the clauses are not allowed.
+    """
     for clause in _clauses(tree):
         strength = strength_of(clause)
         named = [_find(name, strength, scope) for name in clause.expressions]
@@ -78,12 +83,12 @@ def lock(context: BindContext, tree: exp.Select, rows: Rows, scope: Scope) -> No
 
 
 def _refusal_of_level(rows: Rows, scope: Scope) -> str:
-    """Return the reason why a SELECT's rows cannot be locked, unless it is inside of one of its FROM items."""
+    """Return the reason why a SELECT's rows cannot be locked, or "" if it comes from one of its FROM items."""
     return "" if any(source.rows.refused == rows.refused for source in scope.known) else rows.refused
 
 
 def _find(name: exp.Identifier, strength: str, scope: Scope) -> Source:
-    """The FROM item that OF means."""
+    """Return the FROM item that OF names."""
     at = cursor(position(name))
     if "qualified" in name.meta:
         raise SqlSyntaxError(f"{strength} must specify unqualified relation names", position=at)

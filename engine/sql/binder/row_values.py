@@ -1,8 +1,8 @@
-"""Comparison of rows as values: of composite types, whole rows, records that come of a query.
+"""Comparison of rows as values: composite types, whole rows, and records that a query returns.
 
-Unlike that of two row constructors (`operators_syntax.row_comparison`) it knows nulls among the fields: two are equal, and one is
-greater than all else. Only where a row itself is null, nothing is known. It is spelled out field by field, each through the
-operators of its type, so it is the same on both engines.
+Unlike the comparison of two row constructors (`operators_syntax.row_comparison`), it orders nulls among the fields: two
+nulls are equal, and a null is greater than any other value. The result is null only where a row itself is null. The
+comparison is expanded field by field, each through the operators of its type, so both engines give the same result.
 
 Source: PostgreSQL 15, rowtypes.c (record_eq, record_cmp).
 """
@@ -24,14 +24,15 @@ _BOOL = st.of(t.BOOL)
 
 @dataclass(frozen=True, slots=True)
 class RowValues:
-    """How fields are compared, which may be rows too. less: whether the one is less than the other, nulls not looked at.
-    same: whether one is not distinct from the other."""
+    """The comparison of row values; fields may be rows too. less: returns whether one field is less than the other,
+    without regard to nulls. same: returns whether one field is not distinct from the other.
+    """
 
     less: Callable[[Expr, Expr], Expr]
     same: Callable[[Expr, Expr], Expr]
 
     def compare(self, symbol: str, left: Expr, right: Expr, at: int) -> Expr:
-        """`left symbol right`. Raises DatatypeMismatch."""
+        """Return `left symbol right`. Raises DatatypeMismatch."""
         if any(_is_nothing(side) for side in (left, right)):
             return literals.null(_BOOL, at)
         first, second = _fields(left, right)
@@ -46,7 +47,7 @@ class RowValues:
         return Case(_BOOL, ((_any(unknown), literals.null(_BOOL)),), found, position=at) if unknown else found
 
     def not_distinct(self, left: Expr, right: Expr, at: int) -> Expr:
-        """`left IS NOT DISTINCT FROM right`. Raises DatatypeMismatch."""
+        """Return `left IS NOT DISTINCT FROM right`. Raises DatatypeMismatch."""
         equal = self._equal(*_fields(left, right))
         nulls = [_null(side) for side in (left, right) if not isinstance(side, Row)]
         if not nulls:
@@ -75,7 +76,9 @@ class RowValues:
 
 
 def _is_nothing(side: Expr) -> bool:
-    """A null, and a parameter that is an anonymous record: no value of one can be given, but null."""
+    """Whether a side can only be null: a null constant, or a parameter of type record, for which no other value can be
+    passed.
+    """
     if isinstance(side, ParamRef):
         return side.type.pg is t.RECORD
     return isinstance(side, Const) and side.value is None

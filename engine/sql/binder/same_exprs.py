@@ -1,7 +1,8 @@
-"""Whether two expressions are written alike where they hold subqueries (equalfuncs.c: equal).
+"""Equality of expressions that contain subqueries (equalfuncs.c: equal).
 
-Each subquery is bound by itself, so that the columns and common table expressions that it makes have numbers of their own. Two
-that are written alike differ in nothing but these: they are numbered here by their places.
+Each subquery is bound separately, so the columns and common table expressions that it creates have ids of their own.
+Two expressions that are written alike differ in nothing else. Before they are compared, these ids are replaced by
+numbers in order of occurrence.
 """
 
 from __future__ import annotations
@@ -18,7 +19,9 @@ _PARTS: Final = (Node, Expr, OrderItem, OrderKey, Cte, Frame, FrameBound)
 
 
 def comparable(expr: Expr) -> Expr:
-    """An expression that equals that of another exactly if both are written alike; `expr` itself where it holds no subquery."""
+    """Return an expression that equals that of another exactly if both are written alike; `expr` itself if it has no
+    subquery.
+    """
     plans = [part.plan for part in expr.walk() if isinstance(part, Subquery)]
     if not plans:
         return expr

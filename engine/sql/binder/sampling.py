@@ -1,7 +1,7 @@
-"""TABLESAMPLE: each row of a table kept by chance.
+"""TABLESAMPLE: it keeps each row of a table with a given probability.
 
-BERNOULLI and SYSTEM are the same here: PostgreSQL's SYSTEM keeps whole blocks, and a table's files have none of such a size.
-REPEATABLE would have to know a row again when it is asked anew, which nothing in the files says; it is refused.
+BERNOULLI and SYSTEM are the same here: PostgreSQL's SYSTEM keeps whole blocks, and a table's files have no blocks of
+that size. REPEATABLE is refused: it would need a stable identity of rows across reads, which the files do not have.
 
 Source: PostgreSQL 15, parse_clause.c (transformRangeTableSample), bernoulli.c.
 """
@@ -36,7 +36,7 @@ _DRAWN: Final = (
     "CASE WHEN $1 IS NULL THEN RAISE('2202H', 'TABLESAMPLE parameter cannot be null')"
     f" WHEN $1 < 0 OR $1 > 100 OR isnan($1) THEN RAISE('2202H', '{_RANGE}') ELSE {{}} * 100 < $1 END"
 )
-#: Whether a row is kept. No row of the function table: nobody can call it.
+#: Returns whether a row is kept. This is no row of the function table, because statements cannot call it.
 _KEPT: Final = fn(
     "tablesample", (t.FLOAT4,), t.BOOL, local=_DRAWN.format("random()"), spark=_DRAWN.format("rand()"), strict=False,
     volatility="volatile",
@@ -44,14 +44,14 @@ _KEPT: Final = fn(
 
 
 def refuse(item: exp.Table) -> None:
-    """Raises FeatureNotSupported where a sample is asked of something that is no table."""
+    """Raises FeatureNotSupported if TABLESAMPLE is applied to something other than a table."""
     if item.args.get("sample") is not None:
         message = "TABLESAMPLE clause can only be applied to tables and materialized views"
         raise FeatureNotSupported(message, position=cursor(position(item)))
 
 
 def sample_rows(binder: QueryBinder, item: exp.Table, relation: object, node: Node, scope: Scope) -> Node:
-    """The rows of what reads a relation, or a sample of them where one is asked for."""
+    """Return the plan of a relation's reader, with its TABLESAMPLE clause if it has one."""
     sample = item.args.get("sample")
     if sample is None:
         return node

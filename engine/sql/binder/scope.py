@@ -1,14 +1,16 @@
 """Scopes and name resolution, shared by the query binder and the expression binder.
 
-The query binder (`engine.sql.binder.queries` and its siblings) builds scopes while it walks FROM clauses; the expression
-binder (`engine.sql.binder.expressions`) asks them for columns, parameters, windows and subqueries. A `BindContext` is one
-for a statement, a `Scope` one for each SELECT level; a scope's parent is the scope that its query is nested in.
+The query binder (`engine.sql.binder.queries` and its siblings) builds scopes while it walks FROM clauses; the
+expression binder (`engine.sql.binder.expressions`) looks up columns, parameters, windows and subqueries in them. There
+is one `BindContext` per statement and one `Scope` per SELECT level; a scope's parent is the scope that its query is
+nested in.
 
-Trees come from `engine.sql.parser.grammar`, whose docstring lists their shapes; `position(node)` tells where a node's token is.
+Trees come from `engine.sql.parser.grammar`, whose docstring lists their shapes; `position(node)` is the position of a
+node's token.
 
-The rules are PostgreSQL's (parse_relation.c, parse_expr.c: transformColumnRef): a bare name is looked for among the
-columns of each level, innermost first, and then among relation names, where it means the whole row; two hits in one level
-are ambiguous; a relation may be visible by name only, by its columns only, or to LATERAL items only.
+The rules are PostgreSQL's (parse_relation.c, parse_expr.c: transformColumnRef). A bare name is looked up among the
+columns of each level, innermost first, and then among relation names, where it means the whole row. Two matches in one
+level are ambiguous. A relation may be visible by name only, by its columns only, or to LATERAL items only.
 """
 
 from __future__ import annotations
@@ -51,18 +53,20 @@ if TYPE_CHECKING:
 
 
 class Catalog(Protocol):
-    """The catalog snapshot, as binding uses it."""
+    """The catalog snapshot as the binder uses it."""
 
     def resolve(self, schema: str | None, name: str, search_path: Sequence[str]) -> Relation | None:
-        """The relation of that name in `schema`, else the first one along `search_path`; None if there is none."""
+        """Return the relation of that name in `schema`, or else the first one along `search_path`; None if there is
+        none.
+        """
         ...
 
     def by_oid(self, oid: int) -> Relation | None:
-        """The relation with that OID, as `resolve` gives it."""
+        """Return the relation with that OID, as `resolve` does."""
         ...
 
     def oid_of(self, schema: str | None, name: str, search_path: Sequence[str]) -> int | None:
-        """The OID of whatever relation has that name: sequences and indexes too."""
+        """Return the OID of the relation of any kind that has that name, including sequences and indexes."""
         ...
 
     def schema_oid(self, name: str) -> int | None: ...
@@ -74,8 +78,9 @@ class ParameterTypes:
     """The types of $1 ..., as declared by the client or fixed by their first use (parse_param.c, variable parameters).
 
     declared: OIDs; 0 and 705 (unknown) leave the type to be inferred.
-    find: the type of an OID.
-    fixed: whether only the declared parameters may occur (a SQL PREPARE with a type list still may infer: False).
+    digits: precision, scale and dimensions of parameters' values, by parameter: known at Bind
+        (`engine.session.context.parameter_digits`), empty at Parse.
+    find: returns the type of an OID.
     """
 
     def __init__(
@@ -88,9 +93,9 @@ class ParameterTypes:
         self._digits = digits or {}
         self._open: set[int] = set()
         self._domains: dict[int, t.PgType] = {}
-        #: The types of parameters without digits, of which thousands may be alike.
+        #: The types of parameters without digits, cached because thousands of parameters may have the same type.
         self._bases: dict[t.PgType, SqlType] = {}
-        #: Whether more of the statement is to be bound.
+        #: Whether further parts of the statement are still to be bound.
         self.partial = False
         for index, oid in enumerate(declared, 1):
             if oid in (0, t.UNKNOWN.oid):
@@ -104,13 +109,15 @@ class ParameterTypes:
             self._types[index] = self._with_digits(index, t.base_of(pg))
 
     def type_of(self, index: int, at: int = -1) -> SqlType | None:
-        """The type of $index, None while it is not known; registers the parameter. Raises UndefinedParameter."""
+        """Return the type of $index, or None while it is not known, and register the parameter. Raises
+        UndefinedParameter.
+        """
         if not 1 <= index <= 65535:
             raise UndefinedParameter(f"there is no parameter ${index}", position=cursor(at))
         return self._types.setdefault(index, None)
 
     def fix(self, index: int, typ: SqlType, at: int = -1) -> SqlType:
-        """Give $index its type. Raises AmbiguousParameter where an earlier use gave it another one."""
+        """Set the type of $index. Raises AmbiguousParameter if an earlier use gave it another type."""
         known = self.type_of(index, at)
         if known is None and index in self._open:
             raise AmbiguousParameter(f"could not determine data type of parameter ${index}", position=cursor(at))
@@ -125,19 +132,20 @@ class ParameterTypes:
         return known
 
     def fix_domain(self, index: int, domain: t.PgType) -> None:
-        """Note that the place that gave $index its type takes a domain: it is what clients are told."""
+        """Record that the context of $index requires a domain, which clients receive as its type."""
         self._domains.setdefault(index, domain)
 
     def domain_of(self, index: int) -> t.PgType | None:
         return self._domains.get(index)
 
     def leave_open(self, index: int) -> None:
-        """Note a use of $index that says nothing of its type (`count($1)`): no later use may give it one."""
+        """Record a use of $index that does not determine its type (`count($1)`): no later use may set it."""
         self._open.add(index)
 
     def finish(self) -> tuple[t.PgType, ...]:
-        """The types of $1 to the highest parameter; none yet while it is `partial`. Raises IndeterminateDatatype where one has
-        remained unknown."""
+        """Return the types of $1 to the highest parameter; none while this is `partial`. Raises IndeterminateDatatype
+        if one is still unknown.
+        """
         if self.partial:
             return ()
         found = []
@@ -163,7 +171,7 @@ class ParameterTypes:
 
 @dataclass(frozen=True, slots=True)
 class RowLock:
-    """A relation of which FOR UPDATE or its kin asks for rows. strength: the clause's words."""
+    """A relation whose rows FOR UPDATE or its kin locks. strength: the clause's words."""
 
     strength: str
     relation: Relation
@@ -171,10 +179,11 @@ class RowLock:
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """The relations that the rows of a FROM item or of a query belong to, for FOR UPDATE (`engine.sql.binder.row_locks`).
+    """The relations that the rows of a FROM item or of a query belong to, for FOR UPDATE
+    (`engine.sql.binder.row_locks`).
 
-    relations: those of the catalog. refused: the clause by which its rows belong to no relation ("GROUP BY clause").
-    kind: the kind of item, where FOR UPDATE OF cannot name it ("a join").
+    relations: those of the catalog. refused: the clause that makes its rows belong to no relation ("GROUP BY clause").
+    kind: the kind of item if FOR UPDATE OF cannot name it ("a join").
     """
 
     relations: tuple[Relation, ...] = ()
@@ -182,13 +191,15 @@ class Rows:
     kind: str = ""
 
 
-#: A query's or an item's that are in no table.
+#: The rows of a query or an item that belong to no table.
 NOBODYS: Final = Rows()
 
 
 @dataclass(frozen=True, slots=True)
 class PrimaryKey:
-    """A FROM item's primary key. constraint: its OID. columns: the ids of its columns; of: those of all that the key tells."""
+    """A FROM item's primary key. constraint: its OID. columns: the ids of its columns. of: the ids of all columns that
+    the key determines.
+    """
 
     constraint: int
     columns: frozenset[int]
@@ -196,30 +207,34 @@ class PrimaryKey:
 
 
 class QueryBinder(Protocol):
-    """The query binder, as expressions use it."""
+    """The query binder as expressions use it."""
 
     def bind_subquery(self, tree: exp.Expression, scope: Scope) -> tuple[Node, tuple[str, ...]]:
-        """Plan a query nested in an expression of `scope`; its columns are the plan's, with their names."""
+        """Plan a query nested in an expression of `scope`. Returns the plan, whose columns are the query's, and their
+        names.
+        """
         ...
 
 
 @dataclass(slots=True)
 class BindContext:
-    """The state of a statement while it is bound; one for all its levels.
+    """The state of a statement that is being bound, shared by all its levels.
 
-    search_path: effective, in order, implicit schemas included.
-    session_path: within a view, whose names are found along its own path, the session's, by which functions see and spell names.
-    input_settings: the session's DateStyle, TimeZone and IntervalStyle, and `now`. literal_settings: those by which literals are
-        read, where these are others: a prepared statement's are read as it is prepared.
-    parameter_digits: known digits of parameters' values (at Bind, `engine.session.context.parameter_digits`); empty at Parse.
-    stable: set to False where a folded value holds for this execution only, so that the plan is not cached.
+    search_path: the effective path, in order, implicit schemas included.
+    session_path: the session's path while a view is bound, whose names are resolved along the view's own path;
+        functions resolve and print names by the session's path.
+    input_settings: the session's DateStyle, TimeZone and IntervalStyle, and `now`. literal_settings: the settings by
+        which literals are read, if they differ: a prepared statement's literals are read when it is prepared.
+    stable: set to False if a folded value is valid for this execution only, so that the plan is not cached.
+    owners: the scope that each column belongs to, by the column's id.
+    origins: the relation's OID and the column's number behind each column, by the column's id.
     row_locks: the locking clauses (FOR UPDATE ...). accesses: the privileges that the statement needs.
     primary_keys: OIDs of primary keys without which GROUP BY would be an error.
     role_oid: returns a role's OID by its name.
     find_type: finds a user-defined type by its schema, if one was written, its name and the search path.
     type_names: the names of those types that format_type shows, by OID.
-    find_file: finds the table for a path in FROM, where files may be named.
-    column_names: of parts of trees, by `id()`: the parts, and the names that columns have anywhere in their trees.
+    find_file: finds the table for a path in FROM; None where files may not be named.
+    column_names: for parts of trees, by `id()`: the part, and the names of columns that occur anywhere in its tree.
     """
 
     catalog: Catalog
@@ -245,11 +260,11 @@ class BindContext:
     _ctes: Iterator[int] = field(default_factory=lambda: itertools.count(1))
 
     def user_type(self, schema: str | None, name: str) -> t.PgType | None:
-        """Find a type that users have made, for `engine.sql.binder.type_names.resolve_type`."""
+        """Find a user-defined type, for `engine.sql.binder.type_names.resolve_type`."""
         return self.find_type(schema, name, self.search_path)
 
     def new_column(self, name: str, typ: SqlType, nullable: bool = True) -> Column:
-        """A column with an id that no other column of the statement has."""
+        """Return a column with an id that no other column of the statement has."""
         return Column(next(self._columns), name, typ, nullable)
 
     def new_cte_id(self) -> int:
@@ -257,8 +272,9 @@ class BindContext:
 
     @contextmanager
     def statement_binding(self) -> Iterator[None]:
-        """Around the binding of the whole statement: afterwards nothing of the context refers to the statement's trees and scopes,
-        which refer to the context, so that they can be freed without a garbage collection."""
+        """Remove the context's references to the statement's trees and scopes after the statement is bound. These
+        refer back to the context; without the cycle they can be freed without a garbage collection.
+        """
         try:
             yield
         finally:
@@ -270,9 +286,11 @@ class BindContext:
 class CommonTable:
     """A WITH item as FROM sees it.
 
-    columns: its plan's; names: theirs, aliases put in. available: False for one that is written further on.
-    recursive: whether it reads itself; its columns are then no table's. added: names of its last columns while it is bound, which
-        its recursive term finds by their names only (`engine.sql.binder.search_cycle`).
+    columns: its plan's. names: their names, with aliases applied. available: False for an item that is written further
+        on.
+    recursive: whether it reads itself; its columns then have no origin in a table. added: names of its last columns
+        while it is bound; its recursive term can refer to them by name, but they are not part of `*`
+        (`engine.sql.binder.search_cycle`).
     """
 
     id: int
@@ -294,17 +312,19 @@ class SourceColumn:
 
 @dataclass(slots=True)
 class Source:
-    """A FROM item as names see it (PostgreSQL: ParseNamespaceItem).
+    """A FROM item as name resolution sees it (PostgreSQL: ParseNamespaceItem).
 
-    name: its alias, or its relation's name. schema: set where `schema.name.column` may be written.
+    name: its alias, or its relation's name. schema: set if `schema.name.column` may be written.
     relation: the name of the relation behind an alias, for error messages.
     relation_visible, columns_visible: whether `name.column`, or a bare `column`, finds it.
-    join: a JOIN's merged columns, which has no name of its own.
+    join: a JOIN's columns, which have no relation name.
     scalar: a function that returns one plain value: its whole row is that value.
-    row_type: gives the type of a table's rows. placed: they lie in a table, where PostgreSQL's would have a ctid.
-    rows: whose rows its own are. system: columns that are found by name, but are not among its own (`tableoid`).
-    key: of a table, its primary key, by which a group has one row of it.
-    present: true in its rows, null in those that an outer join made in their place.
+    row_type: returns the type of a table's rows. placed: whether its rows are stored in a table, where PostgreSQL's
+        would have a ctid.
+    rows: the relations that its rows belong to. system: columns that are found by name, but are not part of `*`
+        (`tableoid`).
+    key: a table's primary key, which determines all its columns within a group.
+    present: true in its own rows, null in the rows that an outer join adds.
     """
 
     name: str
@@ -323,14 +343,14 @@ class Source:
     present: Expr | None = None
 
     def find(self, name: str, at: int) -> Expr | None:
-        """The column of that name. Raises AmbiguousColumn where there are two."""
+        """Return the column of that name. Raises AmbiguousColumn if there are two."""
         found = [c.expr for c in self.columns if c.name == name]
         if len(found) > 1:
             raise AmbiguousColumn(f'column reference "{name}" is ambiguous', position=cursor(at))
         return found[0] if found else next((c.expr for c in self.system if c.name == name), None)
 
     def whole_row(self) -> Expr:
-        """The row as a value: null where there is none."""
+        """Return the row as a value: null if an outer join has no row."""
         if self.scalar:
             return self.columns[0].expr
         row = self.row()
@@ -347,14 +367,16 @@ class Source:
 
 
 class Sources:
-    """The FROM items that names may mean, in order, with what finds them: a statement of a thousand joins looks up a thousand names
-    in lists that each join makes longer. A join takes those of its left side over instead of copying them."""
+    """The FROM items that names may refer to, in order, indexed by name. A statement of a thousand joins looks up a
+    thousand names in lists that each join makes longer. A join takes over the index of its left side instead of copying
+    it.
+    """
 
     def __init__(self, sources: Iterable[Source] = ()) -> None:
         self._items: dict[int, Source] = {}
         self._numbers = itertools.count()
         self._by_name: dict[str, list[int]] = {}
-        #: Those whose columns are found by their bare names.
+        #: The numbers of the sources whose columns are found by their bare names.
         self._offering: list[int] = []
         self.extend(sources)
 
@@ -377,11 +399,11 @@ class Sources:
             self.append(source)
 
     def find_named(self, name: str) -> Sequence[Source]:
-        """The sources that a relation's name may mean."""
+        """Return the sources that a relation's name may refer to."""
         return [self._items[number] for number in self._by_name.get(name, ())]
 
     def list_offering(self) -> Sequence[Source]:
-        """The sources whose columns bare names may mean."""
+        """Return the sources whose columns bare names may refer to."""
         return [self._items[number] for number in self._offering]
 
     def columns(self) -> tuple[SourceColumn, ...]:
@@ -389,13 +411,15 @@ class Sources:
         return offering[0].columns if len(offering) == 1 else tuple(c for s in offering for c in s.columns)
 
     def replace(self, source: Source, other: Source) -> None:
-        """Put another one in the place of one that is found by its relation's name."""
+        """Replace a source that is found by its relation's name by another one."""
         for number in self._by_name[source.name]:
             if self._items[number] is source:
                 self._items[number] = other
 
     def hide_columns(self) -> None:
-        """Have all found by their relations' names only, as both sides of a join are; what has no such name goes."""
+        """Make all sources visible by their relations' names only, as both sides of a join are. Sources without such a
+        name are removed.
+        """
         for number in self._offering:
             source = self._items[number]
             if source.relation_visible:
@@ -406,12 +430,12 @@ class Sources:
 
 
 class Scope:
-    """One SELECT level's names.
+    """The names of one SELECT level.
 
-    sources: what can be referred to now. left: what stands to the left of the item that is bound, for LATERAL, and whether that may
-    refer to it. known: every FROM item met so far, for error messages.
+    sources: the FROM items that can be referred to now. left: the items to the left of the one that is being bound, for
+        LATERAL, and whether LATERAL may refer to them. known: every FROM item met so far, for error messages.
     windows: the WINDOW clause, by name. ctes: this level's WITH items.
-    lateral_active: whether a LATERAL item is being bound, which sees its left neighbours.
+    lateral_active: whether a LATERAL item is being bound, which sees the items to its left.
     """
 
     def __init__(self, context: BindContext, queries: QueryBinder, parent: Scope | None = None) -> None:
@@ -434,18 +458,18 @@ class Scope:
         return self.queries.bind_subquery(tree, self)
 
     def levels(self) -> Iterator[Scope]:
-        """This scope and those around it, innermost first."""
+        """Yield this scope and those around it, innermost first."""
         scope: Scope | None = self
         while scope is not None:
             yield scope
             scope = scope.parent
 
     def common_table(self, name: str) -> CommonTable | None:
-        """The WITH item of that name, innermost first; None: a table of the catalog is meant."""
+        """Return the innermost WITH item of that name; None if the name refers to a table of the catalog."""
         return next((s.ctes[name] for s in self.levels() if name in s.ctes and s.ctes[name].available), None)
 
     def add(self, source: Source) -> None:
-        """Make a FROM item known, its columns this level's own, also where they are those of a query inside it."""
+        """Register a FROM item. Its columns become this level's own, even if they came from a query inside it."""
         self.known.append(source)
         for column in (*source.columns, *source.system):
             for part in column.expr.walk():
@@ -455,7 +479,8 @@ class Scope:
     # -- columns -------------------------------------------------------------------------------------------------
 
     def resolve_column(self, parts: Sequence[exp.Identifier]) -> Expr:
-        """The column, or whole row, that a dotted name means: a `ColumnRef`, the merged column of a join, or a `Row`.
+        """Return the column, or whole row, that a dotted name refers to: a `ColumnRef`, the merged column of a join,
+        or a `Row`.
 
         Raises UndefinedColumn, AmbiguousColumn, UndefinedTable or InvalidColumnReference with the name's position.
         """
@@ -473,7 +498,7 @@ class Scope:
         return replace(found, position=at)
 
     def star(self, parts: Sequence[exp.Identifier], at: int) -> tuple[SourceColumn, ...]:
-        """The columns of `*` (no parts) or of `name.*`."""
+        """Return the columns of `*` (no parts) or of `name.*`."""
         if not parts:
             return self._note_columns(self.sources.columns())
         source = self.find_source(parts)
@@ -487,11 +512,11 @@ class Scope:
         return columns
 
     def has_column(self, name: str, at: int) -> bool:
-        """Whether a bare name is a column of this level. Raises AmbiguousColumn."""
+        """Return whether a bare name is a column of this level. Raises AmbiguousColumn."""
         return self._bare_here(name, at) is not None
 
     def describe(self, column: Column) -> str:
-        """A column of this level as messages name it: `relation.column`."""
+        """Return a column of this level as messages name it: `relation.column`."""
         for source in self.known:
             for offered in source.columns:
                 if not source.join and isinstance(offered.expr, ColumnRef) and offered.expr.column == column:
@@ -499,7 +524,7 @@ class Scope:
         return column.name
 
     def find_source(self, parts: Sequence[exp.Identifier]) -> Source | None:
-        """The FROM item that `name` or `schema.name` means, looked for through all levels."""
+        """Return the FROM item that `name` or `schema.name` refers to, at any level."""
         names = [p.name for p in parts]
         if len(names) == 3 and names[0] == self.context.database:
             names = names[1:]
@@ -531,7 +556,7 @@ class Scope:
         return found
 
     def _in_sight(self) -> Iterator[tuple[Sources, bool]]:
-        """Yield the sources that names may mean at this level, and whether they may."""
+        """Yield the sources that names may refer to at this level, each with whether the reference is allowed."""
         yield self.sources, True
         if self.lateral_active:
             yield from self.left
@@ -568,7 +593,7 @@ class Scope:
         raise SqlSyntaxError(f"improper qualified name (too many dotted names): {dotted}", position=cursor(at))
 
     def _missing_source(self, name: str, at: int) -> NoReturn:
-        """PostgreSQL: errorMissingRTE."""
+        """Raise the error for a relation that is not in FROM (errorMissingRTE)."""
         candidates = (s for scope in self.levels() for s in scope.known if not s.join)
         meant = next((s for s in candidates if name in (s.name, s.relation)), None)
         if meant is None:
@@ -580,7 +605,7 @@ class Scope:
         raise UndefinedTable(message, hint=hint, position=cursor(at))
 
     def _missing_column(self, relation: str | None, name: str, at: int) -> NoReturn:
-        """PostgreSQL: errorMissingColumn."""
+        """Raise the error for a missing column (errorMissingColumn)."""
         scoped = [s for scope in self.levels() for s in scope.known if relation in (None, s.name)]
         if name == "ctid" and any(source.placed for source in scoped):
             raise FeatureNotSupported("not supported: the system column ctid", position=cursor(at))
@@ -591,7 +616,8 @@ class Scope:
     # -- windows -------------------------------------------------------------------------------------------------
 
     def resolve_window(self, node: exp.Window) -> exp.Window:
-        """An OVER clause with what it takes from a named window put in: partition_by, order and spec as they hold.
+        """Return an OVER clause with the clauses of the named window filled in: partition_by, order and spec as they
+        apply.
 
         Raises UndefinedObject or WindowingError (transformWindowDefinitions).
         """
@@ -614,7 +640,7 @@ def _require_allowed(source: Source, allowed: bool, at: int) -> None:
 
 
 def merge_window(node: exp.Window, base: exp.Window) -> exp.Window:
-    """`node`, which names the window `base` (resolved already), with the clauses that it inherits.
+    """Return `node`, which names the window `base` (resolved already), with the clauses that it inherits.
 
     `OVER w` is `w` itself; `OVER (w ...)` may add an ORDER BY and a frame. Raises WindowingError.
     """
@@ -639,5 +665,5 @@ def merge_window(node: exp.Window, base: exp.Window) -> exp.Window:
 
 
 def is_bare_window(node: exp.Window) -> bool:
-    """Whether it was written `OVER name`, without parentheses."""
+    """Return whether the window was written `OVER name`, without parentheses."""
     return bool(node.meta.get("bare"))

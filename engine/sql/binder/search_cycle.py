@@ -1,8 +1,9 @@
-"""SEARCH and CYCLE: the columns that a recursive WITH item gets beside its own, by rewriting its two terms.
+"""SEARCH and CYCLE: further columns of a recursive WITH item, added by rewriting its two terms.
 
-SEARCH DEPTH FIRST keeps, in an array of records, the columns it names of each row on the way; SEARCH BREADTH FIRST a record of the
-depth and the row's own. CYCLE keeps such an array too, marks a row whose columns are in it already, and goes on from those only
-that are not marked. The recursive term passes the columns of the row that it came from; what it makes of them is computed over it.
+SEARCH DEPTH FIRST keeps, in an array of records, the values of the named columns for each row on the path. SEARCH
+BREADTH FIRST keeps one record: the depth and the row's own values. CYCLE also keeps such an array, marks a row whose
+values are already in it, and continues only from unmarked rows. The recursive term passes on the added columns of the
+row that it came from; their new values are computed above it.
 
 Source: PostgreSQL 15, rewriteSearchCycle.c; parse_cte.c: analyzeCTE.
 """
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class _Marks:
-    """The values of CYCLE's mark for a row that closes a cycle, and for any other."""
+    """The values of CYCLE's mark column: for a row that closes a cycle, and for any other row."""
 
     value: Expr
     default: Expr
@@ -44,7 +45,7 @@ class _Marks:
 class Paths:
     """The added columns of one item, in their order: SEARCH's sequence, CYCLE's mark and path.
 
-    names: theirs. own: how many columns the item has by itself.
+    names: their names. own: the number of columns that the item has itself.
     """
 
     def __init__(self, binder: QueryBinder, item: exp.CTE, own: Sequence[str], scope: Scope) -> None:
@@ -67,7 +68,7 @@ class Paths:
     # -- the terms -----------------------------------------------------------------------------------------------
 
     def begun(self, plan: Node) -> Node:
-        """The non-recursive term with the added columns."""
+        """Return the non-recursive term with the added columns."""
         return project(
             self.binder.context,
             plan,
@@ -85,8 +86,9 @@ class Paths:
             yield _wrap_in_list(_record(row, self._columns_of_cycle))
 
     def handed_on(self, step: Bound, cte: int) -> Bound:
-        """The recursive term with the added columns of the row that it has read. Raises FeatureNotSupported where it does not have
-        them at hand."""
+        """Return the recursive term with the added columns of the row that it has read. Raises FeatureNotSupported if
+        they are not available at its top.
+        """
         top = step.plan
         if not isinstance(top, (Evaluator, ProjectSet)) or step.requirement:
             self._refuse_term()
@@ -105,7 +107,7 @@ class Paths:
         )
 
     def extend_step(self, step: Node) -> Node:
-        """The recursive term, which hands on the added columns, with new ones in their place."""
+        """Replace the added columns that the recursive term passes on by their new values."""
         row, added = pass_through(step.columns[: self.own]), list(step.columns[self.own :])
         emit, condition = list(row), None
         if self._search:
@@ -173,7 +175,7 @@ class Paths:
 
 
 def refuse_of_plain(item: exp.CTE) -> None:
-    """Raises SqlSyntaxError for the clauses behind an item that does not read itself."""
+    """Raises SqlSyntaxError for the clauses after an item that does not read itself."""
     if "search" in item.meta or "cycle" in item.meta:
         raise SqlSyntaxError("WITH query is not recursive", position=cursor(position(item)))
 

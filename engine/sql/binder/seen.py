@@ -1,8 +1,9 @@
-"""A catalog as a view saw it when it was created: its text goes on meaning the same relations and columns, whatever they are
-called by now, and `*` the columns that there were.
+"""The catalog as a view saw it when it was created: the view's text keeps referring to the same relations and columns
+after renames, and `*` keeps its columns.
 
-PostgreSQL keeps views as trees of OIDs and attribute numbers (pg_rewrite). Here a view is kept as its text with what the names
-in it meant (`View.sees`): the text is what people want to see again, and no format of trees binds later releases.
+PostgreSQL stores views as trees of OIDs and attribute numbers (pg_rewrite). Here a view is stored as its text together
+with the objects that the names in it refer to (`View.sees`). Users want to see the text that they wrote, and later
+releases are not bound to a tree format.
 """
 
 from __future__ import annotations
@@ -21,8 +22,9 @@ RelationT = TypeVar("RelationT", Table, View)
 
 
 class SeenCatalog:
-    """`engine.sql.binder.scope.Catalog` for a view's definition. What the view does not name (functions' arguments like
-    `'t'::regclass`) is looked up as ever."""
+    """`engine.sql.binder.scope.Catalog` for a view's definition. Names that are not recorded with the view (functions'
+    arguments like `'t'::regclass`) are looked up in the current catalog.
+    """
 
     def __init__(self, view: View, around: Catalog) -> None:
         self._view = view

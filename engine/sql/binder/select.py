@@ -1,7 +1,7 @@
 """One SELECT (analyze.c: transformSelectStmt).
 
-The clauses are bound in PostgreSQL's order, so that of several errors the same one is told, and planned in SQL's: FROM,
-WHERE, groups, windows, sets, select list, DISTINCT, ORDER BY, LIMIT.
+The clauses are bound in PostgreSQL's order, so that the same one of several errors is reported. They are planned in
+SQL's order: FROM, WHERE, groups, windows, sets, select list, DISTINCT, ORDER BY, LIMIT.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 def bind(binder: QueryBinder, tree: exp.Select, scope: Scope, settle: bool) -> Bound:
-    """A SELECT in its scope. settle: see `QueryBinder.bind`."""
+    """Bind a SELECT in its scope. settle: see `QueryBinder.bind`."""
     if "into" in tree.meta:
         raise SqlSyntaxError("SELECT ... INTO is not allowed here", position=cursor(tree.meta["into"][0].position))
     node = base = from_clause.bind(binder, tree.args.get("from_"), scope)
@@ -66,7 +66,7 @@ def bind(binder: QueryBinder, tree: exp.Select, scope: Scope, settle: bool) -> B
 
 
 def _name_windows(tree: exp.Select, scope: Scope) -> None:
-    """The WINDOW clause; a window may build on those before it."""
+    """Register the windows of the WINDOW clause; a window may refer to those before it."""
     for window in tree.args.get("windows") or ():
         name = window.this
         if name.name in scope.windows:
@@ -84,7 +84,9 @@ def select_list(binder: QueryBinder, tree: exp.Select, scope: Scope) -> list[Tar
 
 
 def _item(binder: QueryBinder, item: exp.Expression, scope: Scope) -> list[Target]:
-    """One item of a select list: one target, or what a star stands for, whose columns keep their names in `t.* AS name` too."""
+    """Bind one item of a select list: one target, or the columns of a star, which keep their names in `t.* AS name`
+    too.
+    """
     if isinstance(item, exp.Alias) and _is_star_of_row(item.this):
         item = item.this
     if isinstance(item, exp.Star):
@@ -102,7 +104,7 @@ def _item(binder: QueryBinder, item: exp.Expression, scope: Scope) -> list[Targe
 
 
 def _is_star_of_row(item: exp.Expression) -> bool:
-    """`t.*` or `(record).*`."""
+    """Whether the item is `t.*` or `(record).*`."""
     star = item.this if isinstance(item, exp.Column) else item.expression if isinstance(item, exp.Dot) else None
     return isinstance(star, exp.Star)
 
@@ -112,7 +114,7 @@ def _star_target(column: SourceColumn, star: exp.Expression) -> Target:
 
 
 def _fields(binder: QueryBinder, item: exp.Dot, scope: Scope) -> list[Target]:
-    """(record).*"""
+    """Bind (record).*"""
     row = binder.expressions.bind(item.this, scope)
     if not row.type.pg.is_row:
         message = f"type {row.type} is not composite"
@@ -121,7 +123,7 @@ def _fields(binder: QueryBinder, item: exp.Dot, scope: Scope) -> list[Target]:
 
 
 def _condition(binder: QueryBinder, tree: exp.Select, key: str, scope: Scope) -> Expr | None:
-    """WHERE or HAVING, of which only the latter may aggregate."""
+    """Bind WHERE or HAVING; only HAVING may contain aggregates."""
     written = tree.args.get(key)
     if written is None:
         return None
@@ -140,7 +142,7 @@ def _group_by(binder: QueryBinder, tree: exp.Select, targets: list[Target], scop
 
 @dataclass(frozen=True, slots=True)
 class _Distinct:
-    """The targets that DISTINCT compares; on: DISTINCT ON, which keeps a whole row of each group."""
+    """The targets that DISTINCT compares. on: for DISTINCT ON, which keeps a whole row of each group."""
 
     keys: tuple[int, ...]
     on: bool
@@ -149,7 +151,7 @@ class _Distinct:
 def _bind_distinct(
     binder: QueryBinder, tree: exp.Select, targets: list[Target], order: Sequence[SortItem], scope: Scope
 ) -> _Distinct | None:
-    """transformDistinctClause, transformDistinctOnClause; None without DISTINCT."""
+    """Bind DISTINCT and DISTINCT ON (transformDistinctClause, transformDistinctOnClause); None without DISTINCT."""
     distinct = tree.args.get("distinct")
     if distinct is None:
         return None
@@ -164,7 +166,9 @@ def _bind_distinct(
 
 
 def _check_leading(keys: Sequence[int], written: Sequence[exp.Expression], order: Sequence[SortItem]) -> None:
-    """ORDER BY begins with DISTINCT ON's expressions, in any order; those it lacks may only follow its end."""
+    """Check that ORDER BY begins with DISTINCT ON's expressions, in any order. It may lack some of them only if it has
+    no other items.
+    """
     message = "SELECT DISTINCT ON expressions must match initial ORDER BY expressions"
     passed_over = False
     for item in order:
@@ -199,7 +203,9 @@ def _compute_targets(
     having: Expr | None,
     scope: Scope,
 ) -> tuple[Node, list[Expr]]:
-    """The node below the select list, and the select list's expressions over it, sets not yet run."""
+    """Return the node below the select list, and the select list's expressions over it. Set-returning functions have
+    not been run yet.
+    """
     exprs = [target.expr for target in targets]
     if group is not None or having is not None or is_grouped(exprs, scope):
         node, exprs = add_aggregator(binder, node, group or GroupBy(), exprs, having, scope)
@@ -207,8 +213,9 @@ def _compute_targets(
 
 
 def _has_sets_last(exprs: Sequence[Expr], distinct: _Distinct | None, order: Sequence[SortItem]) -> bool:
-    """Whether set-returning calls run over rows that are in order, as they do where there is an ORDER BY and neither it nor
-    DISTINCT asks for one of them (planner.c: make_sort_input_target)."""
+    """Return whether set-returning calls run over sorted rows. They do if there is an ORDER BY and neither it nor
+    DISTINCT needs one of them (planner.c: make_sort_input_target).
+    """
     compared = {*(distinct.keys if distinct is not None else ()), *(item.target for item in order)}
     sets = {n for n, expr in enumerate(exprs) if set_returning.has_sets(expr)}
     return bool(order) and bool(sets) and not sets & compared
@@ -217,7 +224,9 @@ def _has_sets_last(exprs: Sequence[Expr], distinct: _Distinct | None, order: Seq
 def _in_order(
     binder: QueryBinder, node: Node, exprs: list[Expr], distinct: _Distinct | None, order: Sequence[SortItem]
 ) -> tuple[Node, list[Expr]]:
-    """The rows in ORDER BY's order, of each of DISTINCT ON's groups the first; and the select list's expressions over these."""
+    """Sort the rows by ORDER BY and keep the first of each of DISTINCT ON's groups. Returns the plan and the select
+    list's expressions over it.
+    """
     keys = () if distinct is None else distinct.keys
     known = sorted({*keys, *(item.target for item in order)})
     node, columns = extend_columns(binder.context, node, [exprs[target] for target in known], "key")
@@ -230,7 +239,7 @@ def _in_order(
 
 
 def _distinct(plan: Node, distinct: _Distinct, order: Sequence[SortItem]) -> Node:
-    """DISTINCT as an AGGREGATOR without aggregates; DISTINCT ON as the first row of each group."""
+    """Plan DISTINCT as an AGGREGATOR without aggregates, and DISTINCT ON as the first row of each group."""
     if not distinct.on:
         return Aggregator(plan.columns, plan, plan.columns)
     return _first(plan, [plan.columns[key] for key in distinct.keys], sorting.ordering(plan, order))

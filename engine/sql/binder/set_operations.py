@@ -1,5 +1,6 @@
-"""UNION, INTERSECT and EXCEPT: the branches' columns brought to common types, pair by pair (analyze.c:
-transformSetOperationTree)."""
+"""UNION, INTERSECT and EXCEPT: the branches' columns are coerced to common types, pair by pair (analyze.c:
+transformSetOperationTree).
+"""
 
 from __future__ import annotations
 
@@ -33,7 +34,7 @@ _KINDS: Final[dict[type[exp.Expression], Literal["union", "intersect", "except"]
 
 
 def bind(binder: QueryBinder, tree: exp.SetOperation, scope: Scope) -> Bound:
-    """A set operation with the ORDER BY and LIMIT of the whole, which may name output columns only."""
+    """Bind a set operation with its ORDER BY and LIMIT, which may name output columns only."""
     left = binder.bind(tree.this, scope, settle=False)
     right = binder.bind(tree.expression, scope, settle=False)
     plan = combine(binder, tree, left, right)
@@ -43,7 +44,7 @@ def bind(binder: QueryBinder, tree: exp.SetOperation, scope: Scope) -> Bound:
 
 
 def combine(binder: QueryBinder, tree: exp.SetOperation, left: Bound, right: Bound) -> SetOperation:
-    """The operation over two bound branches."""
+    """Return the operation over two bound branches."""
     for part in (tree, tree.this, tree.expression):
         row_locks.refuse(part, "is not allowed with UNION/INTERSECT/EXCEPT")
     kind = _KINDS[type(tree)]
@@ -66,16 +67,17 @@ def combine(binder: QueryBinder, tree: exp.SetOperation, left: Bound, right: Bou
 
 
 def _union_order(plan: SetOperation) -> Ordering:
-    """The order in which PostgreSQL gives the rows of SELECT 2 UNION SELECT 1: it sorts a few to find those that are alike.
+    """Return the order of the rows of SELECT 2 UNION SELECT 1: PostgreSQL sorts few rows to find duplicates.
 
-    Nobody has a right to it, and clients expect it. Types that not every engine sorts go without."""
+    SQL does not guarantee this order, but clients expect it. Types that not every engine sorts get no order.
+    """
     if plan.kind != "union" or plan.all or not _is_few(plan):
         return ()
     return tuple(map(OrderKey, plan.columns)) if all(c.type.pg in _SORTED for c in plan.columns) else ()
 
 
 def _is_few(node: Node) -> bool:
-    """Whether it is a union of rows that are written out, a SELECT each."""
+    """Whether the node is a union of single rows that are written out, each in a SELECT of its own."""
     match node:
         case SetOperation(kind="union", left=left, right=right):
             return _is_few(left) and _is_few(right)
@@ -88,14 +90,16 @@ def _is_few(node: Node) -> bool:
 
 
 def outputs(branch: Bound) -> tuple[Expr, ...]:
-    """A branch's columns as expressions: what a plain SELECT emits, so that literals can still take a type."""
+    """Return a branch's columns as expressions: those that a plain SELECT emits, so that literals can still take a
+    type.
+    """
     if isinstance(branch.plan, Evaluator) and not branch.requirement:
         return branch.plan.emit
     return pass_through(branch.columns)
 
 
 def cast_branch(binder: QueryBinder, branch: Bound, exprs: Sequence[Expr]) -> Node:
-    """The branch with `exprs` (its outputs, coerced) as its columns."""
+    """Return the branch with `exprs` (its outputs, coerced) as its columns."""
     if all(after is before for after, before in zip(exprs, outputs(branch), strict=True)):
         return branch.subquery_plan()
     if isinstance(branch.plan, Evaluator) and not branch.requirement:

@@ -1,7 +1,7 @@
 """Set-returning functions in a select list: PROJECT SET nodes under the expressions that use their values.
 
-As many rows come out as the longest set has, and calls nested in one another's arguments run in a node each, the
-innermost first (nodeProjectSet.c; parse_func.c: check_srf_call_placement).
+The node returns as many rows as the longest set has. Calls that are nested in each other's arguments get a node each,
+the innermost first (nodeProjectSet.c; parse_func.c: check_srf_call_placement).
 """
 
 from __future__ import annotations
@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 
 
 def expand_sets(context: BindContext, node: Node, exprs: Sequence[Expr]) -> tuple[Node, list[Expr]]:
-    """`node` with the sets of `exprs` run over it, and the expressions with columns in the calls' places."""
+    """Run the set-returning calls of `exprs` over `node`. Returns the plan, and the expressions with columns in place
+    of the calls.
+    """
     current = list(exprs)
     while calls := [call for expr in current for call in _innermost(expr)]:
         node, current = _one_step(context, node, current, calls)
@@ -33,7 +35,7 @@ def has_sets(expr: Expr) -> bool:
 
 
 def check_placement(expr: Expr) -> None:
-    """Raise for a set inside CASE or COALESCE, which may not run it."""
+    """Raise for a set-returning call inside CASE or COALESCE, which may not evaluate it."""
     for part in expr.walk():
         if isinstance(part, Case | Coalesce):
             for child in part.children():
@@ -48,7 +50,7 @@ def check_placement(expr: Expr) -> None:
 
 
 def _innermost(expr: Expr) -> list[Call]:
-    """The set-returning calls that have none in their arguments."""
+    """Return the set-returning calls without others in their arguments."""
     return [
         part
         for part in expr.walk()
@@ -57,8 +59,9 @@ def _innermost(expr: Expr) -> list[Call]:
 
 
 def _one_step(context: BindContext, node: Node, exprs: list[Expr], calls: list[Call]) -> tuple[Node, list[Expr]]:
-    """One PROJECT SET. Calls are told apart by identity: two that look alike may give different rows, and one whose fields
-    are asked for with `.*` stands in several places."""
+    """Add one PROJECT SET. Calls are distinguished by identity: two that look alike may return different rows, and one
+    whose fields are selected with `.*` occurs in several places.
+    """
     calls = list({id(call): call for call in calls}.values())
     columns: dict[int, Column] = {id(call): emit_column(context, call.function.name, call) for call in calls}
     plan = ProjectSet((*node.columns, *columns.values()), node, (*pass_through(node.columns), *calls))

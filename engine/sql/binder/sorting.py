@@ -1,8 +1,8 @@
 """ORDER BY, DISTINCT, LIMIT and OFFSET (parse_clause.c: transformSortClause, transformDistinctClause,
 transformLimitClause).
 
-An item of ORDER BY, GROUP BY or DISTINCT ON is SQL-92's (an output column's name, or its number) before it is SQL-99's
-(any expression); an expression that no output column holds becomes a further, hidden one.
+An item of ORDER BY, GROUP BY or DISTINCT ON is read as SQL-92's (an output column's name or number) before it is read
+as SQL-99's (any expression). An expression that is no output column becomes a further, hidden column.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Target:
-    """An item of a select list. hidden: put there by another clause."""
+    """An item of a select list. hidden: whether another clause added it."""
 
     name: str
     expr: Expr
@@ -47,7 +47,7 @@ class Target:
     _keyed: tuple[Expr, tuple[int | None, Expr]] | None = field(default=None, init=False, repr=False, compare=False)
 
     def key(self) -> tuple[int | None, Expr]:
-        """A hash, and what equals that of another expression exactly if both are written alike."""
+        """Return a hash, and an expression that equals that of another target exactly if both are written alike."""
         if self._keyed is None or self._keyed[0] is not self.expr:
             self._keyed = self.expr, _key_of(self.expr)
         return self._keyed[1]
@@ -60,7 +60,7 @@ def _key_of(expr: Expr) -> tuple[int | None, Expr]:
 
 @dataclass(frozen=True, slots=True)
 class SortItem:
-    """One key: the index of its target."""
+    """A sort key: the index of its target."""
 
     target: int
     descending: bool
@@ -69,7 +69,7 @@ class SortItem:
 
 
 def find_target(binder: QueryBinder, node: exp.Expression, targets: list[Target], scope: Scope, clause: str) -> int:
-    """The target that an item means, added if there is none yet (findTargetlistEntrySQL92 and -SQL99)."""
+    """Return the target that an item refers to, which is added if it is missing (findTargetlistEntrySQL92 and -SQL99)."""
     named = _by_name(node, targets, scope, clause)
     if named is None:
         named = by_number(node, [x for x in targets if not x.hidden], clause)
@@ -78,7 +78,7 @@ def find_target(binder: QueryBinder, node: exp.Expression, targets: list[Target]
         return named
     expr = binder.expressions.settle(binder.expressions.bind(node, scope))
     key = _key_of(expr)
-    # Most differ in their hashes, so that a look at all of them costs little.
+    # Most hashes differ, so comparing with all targets costs little.
     for index, target in enumerate(targets):
         if target.key() == key:
             return index
@@ -87,7 +87,7 @@ def find_target(binder: QueryBinder, node: exp.Expression, targets: list[Target]
 
 
 def _by_name(node: exp.Expression, targets: Sequence[Target], scope: Scope, clause: str) -> int | None:
-    """An output column's name; in GROUP BY a column of FROM goes before it."""
+    """Find an output column by name; in GROUP BY a column of FROM takes precedence."""
     if not isinstance(node, exp.Column) or isinstance(node.this, exp.Star) or node.args.get("table") is not None:
         return None
     if clause == "GROUP BY" and scope.has_column(node.name, position(node)):
@@ -103,7 +103,7 @@ def _by_name(node: exp.Expression, targets: Sequence[Target], scope: Scope, clau
 
 
 def by_number(node: exp.Expression, targets: Sequence[object], clause: str) -> int | None:
-    """An output column's number; any other constant is an error."""
+    """Find an output column by number; any other constant is an error."""
     negative = isinstance(node, exp.Neg)
     literal = node.this if negative else node
     if not isinstance(literal, exp.Literal | exp.Null | exp.Boolean):
@@ -123,7 +123,7 @@ def by_number(node: exp.Expression, targets: Sequence[object], clause: str) -> i
 
 
 def sort_items(binder: QueryBinder, tree: exp.Expression, targets: list[Target], scope: Scope) -> list[SortItem]:
-    """The keys of a query's ORDER BY, each target once."""
+    """Return the keys of a query's ORDER BY, each target once."""
     order = tree.args.get("order")
     found: dict[int, SortItem] = {}
     for item in order.expressions if order is not None else ():
@@ -136,12 +136,12 @@ def sort_items(binder: QueryBinder, tree: exp.Expression, targets: list[Target],
 
 
 def ordering(node: Node, items: Sequence[SortItem]) -> Ordering:
-    """The keys over the columns of `node`, which are the targets."""
+    """Return the keys over the columns of `node`, which are the targets."""
     return tuple(OrderKey(node.columns[i.target], i.descending, i.nulls_first) for i in items)
 
 
 def add_limit(binder: QueryBinder, tree: exp.Expression, scope: Scope, bound: Bound) -> Bound:
-    """LIMIT, OFFSET and FETCH put on a bound query."""
+    """Add LIMIT, OFFSET and FETCH to a bound query."""
     limit, offset = tree.args.get("limit"), tree.args.get("offset")
     skipped = _row_count(binder, offset.expression, scope, "OFFSET") if offset is not None else None
     written = None
@@ -170,7 +170,7 @@ def _row_count(binder: QueryBinder, node: exp.Expression, scope: Scope, clause: 
 def ordered_and_limited(
     binder: QueryBinder, tree: exp.Expression, scope: Scope, plan: Node, names: tuple[str, ...]
 ) -> Bound:
-    """ORDER BY and LIMIT of a query that is no SELECT; hidden columns for what its ORDER BY computes."""
+    """Add ORDER BY and LIMIT to a query other than a SELECT, with hidden columns for the expressions of its ORDER BY."""
     targets = [Target(name, refer(column)) for name, column in zip(names, plan.columns, strict=True)]
     items = sort_items(binder, tree, targets, scope)
     for target in targets:
@@ -189,7 +189,9 @@ def ordered_set_operation(
     source: Source,
     unasked: Ordering = (),
 ) -> Bound:
-    """ORDER BY and LIMIT of a set operation: by output columns only. unasked: the order of its rows where there is no ORDER BY."""
+    """Add ORDER BY and LIMIT to a set operation: by output columns only. unasked: the order of its rows without an
+    ORDER BY.
+    """
     order = tree.args.get("order")
     keys: list[OrderKey] = list(unasked) if order is None else []
     for item in order.expressions if order is not None else ():

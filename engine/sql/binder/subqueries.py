@@ -1,8 +1,8 @@
 """Queries in expressions: scalar, EXISTS, ARRAY(...), IN, and comparisons with ANY or ALL of a query's rows.
 
-Handlers of `engine.sql.binder.expressions`; the queries themselves are planned by the scope's query binder. A `Subquery`
-compares its `tests` with columns of the same types, so where PostgreSQL would cast a column, an EVALUATOR above the plan
-does.
+These are handlers of `engine.sql.binder.expressions`; the scope's query binder plans the queries themselves. A
+`Subquery` compares its `tests` with columns of the same types, so where PostgreSQL would cast a column, an EVALUATOR
+above the plan casts it.
 
 Source: PostgreSQL 15, parse_expr.c (transformSubLink).
 """
@@ -26,7 +26,7 @@ from engine.sql.parser.lexical.positions import cursor, position
 from wire.errors import FeatureNotSupported, SqlSyntaxError
 from wire.types import pg_types as t
 
-#: What is computed of several rows.
+#: Expressions that are computed from several rows.
 _OF_ROWS: Final = (AggregateCall, GroupingCall, WindowCall, Subquery)
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 def _query(node: exp.Expression) -> exp.Expression:
-    """The query inside its parentheses."""
+    """Return the query without its parentheses."""
     while isinstance(node, exp.Subquery):
         node = node.this
     return node
@@ -52,7 +52,7 @@ def bind_exists(_binder: ExpressionBinder, node: exp.Expression, scope: Scope) -
 
 
 def bind_array_query(query: exp.Expression, scope: Scope, at: int) -> Expr:
-    """ARRAY(query)"""
+    """Bind ARRAY(query)."""
     plan, _names = scope.bind_subquery(_query(query))
     _one_column(plan, at)
     typ = plan.columns[0].type
@@ -75,7 +75,7 @@ def bind_quantified_query(
     scope: Scope,
     at: int,
 ) -> Expr:
-    """left symbol ANY|ALL (query); `= ANY` is IN and `<> ALL` is NOT IN."""
+    """Bind left symbol ANY|ALL (query); `= ANY` is IN and `<> ALL` is NOT IN."""
     tests, plan = _sides(binder, left, query, scope, at)
     if (symbol, every) in (("=", False), ("<>", True)):
         found = _in(binder, tests, plan, at)
@@ -90,7 +90,7 @@ def bind_quantified_query(
 def bind_row_query(
     binder: ExpressionBinder, symbol: str, left: exp.Tuple, query: exp.Expression, scope: Scope, at: int
 ) -> Expr:
-    """(a, b) symbol (query), of which there may be one row; null where there is none."""
+    """Bind (a, b) symbol (query), where the query may return one row; null without a row."""
     tests, plan = _sides(binder, left, query, scope, at)
     compared = _each_compared(binder, symbol, tests, plan, at)
     return Subquery(st.of(t.BOOL), SubqueryKind.SCALAR, compared, position=at)
@@ -163,7 +163,7 @@ def _operands(binder: ExpressionBinder, choice: Choice, left: Expr, right: Expr)
 
 
 def _project(binder: ExpressionBinder, plan: Node, emit: Sequence[Expr]) -> Node:
-    """The plan with its columns as `emit` has them; itself where that changes nothing."""
+    """Return the plan with columns that hold `emit`; the plan itself if nothing changes."""
     if all(isinstance(e, ColumnRef) and e.column is c for e, c in zip(emit, plan.columns, strict=True)):
         return plan
     columns = tuple(

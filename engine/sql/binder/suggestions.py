@@ -1,8 +1,9 @@
-"""The hint of "column does not exist": which columns the client may have meant.
+"""The hint of "column does not exist": the columns that the client may have meant.
 
-PostgreSQL looks through every FROM item known so far for names within a small edit distance, and suggests one or two
-(parse_relation.c: searchRangeTableForCol, updateFuzzyAttrMatchState, errorMissingColumn). The same answers, from the same
-distances: 1 for each insertion, deletion and substitution, at most 3, and at most half of the name.
+PostgreSQL searches every FROM item known so far for names within a small edit distance, and suggests one or two
+(parse_relation.c: searchRangeTableForCol, updateFuzzyAttrMatchState, errorMissingColumn). This module gives the same
+answers from the same distances: 1 for each insertion, deletion and substitution, at most 3, and at most half of the
+name.
 """
 
 from __future__ import annotations
@@ -14,7 +15,9 @@ _DISTANCE_MAX: Final = 3
 
 
 def column_hint(relation: str | None, name: str, known: Sequence[tuple[str, Sequence[str]]]) -> str | None:
-    """The hint for the missing `relation.name`, given (relation, its columns) for all that is known; None: no idea."""
+    """Return the hint for the missing `relation.name`; None without a suggestion. known: each relation and its
+    columns.
+    """
     matches = _closest(relation, name, known)
     if not matches:
         return None
@@ -26,7 +29,7 @@ def column_hint(relation: str | None, name: str, known: Sequence[tuple[str, Sequ
 
 
 def _closest(relation: str | None, name: str, known: Sequence[tuple[str, Sequence[str]]]) -> list[tuple[str, str]]:
-    """One or two nearest columns; none when three or more are equally near."""
+    """Return the one or two nearest columns; none if three or more are equally near."""
     best = _DISTANCE_MAX + 1
     found: list[tuple[str, str]] = []
     for table, columns in known:
@@ -50,7 +53,7 @@ def _closest(relation: str | None, name: str, known: Sequence[tuple[str, Sequenc
 
 
 def levenshtein(left: str, right: str) -> int:
-    """The edit distance of two names, all three edits costing 1."""
+    """Return the edit distance of two names; each of the three edits costs 1."""
     previous = list(range(len(right) + 1))
     for i, a in enumerate(left, 1):
         current = [i]

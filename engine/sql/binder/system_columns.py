@@ -1,13 +1,13 @@
-"""The columns that every table has beside its own: tableoid, xmin, xmax, cmin, cmax (PostgreSQL 15, section 5.5).
+"""System columns, which every table has beside its own: tableoid, xmin, xmax, cmin, cmax (PostgreSQL 15, section 5.5).
 
-Rows have no transactions here, so the four say what can be said. A row of a stored table came with `xmin`, the catalog's
-version at which the table's files last changed: two reads that see one number saw the same rows, which is what clients keep it
-for (and a change of any row of the table changes it). Nobody deletes what is seen, so the others are 0. The system catalog's
-rows have been there since PostgreSQL made them, in transaction 1. Where a row lies (ctid) is told to nobody, and of tables that
-others keep only the tableoid is known.
+Rows carry no transaction ids here, so four of these columns have substitute values. The `xmin` of a stored table's row
+is the catalog version at which the table's files last changed. Two reads that see the same number saw the same rows,
+which is what clients use it for; a change of any row of the table changes it. No visible row has been deleted, so the
+others are 0. Rows of the system catalog have `xmin` 1, PostgreSQL's bootstrap transaction. A row's location (ctid) is
+not available, and tables that others keep have only tableoid.
 
-They are there where a statement names one of them, as constants that are emitted over the table, so that an outer join makes
-nulls of them as of others.
+The columns exist where a statement names one of them, as constants that are emitted above the table, so that an outer
+join makes them null like other columns.
 """
 
 from __future__ import annotations
@@ -31,7 +31,9 @@ _BOOTSTRAP: Final = 1
 def add_system_columns(
     context: BindContext, item: exp.Table, relation: Table | SystemTable, node: Node
 ) -> tuple[Node, tuple[SourceColumn, ...]]:
-    """Add to a relation's reader the system columns that the statement names anywhere; return it and these."""
+    """Add to a relation's reader the system columns that the statement names anywhere. Returns the plan and these
+    columns.
+    """
     named = _named_columns(context, item, relation)
     if not named:
         return node, ()
@@ -42,7 +44,7 @@ def add_system_columns(
 
 
 def _named_columns(context: BindContext, item: exp.Table, relation: Table | SystemTable) -> list[str]:
-    """The system columns among the statement's names that the relation has."""
+    """Return the relation's system columns that the statement names."""
     own = {column.name for column in relation.columns}
     foreign = isinstance(relation, Table) and relation.storage is None
     there = {"tableoid"} if foreign else set(_TYPES) - own
@@ -59,7 +61,7 @@ def names_in(context: BindContext, part: exp.Expr) -> frozenset[str]:
     if id(top) not in known:
         known[id(top)] = top, frozenset(_name(column) for column in top.find_all(exp.Column))
     names = known[id(top)][1]
-    # Items that are deep in a tree of joins do not all go the way up.
+    # Remember all nodes on the way, so that items deep in a tree of joins need not climb to its top each.
     known.update((id(each), (each, names)) for each in way)
     return names
 

@@ -1,7 +1,7 @@
 """Functions in FROM: one call, ROWS FROM several, WITH ORDINALITY (parse_clause.c: transformRangeFunction).
 
-A function that returns one plain value is named after its alias; one that returns records gives their fields. What is no
-function call at all (a cast, CURRENT_DATE) is a row of one value.
+The column of a function that returns one plain value takes the alias as its name; a function that returns records gives
+its fields. An expression that is no function call (a cast, CURRENT_DATE) is a row of one value.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 def bind(binder: QueryBinder, item: exp.Table, scope: Scope) -> FromItem:
-    """A function item; it may refer to what stands to its left."""
+    """Bind a function item, which may refer to the items to its left."""
     if item.args.get("definitions"):
         return json_records.bind(binder, item, scope)
     if (filled := json_records.bind_populate(binder, item, scope)) is not None:
@@ -62,7 +62,7 @@ def _row_type(expr: Expr) -> t.PgType:
 def _bind_query_function(
     binder: QueryBinder, query: exp.Expression, alias: exp.Expression | None, name: str, scope: Scope
 ) -> FromItem:
-    """A function that is a query over the system catalog."""
+    """Bind a function that is a query over the system catalog."""
     bound = binder.bind(query, scope)
     shown = alias.this.name if alias is not None else name
     node = bound.subquery_plan()
@@ -73,7 +73,7 @@ def _bind_query_function(
 
 
 def _split_unnest(call: exp.Expression) -> Sequence[exp.Expression]:
-    """unnest(a, b) is ROWS FROM (unnest(a), unnest(b))."""
+    """Return the calls of ROWS FROM (unnest(a), unnest(b)) for unnest(a, b)."""
     if not isinstance(call, exp.Anonymous) or call.this != "unnest" or len(call.expressions) < 2:
         return (call,)
     found = []
@@ -100,7 +100,7 @@ def _call(binder: QueryBinder, written: exp.Expression, scope: Scope) -> Expr:
 
 
 def _columns(context: BindContext, expr: Expr, name: str, shown: str, calls: int) -> list[Column]:
-    """The columns of one call: a record's fields, else one that is called as the function says, or like the item."""
+    """Return the columns of one call: a record's fields, or one column that is named by the function or like the item."""
     if expr.type.fields:
         return [context.new_column(field, typ) for field, typ in expr.type.fields]
     if isinstance(expr, Call) and expr.function.column:

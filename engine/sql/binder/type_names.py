@@ -1,7 +1,7 @@
 # ruff: noqa: SIM905 -- a paragraph of words reads better than a column of quotes
-"""From a type's tree (`engine.sql.parser.grammar.types`) to its SqlType: names, modifiers and their limits.
+"""Resolution of a type's tree (`engine.sql.parser.grammar.types`) to its SqlType: names, modifiers and their limits.
 
-Used for casts, typed literals and column definitions. The rules are those of PostgreSQL's typmod input functions
+It is used for casts, typed literals and column definitions. The rules are those of PostgreSQL's typmod input functions
 (numerictypmodin, varchartypmodin, intervaltypmodin ...).
 """
 
@@ -24,14 +24,14 @@ _CHARACTERS_MAX: Final = 10_485_760
 _BITS_MAX: Final = 83_886_080
 _FRACTION_MAX: Final = 6
 
-#: PostgreSQL's types that exist and are not here.
+#: PostgreSQL's types that Sluice lacks.
 _ABSENT: Final = frozenset(
     """
     box2d citext cstring gtsvector hstore pg_snapshot txid_snapshot
     """.split()
 )
 
-#: A type that users have made: its schema, where one was written, and its name.
+#: Finds a user-defined type by its schema, if one was written, and its name.
 UserTypes = Callable[[str | None, str], t.PgType | None]
 
 
@@ -40,10 +40,10 @@ def resolve_type(
     notice: Callable[[str], None] = lambda _message: None,
     users: UserTypes = lambda _schema, _name: None,
 ) -> SqlType:
-    """The SqlType that a type's tree names. users: finds those that PostgreSQL has not.
+    """Return the SqlType that a type's tree names. users: finds user-defined types.
 
-    Raises UndefinedObject, FeatureNotSupported for PostgreSQL's types that are not here, SqlSyntaxError or
-    InvalidParameterValue for a modifier that does not fit.
+    Raises UndefinedObject, FeatureNotSupported for PostgreSQL's types that Sluice lacks, SqlSyntaxError or
+    InvalidParameterValue for an invalid modifier.
     """
     typ = _scalar(node, notice, users)
     if not node.args.get("array"):
@@ -76,7 +76,9 @@ def _scalar(node: exp.DataType, notice: Callable[[str], None], users: UserTypes)
 
 
 def domain_named(node: exp.DataType, users: UserTypes) -> t.PgType | None:
-    """The domain that a type's tree names, if it is one: `resolve_type` gives what is below it."""
+    """Return the domain that a type's tree names, or None for another type; `resolve_type` returns the domain's base
+    type.
+    """
     name, schema = node.args["kind"].name, node.args.get("schema")
     if node.args.get("array") or _find_type(name, schema) is not None:
         return None
@@ -93,7 +95,7 @@ def _below(domain: t.PgType, node: exp.DataType) -> SqlType:
     return st.of(t.base_of(domain), t.base_typmod(domain))
 
 
-#: information_schema's domains, as what is below them, and its modifier.
+#: information_schema's domains: their base type and its modifier.
 INFORMATION_SCHEMA: Final = {
     "cardinal_number": (t.INT4, -1),
     "character_data": (t.VARCHAR, -1),
@@ -113,7 +115,7 @@ def _find_type(name: str, schema: str | None) -> t.PgType | None:
 
 
 def _modifier(node: exp.Expression) -> int:
-    """A modifier's number; a sign is part of it."""
+    """Return a modifier's number, including its sign."""
     negative = isinstance(node, exp.Neg)
     literal = node.this if negative else node
     if not isinstance(literal, exp.Literal) or not literal.name.isdecimal():
@@ -124,7 +126,7 @@ def _modifier(node: exp.Expression) -> int:
 
 
 def _float(modifiers: list[int], node: exp.DataType) -> t.PgType:
-    """float(n): n is in binary digits."""
+    """Return the type of float(n), where n counts binary digits."""
     if not modifiers:
         return t.FLOAT8
     at = cursor(position(node.expressions[0]))
@@ -201,6 +203,6 @@ def _fraction(name: str, zone: str, digits: int, notice: Callable[[str], None]) 
 
 
 def _interval(node: exp.DataType, modifiers: list[int], notice: Callable[[str], None]) -> int:
-    """The modifier of INTERVAL fields(precision), -1 when it has neither (timestamp.c: intervaltypmodin)."""
+    """Return the modifier of INTERVAL fields(precision), -1 if it has neither (timestamp.c: intervaltypmodin)."""
     precision = _fraction("INTERVAL", "", modifiers[0], notice) if modifiers else None
     return interval_typmod(node.args.get("fields") or "", precision)

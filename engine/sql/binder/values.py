@@ -1,7 +1,10 @@
-"""Expressions that make or take apart values: literals, parameters, columns, arrays, rows, casts, CASE and its kin.
+"""Expressions that construct values or extract parts of them: literals, parameters, columns, arrays, rows, casts, CASE
+and its kin.
 
-Handlers of `engine.sql.binder.expressions`. Source: PostgreSQL 15, parse_expr.c (transformColumnRef, transformIndirection,
-transformArrayExpr, transformRowExpr, transformTypeCast, transformCaseExpr, transformCoalesceExpr, transformMinMaxExpr).
+These are handlers of `engine.sql.binder.expressions`.
+
+Source: PostgreSQL 15, parse_expr.c (transformColumnRef, transformIndirection, transformArrayExpr, transformRowExpr,
+transformTypeCast, transformCaseExpr, transformCoalesceExpr, transformMinMaxExpr).
 """
 
 from __future__ import annotations
@@ -68,7 +71,7 @@ def bind_parameter(binder: ExpressionBinder, node: exp.Expression, scope: Scope)
 
 
 def bind_default(_binder: ExpressionBinder, node: exp.Expression, _scope: Scope) -> Expr:
-    """DEFAULT where no column is assigned to."""
+    """Refuse DEFAULT where no column is assigned."""
     raise SqlSyntaxError("DEFAULT is not allowed in this context", position=cursor(position(node)))
 
 
@@ -86,7 +89,7 @@ def bind_column(_binder: ExpressionBinder, node: exp.Expression, scope: Scope) -
 
 
 def _whole(node: exp.Column, scope: Scope) -> Source:
-    """The FROM item whose whole row is meant."""
+    """Return the FROM item whose whole row is referred to."""
     names = [p for p in node.parts if isinstance(p, exp.Identifier)]
     source = scope.find_source(names)
     if source is None:
@@ -96,7 +99,7 @@ def _whole(node: exp.Column, scope: Scope) -> Source:
 
 
 def bind_field(binder: ExpressionBinder, node: exp.Expression, scope: Scope) -> Expr:
-    """(record).field"""
+    """Bind (record).field."""
     arg = binder.bind(node.this, scope)
     if isinstance(node.expression, exp.Star):
         raise FeatureNotSupported("not supported: row expansion with * here", position=cursor(position(node)))
@@ -113,7 +116,7 @@ def bind_field(binder: ExpressionBinder, node: exp.Expression, scope: Scope) -> 
 
 
 def row_items(row: Expr) -> tuple[Expr, ...]:
-    """The fields of a record as expressions."""
+    """Return the fields of a record as expressions."""
     if isinstance(row, Row):
         return row.items
     if isinstance(row, Const) and row.value is None:
@@ -131,7 +134,7 @@ def bind_array(binder: ExpressionBinder, node: exp.Expression, scope: Scope) -> 
 
 
 def _array(binder: ExpressionBinder, node: exp.Expression, scope: Scope, target: SqlType | None) -> Expr:
-    """ARRAY[...], whose elements an explicit cast around it casts one by one."""
+    """Bind ARRAY[...]. An explicit cast around it is applied to each element."""
     at = position(node)
     if any(isinstance(item, exp.Array) and not item.meta.get("subquery") for item in node.expressions):
         return _nested_array(binder, node, scope, target)
@@ -150,7 +153,7 @@ def _array(binder: ExpressionBinder, node: exp.Expression, scope: Scope, target:
 
 
 def _nested_array(binder: ExpressionBinder, node: exp.Expression, scope: Scope, target: SqlType | None) -> Expr:
-    """An array of arrays, whose lengths must be the same. Raises ArraySubscriptError."""
+    """Bind an array of arrays. If their lengths differ, its evaluation fails (2202E)."""
     at = position(node)
     rows = [
         _array(binder, item, scope, target) if isinstance(item, exp.Array) else binder.bind(item, scope)
@@ -161,21 +164,23 @@ def _nested_array(binder: ExpressionBinder, node: exp.Expression, scope: Scope, 
 
 
 def _array_of_arrays(typ: SqlType, rows: Sequence[Expr], at: int) -> Expr:
-    """An array of arrays of one type; a constant where they all are, an empty one where these have no elements."""
+    """Return an array of arrays of one type; a constant if they are all constants, an empty one if they have no
+    elements.
+    """
     made = array_type(typ)
     if made.dimensions > MAX_DIMENSIONS:
         raise ProgramLimitExceeded(
             f"number of array dimensions ({made.dimensions}) exceeds the maximum allowed ({MAX_DIMENSIONS})"
         )
     listed = [row.value or [] for row in rows if isinstance(row, Const)]
-    # Arrays of different lengths are an error when the expression is evaluated, if it is.
+    # Arrays of different lengths are an error only if the expression is evaluated.
     if len(listed) < len(rows) or len({_lengths(value) for value in listed}) > 1:
         return ArrayOf(made, tuple(rows), position=at)
     return Const(made, listed, position=at) if any(listed) else Const(typ, [], position=at)
 
 
 def make_array(element: SqlType, items: Sequence[Expr], at: int) -> Expr:
-    """An array of expressions of one type; a constant where they are all constants."""
+    """Return an array of expressions of one type; a constant if they are all constants."""
     if items:
         element = common(items, passed_on=True)
     if element.pg.is_array:
@@ -186,14 +191,14 @@ def make_array(element: SqlType, items: Sequence[Expr], at: int) -> Expr:
 
 
 def _lengths(value: Any) -> tuple[int, ...]:
-    """The length of an array along each of its dimensions."""
+    """Return the length of an array along each of its dimensions."""
     if not isinstance(value, list):
         return ()
     return (len(value), *(_lengths(value[0]) if value else ()))
 
 
 def bind_subscript(binder: ExpressionBinder, node: exp.Expression, scope: Scope) -> Expr:
-    """array[i] and array[i:j]; jsonb[key]; name[i], a byte."""
+    """Bind array[i] and array[i:j]; jsonb[key]; name[i], a byte."""
     base, brackets = node, [node]
     while isinstance(base.this, exp.Bracket) and not base.this.meta.get("paren"):
         base = base.this
@@ -208,7 +213,7 @@ def bind_subscript(binder: ExpressionBinder, node: exp.Expression, scope: Scope)
 
 
 def _part(binder: ExpressionBinder, arg: Expr, index: exp.Expression, scope: Scope, at: int) -> Expr:
-    """A subscript of what is no array."""
+    """Bind a subscript of a value that is no array."""
     if arg.type.pg is t.JSONB and not isinstance(index, exp.Slice):
         return binder.operator("#>", [arg, _step(binder, index, scope)], at)
     if arg.type.pg is t.JSONB:
@@ -226,8 +231,10 @@ def _part(binder: ExpressionBinder, arg: Expr, index: exp.Expression, scope: Sco
 def _subscripts(
     binder: ExpressionBinder, arg: Expr, subscripts: Sequence[exp.Expression], scope: Scope, at: int
 ) -> Expr:
-    """array[i][j] and array[i:j][k:l]. As many subscripts as there are dimensions name an element, fewer or more none; of
-    slices, an index is one from 1, and a dimension without one is taken whole."""
+    """Bind array[i][j] and array[i:j][k:l]. As many subscripts as the array has dimensions select an element; with
+    fewer or more the result is null. In slices, a plain index is a slice from 1, and a dimension without a subscript is
+    taken whole.
+    """
     typ = arg.type
     if typ.dimensions == len(subscripts) == 1:
         (index,) = subscripts
@@ -261,7 +268,9 @@ def _subscripts(
 
 
 def _step(binder: ExpressionBinder, index: exp.Expression, scope: Scope) -> Expr:
-    """A subscript of jsonb as a path of one step: of an array '1' is a place too, and a scalar has nothing inside (jsonbsubs.c)."""
+    """Return a subscript of jsonb as a path of one step: '1' is an index in an array, and a scalar has no elements
+    (jsonbsubs.c).
+    """
     bound, texts = binder.bind(index, scope), st.of(t.array_of(t.TEXT))
     if bound.type.pg not in (t.INT2, t.INT4, t.TEXT, t.VARCHAR, t.BPCHAR, t.NAME, t.UNKNOWN):
         raise DatatypeMismatch(
@@ -283,13 +292,13 @@ def _slice(binder: ExpressionBinder, arg: Expr, index: exp.Slice, scope: Scope, 
         bounds[0] = literals.int4(0 if arg.type.pg in VECTORS else 1)
     if index.args.get("expression") is None:
         bounds[1] = literals.int4((1 << 31) - 1)
-    # transformContainerType: part of a vector is an array.
+    # A slice of a vector is an array (transformContainerType).
     pg = t.array_of(t.element_of(arg.type.pg)) if arg.type.pg in VECTORS else arg.type.pg
     return with_type(binder.function("slice", [arg, *bounds], at), replace(arg.type, pg=pg, typmod=-1))
 
 
 def bind_index(binder: ExpressionBinder, index: exp.Expression, scope: Scope) -> Expr:
-    """A subscript of an array."""
+    """Bind a subscript of an array."""
     bound = binder.bind(index, scope)
     if bound.type.pg not in (t.INT2, t.INT4, t.INT8, t.UNKNOWN, t.NUMERIC, t.FLOAT4, t.FLOAT8):
         raise DatatypeMismatch("array subscript must have type integer", position=cursor(bound.position))
@@ -306,7 +315,7 @@ def make_row(items: Sequence[Expr], at: int) -> Row:
 
 
 def bind_row_items(binder: ExpressionBinder, node: exp.Expression, scope: Scope) -> list[Expr]:
-    """The entries of a row constructor, `t.*` expanded; types may be unknown."""
+    """Bind the entries of a row constructor and expand `t.*`; types may be unknown."""
     items: list[Expr] = []
     for item in node.expressions:
         if isinstance(item, exp.Column) and isinstance(item.this, exp.Star):
@@ -323,7 +332,7 @@ def bind_row_items(binder: ExpressionBinder, node: exp.Expression, scope: Scope)
 
 def bind_cast(binder: ExpressionBinder, node: exp.Expression, scope: Scope) -> Expr:
     assert isinstance(node, exp.Cast)
-    # How many dimensions a cast names says nothing.
+    # The number of dimensions that a cast names has no meaning.
     target = replace(resolve_type(node.to, binder.context.notice, binder.context.user_type), dimensions=1)
     if target.pg.is_array and isinstance(node.this, exp.Array) and not node.this.meta.get("subquery"):
         arg = _array(binder, node.this, scope, replace(target, typmod=-1))
@@ -343,7 +352,9 @@ def bind_cast(binder: ExpressionBinder, node: exp.Expression, scope: Scope) -> E
 
 
 def _require_assignable(arg: Expr, wanted: t.PgType, number: int) -> None:
-    """An argument of EXECUTE is assigned to its parameter, not cast to its type (prepare.c: EvaluateParams)."""
+    """Check that an argument of EXECUTE can be assigned to its parameter; it is not cast to its type (prepare.c:
+    EvaluateParams).
+    """
     if not can_coerce(arg.type.pg, wanted, "assignment"):
         raise DatatypeMismatch(
             f"parameter ${number} of type {arg.type.pg.sql_name} cannot be coerced to the expected type {wanted.sql_name}",
@@ -353,7 +364,7 @@ def _require_assignable(arg: Expr, wanted: t.PgType, number: int) -> None:
 
 
 def bind_collate(binder: ExpressionBinder, node: exp.Expression, scope: Scope) -> Expr:
-    """COLLATE: text compares in the C collation, which is the only one there is."""
+    """Bind COLLATE: text compares in the C collation, which is the only one."""
     name, at = node.expression.name, position(node)
     arg = binder.bind(node.this, scope)
     if arg.type.pg not in _COLLATABLE and arg.type.pg is not t.UNKNOWN:
@@ -374,7 +385,7 @@ def bind_case(binder: ExpressionBinder, node: exp.Expression, scope: Scope) -> E
         conditions.append(_when(binder, subject, branch, scope))
         results.append(binder.bind(branch.args["true"], scope))
     default = node.args.get("default")
-    # The default comes first in PostgreSQL's search for the common type; without one it is a null.
+    # The default comes first in PostgreSQL's search for the common type; a missing one counts as a null.
     last = binder.bind(default, scope) if default is not None else literals.unknown_literal(None, at)
     pg = binder.coercer.common_type([last, *results], "CASE")
     last = binder.coercer.to_common(last, pg, "CASE/ELSE")
@@ -397,7 +408,7 @@ def bind_coalesce(binder: ExpressionBinder, node: exp.Expression, scope: Scope) 
 
 
 def bind_nullif(binder: ExpressionBinder, node: exp.Expression, scope: Scope) -> Expr:
-    """NULLIF(a, b): a null where a = b, else a as the operator saw it."""
+    """Bind NULLIF(a, b): null if a = b, else a as the operator received it."""
     args, at = binder.bind_all(node.expressions, scope), position(node)
     equal = binder.operator("=", args, at)
     left = equal.args[0]
@@ -405,7 +416,7 @@ def bind_nullif(binder: ExpressionBinder, node: exp.Expression, scope: Scope) ->
 
 
 def bind_greatest(binder: ExpressionBinder, node: exp.Expression, scope: Scope) -> Expr:
-    """GREATEST and LEAST."""
+    """Bind GREATEST and LEAST."""
     name, at = str(node.this), position(node)
     typ, args = binder.unify(binder.bind_all(node.expressions, scope), name.upper())
     binder.require_comparison(typ.pg)

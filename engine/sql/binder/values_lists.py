@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def bind(binder: QueryBinder, tree: exp.Values, scope: Scope) -> Bound:
-    """The rows, each column of one type; ORDER BY may use `column1` and so on in expressions."""
+    """Bind the rows, each column with one type; ORDER BY may use `column1` and so on in expressions."""
     row_locks.refuse(tree, "cannot be applied to VALUES")
     rows = [_row(binder, row, scope) for row in tree.expressions]
     width = len(rows[0])

@@ -1,7 +1,7 @@
-"""`t FOR VERSION AS OF 3`, `t FOR TIMESTAMP AS OF '2024-05-01 12:00'`: a stored table as it was (`engine.storage.history`), or
-somebody else's (`engine.lakes.tables`).
+"""Time travel, `t FOR VERSION AS OF 3` and `t FOR TIMESTAMP AS OF '2024-05-01 12:00'`: an earlier version of a stored
+table (`engine.storage.history`) or of a lake's table (`engine.lakes.tables`).
 
-The number and the moment are constants: which files are read is decided when the statement is bound.
+The version number and the timestamp must be constants: binding decides which files are read.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def refuse(item: exp.Table, what: str) -> None:
-    """Raises WrongObjectType where a version is asked of something that has none."""
+    """Raises WrongObjectType if a version is requested of an item that has none."""
     version = item.args.get("version")
     if version is not None:
         raise WrongObjectType(
@@ -33,15 +33,16 @@ def refuse(item: exp.Table, what: str) -> None:
 
 
 def read(binder: QueryBinder, item: exp.Table, table: Table | SystemTable) -> Table | SystemTable:
-    """Return the table that a FROM item reads, or the version of it that was asked for. May block. Raises InvalidParameterValue
-    for one that is not there."""
+    """Return the table that a FROM item reads, in the requested version if there is one. May block. Raises
+    InvalidParameterValue for a version that does not exist.
+    """
     version = item.args.get("version")
     if version is None:
         return table
     if not isinstance(table, Table) or (table.storage is None and table.lake in ("", "spark")):
         refuse(item, f'"{table.name}" is none')
         raise AssertionError("a version was asked for")
-    # The log may be published, and its files removed, while the catalog stays as it is.
+    # The log may be published, and its files removed, without a change of the catalog.
     binder.context.stable = False
     try:
         if version.name == "VERSION":

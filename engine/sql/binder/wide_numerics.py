@@ -1,13 +1,14 @@
-"""Numerics that no engine's decimal holds: NaN, the infinities, and constants of more than 38 digits.
+"""Wide numerics, which no engine's decimal holds: NaN, the infinities, and constants of more than 38 digits.
 
-They have a type of their own below PostgreSQL's (`SqlType.is_wide`), stored and carried as the text that numeric_out writes.
-Constants and parameters have it, and what passes them on without looking at them: select lists, subqueries, coalesce of one of
-them. A cast gives the text, reads a float from it, or reads a decimal from it where it fits one. Comparing two constants needs no
-engine, nor does comparing whatever a decimal may be with NaN, an infinity or a number beyond 10^38. All else is refused with 0A000.
+They have a type of their own below PostgreSQL's (`SqlType.is_wide`), stored and carried as the text that numeric_out
+writes. Constants and parameters have this type, and so do expressions that pass them on without computing with them:
+select lists, subqueries, coalesce of one of them. A cast returns the text, reads a float from it, or reads a decimal
+from it where it fits one. Comparing two constants needs no engine, nor does comparing any decimal with NaN, an infinity
+or a number beyond 10^38. Everything else is refused with 0A000.
 
-Rejected: numbers above 10^38 inside decimal(38, s) that stand for NaN and the infinities, as int4's limits stand for those of
-dates. They sort in the right order, but each arithmetic operator, aggregate and cast of each engine would have to look for them in
-each row.
+Rejected: numbers above 10^38 inside decimal(38, s) that stand for NaN and the infinities, as int4's limits stand for
+those of dates. They sort in the right order, but each arithmetic operator, aggregate and cast of each engine would have
+to test for them in each row.
 
 Source: PostgreSQL 15, numeric.c (cmp_numerics: NaN equals itself and is greatest).
 """
@@ -30,13 +31,15 @@ from wire.types import pg_types as t
 _COMPARISONS: Final[Mapping[str, Callable[[int, int], bool]]] = {
     "=": eq, "<>": ne, "<": lt, "<=": le, ">": gt, ">=": ge,
 }  # fmt: skip
-#: Functions of any argument that look at no value.
+#: Functions that accept any argument and do not use its value.
 _BLIND: Final = frozenset({"count", "pg_typeof", "num_nulls", "num_nonnulls"})
 _BOOL: Final = SqlType(t.BOOL)
 
 
 def apply_operator(symbol: str, operands: Sequence[Expr]) -> Expr | None:
-    """A comparison or a change of sign that needs no engine; None where no operand is wide, or where it takes one."""
+    """Return the result of a comparison or a negation that needs no engine; None if no operand is wide, or if an
+    engine is needed.
+    """
     if not any(operand.type.is_wide for operand in operands):
         return None
     if symbol == "-" and len(operands) == 1:
@@ -56,7 +59,7 @@ def apply_operator(symbol: str, operands: Sequence[Expr]) -> Expr | None:
 
 
 def compare(left: Decimal, right: Decimal) -> int:
-    """-1, 0 or 1 as left is less than, equal to or greater than right (cmp_numerics)."""
+    """Return -1, 0 or 1 as left is less than, equal to or greater than right (cmp_numerics)."""
     if left.is_nan() or right.is_nan():
         return int(left.is_nan()) - int(right.is_nan())
     return (left > right) - (left < right)
@@ -72,7 +75,7 @@ def refuse_wide(function: str, args: Sequence[Expr]) -> None:
 
 
 def refusal(what: str, at: int) -> FeatureNotSupported:
-    """what: as in "sum of", "a column with"."""
+    """Return the error for an operation on a wide numeric. what: as in "sum of", "a column with"."""
     return FeatureNotSupported(
         f"not supported: {what} a numeric NaN, infinity or of more than 38 digits",
         hint="Such numerics can be shown, compared with constants, and cast to text or float8.",
@@ -90,7 +93,7 @@ def _decimal(expr: Expr) -> Decimal:
 
 
 def _side(expr: Expr) -> int:
-    """1 for a constant above all decimals, -1 for one below them, 0 for one among them."""
+    """Return 1 for a constant above all decimals, -1 for one below them, 0 for one among them."""
     value = _decimal(expr)
     if value.is_nan():
         return 1

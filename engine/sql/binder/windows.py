@@ -1,5 +1,6 @@
-"""Window functions: taken out of a level's expressions into a WINDOW node (parse_agg.c, parse_clause.c:
-transformWindowDefinitions)."""
+"""Window functions: extracted from a level's expressions into a WINDOW node (parse_agg.c, parse_clause.c:
+transformWindowDefinitions).
+"""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ from wire.errors import FeatureNotSupported
 
 
 def add_windows(context: BindContext, node: Node, exprs: Sequence[Expr], _scope: Scope) -> tuple[Node, list[Expr]]:
-    """`node` with a column for each window call of `exprs`, and the expressions over it."""
+    """Add to `node` a column for each window call of `exprs`. Returns the plan and the expressions over it."""
     calls: list[WindowCall] = []
     known = KnownExprs()
     columns: list[Column] = []

@@ -1,4 +1,4 @@
-"""The items of a WITH clause, once they are bound, put into the plan of the query that they stand before."""
+"""Placement of bound WITH items in the plan of the query that they belong to."""
 
 from __future__ import annotations
 
@@ -14,14 +14,16 @@ from wire.dataclass import dataclass
 
 @dataclass(frozen=True, slots=True)
 class WithItem:
-    """A bound WITH item. materialized: as written, None for neither."""
+    """A bound WITH item. materialized: as written; None if neither MATERIALIZED nor NOT MATERIALIZED was written."""
 
     cte: Cte
     materialized: bool | None
 
 
 def with_ctes(items: Sequence[WithItem], body: Node) -> Node:
-    """The body with its WITH items: those read more than once in a With, those read once in their reader's place."""
+    """Add WITH items to a body: items that are read more than once in a With, items that are read once inlined at
+    their reader.
+    """
     kept: list[Cte] = []
     for item in reversed(items):
         plans = [body, *(c.plan for c in kept), *(c.step for c in kept if c.step is not None)]

@@ -1,1 +1,1 @@
-"""Stored expressions and definitions: as PostgreSQL prints them, and the names they contain."""
+"""Stored expressions and definitions: how PostgreSQL prints them, and the names they contain."""

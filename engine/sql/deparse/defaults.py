@@ -1,11 +1,12 @@
-"""A column's default as PostgreSQL prints the one that it keeps: `'x'::character varying`, `'-1'::integer`, `now()`.
+"""Column defaults in the form in which PostgreSQL prints stored defaults: `'x'::character varying`, `'-1'::integer`,
+`now()`.
 
-Clients read defaults back in this form: Active Record takes a value from before its conversion, TypeORM compares it with its
-own. So it is what the catalog keeps of constants, SQL's words for the moment and the user, and calls without arguments; it is
-read again as any default. All else stays as it was written (`engine.sql.deparse.stored_text`), constants of types of users too,
-which may be renamed.
+Clients read defaults back in this form: Active Record takes the value before the cast, TypeORM compares it with its
+own. The catalog therefore stores this form for constants, SQL's keywords for the current time and user, and calls
+without arguments; it is read again like any default. All other defaults stay as they were written
+(`engine.sql.deparse.stored_text`), including constants of user-defined types, which may be renamed.
 
-A number keeps its own type, since its conversion to the column's is implied; a string has the column's.
+A number keeps its own type, since its conversion to the column's type is implied; a string has the column's type.
 
 Source: PostgreSQL 15, ruleutils.c (get_const_expr, SQLValueFunction in get_rule_expr).
 """
@@ -24,13 +25,16 @@ from engine.sql.deparse.expressions import value_text
 from wire.types import pg_types as t
 
 _CALL: Final = re.compile(r"([a-z_][a-z0-9_]*)\s*\(\s*\)", re.IGNORECASE)
-#: What PostgreSQL prints of them reads as something else: of bit strings the type's length, of the others parentheses are lost.
+#: Types whose text as PostgreSQL prints it would be read as another value: bit strings lose the type's length, the
+#: others lose parentheses.
 _AS_WRITTEN: Final = (t.BIT, t.TSQUERY, t.JSONPATH)
 _WORD: Final = re.compile(r"(?:current|session|local)_?[a-z]+(?:\s*\(\s*\d\s*\))?|user", re.IGNORECASE)
 
 
 def printed_default(tree: exp.Expression, text: str, bound: Expr, typ: SqlType) -> str:
-    """tree, text: as written. typ: the column's. bound: as `bind_default` gives it."""
+    """Return a default as PostgreSQL prints it. tree, text: the default as written. typ: the column's type. bound: the
+    result of `bind_default`.
+    """
     if isinstance(tree, exp.Paren):
         return printed_default(tree.this, text, bound, typ)
     if isinstance(tree, exp.Anonymous):

@@ -1,11 +1,12 @@
-"""A bound expression as PostgreSQL prints the one that it keeps: `(a > 0)`, `lower((name)::text)`.
+"""Bound expressions in the form in which PostgreSQL prints stored expressions: `(a > 0)`, `lower((name)::text)`.
 
-Each operator stands in parentheses, and what a value was converted to is said of it. Pretty printing leaves out what nobody needs
-to read it again: `a > 0`, `lower(name::text)`. A constant has been brought to its place's type here before anybody prints it, where
-PostgreSQL keeps it as it was read with the conversion beside it; which of the two it was is told by the type: a whole number is no
-literal of numeric, so it was an integer.
+Each operator is printed in parentheses, and each conversion is printed as a cast. Pretty printing leaves out what is
+not needed to read the text again: `a > 0`, `lower(name::text)`. Here the binder has already converted a constant to the
+type of its context when it is printed, whereas PostgreSQL keeps it as it was read, with the conversion around it. The
+type tells which literal it was: numeric has no literals that are whole numbers, so such a constant was an integer.
 
-Source: PostgreSQL 15, ruleutils.c (get_rule_expr, get_const_expr, get_coercion_expr, isSimpleNode, looks_like_function).
+Source: PostgreSQL 15, ruleutils.c (get_rule_expr, get_const_expr, get_coercion_expr, isSimpleNode,
+looks_like_function).
 """
 
 from __future__ import annotations
@@ -23,27 +24,27 @@ from engine.plan_ir import expr as e
 from wire.types import pg_types as t
 from wire.types.output import EncodedColumn, OutputSettings, text_column
 
-#: Functions that have a grammar of their own, which their names are no calls of.
+#: Functions with a grammar of their own, which cannot be called by their quoted names.
 _WORDS: Final = frozenset({"greatest", "least", "nullif"})
 #: Operators that PostgreSQL has for integers of different sizes.
 _MIXED: Final = frozenset(("=", "<>", "<", "<=", ">", ">=", "+", "-", "*", "/"))
-#: By how much the parts of CASE, which has lines of its own, are indented.
+#: The indentation of the parts of CASE, which has lines of its own.
 _STEP: Final = 4
 _HIGH, _LOW = "*/%", "+-"
 
 
 class Unprintable(Exception):
-    """Nobody has said how such an expression is printed."""
+    """Raised for an expression that cannot be printed."""
 
 
 def print_expression(expr: e.Expr, *, pretty: bool = False) -> str:
-    """Raises Unprintable."""
-    # A line that begins with CASE ends the one before, which then has no blanks at its end.
+    """Print an expression. Raises Unprintable."""
+    # CASE begins a line, and the line before it has no blanks at its end.
     return _Printer(pretty).text(expr).replace(" \nCASE", "\nCASE")
 
 
 def is_call(expr: e.Expr) -> bool:
-    """Whether it looks like a call of a function, which needs no parentheses wherever it stands."""
+    """Return whether an expression looks like a function call, which never needs parentheses."""
     if isinstance(expr, e.Call):
         return expr.function.kind == "function"
     return isinstance(expr, e.Coalesce)
@@ -97,7 +98,9 @@ class _Printer:
         return f"({text})" if self._pretty and not _is_simple(expr, parent) else text
 
     def _side(self, expr: e.Expr, call: e.Call) -> str:
-        """An operand of a binary operator: a small integer beside a bigint is left as it is where PostgreSQL has both."""
+        """Print an operand of a binary operator. A small integer beside a bigint stays an integer if PostgreSQL has an
+        operator for both types.
+        """
         if isinstance(expr, e.Const) and expr.type.pg is t.INT8 and call.function.name in _MIXED:
             return self._constant(e.Const(SqlType(t.INT4), expr.value))
         return self._operand(expr, call)
@@ -183,7 +186,7 @@ def _is_operator(expr: e.Expr) -> bool:
 
 
 def _is_simple(expr: e.Expr, parent: e.Expr) -> bool:
-    """Whether an operand is read right without parentheses."""
+    """Return whether an operand is read correctly without parentheses."""
     within = isinstance(parent, e.And | e.Or | e.Not)
     if isinstance(expr, e.Call) and expr.function.kind == "operator":
         return _is_first(expr, parent) if _is_operator(parent) else within
@@ -197,7 +200,7 @@ def _is_simple(expr: e.Expr, parent: e.Expr) -> bool:
 
 
 def _is_first(expr: e.Call, parent: e.Expr) -> bool:
-    """Whether an operator within another one is applied first anyway."""
+    """Return whether an operator inside another one is applied first in any case."""
     assert isinstance(parent, e.Call)
     inner, outer = expr.function.name, parent.function.name
     if len(expr.args) != 2 or len(parent.args) != 2 or inner not in _HIGH + _LOW or outer not in _HIGH + _LOW:

@@ -1,12 +1,12 @@
-"""The names in stored texts: of types, relations and sequences that defaults, checks and views say.
+"""Names in stored texts: the types, relations and sequences that defaults, checks and views mention.
 
-A text is bound by whoever uses it, whatever his search path is, so that types are stored with their schemas
-(`with_types_qualified`).
-Who looks at a text wants each name as his own path spells it: there names are OIDs between marks (`mark_names`), and the
-functions that show definitions put names in their places (`engine.pg_catalog.system_function_sql`).
+A stored text is bound by every statement that uses it, whatever its search path is, so types are stored with their
+schemas (`with_types_qualified`). A user who looks at a text should see each name as that user's own search path spells
+it. Displayed texts therefore have OIDs between marks in place of names (`mark_names`), and the functions that show
+definitions replace them by names (`engine.pg_catalog.system_function_sql`).
 
-Rejected: to show one spelling to everybody. Who dumps a database has an empty path and needs every schema, psql shows none of
-those that one need not write.
+Rejected: one spelling for all users. pg_dump has an empty path and needs every schema; psql shows no schema that is not
+needed.
 """
 
 from __future__ import annotations
@@ -22,16 +22,17 @@ from engine.sql.parser.lexical.lexer import Token, tokenize
 from engine.sql.parser.utility.reader import StatementReader
 from wire.dataclass import dataclass
 
-#: Before and after what is marked: a letter that says what it is, and an OID.
+#: Surrounds a mark: a letter for the kind of object, and an OID.
 MARK: Final = "\1"
-#: What a name means, by the schema that was written and the name.
+#: Returns the OID of the type that a name refers to, by the written schema and the name.
 TypeOid = Callable[[str | None, str], int | None]
 
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """A relation that a text names. name: what it is called now. columns: what the text calls its columns, where they are called
-    otherwise by now. only: what the columns that the text knows are called now, where there are more."""
+    """A relation that a text names. name: its current name. columns: the text's names of its columns, if they have
+    been renamed since. only: the current names of the columns that the text knows, if the relation has more.
+    """
 
     oid: int
     name: str
@@ -50,7 +51,9 @@ class _Edit:
 
 
 def with_types_qualified(text: str, schema_of: Callable[[str], str | None]) -> str:
-    """The text with a schema before each type that is written without. schema_of: of users' types, None of others."""
+    """Add a schema to each type in the text that has none. schema_of: returns the schema of a user-defined type, None
+    for others.
+    """
     read = _Read(text)
     edits = []
     for node, schema, name in read.types():
@@ -64,7 +67,7 @@ def with_types_qualified(text: str, schema_of: Callable[[str], str | None]) -> s
 def mark_names(
     text: str, type_oid: TypeOid, relation: RelationNamed = lambda _schema, _name: None, *, sequences: bool = False
 ) -> str:
-    """The text with its names marked. sequences: whether it names sequences by OID, as stored expressions do."""
+    """Return the text with its names marked. sequences: whether it names sequences by OID, as stored expressions do."""
     read = _Read(text)
     edits = [*read.marked_types(type_oid), *read.marked_relations(relation)]
     if sequences:
@@ -77,7 +80,9 @@ def mark_names(
 
 
 def names_type(text: str, name: str, *, array: bool | None = None) -> bool:
-    """Whether a stored expression or a view's query says a type of this name. array: whether it has to be arrays of it, or not."""
+    """Return whether a stored expression or a view's query mentions a type of this name. array: whether only arrays of
+    it count, or only the type itself; None for both.
+    """
     if name not in text.lower() and name not in text:
         return False
     said = ((written, bool(node.args.get("array"))) for node, _, written in _Read(text).types())
@@ -101,7 +106,7 @@ class _Read:
         self.tree = _query_or_expression(StatementReader(text, self._tokens))
 
     def end(self, start: int, more: int = 0) -> int:
-        """Where the token that begins at `start` ends, or one behind it."""
+        """Return the end of the token that begins at `start`, or of the token that is `more` tokens after it."""
         return self._tokens[self._at[start] + more].end
 
     def types(self) -> Iterator[tuple[exp.DataType, str | None, str]]:
@@ -136,7 +141,9 @@ class _Read:
 
 
 def _is_common(node: exp.Table) -> bool:
-    """Whether a name without a schema is that of an item of a WITH around it: one that stands before, of those in the same WITH."""
+    """Return whether a name without a schema refers to an item of a WITH around it: in the same WITH, to an item
+    before it.
+    """
     within: exp.Expr = node
     while (around := within.parent) is not None:
         if isinstance(around, exp.With):

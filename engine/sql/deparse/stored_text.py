@@ -1,11 +1,12 @@
-"""Expressions that the catalog keeps as text: defaults and checks. What they refer to, and how they are kept true.
+"""Expressions that the catalog stores as text, defaults and checks: their references, and how they stay valid.
 
-The text is what was written, but for sequences, which it names by OID (`nextval('16385'::regclass)`), so that renaming or
-moving one leaves the text alone; who shows a text puts the name back (`engine.sql.deparse.stored_names`). Columns are named by
-their names: RENAME COLUMN rewrites them (`with_column_renamed`), token by token, so that the rest of the text stays as it was.
+The text is stored as it was written, except for sequences, which it names by OID (`nextval('16385'::regclass)`), so
+that renaming or moving one does not change the text; functions that show a text put the name back
+(`engine.sql.deparse.stored_names`). Columns are stored by name: RENAME COLUMN rewrites them (`with_column_renamed`),
+token by token, so that the rest of the text stays as it was.
 
-Rejected: bound expressions in the catalog, as PostgreSQL has them (pg_node_tree). They would tie the catalog's format to the
-binder's classes; binding a short text costs a tenth of a millisecond and is done once a statement.
+Rejected: bound expressions in the catalog, as PostgreSQL has them (pg_node_tree). They would tie the catalog's format
+to the binder's classes; binding a short text costs a tenth of a millisecond and is done once a statement.
 """
 
 from __future__ import annotations
@@ -19,13 +20,13 @@ from engine.common.identifiers import quote_ident
 from engine.sql.parser.lexical.lexer import Kind, tokenize
 from engine.sql.parser.utility.reader import StatementReader
 
-#: A replaced stretch of a text: start, end, what stands there now.
+#: A replacement in a text: start, end, the new text.
 _Edit = tuple[int, int, str]
 _FUNCTIONS: Final = ("nextval", "currval", "setval")
 
 
 def read_formula(text: str) -> exp.Expression:
-    """The tree of a stored expression; its positions count from the beginning of `text`."""
+    """Return the tree of a stored expression; its positions count from the beginning of `text`."""
     reader = StatementReader(text, tokenize(text))
     tree = reader.expression()
     if not reader.at_end():
@@ -34,13 +35,13 @@ def read_formula(text: str) -> exp.Expression:
 
 
 def columns_of(text: str) -> tuple[str, ...]:
-    """The columns that a check reads, in order, each once."""
+    """Return the columns that a check reads, in order, each once."""
     found = [node.name for node in read_formula(text).find_all(exp.Column, bfs=False)]
     return tuple(dict.fromkeys(found))
 
 
 def with_column_renamed(text: str, old: str, new: str) -> str:
-    """The text with a column of its table called otherwise."""
+    """Return the text with a column of its table renamed."""
     tree = read_formula(text)
     named = [node.this for node in tree.find_all(exp.Column) if node.name == old]
     starts = {identifier.meta["start"] for identifier in named}
@@ -48,13 +49,13 @@ def with_column_renamed(text: str, old: str, new: str) -> str:
 
 
 def with_value(text: str) -> str:
-    """A domain's condition as PostgreSQL shows it: with VALUE in capital letters."""
+    """Return a domain's condition as PostgreSQL shows it: with VALUE in upper case."""
     starts = {node.this.meta["start"] for node in read_formula(text).find_all(exp.Column) if node.name == "value"}
     return _apply_edits(text, [(t.start, t.end, "VALUE") for t in tokenize(text) if t.start in starts])
 
 
 def with_table_renamed(text: str, old: str, new: str) -> str:
-    """The text with its table called otherwise, where a column is written `table.column`."""
+    """Return the text with its table renamed, where a column is written `table.column`."""
     tables = [node.args["table"] for node in read_formula(text).find_all(exp.Column) if node.args.get("table")]
     starts = {identifier.meta["start"] for identifier in tables if identifier.name == old}
     return _apply_edits(text, [(t.start, t.end, quote_ident(new)) for t in tokenize(text) if t.start in starts])
@@ -64,12 +65,12 @@ def with_table_renamed(text: str, old: str, new: str) -> str:
 
 
 def nextval(sequence: int) -> str:
-    """The default of a serial or identity column."""
+    """Return the default of a serial or identity column."""
     return f"nextval('{sequence}'::regclass)"
 
 
 def sequence_of(default: str | None) -> int | None:
-    """The OID of the sequence where a default is `nextval` of it and nothing else."""
+    """Return the OID of the sequence if a default is `nextval` of it and nothing else, or None."""
     if default is None or not default.startswith("nextval("):
         return None
     tree = read_formula(default)
@@ -79,7 +80,7 @@ def sequence_of(default: str | None) -> int | None:
 
 
 def sequences_of(text: str | None) -> frozenset[int]:
-    """The sequences, by OID, that a stored expression names."""
+    """Return the sequences, by OID, that a stored expression names."""
     if text is None or not _mentions_sequences(text):
         return frozenset()
     names = [literal.name for literal, _ in sequence_literals(read_formula(text))]
@@ -87,7 +88,9 @@ def sequences_of(text: str | None) -> frozenset[int]:
 
 
 def with_sequences_by_oid(text: str, find: Callable[[str], int]) -> str:
-    """The text as it is stored. find: the OID of the sequence of a name as written; what it raises comes through."""
+    """Return the text as it is stored. find: returns the OID of a sequence by its name as written; its errors are
+    passed on.
+    """
     edits = []
     for literal, cast in sequence_literals(read_formula(text)):
         oid = literal.name if literal.name.isdecimal() else str(find(literal.name))
@@ -96,13 +99,13 @@ def with_sequences_by_oid(text: str, find: Callable[[str], int]) -> str:
 
 
 def _mentions_sequences(text: str) -> bool:
-    """False spares reading the text."""
+    """Return whether the text may mention sequences; if not, it need not be parsed."""
     lowered = text.lower()
     return any(name in lowered for name in _FUNCTIONS)
 
 
 def sequence_literals(tree: exp.Expression) -> Iterator[tuple[exp.Literal, bool]]:
-    """The constant arguments of nextval and its kin, with whether they are cast."""
+    """Yield the constant arguments of nextval and its kin, each with whether it is cast."""
     for call in tree.find_all(exp.Anonymous):
         if str(call.this) not in _FUNCTIONS or not call.expressions:
             continue
@@ -113,7 +116,7 @@ def sequence_literals(tree: exp.Expression) -> Iterator[tuple[exp.Literal, bool]
 
 
 def parenthesize(text: str) -> str:
-    """An expression as PostgreSQL prints it where it stands alone: in parentheses if it is an operator's."""
+    """Return an expression as PostgreSQL prints it by itself: in parentheses if it is an operator's."""
     tree = read_formula(text)
     if isinstance(tree, _PLAIN_FORMS) or (isinstance(tree, exp.Neg) and isinstance(tree.this, exp.Literal)):
         return text
@@ -127,7 +130,7 @@ _PLAIN_FORMS: Final = (
 
 
 def _is_in_parentheses(text: str) -> bool:
-    """Whether the parenthesis that it begins with is the one that it ends with."""
+    """Return whether the text's first parenthesis is closed by its last character."""
     *tokens, _end = tokenize(text)
     depth = 0
     for n, token in enumerate(tokens):

@@ -1,6 +1,7 @@
-"""Automatically updatable views, and those of their columns that take values, by the text of their definitions.
+"""Automatically updatable views and their updatable columns, determined from the text of their definitions.
 
-Source: PostgreSQL 15, rewriteHandler.c (view_query_is_auto_updatable, view_cols_are_auto_updatable, relation_is_updatable).
+Source: PostgreSQL 15, rewriteHandler.c (view_query_is_auto_updatable, view_cols_are_auto_updatable,
+relation_is_updatable).
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from engine.sql.parser.nodes.statements import Query
 from engine.sql.parser.parse import parse
 from wire.errors import InternalError
 
-#: The clauses that a view may not have, in the order in which they are told.
+#: The clauses that an updatable view may not have, in the order in which they are reported.
 _CLAUSES: Final = (
     ("distinct", "DISTINCT"),
     ("group", "GROUP BY"),
@@ -29,7 +30,7 @@ NOT_ONE: Final = "Views that do not select from a single table or view are not a
 
 
 def definition_of(view: View) -> exp.Expression:
-    """The query that the view is."""
+    """Return the view's query."""
     (parsed,) = parse(view.definition)
     if not isinstance(parsed, Query):
         raise InternalError(f'the definition of view "{view.name}" is no query')
@@ -37,8 +38,9 @@ def definition_of(view: View) -> exp.Expression:
 
 
 def why_not(query: exp.Expression) -> str | None:
-    """Return the reason why a view of the query is not updatable; None: there is none, if the relation it reads can be
-    changed."""
+    """Return the reason why a view of the query is not updatable; None if there is none, provided that the relation it
+    reads can be changed.
+    """
     if isinstance(query, exp.SetOperation):
         return "Views containing UNION, INTERSECT, or EXCEPT are not automatically updatable."
     for key, clause in _CLAUSES:
@@ -60,7 +62,9 @@ def _is_relation(item: exp.Expression) -> bool:
 
 
 def updatable_columns(view: View, by_oid: Callable[[int], StoredRelation | None]) -> frozenset[int] | None:
-    """The numbers of the columns that take values; None: the view is not updatable, nor are its rows removed."""
+    """Return the numbers of the columns that can be assigned; None if the view is not updatable, so that its rows
+    cannot be deleted either.
+    """
     query = definition_of(view)
     if why_not(query) is not None:
         return None
@@ -84,7 +88,7 @@ def _updatable_numbers(
 
 
 def _meant(items: Sequence[exp.Expression], from_: exp.Table, seen: Seen) -> Iterator[int | None]:
-    """The base relation's column that each of the select list's is, by its number; None for what is computed."""
+    """Yield, for each column of the select list, the number of the base relation's column; None for a computed one."""
     numbers = [number for number, _ in seen.columns]
     alias = from_.args.get("alias")
     given = [] if alias is None else [column.name for column in alias.args.get("columns") or ()]
@@ -99,7 +103,7 @@ def _meant(items: Sequence[exp.Expression], from_: exp.Table, seen: Seen) -> Ite
 
 
 def _computed_of_rows(items: Sequence[exp.Expression]) -> str | None:
-    """Name the functions of the select list that are of several rows, or make some; None: it has none."""
+    """Name the kind of functions in the select list that aggregate rows or return sets; None if there are none."""
     nodes = [node for item in items for node in item.walk(prune=lambda node: isinstance(node, exp.Query))]
     windows = [node for node in nodes if isinstance(node, exp.Window)]
     over = {id(window.this.find(exp.Anonymous)) for window in windows}

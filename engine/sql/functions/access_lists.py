@@ -1,6 +1,6 @@
-"""Access control lists as values: aclexplode, taking an item's text apart (`engine.pg_catalog.acl_text` writes them).
+"""Access control lists as values: aclexplode, which splits an item's text (`engine.pg_catalog.acl_text` writes it).
 
-An item names roles, and whoever takes it apart gets their OIDs: the binder gives the roles with the call
+An item names roles, and the function returns their OIDs: the binder passes the roles with the call
 (`engine.sql.binder.inlined`).
 
 Source: PostgreSQL 15, acl.c (aclexplode, aclparse).
@@ -17,7 +17,7 @@ from engine.plan_ir.expr import Function
 from engine.sql.functions.building import fn, op
 from wire.types import pg_types as t
 
-#: Grantee, rights and grantor; a name in quotes has each of its own twice.
+#: Grantee, privileges and grantor; quotes within a quoted name are doubled.
 _PATTERN: Final = r'^("(?:[^"]|"")*"|[^"=]*)=([A-Za-z*]*)/(.*)$'
 
 
@@ -26,7 +26,7 @@ def _part(number: int) -> str:
 
 
 def _role(number: int) -> str:
-    """One that is gone shows as its number."""
+    """Return the OID of the role in a part of the item; a dropped role is written as its number."""
     name = _part(number)
     return f"coalesce($3[list_position($2, {name})], TRY_CAST({name} AS BIGINT), 0)"
 

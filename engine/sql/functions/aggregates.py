@@ -1,8 +1,8 @@
 """Aggregate functions: chapter 9.21, without JSON's.
 
-Where a sum's type differs from PostgreSQL's the argument or the sum is cast; averages and variances of integers and
-numerics are exact sums, divided as PostgreSQL divides (`quotients`). An aggregate call may stand anywhere in a template:
-the compiler puts DISTINCT, FILTER and OVER on it.
+Where an engine's sum has another type than PostgreSQL's, the argument or the sum is cast. Averages and variances of
+integers and numerics are exact sums, divided as PostgreSQL divides (`division`). An aggregate call may stand anywhere
+in a template: the compiler puts DISTINCT, FILTER and OVER on it.
 
 Source: PostgreSQL 15, tables 9.59 to 9.61; numeric.c (numeric_stddev_internal) for the variances' digits.
 """
@@ -46,8 +46,9 @@ def _piece(engine: EngineName, text: str, *args: exp.Expression) -> exp.Expressi
 
 
 def both(build: EngineBuilder) -> Templates:
-    """The templates of a row that one builder serves. An aggregate's argument stays where it is, however often it is used:
-    it is one value a row, and cannot be bound outside of the aggregate call."""
+    """Return the templates of a row that one builder serves. An aggregate's argument is not bound with `let`, however
+    often it occurs: it has one value per row and cannot be computed outside the aggregate call.
+    """
     return {
         "local": lambda args, call: build("local", args, call),
         "spark": lambda args, call: build("spark", args, call),
@@ -80,7 +81,9 @@ def _interval_average(engine: EngineName, args: Sequence[exp.Expression], call: 
 
 
 def in_range(total: str) -> Templates:
-    """A total of floats: infinite only if one of them is (float.c, float8_accum)."""
+    """Return the templates of a total of floats that raises an overflow if the total is infinite and no value is
+    (float.c, float8_accum).
+    """
     infinity = "CAST('Infinity' AS DOUBLE)"
     overflow = f"abs({total}) = {infinity} AND max(abs(CAST($1 AS DOUBLE))) < {infinity}"
     text = f"CASE WHEN {overflow} THEN RAISE('22003', 'value out of range: overflow') ELSE {total} END"
@@ -98,7 +101,7 @@ def _sums() -> Iterator[Function]:
 
 
 def exact_sum(engine: EngineName, arg: exp.Expression, typ: SqlType) -> tuple[exp.Expression, SqlType]:
-    """The sum of an integer or numeric argument, as a decimal of 38 digits."""
+    """Return the sum of an integer or numeric argument, as a decimal of 38 digits, and its type."""
     if typ.pg is t.NUMERIC:
         return _piece(engine, "sum($1)", arg), numeric(38, typ.scale, typ.display, minimum=typ.minimum)
     if engine == "local":
@@ -134,7 +137,7 @@ def _extremes() -> Iterator[Function]:
         for kind in _ORDERED:
             yield agg(name, (kind,), kind, f"{name}($1)", rule=digits.same)
         by = f"{name}_by"
-        # Null where the value is: a struct of nulls would count.
+        # The key is null if the value is, because a struct of nulls would count as a value.
         instant = f"{by}($1, CASE WHEN $1 IS NOT NULL THEN {{}}({_INSTANT}) END)"
         local, spark = (_fields_of(instant.format(maker)) for maker in ("row", "struct"))
         yield agg(name, (t.TIMETZ,), t.TIMETZ, local=local, spark=spark)
@@ -152,7 +155,7 @@ def _extreme_array(name: str) -> Builder:
 
 
 def _fields_of(text: str) -> str:
-    """`$1.field` as a field of the argument rather than a column of a table."""
+    """Write `$1.field` as a field of the argument rather than a column of a table."""
     return text.replace("$1.", "($1).")
 
 
@@ -172,12 +175,12 @@ _SORT: Final[dict[EngineName, str]] = {"local": "list_sort", "spark": "array_sor
 
 
 def _sorts(call: Call | AggregateCall) -> bool:
-    """Whether PostgreSQL sorts the values though nobody asked for it: it finds distinct ones by sorting."""
+    """Return whether PostgreSQL sorts the values without an ORDER BY, because it finds distinct values by sorting."""
     return isinstance(call, AggregateCall) and call.distinct and not call.order_by
 
 
 def _string_agg(engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
-    """string_agg: both engines take the delimiter once, PostgreSQL for every row."""
+    """Build string_agg. Both engines take one delimiter per call, PostgreSQL one per row."""
     if not isinstance(call.args[1], Const | ParamRef):
         raise FeatureNotSupported("not supported: string_agg with a delimiter that is not a constant")
     if engine == "local" and not _is_distinct(call):
@@ -188,7 +191,7 @@ def _string_agg(engine: EngineName, args: Sequence[exp.Expression], call: Call |
 
 
 def _joined_bytes(args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
-    """string_agg of byte strings: of the texts of a character a byte."""
+    """Build string_agg of byte strings by way of texts with one character per byte."""
     joined = _string_agg("local", [byte_text("local", arg) for arg in args], call)
     return _piece("local", "sluice_text_bytes($1)", joined)
 
@@ -201,7 +204,7 @@ def _lists() -> Iterator[Function]:
 
 
 def array_agg(engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
-    """array_agg. Spark's lists leave nulls out, unless they are inside a struct."""
+    """Build array_agg. Spark's lists leave nulls out, unless they are inside a struct."""
     if engine == "local":
         text = "list_sort(array_agg($1), 'ASC', 'NULLS LAST')" if _sorts(call) else "array_agg($1)"
         return _piece(engine, text, *args)
@@ -211,7 +214,7 @@ def array_agg(engine: EngineName, args: Sequence[exp.Expression], call: Call | A
 
 
 def _listed_arrays(engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
-    """array_agg of arrays: one of a dimension more."""
+    """Build array_agg of arrays, whose result has one more dimension."""
     return accumulate_arrays(engine, array_agg(engine, args, call), call.type.dimensions)
 
 
@@ -228,7 +231,7 @@ def _array_of_last(args: Sequence[SqlType]) -> SqlType:
 
 # --- statistics ---------------------------------------------------------------------------------------------------------
 
-#: Name: the engines' own for floats, whether it is of a sample.
+#: By name: the engines' own function for floats, and whether it is that of a sample.
 VARIANCES: Final = {
     "var_pop": ("var_pop", False),
     "var_samp": ("var_samp", True),
@@ -240,7 +243,7 @@ VARIANCES: Final = {
 
 
 def _variance(*, sample: bool, root: bool) -> EngineBuilder:
-    """A variance, or its root, of exact numbers."""
+    """Return the builder of a variance, or of its root, of exact numbers."""
 
     def build(engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
         given = call.args[0].type
@@ -255,9 +258,11 @@ def _variance(*, sample: bool, root: bool) -> EngineBuilder:
 
 
 def products_of_squares(engine: EngineName, given: SqlType) -> tuple[str, ...]:
-    """Return the terms of `$1`'s square, each a whole number: of the nearest whole number the square, of it and what is left the
-    product, of what is left the square. A square has twice the digits, the sum of which do not fit 38 even for small numbers of a
-    numeric without a scale. Of a type that has no fraction the first is all."""
+    """Return the terms of `$1`'s square, each a whole number: the square of the nearest whole number, the product of
+    that number and the fraction, and the square of the fraction. A square has twice the digits, and the sum of such
+    squares would not fit 38 digits even for small numbers of a numeric without a scale. For a type without a fraction,
+    the first term is the only one.
+    """
     scale = digits.as_numeric(given).scale
     if scale == 0:
         return (_square("$1", given),)
@@ -268,7 +273,9 @@ def products_of_squares(engine: EngineName, given: SqlType) -> tuple[str, ...]:
 
 
 def _sum_of(engine: EngineName, text: str, arg: exp.Expression, call: Call | AggregateCall) -> exp.Expression:
-    """The sum of an expression of `$1`; of distinct values it is not that of distinct results: 2 and -2 have the same square."""
+    """Return the sum of an expression of `$1`. With DISTINCT, values are made distinct and not results: 2 and -2 have
+    the same square.
+    """
     if not _is_distinct(call):
         return _piece(engine, f"sum({text})", arg)
     each = text.replace("$1", "v__")
@@ -287,7 +294,7 @@ def _is_distinct(call: Call | AggregateCall) -> bool:
 def variance_from_sums(
     parts: Sequence[exp.Expression], types: tuple[SqlType, SqlType], *, sample: bool, root: bool
 ) -> exp.Expression:
-    """(n * sum(x^2) - sum(x)^2) / (n * (n - 1) or n * n), or its root, in the local engine.
+    """Build (n * sum(x^2) - sum(x)^2) / (n * (n - 1) or n * n), or its root, in the local engine.
 
     parts: the sums of `products_of_squares`, the sum, and the number of values. types: the argument's and the result's.
     """
@@ -308,8 +315,9 @@ _HALF_DIGITS: Final = 19
 
 
 def sums_for_variance(arg: exp.Expression, given: SqlType) -> list[tuple[exp.Expression, SqlType]]:
-    """The parts that `variance_from_halves` takes, as aggregates of Spark's with their types: two sums for each term of the square,
-    the sum of the values, and their number."""
+    """Return the parts that `variance_from_halves` takes, as Spark's aggregates with their types: two sums for each
+    term of the square, the sum of the values, and their number.
+    """
     scale = digits.as_numeric(given).scale
     whole = f"CAST({'floor($1)' if scale else '$1'} AS {WIDE['spark']})"
     products = [f"{whole} * {whole}"]
@@ -332,7 +340,7 @@ def sums_for_variance(arg: exp.Expression, given: SqlType) -> list[tuple[exp.Exp
 def variance_from_halves(
     parts: Sequence[exp.Expression], types: tuple[SqlType, SqlType], *, sample: bool, root: bool
 ) -> exp.Expression:
-    """`variance_from_sums`, of `sums_for_variance`."""
+    """Build `variance_from_sums` from the parts of `sums_for_variance`."""
     *halves, total, count = parts
     pairs = zip(halves[::2], halves[1::2], strict=True)
     joined = f"sluice_joined(CAST($1 AS VARCHAR), CAST($2 AS VARCHAR), {_HALF_DIGITS})"
@@ -341,7 +349,7 @@ def variance_from_halves(
 
 
 def _denominator(engine: EngineName, count: exp.Expression, *, sample: bool) -> exp.Expression:
-    """Null where the variance is: of no rows, or of one for a sample."""
+    """Build the denominator, which is null where the variance is null: for no rows, or for one row of a sample."""
     n = f"CAST($1 AS {WIDE[engine]})"
     return _piece(engine, f"nullif({n} * {f'({n} - 1)' if sample else n}, 0)", count)
 
@@ -391,7 +399,7 @@ def _regressions() -> Iterator[Function]:
 
 
 def _check_fraction(call: Call | AggregateCall) -> None:
-    """Raises NumericValueOutOfRange for a fraction outside 0 to 1, FeatureNotSupported for one that rows decide."""
+    """Raises NumericValueOutOfRange for a fraction outside 0 to 1, FeatureNotSupported for one that is not constant."""
     fraction = call.args[0]
     if not isinstance(fraction, Const):
         raise FeatureNotSupported(f"not supported: {call.function.name} of a fraction that is not a constant")
@@ -404,7 +412,7 @@ def _check_fraction(call: Call | AggregateCall) -> None:
 
 
 def _several(single: EngineBuilder) -> EngineBuilder:
-    """A percentile of each of several fractions, as an array; null without rows."""
+    """Return the builder of a percentile for each of several fractions, as an array; null without rows."""
 
     def build(engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
         _check_fraction(call)
@@ -443,7 +451,7 @@ def _continuous(engine: EngineName, args: Sequence[exp.Expression], call: Call |
 def _continuous_interval(
     engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall
 ) -> exp.Expression:
-    """percentile_cont of intervals, which the engine's own reckons in microseconds, from a sorted list."""
+    """Build percentile_cont of intervals from a sorted list, because DuckDB's own computes in microseconds."""
     _check_fraction(call)
     assert isinstance(call, AggregateCall)
     if engine == "spark":
@@ -478,7 +486,7 @@ def _between(engine: EngineName, ends: exp.Expression) -> exp.Expression:
 
 
 def _discrete(engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
-    """percentile_disc; Spark's takes numbers only and gives doubles, so that there a sorted list is looked into."""
+    """Build percentile_disc. Spark's own takes only numbers and returns doubles, so a sorted list is used there."""
     _check_fraction(call)
     assert isinstance(call, AggregateCall)
     (item,) = call.order_by
@@ -493,17 +501,19 @@ def _discrete(engine: EngineName, args: Sequence[exp.Expression], call: Call | A
 
 
 def _check_sorts(engine: EngineName, name: str, typ: SqlType) -> None:
-    """An engine's aggregate that sorts values knows its own order only."""
+    """Refuse a type that an engine's aggregate would sort in another order than PostgreSQL's."""
     if not sorts_as_stored(typ, engine):
         raise FeatureNotSupported(f"not supported: {name} of {typ}")
 
 
 def _mode(engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
-    """The engines tell values apart by their bytes; of those that come equally often, the first in their order is the mode."""
+    """Build mode. The engines distinguish values by their bytes; of equally frequent values, the mode is the first in
+    their order.
+    """
     assert isinstance(call, AggregateCall)
     typ = call.order_by[0].expr.type
     _check_sorts(engine, "mode", typ)
-    # Of two zeros the one without a sign is told.
+    # Of a positive and a negative zero, the positive one is returned.
     zero = {t.FLOAT4: "$1 + CAST(0 AS FLOAT)", t.FLOAT8: "$1 + CAST(0 AS DOUBLE)"}.get(typ.pg, "$1")
     return _piece(engine, f"mode() WITHIN GROUP (ORDER BY {zero})", *args)
 

@@ -1,11 +1,11 @@
 """Arrays: PostgreSQL 15, section 9.19, and the array forms of ANY and ALL (9.24).
 
-The engines' arrays begin at 1. Arrays of several dimensions are lists of lists (`dimensions`, which names the functions that take
-them). Elements are compared as the engines compare their storage, so that element types
-whose equality is another (interval, character(n), time with time zone) are refused where elements are compared.
+The engines' arrays begin at 1. Arrays of several dimensions are lists of lists (`dimensions` lists the functions that
+take them). The engines compare elements by their storage type, so functions that compare elements refuse element types
+whose equality differs from that of their storage (interval, character(n), time with time zone).
 
-`subscript` and `slice` are the binder's names for `a[i]` and `a[i:j]`, `=set_element` and `=set_slice` for what assigns to these;
-no PostgreSQL function is called so.
+`subscript` and `slice` are the binder's names for `a[i]` and `a[i:j]`; `=set_element` and `=set_slice` are its names
+for assignments to these. No PostgreSQL function has these names.
 """
 
 from __future__ import annotations
@@ -41,14 +41,16 @@ def refuse_nested(what: str, expr: Expr) -> None:
 
 
 def _has_other_equality(typ: SqlType) -> bool:
-    """Whether equal values may be stored differently, be it in a field of a row."""
+    """Whether equal values may be stored differently, also in a field of a row."""
     if typ.pg.is_row:
         return any(field.pg is t.JSONB or field.pg.is_array or _has_other_equality(field) for _, field in typ.fields)
     return typ.pg in _OTHER_EQUALITY
 
 
 def _make(build: EngineBuilder, compares: bool, flattens: bool) -> EngineBuilder:
-    """flattens: what is done with an array of several dimensions is done with all its elements as a list."""
+    """Return a builder that checks array arguments before it calls `build`. flattens: an array of several dimensions
+    is passed as a list of all its elements.
+    """
 
     def build_checked(engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
         if flattens:
@@ -97,10 +99,11 @@ def _array(
 
 
 def quantified_operator(operator: Function, every: bool) -> Function:
-    """`x operator ANY (array)`, or ALL when `every`: arguments x and the array, null as the operator's answers are.
+    """Return the function `x operator ANY (array)`, or ALL if `every`. Its arguments are x and the array; nulls are
+    treated as by the operator.
 
-    True (for ALL: false) if any element's answer is; else null if any element's is null; else false (true). A null array
-    gives null, an empty one false (true) even for a null x.
+    The result is true (for ALL: false) if the result for any element is; else null if that for any element is null;
+    else false (true). A null array gives null, an empty one false (true) even for a null x.
     """
     left, right = operator.args
     combine, start = ("AND", "TRUE") if every else ("OR", "FALSE")
@@ -143,7 +146,9 @@ _PREPEND = _texts(
 
 
 def _cat(engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
-    """array_cat: arrays of as many dimensions are put one after the other, and one of a dimension less at an end of the other."""
+    """Build array_cat: arrays of the same number of dimensions are concatenated, and one with a dimension less is
+    added at an end of the other.
+    """
     left, right = (arg.type.dimensions for arg in call.args)
     if left == right == 1:
         return _CAT(engine, args, call)
@@ -160,8 +165,9 @@ def _cat(engine: EngineName, args: Sequence[exp.Expression], call: Call | Aggreg
 
 
 def _as_row(engine: EngineName, array: exp.Expression, whole: exp.Expression) -> exp.Expression:
-    """An array as the only row of one of a dimension more; an empty one and null are none. Raises 0A000 where `whole` has no rows:
-    in PostgreSQL the answer has a dimension less then."""
+    """Wrap an array as the only row of an array with one more dimension; an empty array and null give null. Raises
+    0A000 if `whole` has no rows: PostgreSQL's result has one dimension less then.
+    """
     refused = raises(engine, "0A000", "not supported: arrays of several numbers of dimensions in one column")
     size, row = ("len", "[$1]") if engine == "local" else ("size", "array($1)")
     return sql(
@@ -174,12 +180,12 @@ def _as_row(engine: EngineName, array: exp.Expression, whole: exp.Expression) ->
 
 
 def _fill(engine: EngineName, args: Sequence[exp.Expression], _call: Call | AggregateCall) -> exp.Expression:
-    """array_fill with one dimension; the length must be known to be one number."""
+    """Build array_fill with one dimension; several dimensions raise 0A000 when it is evaluated."""
     if engine == "local":
         dims, many, made = (
             "len($2)",
             "list_extract($2, 1)",
-            # DuckDB computes what it can ahead of the CASE.
+            # DuckDB evaluates constant expressions before the CASE.
             f"list_transform(range(CASE WHEN list_extract($2, 1) <= {_MOST_ELEMENTS} THEN list_extract($2, 1) ELSE 0 END),"
             " lambda i__: $1)",
         )
@@ -246,7 +252,7 @@ def _dims(engine: EngineName, args: Sequence[exp.Expression], call: Call | Aggre
 
 
 def _subscript_series(engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
-    """generate_subscripts, whose third argument asks for the greatest one first."""
+    """Build generate_subscripts; its third argument reverses the order."""
     length = _length(engine, args, call)
     if engine == "local":
         series, reverse = "CASE WHEN $1 > 0 THEN CAST(generate_series(1, $1) AS INTEGER[]) END", "list_reverse"
@@ -298,7 +304,7 @@ _SLICE = _texts(
 
 
 def _subscripts(engine: EngineName, args: Sequence[exp.Expression], _call: Call | AggregateCall) -> exp.Expression:
-    """An element by as many subscripts as there are dimensions."""
+    """Build the element at a subscript for each dimension."""
     found = args[0]
     one = "CASE WHEN $2 >= 1 THEN list_extract($1, $2) END" if engine == "local" else "get($1, $2 - 1)"
     for place in args[1:]:
@@ -307,7 +313,7 @@ def _subscripts(engine: EngineName, args: Sequence[exp.Expression], _call: Call 
 
 
 def _slices(engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
-    """A part of an array by two bounds for each dimension; where nothing is within them, an empty array."""
+    """Build a slice of an array by two bounds for each dimension; an empty array if it has no elements."""
     made = args[0]
     dimensions = call.args[0].type.dimensions
     for depth in range(dimensions):
@@ -332,8 +338,9 @@ _ENGINES_LENGTH: Final[dict[EngineName, str]] = {
 
 
 def _set_element(engine: EngineName, args: Sequence[exp.Expression], _call: Call | AggregateCall) -> exp.Expression:
-    """The array with one element another, as long as it takes. Raises what PostgreSQL does, and 0A000 for a lower bound below 1 or
-    the first element of an array that is not its first place."""
+    """Build the array with one element replaced, extended if necessary. Raises PostgreSQL's errors, and 0A000 for a
+    lower bound below 1 or for the first element of an array that is not at its first position.
+    """
     length = _ENGINES_LENGTH[engine]
     if engine == "local":
         made = (
@@ -353,7 +360,9 @@ def _set_element(engine: EngineName, args: Sequence[exp.Expression], _call: Call
 
 
 def _set_slice(engine: EngineName, args: Sequence[exp.Expression], _call: Call | AggregateCall) -> exp.Expression:
-    """The array with the elements between two places, or its ends where these are null, taken from another one."""
+    """Build the array with the elements between two positions, or its ends if these are null, replaced by those of
+    another array.
+    """
     length = _ENGINES_LENGTH[engine]
     given = length.replace("$1", "$4")
     if engine == "local":
@@ -415,7 +424,7 @@ def _contains(outer: str, inner: str) -> EngineBuilder:
 
 
 def _width_bucket(engine: EngineName, args: Sequence[exp.Expression], _call: Call | AggregateCall) -> exp.Expression:
-    """How many of the sorted thresholds are not above the operand."""
+    """Build width_bucket: the number of sorted thresholds that are not above the operand."""
     null = raises(engine, "22004", "thresholds array must not contain NULLs")
     if engine == "local":
         holes, count = (
@@ -470,22 +479,22 @@ def _array_to_string(engine: EngineName, args: Sequence[exp.Expression], call: C
     one = typed_as_text(engine, exp.column("e__"), element_type(call.args[0].type), call.args[0])
     substitute = args[2] if len(args) == 3 and not is_null(args[2]) else None
     if substitute is not None:
-        # A null substitute leaves nulls out, as if it were not given.
+        # A null substitute leaves nulls out, like a missing one.
         one = sql(engine, "coalesce($1, $2)", one, substitute)
     if engine == "spark":
         return sql("spark", "array_join(transform($1, e__ -> $2), $3)", args[0], one, args[1])
     if constant_text(args[1]) is not None:
         joined = "array_to_string(list_transform($1, lambda e__: $2), $3)"
     else:
-        # DuckDB wants a constant separator: each piece brings its own, and the first one's is cut off.
+        # DuckDB requires a constant separator: each piece starts with the separator, and the first one is cut off.
         joined = "substring(array_to_string(list_transform($1, lambda e__: $3 || $2), ''), length($3) + 1)"
-    # DuckDB's answer for nulls alone is null.
+    # DuckDB returns null if all elements are null.
     whole = f"CASE WHEN $1 IS NOT NULL AND $3 IS NOT NULL THEN coalesce({joined}, '') END"
     return bound(engine, "array__", args[0], lambda array: sql("local", whole, array, one, args[1]))
 
 
 def _split(engine: EngineName, value: exp.Expression, delimiter: exp.Expression) -> exp.Expression:
-    """A text cut at a delimiter that is taken literally; null cuts between characters, an empty one not at all."""
+    """Build a text split at a literal delimiter; a null delimiter splits between characters, an empty one not at all."""
     known = constant_text(delimiter)
     if engine == "local":
         literal = sql("local", "string_split($1, $2)", value, delimiter)

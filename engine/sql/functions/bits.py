@@ -1,6 +1,7 @@
-"""Bit strings: operators, parts, counts, and what integers make of them.
+"""Bit strings: operators, parts, counts, and conversion from and to integers.
 
-A bit string is a text of 0 and 1 in either engine, so that its parts are the text's. Bit by bit is done over the text's places.
+A bit string is a text of 0 and 1 in either engine, so its parts are parts of the text. Bitwise operators work on the
+text character by character.
 
 Source: PostgreSQL 15, pg_operator, pg_proc, pg_cast; varbit.c.
 """
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 _BIT: Final = t.BIT
 _SIZE: Final = "CAST(length($1) AS INT)"
-#: Each place of two strings of one length: `{test}` says when it is 1.
+#: Computes each bit of two strings of equal length: it is 1 if `{test}` holds.
 _LOCAL_EACH: Final = (
     "array_to_string(list_transform(generate_series(1, length($1)),"
     " lambda i__: CASE WHEN {test} THEN '1' ELSE '0' END), '')"
@@ -38,7 +39,7 @@ _TESTS: Final = (
     ("|", "OR", f"{_ONE} OR {_OTHER}"),
     ("#", "XOR", "substr($1, CAST(i__ AS INT), 1) <> substr($2, CAST(i__ AS INT), 1)"),
 )
-#: 64 bits of an integer, and the integer of 64 bits, in each engine.
+#: The 64 bits of an integer, and the integer of 64 bits, in each engine.
 _BINARY: Final[dict[EngineName, str]] = {
     "local": "CAST(CAST(CAST($1 AS BIGINT) AS BIT) AS VARCHAR)",
     "spark": "lpad(bin(CAST($1 AS BIGINT)), 64, '0')",
@@ -50,7 +51,7 @@ _NUMBER: Final[dict[EngineName, str]] = {
 
 
 def _fit_length(engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
-    """A bit string cut, or filled with zeros, to the modifier of an explicit cast."""
+    """Build a bit string cut off, or padded with zeros, to the modifier of an explicit cast."""
     size, pg = call.type.typmod, call.type.pg
     if size < 0:
         return args[0]
@@ -59,7 +60,7 @@ def _fit_length(engine: EngineName, args: Sequence[exp.Expression], call: Call |
 
 
 def _of_integer(engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
-    """The lowest bits of an integer, with its sign before them where there are more."""
+    """Build the lowest bits of an integer, sign-extended if more are requested."""
     size = max(call.type.typmod, 1)
     bits = sql(engine, _BINARY[engine], *args)
     text = f"right($1, {size})" if size <= 64 else f"lpad($1, {size}, substr($1, 1, 1))"

@@ -1,14 +1,14 @@
-"""Row makers for the function table, and the small pieces of SQL that its templates share.
+"""Constructors of the function table's rows, and the small pieces of SQL that its templates share.
 
-`fn`, `op`, `agg`, `ordered_set`, `window` and `cast` make a `Function` from positional signature and templates; one text
-serves both engines unless `local` or `spark` says otherwise (`NOTHING`: the engine lacks it). Two things are done to a
-scalar template's text before it becomes a row's template:
+`fn`, `op`, `agg`, `ordered_set`, `window` and `cast` make a `Function` from positional signature and templates. One
+text serves both engines unless `local` or `spark` says otherwise (`NOTHING`: the engine lacks it). A scalar template's
+text is changed in two ways before it becomes a row's template:
 
 - `RAISE('22012', 'division by zero')` becomes the engine's own way to fail with that SQLSTATE and message;
 - where a placeholder occurs more than once and its argument is more than a column or a constant, the argument is bound
   once (`let`), so that nested calls do not multiply the statement's size and a volatile argument is evaluated once.
 
-Neighbours: `trees` composes trees where a text cannot say it; the row modules (`numeric`, `math` ...) use both.
+Neighbours: `trees` composes trees where a text is not sufficient; the row modules (`numeric`, `math` ...) use both.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _LET: Final[dict[EngineName, str]] = {
     "spark": "transform(array(named_struct({fields})), {name} -> {body})[0]",
 }
 _FIELD: Final[dict[EngineName, str]] = {"local": "{name} := {value}", "spark": "'{name}', {value}"}
-#: Nodes of which an argument may consist to be written more than once.
+#: Nodes of an argument that is cheap enough to be repeated.
 _CHEAP: Final = (
     exp.Column,
     exp.Identifier,
@@ -56,12 +56,14 @@ _CHEAP: Final = (
 #: Nodes that bind tighter than any operator.
 _ATOMS: Final = (exp.Column, exp.Literal, exp.Null, exp.Boolean, exp.Paren, exp.Anonymous, exp.Cast, exp.Subquery)
 
-#: Said for an engine that lacks the function.
+#: The template of an engine that lacks the function.
 NOTHING: Final = ""
 
 
 def parse(engine: EngineName, text: str) -> exp.Expression:
-    """A snippet in the engine's dialect, function calls verbatim, `$n` as a column `argument__n`; cached, not to be changed."""
+    """Parse a snippet in the engine's dialect: function calls verbatim, `$n` as a column `argument__n`. The result is
+    cached and must not be changed.
+    """
     return _parse_snippet(engine, _with_engine_errors(engine, _PLACEHOLDER.sub(rf"{_MARK}\1", text)))
 
 
@@ -70,7 +72,8 @@ def _parse_snippet(engine: EngineName, text: str) -> exp.Expression:
     tree = DIALECTS[engine]().parse(text)[0]
     assert isinstance(tree, exp.Expression)
     for node in tree.walk():
-        # Where in the snippet a word stood: nobody asks, and copying it is most of what copying a tree costs.
+        # Drop the tokens' positions in the snippet: nothing uses them, and copying them is most of the cost of copying
+        # a tree.
         node._meta = None
     return tree
 
@@ -81,13 +84,16 @@ def _with_engine_errors(engine: EngineName, text: str) -> str:
 
 
 def copy_if_placed(argument: exp.Expression) -> exp.Expression:
-    """An argument to be put in place: itself where it stands nowhere yet, since copying it at each level of a deep expression is
-    most of what compiling that costs; else a copy."""
+    """Return an argument itself if it has no parent yet, else a copy. Copying at each level of a deep expression would
+    be most of the cost of compiling it.
+    """
     return argument if argument.parent is None else copy_tree(argument)
 
 
 def place(tree: exp.Expression, args: Sequence[exp.Expression]) -> exp.Expression:
-    """A copy of a parsed snippet with the arguments in place of its marks, as `copy_if_placed` returns them."""
+    """Return a copy of a parsed snippet with its placeholders replaced by the arguments, as `copy_if_placed` returns
+    them.
+    """
     placed = copy_tree(tree)
     for mark in [c for c in placed.find_all(exp.Column) if c.name.startswith(_MARK)]:
         argument = copy_if_placed(args[int(mark.name[len(_MARK) :]) - 1])
@@ -99,27 +105,28 @@ def place(tree: exp.Expression, args: Sequence[exp.Expression]) -> exp.Expressio
 
 
 def cheap(tree: exp.Expression) -> bool:
-    """Whether a tree may be repeated: a column or a constant, perhaps cast."""
+    """Return whether a tree may be repeated: it is a column or a constant, possibly cast."""
     return all(isinstance(node, _CHEAP) for node in tree.walk())
 
 
 def let(engine: EngineName, name: str, fields: dict[str, str], body: str) -> str:
-    """The text of `body` with `name.field` standing for values that are computed once.
+    """Return the text of `body`, in which `name.field` stands for a value that is computed once.
 
-    Both engines say it as a transformation of a one-element array, which costs them a microsecond or less. Lets nest in
-    `body`, with another `name`.
+    Both engines express it as a transformation of a one-element array, which costs them a microsecond or less. Lets
+    nest in `body`, with another `name`.
     """
     listed = ", ".join(_FIELD[engine].format(name=field, value=value) for field, value in fields.items())
     return _LET[engine].format(fields=listed, name=name, body=body)
 
 
 def snippet(engine: EngineName, text: str) -> Builder:
-    """A template from a text, by the rules in the module's docstring."""
+    """Make a template of a text, by the rules in the module's docstring."""
     used = Counter(int(n) for n in _PLACEHOLDER.findall(text))
 
     def build(args: Sequence[exp.Expression], _call: Call | AggregateCall) -> exp.Expression:
         dear = [n for n in used if not cheap(args[n - 1])]
-        # All or none: an aggregate or a subquery may not stand in the lambda's body, where the unbound ones would be.
+        # Bind all of them or none: arguments that are not bound end up in the lambda's body, where an aggregate or a
+        # subquery is not allowed.
         bind = any(used[n] > 1 for n in dear)
         return place(parse(engine, _bind(engine, text, dear) if bind else text), args)
 
@@ -159,14 +166,14 @@ class Options(TypedDict, total=False):
 
 
 class Templates(TypedDict, total=False):
-    """Templates of one engine, where it differs from the common one."""
+    """The templates of single engines, where they differ from the common one."""
 
     local: Template
     spark: Template
 
 
 class Said(Options, Templates, total=False):
-    """Every keyword of a row maker."""
+    """Every keyword argument of a row's constructor."""
 
 
 def _row(
@@ -186,38 +193,38 @@ def _row(
 def fn(
     name: str, args: Sequence[t.PgType], returns: t.PgType, both: Template = NOTHING, **said: Unpack[Said]
 ) -> Function:
-    """A function. `both` is the template of either engine that has none of its own (`local=`, `spark=`)."""
+    """Return a function. `both` is the template of either engine that has none of its own (`local=`, `spark=`)."""
     return _row("function", name, (args, returns), both, said)
 
 
 def op(
     name: str, args: Sequence[t.PgType], returns: t.PgType, both: Template = NOTHING, **said: Unpack[Said]
 ) -> Function:
-    """An operator: prefix with one argument, infix with two."""
+    """Return an operator: prefix with one argument, infix with two."""
     return _row("operator", name, (args, returns), both, said)
 
 
 def cast(source: t.PgType, target: t.PgType, both: Template = NOTHING, **said: Unpack[Said]) -> Function:
-    """A cast. A callable template finds the target's modifier and digits on the call's `type`."""
+    """Return a cast. A callable template finds the target's modifier and digits on the call's `type`."""
     return _row("cast", "cast", ((source,), target), both, said)
 
 
 def agg(
     name: str, args: Sequence[t.PgType], returns: t.PgType, both: Template = NOTHING, **said: Unpack[Said]
 ) -> Function:
-    """An aggregate."""
+    """Return an aggregate."""
     return _row("aggregate", name, (args, returns), both, said)
 
 
 def ordered_set(
     name: str, args: Sequence[t.PgType], returns: t.PgType, both: Template = NOTHING, **said: Unpack[Said]
 ) -> Function:
-    """An ordered-set aggregate: `args` are the direct arguments, then those of WITHIN GROUP."""
+    """Return an ordered-set aggregate: `args` are the direct arguments, then those of WITHIN GROUP."""
     return _row("ordered_set", name, (args, returns), both, said)
 
 
 def window(
     name: str, args: Sequence[t.PgType], returns: t.PgType, both: Template = NOTHING, **said: Unpack[Said]
 ) -> Function:
-    """A window function."""
+    """Return a window function."""
     return _row("window", name, (args, returns), both, said)

@@ -1,7 +1,7 @@
-"""Functions of bytea that are those of text, where every byte is a character.
+"""Functions of bytea that work like those of text, with every byte as a character.
 
-A byte string is taken for a text in Latin 1, whose characters are the bytes 0 to 255, and the answer turned back. Spark has
-that conversion; `engine.executors.local.byte_texts` has it for the local engine.
+A byte string is converted to a text in Latin 1, whose characters are the bytes 0 to 255, and the result is converted
+back. Spark has that conversion; `engine.executors.local.byte_texts` provides it for the local engine.
 
 Source: PostgreSQL 15, table 9.11; oracle_compat.c (byteatrim and its kin).
 """
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 
 _AS_TEXT: Final[dict[EngineName, str]] = {"local": "sluice_byte_text($1)", "spark": "decode($1, 'ISO-8859-1')"}
 _AS_BYTES: Final[dict[EngineName, str]] = {"local": "sluice_text_bytes($1)", "spark": "encode($1, 'ISO-8859-1')"}
-#: Each digit of hex as as many letters as it has bits.
+#: Each hexadecimal digit as a letter per bit.
 _BITS: Final = ("0", ""), ("[1248]", "x"), ("[3569AC]", "xx"), ("[7BDE]", "xxx"), ("F", "xxxx")
 
 
 def byte_text(engine: EngineName, value: exp.Expression) -> exp.Expression:
-    """A bytea as a text of a character a byte."""
+    """Return a bytea as a text with one character per byte."""
     return sql(engine, _AS_TEXT[engine], value)
 
 
@@ -42,7 +42,7 @@ def _trim(local: str, spark: str) -> EngineBuilder:
 
 
 def _changed_bits() -> Iterator[Function]:
-    """get_bit, set_bit and set_byte, by the digits of hex. Bits are counted from each byte's lowest."""
+    """Yield get_bit, set_bit and set_byte, computed on hexadecimal digits. Bits are counted from each byte's lowest."""
     place = {"local": "CAST($2 // 8 AS INT)", "spark": "CAST($2 div 8 AS INT)"}
     number = {"local": "CAST('0x' || {} AS INTEGER)", "spark": "CAST(conv({}, 16, 10) AS INT)"}
     flag = "WHEN $1 IS NOT NULL AND $3 NOT IN (0, 1) THEN RAISE('22023', 'new bit must be 0 or 1')"

@@ -1,7 +1,8 @@
-"""Types that are carried as others: comparisons, which are those of what carries them, casts from and to text, money's arithmetic.
+"""Types that are carried as other types: their comparisons, which are those of the carrier, casts from and to text,
+and money's arithmetic.
 
-Casts that have to read or write a value are the local engine's alone (`engine.executors.local.whole_values`), and so are the
-order of tsvectors and of tsqueries, and the latter's equality (`engine.executors.local.sort_keys`).
+Casts that have to read or write a value exist in the local engine only (`engine.executors.local.whole_values`). So do
+the order of tsvectors and of tsqueries, and the equality of tsqueries (`engine.executors.local.sort_keys`).
 
 Source: PostgreSQL 15, pg_operator, pg_cast; cash.c.
 """
@@ -53,7 +54,7 @@ def _texts() -> Iterator[Function]:
     for kind in _ITS_OWN_TEXT:
         yield cast(kind, t.TEXT, "$1", context="assignment")
     for kind in _SHOWN:
-        # An inet's cast says the mask of a whole address too; its output function does not.
+        # The cast of an inet also prints the mask of a single address; its output function does not.
         masked = (
             "CASE WHEN contains($2, '/') THEN $2 ELSE $2 || CASE WHEN contains($2, ':') THEN '/128' ELSE '/32' END END"
         )

@@ -1,8 +1,10 @@
-"""Casts between types that are functions in PostgreSQL's pg_cast, and the casts of a type to itself, which apply a modifier.
+"""Casts between types that are functions in PostgreSQL's pg_cast, and the casts of a type to itself, which apply a
+modifier.
 
-What needs no work is the binder's (it relabels). A cast that changes the digits of a numeric, the length of a string or the
-decimals of a time finds them on its call's type. Rounding is PostgreSQL's: floats to integers half to even, numerics and
-fractions of seconds half away from zero. An oid is unsigned: where PostgreSQL wraps, so does it here.
+The binder handles casts that need no computation (it relabels). A cast that changes the digits of a numeric, the length
+of a string or the decimals of a time finds them on its call's type. Rounding is PostgreSQL's: floats to integers half
+to even, numerics and fractions of seconds half away from zero. An oid is unsigned, and values wrap where they wrap in
+PostgreSQL.
 
 Neighbours: `casts_output` for casts to text, `casts_input` for casts from it.
 
@@ -59,12 +61,12 @@ _SPELLED: Final = {t.INT2: "smallint", t.INT4: "integer", t.INT8: "bigint"}
 _NAME_BYTES: Final = 63
 #: Digits of a decimal that a double holds without loss.
 _EXACT_DIGITS: Final = 15
-#: Significant digits of a float that PostgreSQL hands to numeric (FLT_DIG, DBL_DIG), less one.
+#: Significant digits of a float that PostgreSQL passes to numeric (FLT_DIG, DBL_DIG), minus one.
 _FLOAT_DIGITS: Final = {t.FLOAT4: 5, t.FLOAT8: 14}
 
 
 def _cast_to_storage(engine: EngineName, before: str = "$1") -> Builder:
-    """CAST(before AS the result's storage type)."""
+    """Return a template of CAST(before AS the result's storage type)."""
 
     def build(args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
         return place(parse(engine, f"CAST({before} AS {storage_name(call.type, engine)})"), args)
@@ -73,8 +75,9 @@ def _cast_to_storage(engine: EngineName, before: str = "$1") -> Builder:
 
 
 def _cast_to_precision(engine: EngineName) -> Builder:
-    """A numeric with the digits of a declared one. The storage limits them, but where the declared scale is negative or more than
-    the precision."""
+    """Return a template that rounds a numeric to declared digits. The cast to the storage type does that, except for a
+    declared scale that is negative or greater than the precision.
+    """
 
     def build(args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
         typmod = call.type.typmod
@@ -132,7 +135,9 @@ def _from_float(types: Sequence[SqlType]) -> SqlType:
 
 
 def _narrow_double(tried: str, name: str) -> str:
-    """A double as a float. DuckDB refuses what is too large, Java gives infinity; neither minds what becomes zero."""
+    """Return a double cast to a float. DuckDB refuses values that are too large, and Java returns infinity; both
+    silently round small values to zero.
+    """
     infinity = "CAST('Infinity' AS DOUBLE)"
     return (
         f"CASE WHEN ({tried} IS NULL AND $1 IS NOT NULL) OR (abs({tried}) = {infinity} AND abs($1) <> {infinity})"
@@ -169,7 +174,7 @@ def _floats() -> Iterator[Function]:
 
 
 def _bounds(target: t.PgType) -> tuple[str, str]:
-    """The doubles between which a float fits the integer: rounded, low <= x < high."""
+    """Return the doubles between which a float fits the integer type once it is rounded: low <= x < high."""
     bits = {t.INT2: 15, t.INT4: 31, t.INT8: 63}[target]
     half = "" if bits == 63 else ".5"
     low = f"CAST('-{2**bits}{half}' AS DOUBLE)"
@@ -178,7 +183,9 @@ def _bounds(target: t.PgType) -> tuple[str, str]:
 
 
 def _decimal(engine: EngineName, source: t.PgType) -> Builder:
-    """A float's significant digits, by way of its scientific notation: the engines would expose its binary noise."""
+    """Return a template of a float's significant digits, taken from its scientific notation: a direct cast in the
+    engines would expose its binary noise.
+    """
     shape = f"%.{_FLOAT_DIGITS[source]}e"
     written = (
         f"printf('{shape}', CAST($1 AS DOUBLE))"
@@ -191,7 +198,8 @@ def _decimal(engine: EngineName, source: t.PgType) -> Builder:
             "CASE WHEN $1 IS NULL THEN NULL WHEN isnan($1) OR abs($1) = CAST('Infinity' AS DOUBLE) "
             "THEN RAISE('0A000', 'not supported: NaN and infinity as numeric')"
         )
-        # Digits beyond the storage would be rounded away in silence: 37 of them tell. Above 0.1 there are too few to matter.
+        # Digits beyond the storage would be rounded away silently, so the value is compared with 37 fractional digits.
+        # Above 0.1, a float has too few digits for this to happen.
         stored = f"CAST({written} AS {storage_name(call.type, engine)})"
         precise = f"TRY_CAST({written} AS DECIMAL(38, 37))"
         kept = f"TRY_CAST(TRY_{stored} AS DECIMAL(38, 37))"
@@ -206,7 +214,9 @@ def _decimal(engine: EngineName, source: t.PgType) -> Builder:
 
 
 def _nearest(name: str) -> Builder:
-    """DuckDB divides by a power of ten, which is off by a digit unless both are exact doubles; reading the text is not."""
+    """Return a template that reads the value from its text. DuckDB's cast divides by a power of ten, which is off by a
+    digit unless both are exact doubles.
+    """
 
     def build(args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
         exact = call.args[0].type.precision <= _EXACT_DIGITS and name == "DOUBLE"
@@ -228,9 +238,9 @@ def _strings() -> Iterator[Function]:
         yield cast(source, t.TEXT, "$1")
     yield cast(t.BPCHAR, t.TEXT, local="rtrim($1, ' ')", spark="rtrim($1)")
     yield cast(t.TEXT, t.NAME, f"left($1, {_NAME_BYTES})")
-    # What boolout writes: text and varchar have a cast of their own.
+    # The output of boolout; text and varchar have a cast of their own.
     yield cast(t.BOOL, t.NAME, "CASE WHEN $1 THEN 't' WHEN NOT $1 THEN 'f' END")
-    # One byte in PostgreSQL, which may then be the first half of a letter, and may be written as its octal digits.
+    # "char" is one byte in PostgreSQL: it may be the first byte of a character, or be written as octal digits.
     letter = "RAISE('0A000', 'not supported: a letter beyond ASCII as \"char\"')"
     code = " + ".join(f"(ascii(substr($1, {place}, 1)) - 48) * {worth}" for place, worth in ((2, 64), (3, 8), (4, 1)))
     octal = f"CASE WHEN ({code}) % 256 = 0 THEN '' WHEN ({code}) % 256 > 127 THEN {letter} ELSE chr(({code}) % 256) END"
@@ -241,7 +251,7 @@ def _strings() -> Iterator[Function]:
 
 
 def _lengths() -> Iterator[Function]:
-    """The casts of a string type to itself, which apply a length; character(n) is padded."""
+    """Yield the casts of a string type to itself, which apply a length; character(n) is padded."""
 
     def cut(engine: EngineName, padded: bool) -> Builder:
         def build(args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
@@ -290,7 +300,7 @@ def _moments() -> Iterator[Function]:
 
 
 def _keep_infinite_dates(text: str, name: str) -> str:
-    """DuckDB makes an ordinary moment of the infinite dates."""
+    """Keep infinite dates, which DuckDB would convert to an ordinary moment."""
     infinities = " ".join(
         f"WHEN $1 = CAST('{word}' AS DATE) THEN CAST('{word}' AS {name})" for word in ("infinity", "-infinity")
     )
@@ -298,7 +308,7 @@ def _keep_infinite_dates(text: str, name: str) -> str:
 
 
 def _to_clock(engine: EngineName, value: exp.Expression, typ: t.PgType) -> exp.Expression:
-    """A timestamp, or what the session's clock shows of an instant."""
+    """Return a timestamp, or the session's local time of an instant."""
     if typ is t.TIMESTAMP:
         return value
     return sql(engine, f"CAST($1 AS {'TIMESTAMP' if engine == 'local' else 'TIMESTAMP_NTZ'})", value)
@@ -315,7 +325,7 @@ def _time_of_day(engine: EngineName, args: Sequence[exp.Expression], call: Call 
 def _zoned_time_of_day(
     engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall
 ) -> exp.Expression:
-    """The clock and the offset that the session's zone has then, in seconds west."""
+    """Build the local time of an instant with the offset of the session's zone at that instant, in seconds west."""
     clock = micros_of(engine, _to_clock(engine, args[0], t.TIMESTAMPTZ), t.TIMESTAMP)
     instant = micros_of(engine, args[0], t.TIMESTAMPTZ)
     west = quotient(engine, sql(engine, "($1 - $2)", instant, clock), SECOND)
@@ -329,7 +339,7 @@ def _zoned_time_of_day(
 def _zoned_time_of_today(
     engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall
 ) -> exp.Expression:
-    """The time with the offset that the session's zone has at it today (date.c: time_timetz)."""
+    """Build the time with the offset that the session's zone has at that time today (date.c: time_timetz)."""
     moment_type = "TIMESTAMP" if engine == "local" else "TIMESTAMP_NTZ"
     midnight = micros_of(engine, sql(engine, f"CAST(current_date() AS {moment_type})"), t.TIMESTAMP)
     micros = micros_of(engine, args[0], t.TIME)
@@ -363,7 +373,7 @@ def _time_of_zoned(engine: EngineName, args: Sequence[exp.Expression], _call: Ca
 
 
 def _round_micros(engine: EngineName, micros: exp.Expression, precision: int) -> exp.Expression:
-    """Rounded to so many decimals of a second, halves away from zero."""
+    """Round microseconds to a number of decimals of a second, halves away from zero."""
     unit = 10 ** (6 - precision)
     up, down = (
         quotient(engine, sql(engine, text, micros), unit) for text in (f"($1 + {unit // 2})", f"($1 - {unit // 2})")
@@ -372,7 +382,9 @@ def _round_micros(engine: EngineName, micros: exp.Expression, precision: int) ->
 
 
 def _decimals(engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
-    """time, timestamp and timestamptz; PostgreSQL rounds moments away from its epoch, which is the year 2000."""
+    """Build the casts of time, timestamp and timestamptz to a precision. PostgreSQL rounds moments away from its
+    epoch, the year 2000.
+    """
     typ = call.type
     if not 0 <= typ.typmod < 6:
         return args[0]
@@ -398,7 +410,9 @@ def _zoned_decimals(engine: EngineName, args: Sequence[exp.Expression], call: Ca
 
 
 def _cut_span(engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
-    """An interval without the fields below those its modifier names (`wire.types.interval_input.cut_interval`)."""
+    """Build an interval without the fields below those that its modifier names
+    (`wire.types.interval_input.cut_interval`).
+    """
     typmod = call.type.typmod
     if typmod < 0:
         return args[0]
@@ -431,7 +445,7 @@ def _modifiers() -> Iterator[Function]:
 
 
 def _elements(engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
-    """The elements' cast, one by one."""
+    """Build the cast of an array, element by element."""
     from engine.sql.functions.registry import registry
 
     given, wanted = element_type(call.args[0].type), element_type(call.type)

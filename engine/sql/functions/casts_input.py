@@ -1,11 +1,13 @@
-"""Casts from text: what each type's input function reads, computed inside the engines.
+"""Casts from text: the types' input functions, computed inside the engines.
 
-A literal is read by `wire.types.input`, with all that PostgreSQL understands. A column of text is read here, by expressions:
-numbers, booleans, uuid and bytes in every spelling; dates, times and intervals in the ISO spellings and PostgreSQL's own
-output. What is written otherwise may be valid to PostgreSQL or not: it is refused with 0A000, never guessed.
+A literal is read by `wire.types.input`, which accepts everything that PostgreSQL accepts. A column of text is read
+here, by expressions: numbers, booleans, uuid and bytes in every spelling; dates, times and intervals in the ISO
+spellings and PostgreSQL's own output. Any other spelling may or may not be valid in PostgreSQL: it is refused with
+0A000, never guessed.
 
 Every reader trims what C's isspace() takes as white space, checks the spelling by a regular expression, and leaves the
-conversion to the engine's own cast: a TRY_CAST, since engines fold constants without regard to the CASE around them.
+conversion to the engine's own cast. That is a TRY_CAST, since engines fold constants without regard to the CASE around
+them.
 
 Source: PostgreSQL 15, numutils.c (pg_strtoint32), float.c (float8in), bool.c, uuid.c, varlena.c (byteain), datetime.c.
 """
@@ -43,18 +45,20 @@ def _trim(engine: EngineName, text: str = "$1") -> str:
 
 
 def _matches(engine: EngineName, text: str, pattern: str) -> str:
-    """Whether `pattern` matches all of the text. It must hold no backslash: the engines' literals differ there."""
+    """Return a test whether `pattern` matches all of the text. The pattern must not contain a backslash: the engines'
+    literals differ there.
+    """
     whole = f"^({pattern})$"
     return f"regexp_matches({text}, '{whole}')" if engine == "local" else f"{text} RLIKE '{whole}'"
 
 
 def _part(engine: EngineName, text: str, pattern: str, group: int) -> str:
-    """A group of the pattern's first match, '' where it took no part."""
+    """Return a group of the pattern's first match; '' if it took no part."""
     return f"regexp_extract({text}, '{pattern}', {group})"
 
 
 def _quoting_error(engine: EngineName, sqlstate: str, before: str, after: str) -> str:
-    """An error whose message quotes the text: `before"text"after`."""
+    """Return an error whose message quotes the text: `before"text"after`."""
     head, tail = f"'SQLSTATE:{sqlstate}:{before}\"'", f"'\"{after}'"
     if engine == "local":
         return f"error({head} || $1 || {tail})"
@@ -77,7 +81,9 @@ _WORDS: Final = "now|today|tomorrow|yesterday|epoch|infinity|allballs|none|utc|g
 
 
 def _refuse_text(engine: EngineName, typ: t.PgType, what: str) -> str:
-    """For a date or time that is not spelled as expected: without a digit it is one of a few words, or none at all."""
+    """Return the error for a date or time of unexpected spelling. A text without a digit is one of a few keywords, or
+    invalid.
+    """
     perhaps = (
         f"regexp_matches(lower($1), '[0-9]|{_WORDS}')" if engine == "local" else f"lower($1) RLIKE '[0-9]|{_WORDS}'"
     )
@@ -86,7 +92,9 @@ def _refuse_text(engine: EngineName, typ: t.PgType, what: str) -> str:
 
 
 def _reader(engine: EngineName, body: str) -> str:
-    """`body` of `t__.t`, the trimmed text; null for null. It is repeated: a lambda in a lambda is dear to plan."""
+    """Return `body` over `t__.t`, the trimmed text; null for null. The trimmed text is repeated rather than bound,
+    because nested lambdas are expensive to plan.
+    """
     return f"CASE WHEN $1 IS NOT NULL THEN {body.replace('t__.t', _trim(engine))} END"
 
 
@@ -115,7 +123,7 @@ def _integer(engine: EngineName, target: t.PgType) -> str:
 
 
 def _oid(engine: EngineName) -> str:
-    """oidin reads as C's strtoul does: -1 is the greatest of all."""
+    """Return the reader of oids. oidin reads as C's strtoul does: -1 is the greatest value."""
     number = "TRY_CAST(t__.t AS DECIMAL(38, 0))"
     wide = "length(regexp_replace(t__.t, '^[+-]?0*', '')) > 19"
     return _reader(
@@ -160,13 +168,15 @@ def _numeric(engine: EngineName) -> Builder:
 
 
 def read_numeric(engine: EngineName, text: exp.Expression, typ: SqlType) -> exp.Expression:
-    """A text as a numeric of so many digits."""
+    """Read a text as a numeric with the digits of `typ`."""
     reader = parse(engine, _reader(engine, _numeric_body(engine, typ)))
     return bound(engine, "n__", text, lambda tree: place(reader, [tree]))
 
 
 def _numeric_body(engine: EngineName, typ: SqlType) -> str:
-    """Digits that the storage cannot hold are an error: after the point they would be rounded away in silence."""
+    """Return the reader of numerics. Digits that the storage cannot hold are an error: after the point they would be
+    rounded away silently.
+    """
     integers = typ.precision - typ.scale
     exponent = f"coalesce(TRY_CAST({_part(engine, 't__.t', '[eE]([+-]?[0-9]{1,6})$', 1)} AS INTEGER), 0)"
     after = f"length(regexp_replace({_part(engine, 't__.t', '[.]([0-9]*)', 1)}, '0+$', ''))"
@@ -216,7 +226,9 @@ def _bool(engine: EngineName) -> str:
 
 
 def _uuid(engine: EngineName) -> str:
-    """Dashes may stand after any group of four digits, braces around it all; white space may not."""
+    """Return the reader of uuids. Dashes may follow any group of four digits, braces may surround the whole; white
+    space is not allowed inside.
+    """
     digits = "replace(replace(replace(lower($1), '-', ''), '{', ''), '}', '')"
     group = "[0-9a-fA-F]{4}"
     spelled = f"({group}-?){{7}}{group}"
@@ -231,7 +243,7 @@ def _uuid(engine: EngineName) -> str:
 
 
 def _bytea(engine: EngineName) -> str:
-    """Hexadecimal, or plain text without escapes."""
+    """Return the reader of byte strings: hexadecimal, or plain text without escapes."""
     encoded = "encode($1)" if engine == "local" else "encode($1, 'UTF-8')"
     backslash = "chr(92)"
     hexadecimal = (
@@ -239,7 +251,7 @@ def _bytea(engine: EngineName) -> str:
     )
     pairs = _matches(engine, "substr($1, 3)", "([0-9a-fA-F]{2})*")
     odd = _matches(engine, "substr($1, 3)", "[0-9a-fA-F]*")
-    # Escapes are two backslashes, or one and three octal digits: a backslash that is left without them is an error.
+    # An escape is two backslashes, or one and three octal digits: any other backslash is an error.
     escape = f"concat({backslash}, {backslash}, '(', {backslash}, {backslash}, '|[0-3][0-7]{{2}})')"
     everywhere = ", 'g'" if engine == "local" else ""
     left_over = f"regexp_replace($1, {escape}, ''{everywhere})"
@@ -254,7 +266,7 @@ def _bytea(engine: EngineName) -> str:
 
 
 def _backslash_in(engine: EngineName, text: str) -> str:
-    """The position of the first backslash; 0 without one."""
+    """Return the position of the first backslash; 0 without one."""
     return f"strpos({text}, chr(92))" if engine == "local" else f"locate(chr(92), {text})"
 
 
@@ -273,7 +285,9 @@ _ZONE: Final = "(Z|z|UTC|utc|[+-][0-9]{1,2}(:[0-9]{2})?|[+-][0-9]{4})"
 
 
 def _iso_day(engine: EngineName, text: str) -> str:
-    """The day of a text that begins with yyyy-mm-dd or yyyymmdd. PostgreSQL tells a day that does not exist with 22008."""
+    """Return the day of a text that begins with yyyy-mm-dd or yyyymmdd. A day that does not exist is 22008, as in
+    PostgreSQL.
+    """
     kind = "BIGINT" if engine == "local" else "INT"
     pattern = "^([0-9]{4})-?([0-9]{1,2})-?([0-9]{1,2})"
     parts = {name: f"TRY_CAST({_part(engine, text, pattern, n)} AS {kind})" for n, name in enumerate("ymd", 1)}
@@ -295,7 +309,7 @@ def _date(engine: EngineName) -> str:
 
 
 def _clock_micros(engine: EngineName, text: str) -> str:
-    """Microseconds of hh:mm[:ss[.f]] in a text; 22008 beyond 24:00. A second may be the sixtieth."""
+    """Return the microseconds of hh:mm[:ss[.f]] in a text; 22008 beyond 24:00. A second may be the sixtieth."""
     pattern = "([0-9]{1,2}):([0-9]{2})(:([0-9]{2})([.]([0-9]{1,6}))?)?"
     hour, minute, second, fraction = (_part(engine, text, pattern, n) for n in (1, 2, 4, 6))
     digits = {"h": hour, "m": minute, "s": f"lpad({second}, 2, '0')", "f": f"rpad({fraction}, 6, '0')"}
@@ -319,13 +333,13 @@ def _time(engine: EngineName) -> str:
 
 
 def _timestamp(engine: EngineName, args: Sequence[exp.Expression], _call: Call | AggregateCall) -> exp.Expression:
-    """A day and a clock; the clock of 24:00 is the next day's first moment."""
+    """Read a day and a time of day; 24:00 is the next day's first moment."""
     spelled = f"({_DATE}|{_COMPACT_DATE})([ T]{_CLOCK})?"
     return _read(engine, args[0], spelled, lambda text: _wall_clock(engine, text), (t.TIMESTAMP, "a timestamp"))
 
 
 def _wall_clock(engine: EngineName, text: exp.Expression) -> exp.Expression:
-    # The reader of days quotes $1 in its error, which here is the whole text.
+    # The reader of days quotes $1 in its error message, which is the whole text here.
     day = place(parse(engine, _iso_day(engine, "$1")), [text])
     has_clock = _matches(engine, "$1", ".*:.*")
     micros = place(parse(engine, f"CASE WHEN {has_clock} THEN {_clock_micros(engine, '$1')} ELSE 0 END"), [text])
@@ -353,7 +367,7 @@ def _read(
 
 
 def _timestamptz(engine: EngineName, args: Sequence[exp.Expression], _call: Call | AggregateCall) -> exp.Expression:
-    """Read a timestamptz: a timestamp, with an offset or on the session's clock."""
+    """Read a timestamptz: a timestamp with an offset, or in the session's time zone."""
     spelled = f"({_DATE}|{_COMPACT_DATE})([ T]{_CLOCK} ?{_ZONE}?)?"
 
     def value(text: exp.Expression) -> exp.Expression:
@@ -374,7 +388,7 @@ def _timestamptz(engine: EngineName, args: Sequence[exp.Expression], _call: Call
 
 
 def _east_seconds(engine: EngineName, zone: exp.Expression) -> exp.Expression:
-    """Seconds east of Greenwich of `Z`, `+hh`, `+hh:mm` or `+hhmm`."""
+    """Return the seconds east of Greenwich of `Z`, `+hh`, `+hh:mm` or `+hhmm`."""
     pattern = "^([+-])([0-9]{1,2}):?([0-9]{2})?$"
     hours = f"coalesce(TRY_CAST(nullif({_part(engine, '$1', pattern, 2)}, '') AS BIGINT), 0)"
     minutes = f"coalesce(TRY_CAST(nullif({_part(engine, '$1', pattern, 3)}, '') AS BIGINT), 0)"
@@ -413,7 +427,9 @@ _COUNT: Final = "[+-]?[0-9]{1,9}"
 
 
 def _interval(engine: EngineName, args: Sequence[exp.Expression], _call: Call | AggregateCall) -> exp.Expression:
-    """Whole numbers of units, each unit at most once and the largest first, then perhaps a clock: PostgreSQL's own output."""
+    """Read whole numbers of units, each unit at most once and the largest first, optionally followed by a time:
+    PostgreSQL's own output format.
+    """
     items = "".join(f"({_COUNT} ?({names}) ?)?" for names, _, _ in _UNITS)
     spelled = f"{items}([+-]?[0-9]{{1,9}}:[0-9]{{2}}(:[0-9]{{2}}([.][0-9]{{1,6}})?)?)?"
 
@@ -438,7 +454,9 @@ _QUOTING: Final[dict[EngineName, str]] = {
 
 
 def _span_clock(engine: EngineName) -> str:
-    """Microseconds of the clock at an interval's end; its hours have no limit, its sign is for all of it."""
+    """Return the microseconds of the time at an interval's end; its hours have no limit, its sign applies to all of
+    it.
+    """
     pattern = "([+-]?)([0-9]{1,9}):([0-9]{2})(:([0-9]{2})([.]([0-9]{1,6}))?)?$"
     hours, minutes, seconds = (
         f"coalesce(TRY_CAST(nullif({_part(engine, '$1', pattern, n)}, '') AS BIGINT), 0)" for n in (2, 3, 5)

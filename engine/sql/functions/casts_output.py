@@ -1,13 +1,14 @@
-"""Casts to text: what each type's output function prints, computed inside the engines.
+"""Casts to text: the types' output functions, computed inside the engines.
 
-Numbers are written as PostgreSQL writes them: floats with the fewest digits that read back as the same float, in scientific
-notation below 0.0001 and from 10^15 (real: 10^6) on; numerics with their display scale. Dates and times are in ISO style,
-intervals in the `postgres` style. Strings and lengths are `casts`'.
+Numbers are written as PostgreSQL writes them: floats with the fewest digits that read back as the same float, in
+scientific notation below 0.0001 and from 10^15 (real: 10^6) on; numerics with their display scale. Dates and times are
+in ISO style, intervals in the `postgres` style. Strings and lengths are in `casts`.
 
-DuckDB prints the shortest digits, but changes to scientific notation at 10^16. Java (17) prints digits that read back, but
-not always the fewest: there the digits are found by trying.
+DuckDB prints the shortest digits, but changes to scientific notation at 10^16. Java (17) prints digits that read back,
+but not always the fewest: for Spark, the template finds the digits by trying.
 
-Source: PostgreSQL 15, float.c (float8out), numeric.c, datetime.c (EncodeInterval, EncodeTimezone), varlena.c (byteaout).
+Source: PostgreSQL 15, float.c (float8out), numeric.c, datetime.c (EncodeInterval, EncodeTimezone), varlena.c
+(byteaout).
 """
 
 from __future__ import annotations
@@ -42,10 +43,11 @@ _HALFWAY: Final = "RAISE('0A000', 'not supported: a float whose shortest digits 
 
 
 def _inside(engine: EngineName, name: str) -> str:
-    """Whether the digits `p__.d` with exponent `p__.e` lie strictly within what is rounded to the float.
+    """Return a test whether the digits `p__.d` with exponent `p__.e` lie strictly within the range that rounds to the
+    float.
 
-    A number halfway between two floats reads back as the even one, but PostgreSQL does not print it: it finds other digits.
-    A little more and a little less must read back too.
+    A number halfway between two floats reads back as the even one, but PostgreSQL does not print it: it finds other
+    digits. The numbers slightly above and below must read back too.
     """
     wide = "HUGEINT" if engine == "local" else "DECIMAL(38, 0)"
     digits = "rpad(p__.d, 17, '0')"
@@ -56,7 +58,9 @@ def _inside(engine: EngineName, name: str) -> str:
 
 
 def _float_local(name: str, limit: str, halfway: int) -> str:
-    """DuckDB's own text, except where it writes out a number that PostgreSQL gives an exponent."""
+    """Return DuckDB's own text of a float, except where it writes out a number that PostgreSQL prints with an
+    exponent.
+    """
     shown = "CAST(abs($1) AS VARCHAR)"
     whole = f"regexp_replace({shown}, '[.]0$', '')"
     parts = {
@@ -78,10 +82,10 @@ def _float_local(name: str, limit: str, halfway: int) -> str:
 
 
 def _float_spark(name: str, digits: Sequence[int], limit: int, halfway: int, least: str) -> str:
-    """The fewest digits that read back, laid out.
+    """Return the layout of the fewest digits that read back.
 
-    name: the type. digits: how many there may be after the first, the last ones always suffice. limit: the first exponent
-    that is written. halfway: the first one at which few digits may be halfway between two floats.
+    name: the type. digits: the possible numbers of digits after the first; the last always suffices. limit: the first
+        exponent that is written. halfway: the first exponent at which few digits may be halfway between two floats.
     least: the least normal number; below it even fewer digits may do.
     """
     written = "format_string('%.{}e', CAST(abs($1) AS DOUBLE))"
@@ -144,7 +148,7 @@ def _numeric(engine: EngineName) -> Builder:
         typ = call.args[0].type
         text = sql(engine, f"CAST($1 AS {string})", args[0])
         if engine == "local" and typ.precision == typ.scale:
-            # DuckDB writes .5 for a decimal that has no digit before the point.
+            # DuckDB writes .5 for a decimal type without digits before the point.
             text = sql(engine, "regexp_replace($1, '^(-?)[.]', '\\10.')", text)
         if typ.display is NumericScale.FIXED or typ.scale == 0:
             return text
@@ -154,7 +158,7 @@ def _numeric(engine: EngineName) -> Builder:
 
 
 def _numeric_text(engine: EngineName, digits: exp.Expression, typ: SqlType) -> exp.Expression:
-    """A numeric's text with all digits of its storage, cut to those that PostgreSQL shows."""
+    """Return a numeric's text with all digits of its storage, cut to those that PostgreSQL shows."""
     point = len("." if typ.scale else "")
     trimmed = "rtrim($1, '0')" if engine == "local" else "rtrim('0', $1)"
     given = f"({typ.scale} - (length($1) - length({trimmed})))"
@@ -167,7 +171,7 @@ def _numeric_text(engine: EngineName, digits: exp.Expression, typ: SqlType) -> e
 
 
 def _digits_by_value(engine: EngineName, given: str, typ: SqlType) -> str:
-    """The display scale where the value decides, as `wire.types.output_numbers.value_scales` finds it."""
+    """Return the display scale if it depends on the value, as `wire.types.output_numbers.value_scales` finds it."""
     plain = "replace(replace($1, '-', ''), '.', '')"
     unscaled = f"ltrim({plain}, '0')" if engine == "local" else f"ltrim('0', {plain})"
     ones = "rtrim(q__.u, '0')" if engine == "local" else "rtrim('0', q__.u)"
@@ -192,7 +196,7 @@ def _plain() -> Iterator[Function]:
     for source in (t.BOOL, t.INT2, t.INT4, t.INT8, *t.UNSIGNED):
         yield cast(source, t.TEXT, local=local, spark=spark)
     yield cast(t.NUMERIC, t.TEXT, local=_numeric("local"), spark=_numeric("spark"))
-    # Whatever returns void returns something here, which is nothing as text.
+    # Functions that return void return a value here, whose text is empty.
     yield cast(
         t.VOID,
         t.TEXT,
@@ -210,7 +214,7 @@ def _pad_zeros(engine: EngineName, value: exp.Expression, width: int) -> exp.Exp
 
 
 def _clock(engine: EngineName, micros: exp.Expression) -> exp.Expression:
-    """hh:mm:ss[.ffffff] of microseconds that are not negative; hours may have more than two digits."""
+    """Return hh:mm:ss[.ffffff] of microseconds that are not negative; hours may have more than two digits."""
     hours = quotient(engine, micros, HOUR)
     two = sql(engine, f"CASE WHEN $1 < {10 * HOUR} THEN '0' ELSE '' END", micros)
     shown_hours = concat(engine, [two, sql(engine, f"CAST($1 AS {_STRING[engine]})", hours)])
@@ -230,7 +234,7 @@ def _time(engine: EngineName, args: Sequence[exp.Expression], _call: Call | Aggr
 
 
 def _offset(engine: EngineName, west: exp.Expression) -> exp.Expression:
-    """A zone's offset as EncodeTimezone writes it: +hh[:mm[:ss]], east of Greenwich."""
+    """Return a zone's offset as EncodeTimezone writes it: +hh[:mm[:ss]], east of Greenwich."""
     sign = sql(engine, "CASE WHEN $1 <= 0 THEN '+' ELSE '-' END", west)
     size = sql(engine, "abs($1)", west)
 
@@ -258,7 +262,9 @@ def _timetz(engine: EngineName, args: Sequence[exp.Expression], _call: Call | Ag
 
 
 def _interval(engine: EngineName, args: Sequence[exp.Expression], _call: Call | AggregateCall) -> exp.Expression:
-    """EncodeInterval, style postgres: `1 year 2 mons -3 days +04:05:06`; a sign appears after a negative field."""
+    """Build EncodeInterval in the style postgres: `1 year 2 mons -3 days +04:05:06`; a plus sign appears after a
+    negative field.
+    """
     span = fields(engine, args[0])
     values = {"months": span.months, "days": span.days, "micros": span.micros}
     values["clock"] = sql(engine, "abs($1)", span.micros)
@@ -293,7 +299,7 @@ def _interval_fields(engine: EngineName, packed: exp.Expression) -> exp.Expressi
 
 
 def _gap(engine: EngineName, earlier: Sequence[exp.Expression]) -> exp.Expression:
-    """A blank if there is something before."""
+    """Return a blank if a field precedes."""
     if not earlier:
         return literal("")
     some = " OR ".join(f"${n} <> 0" for n in range(1, len(earlier) + 1))
@@ -301,7 +307,7 @@ def _gap(engine: EngineName, earlier: Sequence[exp.Expression]) -> exp.Expressio
 
 
 def _negative(engine: EngineName, earlier: Sequence[exp.Expression]) -> exp.Expression:
-    """Whether the last field before that is not zero is negative."""
+    """Return a test whether the last preceding field that is not zero is negative."""
     if not earlier:
         return sql(engine, "FALSE")
     whens = " ".join(f"WHEN ${n} <> 0 THEN ${n} < 0" for n in range(len(earlier), 0, -1))
@@ -313,7 +319,7 @@ _ERA_LOCAL: Final = "regexp_replace(CAST($1 AS VARCHAR), '^(.*) [(]BC[)](.*)$', 
 
 
 def _spark_era(typ: t.PgType, first: str, last: str, text: str) -> str:
-    """Java's text where the year has four digits."""
+    """Return Java's text if the year has four digits, an infinity's name, or an error for another year."""
     return (
         f"CASE WHEN $1 BETWEEN {first} AND {last} THEN {text}"
         f" WHEN {FINITE_ON_SPARK[typ]} THEN RAISE('0A000', 'not supported: years before 1 or after 9999 as text in Spark')"
@@ -327,7 +333,7 @@ DATE_TEXT_ON_SPARK: Final = _spark_era(
 
 
 def _instant_local(engine: EngineName, args: Sequence[exp.Expression], _call: Call | AggregateCall) -> exp.Expression:
-    """DuckDB's text, which leaves out an offset's seconds: zones had some until 1972."""
+    """Build DuckDB's text with an offset's seconds, which DuckDB omits: zones had some until 1972."""
     clock = sql(engine, "CAST($1 AS TIMESTAMP)", args[0])
     west = quotient(engine, sql(engine, "(epoch_us($1) - epoch_us($2))", args[0], clock), SECOND)
     digits = sql(engine, "regexp_replace(CAST($1 AS VARCHAR), ' [(]BC[)]', '')", clock)
@@ -371,7 +377,7 @@ def _moments() -> Iterator[Function]:
 
 # --- arrays -----------------------------------------------------------------------------------------------------------
 
-#: Elements that array_out puts in quotes, `@` being the delimiter.
+#: Elements that array_out quotes; `@` stands for the delimiter.
 _QUOTED: Final[dict[EngineName, str]] = {
     "local": "(CASE WHEN $1 = '' OR lower($1) = 'null' OR regexp_matches($1, '[{}\"@\\\\[:space:]]') "
     "THEN '\"' || replace(replace($1, '\\', '\\\\'), '\"', '\\\"') || '\"' ELSE $1 END)",
@@ -381,7 +387,7 @@ _QUOTED: Final[dict[EngineName, str]] = {
 
 
 def _array(engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
-    """array_out. A column of anyarray is carried as that text."""
+    """Build array_out. A column of anyarray is carried as that text."""
     array = args[0]
     if call.args[0].type.pg is t.ANYARRAY:
         return array
@@ -397,7 +403,7 @@ def _array(engine: EngineName, args: Sequence[exp.Expression], call: Call | Aggr
 
 # --- records ----------------------------------------------------------------------------------------------------------
 
-#: Fields that record_out puts in quotes.
+#: Fields that record_out quotes.
 _FIELD: Final[dict[EngineName, str]] = {
     "local": "(CASE WHEN $1 = '' OR regexp_matches($1, '[(),\"\\\\[:space:]]') "
     "THEN '\"' || replace(replace($1, '\\', '\\\\'), '\"', '\"\"') || '\"' ELSE $1 END)",
@@ -407,7 +413,7 @@ _FIELD: Final[dict[EngineName, str]] = {
 
 
 def _record(engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
-    """record_out."""
+    """Build record_out."""
     value = call.args[0]
     if not value.type.fields:
         raise FeatureNotSupported("not supported: a record of unknown fields as text")

@@ -1,11 +1,13 @@
 """Comparison: = <> < <= > >= for every type that PostgreSQL orders.
 
-Both engines order integers, floats (NaN equals itself and comes last), decimals, booleans, binary strings, dates and times
-as PostgreSQL does, and text by its bytes, which is the C collation. What differs is written out here: bpchar ignores
-trailing blanks, interval counts a month as thirty days and a day as 24 hours, timetz orders by the instant and then by the
-zone, dates meet timestamps by the session's time zone. jsonb is compared in `jsons`, ranges in `ranges`.
+Both engines order integers, floats (NaN equals itself and comes last), decimals, booleans, binary strings, dates and
+times as PostgreSQL does, and text by its bytes, which is the C collation. The differing cases are written out here:
+bpchar ignores trailing blanks, interval counts a month as thirty days and a day as 24 hours, timetz orders by the
+instant and then by the zone, and dates are compared with timestamps by the session's time zone. jsonb is compared in
+`jsons`, ranges in `ranges`.
 
-Source: PostgreSQL 15, pg_operator; varchar.c (bpchareq), timestamp.c (interval_cmp_value), date.c (timetz_cmp_internal).
+Source: PostgreSQL 15, pg_operator; varchar.c (bpchareq), timestamp.c (interval_cmp_value), date.c
+(timetz_cmp_internal).
 """
 
 from __future__ import annotations
@@ -36,14 +38,14 @@ _FLOATS: Final = (t.FLOAT4, t.FLOAT8)
 _PLAIN: Final = (
     t.NUMERIC, t.BOOL, t.TEXT, t.NAME, t.CHAR, t.BYTEA, t.OID, t.DATE, t.TIME, t.TIMESTAMP, t.TIMESTAMPTZ, t.UUID,
 )  # fmt: skip
-#: The greater of two kinds of date, to which the other is brought; by the type's name in each engine.
+#: Date types in order: of two types, the earlier one is cast to the later one. The names are those of each engine.
 _TEMPORAL: Final = (t.DATE, t.TIMESTAMP, t.TIMESTAMPTZ)
 _LOCAL_NAMES: Final = {t.TIMESTAMP: "TIMESTAMP", t.TIMESTAMPTZ: "TIMESTAMPTZ"}
 _SPARK_NAMES: Final = {t.TIMESTAMP: "TIMESTAMP_NTZ", t.TIMESTAMPTZ: "TIMESTAMP"}
 _SPAN: Final = "(CAST(({0}).months AS DECIMAL(38, 0)) * 30 + ({0}).days) * 86400000000 + ({0}).micros"
 _INSTANT_LOCAL: Final = "row(({0}).micros + CAST(({0}).zone AS BIGINT) * 1000000, ({0}).zone)"
 _INSTANT_SPARK: Final = "struct(({0}).micros + CAST(({0}).zone AS BIGINT) * 1000000, ({0}).zone)"
-#: A struct of nulls is no null.
+#: Returns null for a null: a struct of nulls would not be null.
 _THERE: Final = "CASE WHEN $1 IS NOT NULL AND $2 IS NOT NULL THEN {} END"
 
 
@@ -93,7 +95,9 @@ def _temporal() -> Iterator[Function]:
 
 
 def _arrays(symbol: str) -> EngineBuilder:
-    """Spark puts null elements first in an array's order, PostgreSQL and DuckDB last; equality is the same."""
+    """Return the builder of an array comparison. Spark orders null elements first, PostgreSQL and DuckDB last;
+    equality is the same.
+    """
     equality = symbol in _EQUALITY
 
     def build(engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
@@ -104,7 +108,7 @@ def _arrays(symbol: str) -> EngineBuilder:
             raise FeatureNotSupported(f"not supported: {symbol} of {call.args[0].type}")
         if max(several) > 1 and not keyed:
             return compare_arrays(engine, symbol, args, several)
-        # DuckDB makes a BETWEEN of two comparisons and then has none for lists; COALESCE hides them.
+        # DuckDB merges two comparisons into a BETWEEN, which it does not support for lists; COALESCE prevents that.
         shape = "{} {} {}" if equality else "COALESCE({} {} {}, NULL)"
         if not keyed:
             return sql(engine, shape.format("$1", symbol, "$2"), *args)

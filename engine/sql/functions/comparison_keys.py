@@ -1,4 +1,4 @@
-"""By what values are compared and sorted where the storage type's own order is not PostgreSQL's.
+"""Keys by which values are compared and sorted where the storage type's own order is not PostgreSQL's.
 
 Most types store values whose equality and order are right in both engines: text compares by bytes, NaN is greatest,
 DuckDB's intervals compare by their normalised length. The exceptions:
@@ -6,10 +6,10 @@ DuckDB's intervals compare by their normalised length. The exceptions:
 - bpchar compares without trailing blanks;
 - an interval in Spark is a struct: it compares by its length, a month being 30 days and a day 24 hours;
 - timetz orders by its instant, then by its zone; its equality is that of its parts;
-- jsonb and ranges compare by keys of bytes that the local engine makes (`engine.executors.local.sort_keys`); equal documents
+- jsonb and ranges compare by binary keys that the local engine makes (`engine.executors.local.sort_keys`); equal documents
   and equal ranges of numerics may differ in digits;
-- arrays and rows in Spark, where a null inside comes first, have an order that the engine has not;
-- rows sort as DuckDB sorts structs, nulls inside them last, as long as their fields are stored in their order.
+- arrays and rows cannot be sorted in Spark, which puts nulls inside them first;
+- in DuckDB rows sort as structs do, nulls inside them last, provided that the stored order of each field is PostgreSQL's.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ from wire.types.multiranges import RANGES
 from wire.types.ranges import SUBTYPES
 
 _MICROS_PER_DAY: Final = 86_400_000_000
-#: Types of which different carriers are one value: those of 1.5 and 1.50, or of a word with other weights.
+#: Types whose equal values may have different carriers, such as 1.5 and 1.50, or a word with other weights.
 EQUAL_BY_BYTES: Final = (t.JSONB, t.NUMRANGE, t.NUMMULTIRANGE, t.TSQUERY)
-#: Types that have an order, which is not their carrier's.
+#: Types whose order is not that of their carrier.
 SORTED_BY_BYTES: Final = frozenset((t.JSONB, *SUBTYPES, *RANGES, t.TSVECTOR, t.TSQUERY))
 
 
 def needs_key(typ: SqlType, engine: EngineName) -> bool:
-    """Whether equal values of `typ` may be stored differently, so that grouping needs `equality_key`."""
+    """Return whether equal values of `typ` may be stored differently, so that grouping needs `equality_key`."""
     base = t.element_of(typ.pg) if typ.pg.is_array else typ.pg
     if base in EQUAL_BY_BYTES:
         return True
@@ -46,7 +46,7 @@ def needs_key(typ: SqlType, engine: EngineName) -> bool:
 
 
 def equality_key(tree: exp.Expression, typ: SqlType, engine: EngineName) -> exp.Expression:
-    """An expression equal for two values exactly when PostgreSQL holds them equal."""
+    """Return an expression that is equal for two values exactly if PostgreSQL considers them equal."""
     if (typ.pg.is_array or typ.pg.is_row) and needs_key(typ, engine):
         raise Unsupported(engine, f"comparison of {typ}")
     if typ.pg in EQUAL_BY_BYTES:
@@ -59,7 +59,7 @@ def equality_key(tree: exp.Expression, typ: SqlType, engine: EngineName) -> exp.
 
 
 def order_keys(tree: exp.Expression, typ: SqlType, engine: EngineName) -> list[exp.Expression]:
-    """Expressions that sort, one after the other, as PostgreSQL sorts `typ`."""
+    """Return expressions by which, one after the other, values are sorted as PostgreSQL sorts `typ`."""
     pg = typ.pg
     if pg in SORTED_BY_BYTES:
         return [_bytes(tree, typ, engine)]
@@ -81,7 +81,7 @@ def _bytes(tree: exp.Expression, typ: SqlType, engine: EngineName) -> exp.Expres
 
 
 def sorts_as_stored(typ: SqlType, engine: EngineName) -> bool:
-    """Whether an engine's own order of stored values is PostgreSQL's, and values are the same if they are equal."""
+    """Return whether an engine's own order of stored values is PostgreSQL's, and equal values are stored alike."""
     if typ.pg.is_array:
         return engine == "local" and typ.dimensions == 1 and sorts_as_stored(element_type(typ), engine)
     if typ.pg.is_row:
@@ -94,7 +94,7 @@ def _field(tree: exp.Expression, name: str) -> exp.Expression:
 
 
 def _interval_length(tree: exp.Expression) -> exp.Expression:
-    """Microseconds as decimal(38, 0): the longest interval has more of them than a bigint holds."""
+    """Return an interval's microseconds as decimal(38, 0): the longest interval has more of them than a bigint holds."""
     days = exp.Add(this=_times(_field(tree, "months"), 30), expression=_decimal(_field(tree, "days")))
     return exp.Add(this=_times(exp.Paren(this=days), _MICROS_PER_DAY), expression=_decimal(_field(tree, "micros")))
 

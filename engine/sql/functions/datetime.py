@@ -1,8 +1,8 @@
 """Dates and times: PostgreSQL 15, section 9.9, operators and constructors. Fields and truncation are in `timefields`,
 time zones in `zones`, intervals' own arithmetic in `intervals`, series in `series`.
 
-now(), current_timestamp and their kin are the binder's (values fixed when execution begins); here are only those that
-PostgreSQL evaluates anew.
+The binder handles now(), current_timestamp and their kin (values fixed when execution begins); this module has only
+those that PostgreSQL evaluates at each call.
 """
 
 from __future__ import annotations
@@ -48,17 +48,18 @@ _STORED: Final = {
     ("spark", t.TIMESTAMP): "TIMESTAMP_NTZ",
     ("spark", t.TIMESTAMPTZ): "TIMESTAMP",
 }
-#: The most hours that a numeric time zone may have (MAX_TZDISP_HOUR).
+#: The maximum number of hours of a numeric time zone (MAX_TZDISP_HOUR).
 _ZONE_HOURS: Final = 15
 
-#: The first day of PostgreSQL's calendar (Julian day 0) and the last, counted from 1970; and the first as DuckDB writes it.
+#: The first day of PostgreSQL's calendar (Julian day 0) and the last, counted from 1970; and the first day in DuckDB's
+#: spelling.
 _FIRST_DAY: Final = -2_440_588
 _LAST_DAY: Final = 2_145_042_905
 _FIRST: Final = "4714-11-24 (BC)"
 
 
 def date_to_timestamp(engine: EngineName, date: exp.Expression) -> exp.Expression:
-    """A date's first moment, as a timestamp."""
+    """Return a date's first moment, as a timestamp."""
     return sql(engine, f"CAST($1 AS {_STORED[engine, t.TIMESTAMP]})", date)
 
 
@@ -70,7 +71,7 @@ def _negate(engine: EngineName, by: Fields) -> Fields:
 
 
 def _move(engine: EngineName, value: exp.Expression, by: exp.Expression, typ: t.PgType, sign: str) -> exp.Expression:
-    """A date, timestamp or timestamptz plus or minus an interval."""
+    """Build a date, timestamp or timestamptz plus or minus an interval."""
     if engine == "local" and typ is not t.TIMESTAMPTZ:
         return _in_calendar(sql("local", f"$1 {sign} $2", value, by), t.TIMESTAMP)
     start = date_to_timestamp("spark", value) if typ is t.DATE else value
@@ -82,7 +83,9 @@ def _move(engine: EngineName, value: exp.Expression, by: exp.Expression, typ: t.
 
 
 def _in_calendar(value: exp.Expression, typ: t.PgType) -> exp.Expression:
-    """DuckDB only: a moment, unless it is before PostgreSQL's calendar, which DuckDB's is not."""
+    """Return a moment in DuckDB, or an error if it is before the beginning of PostgreSQL's calendar, where DuckDB's
+    goes on.
+    """
     kind = "TIMESTAMPTZ" if typ is t.TIMESTAMPTZ else "TIMESTAMP"
     zone = "+00" if typ is t.TIMESTAMPTZ else ""
     early = f"CASE WHEN $1 < CAST('{_FIRST} 00:00:00{zone}' AS {kind}) AND isfinite($1) THEN $2 ELSE $1 END"
@@ -99,7 +102,7 @@ def _mover(typ: t.PgType, sign: str, interval_first: bool = False) -> EngineBuil
 
 
 def _move_time(sign: str, interval_first: bool = False) -> EngineBuilder:
-    """A time plus or minus an interval's hours and less, around the clock."""
+    """Return the builder of a time plus or minus an interval's time part, modulo 24 hours."""
 
     def build(engine: EngineName, args: Sequence[exp.Expression], _call: Call | AggregateCall) -> exp.Expression:
         value, by = reversed(args) if interval_first else args
@@ -114,7 +117,7 @@ def _after(engine: EngineName, time: exp.Expression, by: exp.Expression, sign: s
 
 
 def _move_zoned_time(sign: str, interval_first: bool = False) -> EngineBuilder:
-    """The same of a time with time zone, which keeps its offset."""
+    """Return the builder of the same for a time with time zone, which keeps its offset."""
 
     def build(engine: EngineName, args: Sequence[exp.Expression], _call: Call | AggregateCall) -> exp.Expression:
         value, by = reversed(args) if interval_first else args
@@ -126,7 +129,9 @@ def _move_zoned_time(sign: str, interval_first: bool = False) -> EngineBuilder:
 
 
 def _on_day(date_first: bool = True) -> EngineBuilder:
-    """The instant of a time with time zone on a day; its offset counts seconds west. Infinite days stay."""
+    """Return the builder of the instant of a time with time zone on a day; its offset counts seconds west. Infinite
+    days stay.
+    """
 
     def build(engine: EngineName, args: Sequence[exp.Expression], _call: Call | AggregateCall) -> exp.Expression:
         day, time = args if date_first else reversed(args)
@@ -165,8 +170,9 @@ def _interval_operators() -> Iterator[Function]:
 
 
 def _subtract_moments(typ: t.PgType) -> EngineBuilder:
-    """Days of 24 hours and the rest: a difference of moments has no months. (DuckDB's own, of instants, counts days on the
-    session's clock.)"""
+    """Return the builder of a difference of moments: days of 24 hours and the rest, without months. (DuckDB's own
+    difference of instants counts days in the session's time zone.)
+    """
 
     def build(engine: EngineName, args: Sequence[exp.Expression], _call: Call | AggregateCall) -> exp.Expression:
         left, right = (micros_of(engine, arg, typ) for arg in args)
@@ -220,7 +226,9 @@ def _date_time(date: int) -> EngineBuilder:
 
 
 def _days_later(date: str, sign: str, days: str) -> Templates:
-    """A date so many days later (or earlier), as long as PostgreSQL has such a date; the engines' calendars go further."""
+    """Return a date that many days later (or earlier), or an error if PostgreSQL has no such date; the engines'
+    calendars are larger.
+    """
     wrong = "RAISE('22008', 'date out of range')"
     day = f"({date} - CAST('1970-01-01' AS DATE)) {sign} {days}"
     number = f"unix_date({date}) {sign} CAST({days} AS BIGINT)"
@@ -243,10 +251,10 @@ _DATES = (
 
 
 def _age(engine: EngineName, later: exp.Expression, earlier: exp.Expression) -> exp.Expression:
-    """Years, months, days and time between two timestamps, field by field (timestamp_age).
+    """Build the years, months, days and time between two timestamps, field by field (timestamp_age).
 
-    A borrowed month has as many days as the earlier timestamp's month. Computed for the later minus the earlier one, then
-    negated if the arguments came the other way round.
+    A borrowed month has as many days as the earlier timestamp's month. The age is computed for the later minus the
+    earlier timestamp, then negated if the arguments came in the other order.
     """
     pair = "struct_pack(a := greatest($1, $2), b := least($1, $2), minus := $1 < $2)"
     if engine == "spark":
@@ -289,7 +297,7 @@ def _span(engine: EngineName, pair: exp.Expression) -> exp.Expression:
 
 
 def _local_time(engine: EngineName, value: exp.Expression, typ: t.PgType) -> exp.Expression:
-    """A timestamp, or a timestamptz as the session's clock shows it."""
+    """Return a timestamp, or a timestamptz in the session's time zone."""
     return value if typ is t.TIMESTAMP else sql(engine, f"CAST($1 AS {_STORED[engine, t.TIMESTAMP]})", value)
 
 
@@ -300,7 +308,7 @@ def _age_row(typ: t.PgType, arity: int) -> Function:
         span = _age(engine, *(both if arity == 2 else (today, both[0])))
         if engine == "spark":
             return span
-        # PostgreSQL computes with infinity as if it were its last day.
+        # PostgreSQL treats infinity like its last day.
         infinite = raises("local", "0A000", "not supported: age of an infinite timestamp")
         condition = " AND ".join(f"isfinite(${n})" for n in range(3, 3 + arity))
         known = " AND ".join(f"${n} IS NOT NULL" for n in range(3, 3 + arity))
@@ -319,7 +327,7 @@ _AGE = tuple(_age_row(typ, arity) for typ in MOMENTS for arity in (1, 2))
 
 
 def _pad_zeros(engine: EngineName, number: exp.Expression, width: int) -> exp.Expression:
-    """A number with leading zeros, and a longer one in full."""
+    """Return a number with leading zeros; a longer number is printed in full."""
     shown = sql(engine, f"CAST($1 AS {'VARCHAR' if engine == 'local' else 'STRING'})", number)
     return sql(
         engine,
@@ -330,7 +338,7 @@ def _pad_zeros(engine: EngineName, number: exp.Expression, width: int) -> exp.Ex
 
 
 def date_of(engine: EngineName, parts: Sequence[exp.Expression]) -> exp.Expression:
-    """make_date: a negative year is before Christ, and there is no year zero."""
+    """Build make_date: a negative year is before Christ, and there is no year zero."""
     year, month, day = parts
     shown = concat(
         engine,
@@ -353,7 +361,7 @@ def date_of(engine: EngineName, parts: Sequence[exp.Expression]) -> exp.Expressi
 
 
 def _clock_of(engine: EngineName, parts: Sequence[exp.Expression]) -> exp.Expression:
-    """make_time's microseconds; 24:00:00 and a 60th second are allowed."""
+    """Return make_time's microseconds; 24:00:00 and a 60th second are allowed."""
     hour, minute, second = parts
     shown = concat(
         engine,
@@ -382,7 +390,7 @@ def _make_date(engine: EngineName, args: Sequence[exp.Expression], _call: Call |
     astronomical = sql(engine, "CASE WHEN $1 < 0 THEN $1 + 1 ELSE $1 END", args[0])
     shown = f"{year} || '-' || lpad({month}, 2, '0') || '-' || lpad({day}, 2, '0')"
     wrong = raises(engine, "22008", sql(engine, f"'date out of range: ' || {shown}", astronomical, *args[1:]))
-    # The first day is in a year that the calendar does not have whole.
+    # The first day is in a year of which the calendar has only a part.
     outside = "$1 < -4714 OR $1 > 5874897 OR ($1 = -4714 AND $2 * 100 + $3 < 1124)"
     return sql(
         engine,
@@ -394,7 +402,7 @@ def _make_date(engine: EngineName, args: Sequence[exp.Expression], _call: Call |
 def _make_time(engine: EngineName, args: Sequence[exp.Expression], _call: Call | AggregateCall) -> exp.Expression:
     made = moment(engine, _clock_of(engine, args), t.TIME)
     if engine == "local":
-        # Adding to midnight goes around the clock: 24:00:00 is a time of its own.
+        # Adding to midnight would wrap around: 24:00:00 is a time of its own.
         made = sql(
             "local", f"CASE WHEN $2 = {DAY} THEN CAST('24:00:00' AS TIME) ELSE $1 END", made, _clock_of(engine, args)
         )
@@ -412,7 +420,9 @@ def _make_timestamp(engine: EngineName, args: Sequence[exp.Expression], _call: C
 
 
 def _to_timestamp(engine: EngineName, args: Sequence[exp.Expression], _call: Call | AggregateCall) -> exp.Expression:
-    """Seconds since 1970. PostgreSQL rounds the microseconds since 2000, which matters to a float8's last digit."""
+    """Build to_timestamp of seconds since 1970. PostgreSQL rounds the microseconds since 2000, which affects a
+    float8's last digit.
+    """
     shift = 946_684_800
     micros = sql(
         engine,
@@ -436,7 +446,7 @@ def _to_timestamp(engine: EngineName, args: Sequence[exp.Expression], _call: Cal
 
 
 def _make_instant(engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
-    """make_timestamptz: on the clock of a zone, the session's unless one is given."""
+    """Build make_timestamptz in a zone, the session's unless one is given."""
     clock = _make_timestamp(engine, args[:6], call)
     value = ColumnRef(of(t.TIMESTAMP), Column(-1, "clock", of(t.TIMESTAMP)))
     from engine.sql.functions.registry import registry
@@ -455,8 +465,9 @@ def _make_instant(engine: EngineName, args: Sequence[exp.Expression], call: Call
 
 
 def _zone_to_the_west(zone: str) -> str:
-    """A zone of make_timestamptz as AT TIME ZONE has it: a number counts to the east in the one, as in a timestamp's text, to the
-    west in the other, as POSIX has it (timestamp.c: parse_sane_timezone)."""
+    """Convert a zone of make_timestamptz to that of AT TIME ZONE: a number counts to the east in the former, as in a
+    timestamp's text, and to the west in the latter, as in POSIX (timestamp.c: parse_sane_timezone).
+    """
     if zone[:1].isdigit():
         raise InvalidParameterValue(
             f'invalid input syntax for type numeric time zone: "{zone}"',
@@ -497,7 +508,9 @@ _MAKING = (
 
 
 def _overlaps(engine: EngineName, periods: Sequence[exp.Expression]) -> exp.Expression:
-    """Whether two periods share a moment: half-open, a point being itself; null where the null end decides."""
+    """Build OVERLAPS: whether two periods share a moment. Periods are half-open, and a point is itself; null if the
+    result depends on a null end.
+    """
     start = "CASE WHEN {0} IS NULL OR {0} > {1} THEN {1} ELSE {0} END"
     end = "CASE WHEN {0} IS NULL OR {1} IS NULL THEN NULL WHEN {0} > {1} THEN {0} ELSE {1} END"
     named = {
@@ -524,7 +537,7 @@ def _end(engine: EngineName, start: exp.Expression, length: exp.Expression, typ:
 
 
 def _overlaps_row(typ: t.PgType, lengths: tuple[bool, bool]) -> Function:
-    """`lengths`: for each period, whether its second argument is an interval."""
+    """Return a row of OVERLAPS. lengths: for each period, whether its second argument is an interval."""
     args = [t.INTERVAL if place % 2 and lengths[place // 2] else typ for place in range(4)]
 
     def build(engine: EngineName, given: Sequence[exp.Expression], _call: Call | AggregateCall) -> exp.Expression:

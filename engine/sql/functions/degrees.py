@@ -1,10 +1,10 @@
 """Trigonometric functions in degrees: sind, cosd, tand, cotd, asind, acosd, atand, atan2d.
 
-As PostgreSQL computes them, so that the angles of schoolbooks give exact answers: an angle is brought into the first
-quadrant, where a function is scaled by its own value at the angle whose answer is known (sine at 30 degrees, cosine at 60,
-tangent at 45, the inverses at a half and at one).
+They are computed as PostgreSQL computes them, so that common angles give exact results: an angle is reduced to the
+first quadrant, where a function is scaled by its own value at the angle whose result is known (sine at 30 degrees,
+cosine at 60, tangent at 45, the inverses at a half and at one).
 
-Spark knows no negative zero among its constants: there cotd('-0') is the infinity of 0.
+Spark has no negative zero among its constants, so cotd('-0') is the infinity of 0 there.
 
 Source: PostgreSQL 15, float.c (sind_0_to_30, cosd_0_to_60, dtand, asind_q1 and their kin).
 """
@@ -30,19 +30,19 @@ _INFINITY: Final = "CAST('Infinity' AS DOUBLE)"
 _OUTSIDE: Final = "RAISE('22003', 'input is out of range')"
 _SINE_30: Final = f"sin(30e0 * {_RADIANS})"
 _COSINE_60: Final = f"(1e0 - cos(60e0 * {_RADIANS}))"
-#: The angle of the first quadrant whose functions are those of `$1`, of 0 to 360, but for the sign.
+#: The angle of the first quadrant whose functions equal those of `$1`, from 0 to 360, except for the sign.
 _FIRST: Final = (
     "CASE WHEN $1 <= 90 THEN $1 WHEN $1 <= 180 THEN 180e0 - $1 WHEN $1 <= 270 THEN $1 - 180e0 ELSE 360e0 - $1 END"
 )
 
 
 def _small_sine(angle: str) -> str:
-    """To 30 degrees."""
+    """Return the sine of an angle of up to 30 degrees."""
     return f"((sin(({angle}) * {_RADIANS}) / {_SINE_30}) / 2e0)"
 
 
 def _small_cosine(angle: str) -> str:
-    """To 60 degrees."""
+    """Return the cosine of an angle of up to 60 degrees."""
     return f"(1e0 - ((1e0 - cos(({angle}) * {_RADIANS})) / {_COSINE_60}) / 2e0)"
 
 
@@ -55,14 +55,14 @@ def _cosine(angle: str) -> str:
 
 
 def _ratio(above: str, below: str) -> str:
-    """A tangent, or a cotangent; an infinity where the other is zero, and no negative zero."""
+    """Return a tangent or a cotangent: an infinity if the denominator is zero, and never a negative zero."""
     at_45 = f"({above} / {below})".replace("$3", "45e0")
     value = f"$2 * ({above} / {below} / {at_45})"
     return f"CASE WHEN {below} = 0 THEN $2 * {_INFINITY} WHEN {above} = 0 THEN 0e0 ELSE {value} END"
 
 
-#: By function: of `$1`, the angle of 0 to 360, when its sign changes; and its answer, of `$2`, the sign, and `$3`, the angle of
-#: the first quadrant.
+#: By function: the condition on `$1`, the angle from 0 to 360, under which the sign changes; and the result, computed
+#: from `$2`, the sign, and `$3`, the angle of the first quadrant.
 _TURNED: Final = "$1 > 90 AND $1 <= 180 OR $1 >= 270"
 _CIRCULAR: Final = {
     "sind": ("$1 > 180", f"$2 * {_sine('$3')}"),
@@ -70,13 +70,13 @@ _CIRCULAR: Final = {
     "tand": (_TURNED, _ratio(_sine("$3"), _cosine("$3"))),
     "cotd": (_TURNED, _ratio(_cosine("$3"), _sine("$3"))),
 }
-#: Functions whose sign is the angle's.
+#: Functions whose sign follows that of the angle.
 _ODD: Final = frozenset({"sind", "tand", "cotd"})
 
 
 def _circular(name: str) -> EngineBuilder:
     changes, answer = _CIRCULAR[name]
-    # Of zeros, too, the sign counts: an arc tangent knows it.
+    # The sign of a zero counts too: an arc tangent distinguishes it.
     minus = "CASE WHEN atan2($2, -1e0) < 0 THEN -1e0 ELSE 1e0 END" if name in _ODD else "1e0"
     sign = f"CASE WHEN {changes} THEN -({minus}) ELSE {minus} END"
 

@@ -1,11 +1,12 @@
-"""Sums of squared deviations of floats: variances, covariances and regressions, as float.c's Youngs and Cramer give them.
+"""Sums of squared deviations of floats: variances, covariances and regressions, with the results of float.c's
+Youngs-Cramer algorithm.
 
-The engines update a mean row by row (Welford). The mean is rounded, so that of 100000003, 100000004, 100000006 and 100000007 the
-variance becomes 2.50000000558794. float.c updates sums, which are exact as long as they are whole and below 2^53, and finds
-2.5. Here the values are whole sixteenths of less than 2^42 in most columns: amounts, counts, epochs in seconds or milliseconds. Of
-these the sums and the sums of products are whole numbers that both engines add exactly, and the deviations are as exact as
-a double. Of all other values, and of distinct ones (2 and -2 have the same square), the engine's own is taken, whose relative
-error grows with the distance from zero as that of float.c does.
+The engines update a mean row by row (Welford). The mean is rounded, so the variance of 100000003, 100000004, 100000006
+and 100000007 becomes 2.50000000558794. float.c updates sums, which are exact as long as they are whole and below 2^53,
+and returns 2.5. In most columns the values are whole sixteenths of less than 2^42: amounts, counts, epochs in seconds
+or milliseconds. The sums and the sums of products of such values are whole numbers that both engines add exactly, and
+the deviations are as exact as a double. For all other values, and for DISTINCT (2 and -2 have the same square), the
+engine's own function is used, whose relative error grows with the distance from zero as that of float.c does.
 
 Rejected: a list of the values and two passes over it. It is exact for all, and holds every value of a group in memory.
 
@@ -32,14 +33,14 @@ _PARTS: Final = "16e0"
 _LIMIT: Final = f"{2**42}e0"
 _INFINITY: Final = "CAST('Infinity' AS DOUBLE)"
 _OVERFLOW: Final = "RAISE('22003', 'value out of range: overflow')"
-#: Whole numbers of up to 14 digits, and how the engines divide them.
+#: The types of whole numbers of up to 14 digits, and their division in each engine.
 _WHOLE: Final[Mapping[EngineName, str]] = {"local": "HUGEINT", "spark": "DECIMAL(14, 0)"}
 _ROUNDED: Final[Mapping[EngineName, str]] = {"local": "trunc({})", "spark": "rint({})"}
 _QUOTIENT: Final[Mapping[EngineName, str]] = {
     "local": "{0} // nullif({1}, 0)",
     "spark": "CAST({0} DIV nullif({1}, 0) AS DECIMAL(14, 0))",
 }
-#: float.c's functions of a state: n, the averages, and the sums of deviations' products.
+#: float.c's final functions over a state: n, the averages, and the sums of deviations' products.
 _REGRESSIONS: Final[Mapping[str, str]] = {
     "covar_pop": "r__.sxy / nullif(r__.n, 0)",
     "covar_samp": "r__.sxy / nullif(r__.n - 1, 0)",
@@ -54,7 +55,7 @@ _REGRESSIONS: Final[Mapping[str, str]] = {
     "ELSE (r__.sxy * r__.sxy) / (r__.sxx * r__.syy) END",
 }
 REGRESSIONS: Final = tuple(_REGRESSIONS)
-#: Which sums a function is made of.
+#: The sums that each function uses.
 _USED: Final[Mapping[str, tuple[str, ...]]] = {
     "covar_pop": ("sxy",),
     "covar_samp": ("sxy",),
@@ -69,7 +70,7 @@ _USED: Final[Mapping[str, tuple[str, ...]]] = {
 
 
 def float_variance(engine_name: str, *, sample: bool, root: bool) -> EngineBuilder:
-    """Return the builder of a variance, or of its root, of floats. engine_name: the engines' own."""
+    """Return the builder of a variance, or of its root, of floats. engine_name: the name of the engines' own function."""
 
     def build(engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
         value = "CAST($1 AS DOUBLE)"
@@ -115,7 +116,7 @@ def float_regression(name: str) -> EngineBuilder:
 
 
 def plain_regression(name: str) -> EngineBuilder:
-    """Return the builder of a function of pairs (y, x) that is the engine's own."""
+    """Return the builder of a function of pairs (y, x) that uses the engine's own function."""
 
     def build(engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
         if isinstance(call, AggregateCall) and call.distinct:
@@ -126,23 +127,27 @@ def plain_regression(name: str) -> EngineBuilder:
 
 
 def _refuse_distinct(engine: EngineName, name: str) -> None:
-    """Spark replaces what reads one of two arguments by an aggregate of that one, and then takes its distinct values."""
+    """Refuse DISTINCT in Spark, which replaces a function that reads one of two arguments by an aggregate of that
+    argument, and then takes the argument's distinct values.
+    """
     if engine == "spark":
         raise FeatureNotSupported(f"not supported: {name} of distinct pairs")
 
 
 def _own_variance(engine: EngineName, engine_name: str, value: str, *, sample: bool) -> str:
-    """The engine's variance, which overflows where no value is infinite. Of an infinite value it is no number."""
+    """Return the engine's variance with an overflow error if it is infinite and no value is. For an infinite value it
+    is NaN.
+    """
     plain = f"{engine_name}({value})"
     checked = _check_overflow(plain, (value,))
     if engine == "spark" or sample:
         return checked
-    # Of one value, DuckDB says 0 also where it is infinite or no number; PostgreSQL's is the value less itself.
+    # For a single value, DuckDB returns 0 even if it is infinite or NaN; PostgreSQL returns the value minus itself.
     return f"CASE WHEN count($1) = 1 THEN sum({value}) - sum({value}) ELSE {checked} END"
 
 
 def _check_overflow(result: str, values: Sequence[str]) -> str:
-    """The result, which is finite where all values are, or an overflow."""
+    """Return the result, or an overflow error if it is not finite although all values are."""
     finite = " AND ".join(f"max(abs({value})) < {_INFINITY}" for value in values)
     return f"CASE WHEN NOT (abs({result}) < {_INFINITY}) AND {finite} THEN {_OVERFLOW} ELSE {result} END"
 
@@ -153,7 +158,7 @@ def _are_whole(engine: EngineName, value: str) -> str:
 
 
 def _sums(engine: EngineName, values: Mapping[str, str], products: Sequence[str]) -> dict[str, str]:
-    """The number of values, for each name the sum, and the sums of products."""
+    """Return the number of values, the sum for each name, and the sums of products."""
     whole = {
         name: f"CAST(CASE WHEN abs({value}) < {_LIMIT} THEN ({value}) * {_PARTS} END AS {_WHOLE[engine]})"
         for name, value in values.items()
@@ -164,7 +169,9 @@ def _sums(engine: EngineName, values: Mapping[str, str], products: Sequence[str]
 
 
 def _deviation(engine: EngineName, one: str, other: str) -> str:
-    """The sum of the deviations' products from whole sums: those from the averages' whole parts, less what these leave."""
+    """Return the sum of the deviations' products from whole sums: the products of deviations from the averages' whole
+    parts, minus the correction for the averages' fractions.
+    """
     means = {name: f"({_QUOTIENT[engine].format(f's__.t{name}', 's__.n')})" for name in (one, other)}
     left, right = (f"(s__.t{name} - {means[name]} * s__.n)" for name in (one, other))
     product = f"s__.q{one}{other} - {means[one]} * s__.t{other} - {means[other]} * {left}"

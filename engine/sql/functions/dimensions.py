@@ -1,7 +1,8 @@
-"""Arrays of several dimensions, for templates: engines have them as lists of lists.
+"""Arrays of several dimensions, for templates: the engines store them as lists of lists.
 
-How deep the lists are is part of an expression's type (`SqlType.dimensions`). Lists are rectangular; an empty array is an empty
-list at the outermost level, whatever its depth. Functions that are not named here do not take such arrays (`result_dimensions`).
+The depth of the lists is part of an expression's type (`SqlType.dimensions`). Lists are rectangular; an empty array is
+an empty list at the outermost level, whatever its depth. Functions that are not named here do not take such arrays
+(`result_dimensions`).
 
 Source: PostgreSQL 15, arrayfuncs.c (array_cmp, array_out, accumArrayResultArr), execExprInterp.c (ExecEvalArrayExpr).
 """
@@ -19,7 +20,7 @@ from engine.plan_ir.expr import Function
 from engine.sql.functions.trees import bound, raises, sql
 from wire.errors import FeatureNotSupported
 
-#: Functions and operators that take arrays of several dimensions.
+#: Functions and operators that accept arrays of several dimensions.
 _TAKING: Final = frozenset(
     (
         "=", "<>", "<", "<=", ">", ">=", "@>", "<@", "&&", "||", "array_cat", "array_agg", "array_dims", "array_length",
@@ -29,13 +30,14 @@ _TAKING: Final = frozenset(
 )  # fmt: skip
 
 
-#: What PostgreSQL says of those that it does not take them for.
+#: PostgreSQL's errors for functions that do not accept them.
 _SEARCHING: Final = {"array_position": "searching for", "array_positions": "searching for", "array_remove": "removing"}
 
 
 def result_dimensions(function: Function, args: Sequence[SqlType]) -> int:
-    """Return the number of dimensions of the array that a function gives. Raises FeatureNotSupported for a function that takes
-    no argument of several dimensions where there is one."""
+    """Return the number of dimensions of the array that a function returns. Raises FeatureNotSupported if an argument
+    has several dimensions and the function does not take such arrays.
+    """
     several = [arg.dimensions for arg in args if arg.pg.is_array]
     most = max(several, default=1)
     if most > 1 and function.name in _SEARCHING:
@@ -49,14 +51,14 @@ def result_dimensions(function: Function, args: Sequence[SqlType]) -> int:
 
 
 def flat(engine: EngineName, array: exp.Expression, dimensions: int) -> exp.Expression:
-    """All elements as a list."""
+    """Return all elements as a list."""
     for _ in range(dimensions - 1):
         array = sql(engine, "flatten($1)", array)
     return array
 
 
 def lengths(engine: EngineName, array: exp.Expression, dimensions: int) -> exp.Expression:
-    """The length along each dimension, as a list: an empty one of an empty array or null."""
+    """Return the length along each dimension, as a list; the list is empty for an empty array or null."""
     level, listed = array, []
     for _ in range(dimensions):
         listed.append(sql(engine, "CAST(len($1) AS INTEGER)" if engine == "local" else "size($1)", level))
@@ -78,7 +80,7 @@ def each(engine: EngineName, array: exp.Expression, one: exp.Expression, dimensi
 def array_out(
     engine: EngineName, array: exp.Expression, item: exp.Expression, delimiter: str, dimensions: int
 ) -> exp.Expression:
-    """array_out: `item` is the text of an element, which it calls e__."""
+    """Build array_out: `item` is the text of an element, which it calls e__."""
     text = (
         "'{{' || array_to_string(list_transform($1, lambda {0}: $2), $3) || '}}'"
         if engine == "local"
@@ -91,8 +93,9 @@ def array_out(
 def _at_each_depth(
     engine: EngineName, text: str, array: exp.Expression, one: exp.Expression, dimensions: int, *more: exp.Expression
 ) -> exp.Expression:
-    """A template put around itself for each dimension. text: of a list, $1, and what is made of each item, $2, in which the item's
-    name stands for {0}; the elements are called e__."""
+    """Nest a template once per dimension. text: the template over a list, $1, and the result for each item, $2, in
+    which {0} is the item's name; elements have the name e__.
+    """
     names = [*(f"e{depth}__" for depth in range(2, dimensions + 1)), "e__"]
     made = one
     for depth in reversed(range(dimensions)):
@@ -104,8 +107,9 @@ def _at_each_depth(
 def compare_arrays(
     engine: EngineName, symbol: str, args: Sequence[exp.Expression], dimensions: Sequence[int]
 ) -> exp.Expression:
-    """Arrays of which one has several dimensions, as array_cmp compares them: their elements one after the other, then how many
-    dimensions they have, then their lengths. Spark has no order of arrays."""
+    """Build the comparison of arrays of which one has several dimensions, as array_cmp compares them: their elements
+    one after the other, then their numbers of dimensions, then their lengths. Spark has no order of arrays.
+    """
     left, right = args
     empty = "len({0}) = 0" if engine == "local" else "size({0}) = 0"
     if symbol in ("=", "<>"):
@@ -130,8 +134,9 @@ def rectangular(
     dimensions: int,
     message: str = "multidimensional arrays must have array expressions with matching dimensions",
 ) -> exp.Expression:
-    """ARRAY[a, b ...] of arrays, given as a list of them; `dimensions`: of what is made. Raises 2202E where they have different
-    lengths. Empty arrays and nulls together make an empty array."""
+    """Build ARRAY[a, b ...] of arrays, given as a list. dimensions: of the result. Raises 2202E if their lengths
+    differ. If all are empty or null, the result is an empty array.
+    """
     wrong = raises(engine, "2202E", message)
 
     def build_rectangular(listed: exp.Expression) -> exp.Expression:
@@ -147,7 +152,9 @@ def rectangular(
 
 
 def accumulate_arrays(engine: EngineName, arrays: exp.Expression, dimensions: int) -> exp.Expression:
-    """array_agg's list of arrays as one array; null for none. Raises what accumArrayResultArr does of the first that is wrong."""
+    """Build one array of array_agg's list of arrays; null for none. Raises the error of accumArrayResultArr for the
+    first array that is invalid.
+    """
     null = raises(engine, "22004", "cannot accumulate null arrays")
     empty = raises(engine, "2202E", "cannot accumulate empty arrays")
     other = raises(engine, "2202E", "cannot accumulate arrays of different dimensionality")

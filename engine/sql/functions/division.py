@@ -1,21 +1,22 @@
 """Division of numerics to PostgreSQL's digits.
 
-PostgreSQL's quotient has at least sixteen significant digits, counted in base-10000 groups: how many fractional digits
-that is (select_div_scale) follows from the weights and the leading groups of the operands, value by value. Neither engine
-divides so: DuckDB gives a double, Spark a scale by type. So the quotient is computed with more digits than are wanted and
-rounded to the digit that PostgreSQL rounds to, half away from zero:
+PostgreSQL's quotient has at least sixteen significant digits, counted in base-10000 groups: the number of fractional
+digits (select_div_scale) follows from the weights and the leading groups of the operands, value by value. Neither
+engine divides like this: DuckDB returns a double, Spark a scale by type. The quotient is therefore computed with more
+digits than are needed and rounded to the digit that PostgreSQL rounds to, half away from zero:
 
 - *local*: a vectorised Arrow function, `engine.executors.local.division`, which divides 256-bit decimals;
-- *Spark*: its own decimal division, operands cast so that the result keeps `scale` digits, rounded by CASE. That rounds
-  twice, which goes wrong where the first rounding made a tie: then the remainder tells on which side the quotient lies;
-- *Spark, operands with many digits* (`_long`): its division takes a digit from the dividend for each that the divisor might
-  have behind the point, until an average divided by another may not be 10. Such quotients are divided by hand, `_STEP` digits
-  at a time, over integers: the operands without the zeros at their ends, of which quotients have many.
+- *Spark*: its own decimal division, with operands cast so that the result keeps `scale` digits, rounded by CASE. That
+  rounds twice, which is wrong where the first rounding made a tie: the remainder then shows on which side of the tie
+  the quotient lies;
+- *Spark, operands with many digits* (`_long`): for each digit that the divisor might have behind the point, its division
+  drops a digit of the dividend, until an average divided by another may not be 10. Such quotients are computed by long
+  division, `_STEP` digits at a time, over integers: the operands without their trailing zeros, of which quotients have many.
 
 A quotient that needs more digits than there are and is not exact is 22003.
 
-Long division in SQL was tried first, over bound values: DuckDB binds the body of a lambda again for every lambda around
-it, and six of them took it 30 milliseconds.
+Rejected: long division in SQL, over bound values. DuckDB binds the body of a lambda again for every lambda around it,
+and six of them took it 30 milliseconds.
 
 Source: PostgreSQL 15, numeric.c (select_div_scale, div_var).
 """
@@ -32,12 +33,12 @@ from engine.sql.functions.building import let, parse, place
 from engine.sql.functions.decimals import power, times
 from wire.types.carriers import NumericScale
 
-#: PostgreSQL: NUMERIC_MIN_SIG_DIGITS, and the digits of a group.
+#: PostgreSQL's NUMERIC_MIN_SIG_DIGITS, and the number of digits in a group.
 SIGNIFICANT: Final = 16
 GROUP: Final = 4
-#: Digits that one step of a long division finds: the divisor may have 38 less those.
+#: The digits that one step of a long division computes: the divisor may have 38 minus that many.
 _STEP: Final = 6
-#: Integer digits of a dividend that Spark's own division has to leave.
+#: The integer digits of a dividend that Spark's own division must keep.
 _ENOUGH: Final = 18
 _TOO_LONG: Final = "RAISE('22003', 'value out of range: a quotient with more digits than numeric can hold here')"
 
@@ -45,7 +46,7 @@ _TOO_LONG: Final = "RAISE('22003', 'value out of range: a quotient with more dig
 def divide(
     engine: EngineName, a: exp.Expression, b: exp.Expression, types: tuple[SqlType, SqlType], result: SqlType
 ) -> exp.Expression:
-    """The tree of a / b, operands and result in their storage types; 22012 for a zero divisor."""
+    """Return the tree of a / b, with operands and result in their storage types; 22012 for a zero divisor."""
     if engine == "local":
         text = _local(types, result)
     else:
@@ -65,8 +66,9 @@ def _local(types: tuple[SqlType, SqlType], result: SqlType) -> str:
 
 
 def _spark(types: tuple[SqlType, SqlType], result: SqlType) -> str:
-    """Operands, their digits and the quotient are bound one after the other: repeated in place, they would outgrow what a
-    method of Spark's generated code may hold."""
+    """Build Spark's division. Operands, their digits and the quotient are bound one after the other: repeated in
+    place, they would exceed the size of a method of Spark's generated code.
+    """
     a, b = types
     quotient = f"CAST(x__.a / CAST(x__.b AS DECIMAL(38, {b.scale})) AS DECIMAL(38, {result.scale}))"
     rounded = let("spark", "v__", {"q": _settle_tie(types, result)}, _round_digits(result))
@@ -75,8 +77,10 @@ def _spark(types: tuple[SqlType, SqlType], result: SqlType) -> str:
 
 
 def _long(types: tuple[SqlType, SqlType], result: SqlType) -> str:
-    """A long division: `n__` are the operands as whole numbers of the same scale, `f__.s.q` the quotient's digits, cut off, as a
-    text, and `f__.s.r` what remains. What is cut off is rounded once, since the digits before tell all but a last one."""
+    """Build a long division: `n__` are the operands as whole numbers of the same scale, `f__.s.q` is the truncated
+    quotient as a text, and `f__.s.r` the remainder. The quotient is rounded only once, because all digits but the last
+    are exact.
+    """
     a, b = types
     kept = f"CAST(f__.s.q AS DECIMAL(38, {result.scale}))"
     quotient = (
@@ -111,24 +115,24 @@ def _steps(scale: int) -> str:
 
 
 def _over(operands: dict[str, str], body: str) -> str:
-    """`body` with the operands as `x__` and their digits as `y__`, where there is a divisor."""
+    """Return `body` with the operands as `x__` and their digits as `y__`, with an error for a zero divisor."""
     counted = let("spark", "y__", {"a": _magnitude("x__.a"), "b": _magnitude("x__.b")}, body)
     checked = f"CASE WHEN x__.b = 0 AND x__.a IS NOT NULL THEN RAISE('22012', 'division by zero') ELSE {counted} END"
     return let("spark", "x__", operands, checked)
 
 
 def _magnitude(operand: str) -> str:
-    """A decimal's digits without sign, point and leading zeros, as a text."""
+    """Return a decimal's digits without sign, point and leading zeros, as a text."""
     return f"CAST(CAST(replace(CAST(abs({operand}) AS STRING), '.', '') AS DECIMAL(38, 0)) AS STRING)"
 
 
 def _place(name: str, scale: int) -> str:
-    """The power of ten of the first digit of the operand whose digits are `y__.name`."""
+    """Return the power of ten of the first digit of the operand whose digits are `y__.name`."""
     return f"(length(y__.{name}) - {scale + 1})"
 
 
 def _weight(name: str, scale: int) -> str:
-    """The exponent of the leading base-10000 group; 0 of zero."""
+    """Return the exponent of the leading base-10000 group; 0 for zero."""
     return f"(CASE WHEN y__.{name} = '0' THEN 0 ELSE CAST(floor({_place(name, scale)} / {GROUP}.0) AS INT) END)"
 
 
@@ -137,7 +141,7 @@ def _leading_group(name: str, scale: int) -> str:
 
 
 def _digits(types: tuple[SqlType, SqlType], result: SqlType) -> str:
-    """select_div_scale over the digits `y__` of the operands."""
+    """Return select_div_scale over the digits `y__` of the operands."""
     a, b = (typ.scale for typ in types)
     lower = f"CASE WHEN {_leading_group('a', a)} <= {_leading_group('b', b)} THEN 1 ELSE 0 END"
     wanted = [f"{SIGNIFICANT} - {GROUP} * ({_weight('a', a)} - {_weight('b', b)} - {lower})", str(result.minimum)]
@@ -150,7 +154,7 @@ def _digits(types: tuple[SqlType, SqlType], result: SqlType) -> str:
 
 
 def _division(types: tuple[SqlType, SqlType], result: SqlType) -> tuple[str, str]:
-    """The dividend of the last step of a long division to the result's scale, and the divisor: wide integers."""
+    """Return the dividend of the last step of a long division to the result's scale, and the divisor: wide integers."""
     a, b = types
     common = max(a.scale, b.scale)
     first, second = result.scale // 2, result.scale - result.scale // 2
@@ -164,7 +168,7 @@ def _division(types: tuple[SqlType, SqlType], result: SqlType) -> tuple[str, str
 
 
 def _settle_tie(types: tuple[SqlType, SqlType], result: SqlType) -> str:
-    """`z__.q`, a unit less where rounding it up made it a tie; an error where it is cut short."""
+    """Return `z__.q`, minus one unit if rounding it up made it a tie; an error if digits are missing."""
     dividend, divisor = _division(types, result)
     text = "CAST(abs(z__.q) AS STRING)"
     tail = f"{result.scale} - z__.d"
@@ -178,7 +182,7 @@ def _settle_tie(types: tuple[SqlType, SqlType], result: SqlType) -> str:
 
 
 def _round_digits(result: SqlType) -> str:
-    """`v__.q` rounded to `z__.d` digits, of which there is one for each group, and the least."""
+    """Return `v__.q` rounded to `z__.d` digits, which is a multiple of a group's digits or the minimum."""
     kept = [result.minimum, *(d for d in range(0, result.scale, GROUP) if d > result.minimum)]
     whens = " ".join(
         f"WHEN {d} THEN CAST(round(v__.q, {d}) AS DECIMAL(38, {result.scale}))" for d in kept if d < result.scale
@@ -187,15 +191,15 @@ def _round_digits(result: SqlType) -> str:
 
 
 def _has_room(a: SqlType, b: SqlType, result: SqlType) -> bool:
-    """Whether Spark's own division takes what the dividend may be."""
+    """Return whether Spark's own division has room for the dividend."""
     return _numerator(a, b, result) - a.scale >= min(a.precision - a.scale, _ENOUGH)
 
 
 def _numerator(a: SqlType, b: SqlType, result: SqlType) -> int:
-    """The dividend's precision that gives Spark's quotient the result's scale.
+    """Return the dividend's precision that gives Spark's quotient the result's scale.
 
-    Without precision loss, and with a divisor of 38 digits, the quotient has 38 fractional digits less half of the integer
-    ones, less one; so the integer ones are chosen. A dividend that does not fit them is 22003.
+    Without precision loss, and with a divisor of 38 digits, the quotient has 38 fractional digits minus half of the
+    integer digits, minus one; the integer digits are chosen accordingly. A dividend that does not fit them is 22003.
     """
     integers = 2 * (38 - 1 - result.scale)
     return max(a.scale + 1, min(38, integers + a.scale - b.scale))

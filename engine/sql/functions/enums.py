@@ -1,7 +1,8 @@
 """Enums: comparison, casts from and to text, enum_first, enum_last, enum_range, min and max.
 
-A value is its label's number (`wire.types.enums`), in the enum's order: comparisons are those of numbers. What needs labels
-finds them on the type of the bound call's arguments, so every template is made anew for each enum.
+A value is its label's number (`wire.types.enums`), in the enum's order, so comparisons are those of numbers. Templates
+that need labels take them from the type of the bound call's arguments, so every template is built separately for each
+enum.
 
 Source: PostgreSQL 15, enum.c.
 """
@@ -36,14 +37,14 @@ def _number(engine: EngineName, number: int) -> exp.Expression:
 
 
 def _label(_engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
-    """A number's label; null for null."""
+    """Build a number's label; null for null."""
     labels = call.args[0].type.pg.labels
     whens = [exp.If(this=exp.EQ(this=args[0].copy(), expression=integer(n)), true=text(label)) for n, label in labels]
     return exp.Case(ifs=whens) if whens else exp.Null()
 
 
 def _read(engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
-    """A label's number. Fails as enum_in does."""
+    """Build a label's number. Fails as enum_in does."""
     enum, given = call.type.pg, args[0]
     said = text(f'invalid input value for enum {enum.sql_name}: "')
     wrong = raises(engine, "22P02", concat(engine, [said, given.copy(), text('"')]))
@@ -75,7 +76,7 @@ def _range(engine: EngineName, _args: Sequence[exp.Expression], call: Call | Agg
 
 
 def _between(engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
-    """A null end is the enum's own."""
+    """Build enum_range; a null end stands for the enum's own end."""
     whole = _array(engine, _element(call.type).labels)
     lambdas = {
         "local": "list_filter($1, lambda x__: x__ >= coalesce($2, x__) AND x__ <= coalesce($3, x__))",

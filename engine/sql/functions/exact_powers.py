@@ -1,8 +1,8 @@
-"""exp, ln, log and power of numerics: the value, and how many fractional digits PostgreSQL gives it.
+"""exp, ln, log and power of numerics: the value, and the number of fractional digits that PostgreSQL gives it.
 
-PostgreSQL computes these to sixteen significant digits or more, exactly rounded; no vectorised library does. So Python's
-decimals compute them. `engine.executors.local.powers` asks for each distinct value of a batch, `engine.sql.functions.math`
-for constants, whose result's scale is then known.
+PostgreSQL computes these to sixteen significant digits or more, exactly rounded; no vectorised library does. Python's
+decimals therefore compute them. `engine.executors.local.powers` calls this module for each distinct value of a batch,
+`engine.sql.functions.math` for constants, whose result's scale is then known.
 
 Source: PostgreSQL 15, numeric.c (exp_var, ln_var, log_var, power_var: the choice of the result's scale).
 """
@@ -25,11 +25,11 @@ _CONTEXT: Final = Context(prec=100, rounding=ROUND_HALF_UP, Emax=10**6, Emin=-(1
 _SIGNIFICANT: Final = 16
 _WIDEST: Final = 38
 _LOG10_E: Final = 0.434294481903252
-#: Digits before the point that PostgreSQL's numeric can hold.
+#: The maximum number of digits before the point in PostgreSQL's numeric.
 _MOST_DIGITS: Final = 131_072
-#: exp_var takes nothing greater; what is less gives zero.
+#: exp_var overflows from this exponent on, and gives zero from its negative down.
 _GREATEST_EXPONENT: Final = 6000
-#: A value, and the fractional digits that PostgreSQL shows of it.
+#: A value, and the number of fractional digits that PostgreSQL shows of it.
 Exact = tuple[Decimal, int]
 
 
@@ -38,8 +38,9 @@ def _too_long_error() -> FeatureNotSupported:
 
 
 def round_value(value: Decimal, digits: int, scale: int) -> str:
-    """`value` to `digits` fractional digits, of which zeros may be left out. Raises FeatureNotSupported where they do not fit
-    decimal(38, scale)."""
+    """Return `value` rounded to `digits` fractional digits; trailing zeros may be left out. Raises FeatureNotSupported
+    if they do not fit decimal(38, scale).
+    """
     if value == 0:
         return "0"
     if value.adjusted() >= _WIDEST - scale:
@@ -55,17 +56,19 @@ def round_value(value: Decimal, digits: int, scale: int) -> str:
 
 
 def given_digits(value: Decimal) -> int:
-    """The fractional digits that a value has."""
+    """Return the number of fractional digits that a value has."""
     return max(0, -int(value.normalize(_CONTEXT).as_tuple().exponent)) if value else 0
 
 
 def quotient_digits(value: Decimal) -> int:
-    """The fractional digits of a quotient: those of its size's class, and those that it has."""
+    """Return the number of fractional digits of a quotient: at least those that its magnitude requires, and those that
+    it has.
+    """
     return max(0, _SIGNIFICANT - 4 * (value.adjusted() // 4) if value else 20, given_digits(value))
 
 
 def _weight_of_ln(value: Decimal) -> int:
-    """estimate_ln_dweight: the decimal weight of a number's logarithm."""
+    """Return the decimal weight of a number's logarithm (estimate_ln_dweight)."""
     if Decimal("0.9") <= value <= Decimal("1.1"):
         return (value - 1).adjusted() if value != 1 else 0
     return math.trunc(math.log10(abs(float(value.ln(_CONTEXT)))))

@@ -1,5 +1,5 @@
-"""Calls of the local engine's own regular expressions (`engine.executors.local.regular_expressions`), for patterns whose match RE2
-would choose otherwise, and for patterns that are computed.
+"""Calls of the local engine's own regular expressions (`engine.executors.local.regular_expressions`), for patterns for
+which RE2 would choose another match, and for patterns that are not constant.
 
 Source: PostgreSQL 15, regexp.c.
 """
@@ -17,14 +17,15 @@ from wire.errors import FeatureNotSupported, InvalidParameterValue
 from wire.regex.grammar import read, read_options
 
 Arguments = Sequence[exp.Expression]
-#: The groups of a match, or all of it where there are none.
+#: The groups of a match, or the whole match if there are none.
 _GROUPS: Final = "CASE WHEN len($1) = 1 THEN $1 ELSE list_slice($1, 2, len($1)) END"
 _OPERATORS: Final[Mapping[str, str]] = {"~": "", "!~": "", "~*": "i", "!~*": "i"}
 
 
 def exact_call(name: str, args: Arguments) -> exp.Expression:
-    """The call of a function or an operator by its name. Raises FeatureNotSupported where options or counts are computed,
-    InvalidRegularExpression for a constant that is no pattern."""
+    """Return the call of a function or an operator by its name. Raises FeatureNotSupported if options or counts are
+    not constant, InvalidRegularExpression for a constant that is not a valid pattern.
+    """
     if name in _OPERATORS:
         found = _call("test", args, text(_OPERATORS[name]))
         return sql("local", "NOT ($1)", found) if name.startswith("!") else found
@@ -36,7 +37,7 @@ def _call(function: str, args: Arguments, letters: exp.Expression, *more: exp.Ex
     if written is not None and options is not None:
         compile_pattern(read(written, read_options(options)))
     places = ", ".join(f"${n}" for n in range(1, 4 + len(more)))
-    # The variable tells which statement's interrupt ends the call (engine.executors.local.cursor_work).
+    # The variable identifies the statement whose interrupt ends the call (engine.executors.local.cursor_work).
     call = f"sluice_regexp_{function}({places}, getvariable('sluice_cursor'))"
     return sql("local", call, args[0], args[1], letters, *more)
 
@@ -46,7 +47,7 @@ def _at(args: Arguments, place: int) -> exp.Expression | None:
 
 
 def _letters(name: str, tree: exp.Expression | None, *, may_be_every: bool = False) -> tuple[exp.Expression, bool]:
-    """The options without `g`, and whether it was among them."""
+    """Return the options without `g`, and whether `g` was among them."""
     given = required_text(tree, "regular expression options") if tree is not None else ""
     every = read_options(given).every
     if every and not may_be_every:
@@ -110,7 +111,9 @@ def _instr(name: str, args: Arguments) -> exp.Expression:
 
 
 def _replace(name: str, args: Arguments) -> exp.Expression:
-    """regexp_replace(text, pattern, replacement [, flags]), or with start [, n [, flags]], whose `g` counts where no n is given."""
+    """Build regexp_replace(text, pattern, replacement [, flags]), or with start [, n [, flags]], whose `g` is used if
+    n is not given.
+    """
     from_start = len(args) > 4 or (len(args) == 4 and constant_int(args[3]) is not None)
     if not from_start:
         letters, every = _letters(name, _at(args, 3), may_be_every=True)

@@ -1,9 +1,11 @@
 """to_char of dates, times and intervals: PostgreSQL 15, section 9.8.
 
-A constant template of the usual keywords is compiled: each item (`engine.sql.text_templates.moments`) becomes an expression,
-and they are concatenated. Any other template, also one that rows give, is the local engine's alone
-(`engine.executors.local.templates`). Rejected: that one for all templates. 300,000 timestamps of a table, all different, took
-2.5 s of processor time there and 0.16 s compiled, 300,000 numerics 2.8 s and 0.40 s.
+A constant template of common keywords is compiled: each item (`engine.sql.text_templates.moments`) becomes an
+expression, and they are concatenated. Any other template, including one that is not constant, runs in the local engine
+only (`engine.executors.local.templates`).
+
+Rejected: to use the local engine's function for all templates. 300,000 timestamps of a table, all different, took 2.5 s
+of processor time there and 0.16 s compiled; 300,000 numerics took 2.8 s and 0.40 s.
 
 Numbers are formatted in `number_formats`; texts are read by templates in `reading_formats`.
 """
@@ -40,7 +42,7 @@ from wire.types import pg_types as t
 if TYPE_CHECKING:
     from engine.plan_ir.expr import AggregateCall, Call
 
-#: The session's zone by the name that DuckDB has for it.
+#: The session's zone under DuckDB's name for it.
 SESSION_ZONE: Final = "current_setting('TimeZone')"
 
 # --- to_char ----------------------------------------------------------------------------------------------------------
@@ -51,7 +53,9 @@ def _number_text(engine: EngineName, number: exp.Expression) -> exp.Expression:
 
 
 def pad_zeros(engine: EngineName, number: exp.Expression, width: int) -> exp.Expression:
-    """A number with zeros up to a width (its sign beyond it), a longer one in full: printf's %0*d."""
+    """Return a number padded with zeros to a width (without its sign); a longer number is printed in full: printf's
+    %0*d.
+    """
     text_ = _number_text(engine, number)
     if width <= 1:
         return text_
@@ -64,7 +68,7 @@ def pad_zeros(engine: EngineName, number: exp.Expression, width: int) -> exp.Exp
 
 
 def _choose_text(engine: EngineName, index: exp.Expression, texts: Sequence[str]) -> exp.Expression:
-    """The text at a 1-based index."""
+    """Return the text at a 1-based index."""
     listed = ", ".join(f"${n + 2}" for n in range(len(texts)))
     at = (
         f"list_extract([{listed}], CAST($1 AS INTEGER))"
@@ -77,7 +81,7 @@ def _choose_text(engine: EngineName, index: exp.Expression, texts: Sequence[str]
 def _name_text(
     engine: EngineName, piece: Item, index: exp.Expression, names: Sequence[str], width: int
 ) -> exp.Expression:
-    """A name in the keyword's letter case; full names are padded to the longest one."""
+    """Return a name in the keyword's letter case; full names are padded to the longest one."""
     keyword = piece.keyword
     cut = [name[:3] for name in names] if len(keyword) == (3 if names is MONTHS else 2) else list(names)
     cased = [name.upper() if keyword.isupper() else name.lower() if keyword.islower() else name for name in cut]
@@ -101,7 +105,9 @@ def _ordinal(engine: EngineName, piece: Item, number: exp.Expression, shown: exp
 
 @dataclass(frozen=True, slots=True)
 class _Moment:
-    """The moment or interval that keywords format: a field by its unit, and whether it is an interval's."""
+    """The moment or interval that keywords format. field: returns a field by its unit. micros: its time of day.
+    interval: whether it is an interval. zoned: a timestamptz itself, or None.
+    """
 
     engine: EngineName
     field: Callable[[str], exp.Expression]
@@ -110,7 +116,7 @@ class _Moment:
     zoned: exp.Expression | None = None
 
     def year(self, unit: str = "year") -> exp.Expression:
-        """A year without its sign: before Christ counts from 1 upwards."""
+        """Return a year without its sign: years before Christ count from 1 upwards."""
         year = self.field(unit)
         return year if self.interval else sql(self.engine, "abs($1)", year)
 
@@ -126,7 +132,7 @@ _OF_INTERVAL: Final = (
 
 
 def _number(moment: _Moment, keyword: str) -> exp.Expression:
-    """The whole number that a keyword prints."""
+    """Return the whole number that a keyword prints."""
     engine = moment.engine
     match keyword:
         case "HH24":
@@ -170,7 +176,7 @@ def _number(moment: _Moment, keyword: str) -> exp.Expression:
 
 
 def _fraction(moment: _Moment, digits: int) -> exp.Expression:
-    """So many places, of which an interval's sign takes one."""
+    """Return that many decimals, of which an interval's sign takes one."""
     engine = moment.engine
     rest = quotient(engine, sql(engine, f"($1 % {SECOND})", moment.micros), 10 ** (6 - digits))
     if not moment.interval:
@@ -196,13 +202,13 @@ def _era(moment: _Moment, keyword: str) -> exp.Expression:
 
 
 def _offset(moment: _Moment, piece: Item) -> exp.Expression:
-    """TZH, TZM and OF: parts of the offset from Greenwich, which is 0 for a timestamp without zone."""
+    """Return TZH, TZM or OF: parts of the offset from Greenwich, which is 0 for a timestamp without time zone."""
     engine, keyword = moment.engine, piece.keyword
     seconds = moment.field("timezone") if moment.zoned is not None else integer(0)
     minutes = sql(engine, "($1 % 60)", quotient(engine, sql(engine, "abs($1)", seconds), 60))
     if keyword == "TZM":
         return pad_zeros(engine, minutes, 2)
-    # FM counts for OF alone.
+    # FM applies to OF only.
     width = 2 if piece.fill or keyword == "TZH" else 1
     hours = pad_zeros(engine, quotient(engine, sql(engine, "abs($1)", seconds), 3600), width)
     signed = concat(engine, [sql(engine, "CASE WHEN $1 < 0 THEN '-' ELSE '+' END", seconds), hours])
@@ -251,13 +257,13 @@ def _piece(moment: _Moment, piece: Item) -> exp.Expression:
         return _ordinal(engine, piece, year, shown)
     number = _number(moment, keyword)
     if moment.interval and keyword in ("HH12", "HH") and piece.fill:
-        # The sign's place is the hour's, also where twelve of them are shown for none.
+        # A negative hour's sign widens the number by one place, also if the hour is shown as 12 instead of 0.
         negative = sql(engine, "$1 < 0", quotient(engine, moment.micros, HOUR))
         wide = sql(engine, "CASE WHEN $1 = 12 THEN '012' ELSE $2 END", number, pad_zeros(engine, number, 2))
         shown = sql(engine, "CASE WHEN $1 THEN $2 ELSE $3 END", negative, wide, pad_zeros(engine, number, 2))
         return _ordinal(engine, piece, number, shown)
     if moment.interval and keyword == "DD":
-        # Two places with its sign, where other fields have the sign beside them.
+        # The sign is part of the width of two; other fields print it in addition to their width.
         few = pad_zeros(engine, number, 2 if piece.fill else 1)
         return _ordinal(
             engine,
@@ -269,7 +275,7 @@ def _piece(moment: _Moment, piece: Item) -> exp.Expression:
 
 
 def _join_items(engine: EngineName, moment: _Moment, items: Sequence[Item]) -> exp.Expression:
-    """All items one after another; characters that stand together are one text."""
+    """Concatenate all items; adjacent characters become one text."""
     pieces: list[exp.Expression] = []
     for literal, group in groupby(items, key=lambda item: not item.keyword):
         if literal:
@@ -289,7 +295,7 @@ def _by_template(
     compiled: Callable[[tuple[Item, ...]], exp.Expression],
     computed: Callable[[], exp.Expression],
 ) -> exp.Expression:
-    """`compiled` of a constant template, or the local engine's function where SQL cannot say it."""
+    """Return `compiled` of a constant template, or the local engine's function if SQL cannot express the template."""
     if is_null(template):
         return null_text(engine)
     if engine == "spark":

@@ -1,7 +1,8 @@
 """Intervals' own arithmetic: PostgreSQL 15, section 9.9, operators and justify_*.
 
-Months, days and microseconds stay apart. A product or quotient cascades downwards only: a fraction of a month becomes days
-of a 30-day month, a fraction of a day becomes time, each rounded to a microsecond as interval_mul and interval_div do.
+Months, days and microseconds stay separate. A product or quotient cascades downwards only: a fraction of a month
+becomes days of a 30-day month, and a fraction of a day becomes time, each rounded to a microsecond as interval_mul and
+interval_div do.
 """
 
 from __future__ import annotations
@@ -65,14 +66,14 @@ def _negate(engine: EngineName, args: Sequence[exp.Expression], _call: Call | Ag
 
 
 def _whole(engine: EngineName, value: exp.Expression) -> exp.Expression:
-    """A float8 without its fraction, still a float8."""
+    """Return a float8 without its fraction, still as a float8."""
     if engine == "local":
         return sql("local", "trunc($1)", value)
     return sql("spark", "(CASE WHEN $1 < 0 THEN ceil($1) ELSE floor($1) END)", value)
 
 
 def _to_micros(engine: EngineName, value: exp.Expression) -> exp.Expression:
-    """A float8 rounded to six digits (TSROUND)."""
+    """Return a float8 rounded to six digits (TSROUND)."""
     return sql(engine, f"($1 / {SECOND}.0)", rint(engine, sql(engine, f"($1 * {SECOND}.0)", value)))
 
 
@@ -81,7 +82,7 @@ def _double(engine: EngineName, value: exp.Expression) -> exp.Expression:
 
 
 def _scale(engine: EngineName, span: exp.Expression, factor: exp.Expression, operator: str) -> exp.Expression:
-    """interval * or / float8."""
+    """Build interval * or / float8."""
     parts = fields(engine, span)
     months, days, micros = (
         sql(engine, f"($1 {operator} $2)", _double(engine, part), factor)
@@ -140,7 +141,7 @@ def _divide(engine: EngineName, args: Sequence[exp.Expression], _call: Call | Ag
 
 
 def between(engine: EngineName, low: exp.Expression, high: exp.Expression, share: exp.Expression) -> exp.Expression:
-    """interval_lerp: as far from `low` to `high` as `share` says, which is from 0 to 1."""
+    """Interpolate between `low` and `high` by `share`, which is from 0 to 1 (interval_lerp)."""
     span = fields(engine, low), fields(engine, high)
     distance = (
         sql(engine, "($1 - $2)", b, a)
@@ -162,7 +163,7 @@ def between(engine: EngineName, low: exp.Expression, high: exp.Expression, share
 
 
 def _carry(engine: EngineName, large: exp.Expression, small: exp.Expression, unit: int) -> dict[str, exp.Expression]:
-    """Whole units of the smaller field moved into the larger one, then both brought to one sign."""
+    """Move whole units of the smaller field into the larger one, then bring both to one sign."""
     carried = sql(engine, "($1 + $2)", large, quotient(engine, small, unit))
     rest = sql(engine, f"($1 % {unit})", small)
     up = sql(engine, "(CASE WHEN $1 > 0 AND $2 < 0 THEN 1 WHEN $1 < 0 AND $2 > 0 THEN -1 ELSE 0 END)", carried, rest)

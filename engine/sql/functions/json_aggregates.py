@@ -1,7 +1,7 @@
 """json_agg, json_object_agg and their jsonb kin: the values of a group as one document.
 
-The values are collected as array_agg collects them, nulls, order, DISTINCT and FILTER included, and the list is written as a
-document afterwards, in the local engine.
+The values are collected as array_agg collects them, with nulls, order, DISTINCT and FILTER. The local engine then
+writes the list as a document.
 
 Source: PostgreSQL 15, json.c (json_agg_transfn, json_object_agg_transfn), jsonb.c.
 """
@@ -31,7 +31,9 @@ _ITEM: Final = "item__"
 def _compose_document(
     engine: EngineName, values: exp.Expression, one: exp.Expression, marks: Sequence[str]
 ) -> exp.Expression:
-    """The document of a list: `one` of each item between the first mark and the last, with the middle one between; null of null."""
+    """Build the document of a list: `one` of each item, between the first mark and the last, separated by the middle
+    one; null for null.
+    """
     begin, between, end = marks
     each = "array_to_string(list_transform($1, lambda item__: $2), $3)"
     return concat(engine, [text(begin), sql(engine, each, values, one, text(between)), text(end)])
@@ -41,7 +43,7 @@ def _array(engine: EngineName, args: Sequence[exp.Expression], call: Call | Aggr
     value = call.args[0]
     nested = value.type.pg.is_array or value.type.pg.is_row
     one = as_json(engine, exp.column(_ITEM), value.type, value)
-    # PostgreSQL begins a line before each array and each record but the first.
+    # PostgreSQL starts a new line before each array and each record except the first.
     written = _compose_document(engine, array_agg(engine, args, call), one, ("[", ", \n " if nested else ", ", "]"))
     return normal(engine, written) if call.function.name == "jsonb_agg" else written
 
@@ -70,7 +72,9 @@ def _key(engine: EngineName, key: Expr) -> exp.Expression:
 
 
 def _local(build: EngineBuilder) -> Builder:
-    """An aggregate's argument stays where it is: it is one value a row, and cannot be bound outside of the aggregate call."""
+    """Return an aggregate's template. Its argument is not bound with `let`: it has one value per row and cannot be
+    computed outside the aggregate call.
+    """
     return lambda args, call: build("local", args, call)
 
 

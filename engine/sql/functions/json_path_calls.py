@@ -1,7 +1,7 @@
 """Functions and operators that query a jsonb with a jsonpath: PostgreSQL 15, sections 9.16.1 (`@?`, `@@`) and 9.16.2.
 
-In the local engine alone (`engine.executors.local.json_path_functions`). The functions whose names end in _tz may ask for the
-session's time zone; to the operators all variables are null, and they keep errors to themselves.
+They run in the local engine only (`engine.executors.local.json_path_functions`). The functions whose names end in _tz
+may use the session's time zone. The operators treat all variables as null and suppress errors.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """json and jsonb: PostgreSQL 15, section 9.16.
 
-Both are stored as text: json as it was written, jsonb in its normal form. Taking documents apart and changing them is
-done in the local engine by vectorised functions (`engine.executors.local.json_functions`), since neither engine's own JSON keeps
-numbers and white space as they are; Spark has none of it. Making a json from values is SQL text in both engines; a jsonb
-only where that text is in normal form already, else in the local engine.
+Both are stored as text: json as it was written, jsonb in its normal form. The local engine extracts from documents and
+changes them with vectorised functions (`engine.executors.local.json_functions`), since neither engine's own JSON keeps
+numbers and white space as they are; Spark has none of these. A json is made from values by SQL in both engines; a jsonb
+is only where that text is in normal form already, else in the local engine.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ _CHANGING: Final = (
 
 
 def _optional_flag(name: str, default: str) -> Builder:
-    """jsonb_set and jsonb_insert, whose last argument may be left out."""
+    """Return a template of jsonb_set or jsonb_insert, whose last argument is optional."""
 
     def build(args: Sequence[exp.Expression], _call: Call | AggregateCall) -> exp.Expression:
         given = "$4" if len(args) == 4 else default
@@ -106,13 +106,13 @@ _PLACING: Final = tuple(
 
 
 def _set_lax(args: Sequence[exp.Expression], _call: Call | AggregateCall) -> exp.Expression:
-    """jsonb_set_lax: not strict, its defaults true and use_json_null."""
+    """Build jsonb_set_lax: not strict, with the defaults true and use_json_null."""
     given = (*(f"${n}" for n in range(1, len(args) + 1)), *("TRUE", "'use_json_null'")[len(args) - 3 :])
     return sql("local", f"sluice_jsonb_set_lax({', '.join(given)})", *args)
 
 
 def _object_of(function: str, binary: bool) -> Builder:
-    """json_object of texts: one array of keys and values by turns, or an array of each."""
+    """Return a template of json_object of texts: one array of alternating keys and values, or an array of each."""
 
     def build(args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
         for arg in call.args:
@@ -155,7 +155,7 @@ _WRITTEN: Final = {**_CONTROL, **_RARE}
 
 
 def quote_json(engine: EngineName, value: exp.Expression) -> exp.Expression:
-    """A text as a JSON string."""
+    """Return a text as a JSON string."""
     if isinstance(value, exp.Literal) and value.is_string:
         return text('"' + "".join(_WRITTEN.get(char, char) for char in str(value.this)) + '"')
     escaped = _replace_characters(engine, value, _CONTROL)
@@ -166,7 +166,9 @@ def quote_json(engine: EngineName, value: exp.Expression) -> exp.Expression:
 
 
 def _replace_characters(engine: EngineName, value: exp.Expression, written: Mapping[str, str]) -> exp.Expression:
-    """A text with each of some characters written otherwise. One snippet: nesting them one by one copies trees over and over."""
+    """Return a text with some characters replaced. It is one snippet, because nesting a call per character would copy
+    trees again and again.
+    """
     nested = functools.reduce(
         lambda inner, n: f"replace({inner}, ${2 * n}, ${2 * n + 1})", range(1, len(written) + 1), "$1"
     )
@@ -178,12 +180,12 @@ _FLOATS: Final = (t.FLOAT4, t.FLOAT8)
 
 
 def as_json(engine: EngineName, tree: exp.Expression, typ: SqlType, value: Expr) -> exp.Expression:
-    """A value as the text that to_json gives; null is `null`."""
+    """Return a value as the text that to_json returns; null is `null`."""
     return sql(engine, "coalesce($1, 'null')", as_json_or_null(engine, tree, typ, value))
 
 
 def as_json_or_null(engine: EngineName, tree: exp.Expression, typ: SqlType, value: Expr) -> exp.Expression:
-    """Build `as_json`, but null for null."""
+    """Return a value as `as_json` does, but null for null."""
     if typ.pg in (t.JSON, t.JSONB):
         return tree
     if typ.pg is t.BOOL:
@@ -210,7 +212,7 @@ def as_json_or_null(engine: EngineName, tree: exp.Expression, typ: SqlType, valu
 
 
 def _iso(engine: EngineName, shown: exp.Expression, zoned: bool) -> exp.Expression:
-    """A timestamp's text with T between date and time, and minutes in its offset."""
+    """Return a timestamp's text with T between date and time, and with minutes in its offset."""
     joined = sql(
         engine, "regexp_replace($1, $2, $3)", shown, text("^([^ ]+) "), text("\\1T" if engine == "local" else "$1T")
     )
@@ -221,7 +223,7 @@ def _iso(engine: EngineName, shown: exp.Expression, zoned: bool) -> exp.Expressi
 
 
 def key_text(engine: EngineName, shown: exp.Expression, typ: SqlType) -> exp.Expression:
-    """A value's text as that of a key."""
+    """Return a value's text as that of a JSON key."""
     return _iso(engine, shown, typ.pg is t.TIMESTAMPTZ) if typ.pg in (t.TIMESTAMP, t.TIMESTAMPTZ) else shown
 
 
@@ -250,7 +252,7 @@ def _record(
 
 
 def _row_in_lines(engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
-    """row_to_json that says whether each field has a line."""
+    """Build row_to_json with its argument whether each field has a line of its own."""
     value = call.args[0]
     each = (_record(engine, args[0], value.type, value, pretty=pretty) for pretty in (True, False))
     return sql(engine, "CASE WHEN $1 THEN $2 WHEN NOT $1 THEN $3 END", args[1], *each)
@@ -265,7 +267,7 @@ def _to_json(engine: EngineName, args: Sequence[exp.Expression], call: Call | Ag
 
 
 def _binary(engine: EngineName, tree: exp.Expression, *types: SqlType, built: bool = False) -> exp.Expression:
-    """A json text made here as jsonb."""
+    """Convert a json text that was made here to jsonb."""
     if engine == "local":
         return sql("local", "sluice_jsonb($1)", tree)
     plain = (*_PLAIN, *TEXTUAL, t.BOOL, t.DATE, t.TIME, t.TIMESTAMP, t.TIMESTAMPTZ, t.INTERVAL)
@@ -275,7 +277,7 @@ def _binary(engine: EngineName, tree: exp.Expression, *types: SqlType, built: bo
 
 
 def normal(engine: EngineName, tree: exp.Expression) -> exp.Expression:
-    """A json text that was composed here as jsonb."""
+    """Convert a json text that was composed here to jsonb's normal form."""
     return _binary(engine, tree, built=True)
 
 
@@ -351,7 +353,7 @@ def _scalar(kind: str, typ: t.PgType) -> str:
 
 
 def _read_as(typ: t.PgType) -> Function:
-    """A number that is read as its text is."""
+    """Return the cast of a jsonb number, which is read like its text."""
     from_text = next(row for row in casts_input.ROWS if row.args == (t.TEXT,) and row.returns is typ)
 
     def tree(args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:

@@ -1,5 +1,6 @@
-"""Strings for columns of limited length: assignment cuts blanks off, and nothing else (varchar.c: varchar(), bpchar() with an
-implicit cast). No row of the function table: nobody can call it."""
+"""Strings for columns of limited length: an assignment cuts off trailing blanks and nothing else (varchar.c:
+varchar(), bpchar() with an implicit cast). This is no row of the function table, because statements cannot call it.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ _TRIMMED: Final[dict[EngineName, str]] = {"local": "rtrim($1, ' ')", "spark": "r
 
 
 def _fit_template(engine: EngineName, pg: t.PgType, typ: SqlType) -> str:
-    """A template for a string, $1, in a column of that type."""
+    """Return a template for a string, $1, in a column of that type."""
     length = typ.typmod - 4
     return (
         f"CASE WHEN length({_TRIMMED[engine]}) > {length} "
@@ -41,7 +42,7 @@ def _within(engine: EngineName, pg: t.PgType) -> Builder:
 
 
 def _each_within(engine: EngineName, pg: t.PgType) -> Builder:
-    """The same of an array's elements."""
+    """Return the same for the elements of an array."""
 
     def build(args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
         one = sql(engine, _fit_template(engine, pg, replace(call.type, pg=pg)), exp.column("e__"))
@@ -61,9 +62,9 @@ def _bits(engine: EngineName, args: Sequence[exp.Expression], call: Call | Aggre
     return sql(engine, f"CASE WHEN length($1) <> {size} THEN $2 ELSE $1 END", args[0], raises(engine, "22026", said))
 
 
-#: By type of bit strings: a value of it that fits the call's modifier, or 22026 or 22001.
+#: By bit string type: a function that returns a value that fits the call's modifier, or raises 22026 or 22001.
 WITHIN_BITS: Final[dict[t.PgType, Function]] = {pg: cast(pg, pg, **both(_bits)) for pg in (t.BIT, t.VARBIT)}
-#: By string type, and the type of arrays of it: a value of it that fits the call's modifier, or 22001.
+#: By string type or array of strings: a function that returns a value that fits the call's modifier, or raises 22001.
 WITHIN_LENGTH: Final[dict[t.PgType, Function]] = {
     typ: cast(typ, typ, local=made("local", pg), spark=made("spark", pg))
     for pg in _KEPT

@@ -1,10 +1,11 @@
 """LIKE and ILIKE: PostgreSQL 15, section 9.7.1, as the operators `~~`, `~~*`, `!~~` and `!~~*`.
 
-A backslash escapes in PostgreSQL's patterns. The binder has rewritten another ESCAPE character, or calls `like_escape`
-where the pattern is computed. A constant pattern is rewritten for the engine: without needless escapes, which Spark
-refuses, and in DuckDB without an ESCAPE clause where it has no escape, so that DuckDB knows prefixes and substrings.
+A backslash escapes in PostgreSQL's patterns. The binder rewrites patterns with another ESCAPE character, or calls
+`like_escape` where the pattern is computed. A constant pattern is rewritten for the engine: without needless escapes,
+which Spark refuses, and in DuckDB without an ESCAPE clause where the pattern has no escape, so that DuckDB recognises
+prefixes and substrings.
 
-ILIKE folds each character by its simple lower case; Java's would depend on the neighbours of a sigma.
+ILIKE folds each character by its simple lower case; Java's lower case of a sigma would depend on its neighbours.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ _INVALID_ESCAPE = "22025"
 
 
 def normalize_pattern(pattern: str) -> str:
-    """A pattern with escapes only where they matter. Raises 22025 for one that ends in an escape."""
+    """Return a pattern with necessary escapes only. Raises 22025 for one that ends in an escape."""
     out: list[str] = []
     chars = iter(pattern)
     for char in chars:
@@ -58,7 +59,7 @@ def _match(engine: EngineName, value: exp.Expression, pattern: exp.Expression) -
 
 
 def _check_escape(engine: EngineName, pattern: exp.Expression) -> exp.Expression:
-    """A computed pattern, or the error that it ends in an escape: an odd number of backslashes."""
+    """Return a computed pattern, or an error if it ends in an escape: an odd number of backslashes."""
     matches = "regexp_matches($1, $2)" if engine == "local" else "regexp_like($1, $2)"
     odd = text(r"(^|[^\\])(\\\\)*\\$")
     wrong = raises(engine, _INVALID_ESCAPE, ESCAPE_AT_END)
@@ -66,7 +67,7 @@ def _check_escape(engine: EngineName, pattern: exp.Expression) -> exp.Expression
 
 
 def _bytes_match(negated: bool) -> EngineBuilder:
-    """LIKE of bytea, whose characters are bytes."""
+    """Return the builder of LIKE for bytea, whose characters are bytes."""
 
     def build(engine: EngineName, args: Sequence[exp.Expression], _call: Call | AggregateCall) -> exp.Expression:
         found = _match(engine, *(byte_text(engine, arg) for arg in args))
@@ -92,7 +93,7 @@ def _builder(fold: bool, negated: bool) -> EngineBuilder:
 
 
 def _like_escape(engine: EngineName, args: Sequence[exp.Expression], _call: Call | AggregateCall) -> exp.Expression:
-    """A computed pattern with another escape character, rewritten to backslashes."""
+    """Build a computed pattern with another escape character, rewritten to backslashes."""
     escape = constant_text(args[1])
     wrong = raises(engine, _INVALID_ESCAPE, "invalid escape string")
     if escape == "\\":
@@ -102,7 +103,7 @@ def _like_escape(engine: EngineName, args: Sequence[exp.Expression], _call: Call
         return doubled
     if escape is not None and len(escape) > 1:
         return wrong
-    # The escape before any character becomes a backslash; one that escapes itself stands for itself.
+    # The escape character becomes a backslash; one that escapes itself stands for itself.
     return _rewrite(engine, args[0], args[1], wrong)
 
 
@@ -150,7 +151,7 @@ ROWS: tuple[Function, ...] = (
             ("~~*", True, False),
             ("!~~*", True, True),
         )
-        # character(n) keeps its blanks here, which a cast to text would drop.
+        # character(n) keeps its trailing blanks here; a cast to text would drop them.
         for value in (t.TEXT, t.BPCHAR, t.NAME)
     ),
     *(

@@ -1,11 +1,11 @@
-"""Mathematical functions: chapter 9.3, without what needs more digits than the engines compute with.
+"""Mathematical functions: chapter 9.3, without those that need more digits than the engines compute with.
 
-The floats' functions are the C library's in PostgreSQL, DuckDB's and Java's here: they agree to the last digit or two. What
-PostgreSQL refuses (a logarithm of zero, a result that overflows or underflows) is checked here, since the engines give an
-infinity, NaN or null. float8 rounds half to even, numeric half away from zero.
+The floats' functions are the C library's in PostgreSQL, and DuckDB's and Java's here: they agree to the last digit or
+two. The errors that PostgreSQL raises (a logarithm of zero, a result that overflows or underflows) are checked here,
+since the engines return an infinity, NaN or null. float8 rounds half to even, numeric half away from zero.
 
-exp, ln, log, power and `^` of numerics are exactly rounded in PostgreSQL: `engine.sql.functions.exact_powers` computes them for the
-local engine; in Spark they are not supported. `degrees` has the trigonometric functions in degrees.
+exp, ln, log, power and `^` of numerics are exactly rounded in PostgreSQL: `engine.sql.functions.exact_powers` computes
+them for the local engine; in Spark they are not supported. `degrees` has the trigonometric functions in degrees.
 
 Source: PostgreSQL 15, tables 9.5 to 9.7; float.c and numeric.c for errors.
 """
@@ -40,7 +40,7 @@ _INFINITY: Final = "CAST('Infinity' AS DOUBLE)"
 _OVERFLOW: Final = "RAISE('22003', 'value out of range: overflow')"
 _UNDERFLOW: Final = "RAISE('22003', 'value out of range: underflow')"
 _OUTSIDE: Final = "RAISE('22003', 'input is out of range')"
-#: Doubles beyond this have no fraction.
+#: Doubles of this magnitude and above have no fraction.
 _WHOLE: Final = "9007199254740992e0"
 
 
@@ -56,7 +56,9 @@ def _infinite(text: str) -> str:
 
 
 def _spark_rounded(function: str, zero: str) -> str:
-    """ceil or floor of a double in Spark, whose own give integers; `zero`: what gives a negative zero."""
+    """Return ceil or floor of a double in Spark, whose own functions return integers. zero: a WHEN branch that returns
+    a negative zero, or nothing.
+    """
     whole = f"CAST({function}($1) AS DOUBLE)"
     return f"CASE WHEN abs($1) >= {_WHOLE} OR $1 = 0 THEN $1 {zero} ELSE {whole} END"
 
@@ -94,7 +96,7 @@ def _roundings() -> Iterator[Function]:
 
 
 def _digits_kept(args: Sequence[Expr]) -> SqlType:
-    """round(n, d) and trunc(n, d) print d fractional digits."""
+    """Return the type of round(n, d) and trunc(n, d), which print d fractional digits."""
     a, wanted = args[0].type, args[1]
     integers = digits.integer_digits(a) + 1
     if isinstance(wanted, Const) and wanted.value is not None:
@@ -104,7 +106,7 @@ def _digits_kept(args: Sequence[Expr]) -> SqlType:
 
 
 def _to_digits(engine: EngineName, text: str) -> Builder:
-    """round or trunc to a constant number of digits, as both engines want it."""
+    """Return a template of round or trunc to a constant number of digits, which both engines require."""
 
     def build(args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
         wanted = constant_int(args[1])
@@ -141,7 +143,7 @@ def _numeric_root(engine: EngineName, args: Sequence[exp.Expression], call: Call
 
 def _roots() -> Iterator[Function]:
     root = "CASE WHEN $1 < 0 THEN RAISE('2201F', 'cannot take square root of a negative number') ELSE sqrt($1) END"
-    # DuckDB's is a power's: one step of Newton's method makes cubes exact.
+    # DuckDB computes cbrt as a power: one step of Newton's method makes the roots of cubes exact.
     step = "(cbrt($1) - (cbrt($1) * cbrt($1) * cbrt($1) - $1) / (3 * cbrt($1) * cbrt($1)))"
     extreme = f"$1 = 0 OR isnan($1) OR {_infinite('$1')}"
     cube = f"CASE WHEN {extreme} THEN $1 WHEN abs($1) < 1e-300 OR abs($1) > 1e300 THEN cbrt($1) ELSE {step} END"
@@ -188,13 +190,14 @@ def _logarithms() -> Iterator[Function]:
 
 
 def _least(call: Call | AggregateCall) -> int:
-    """The fractional digits that the arguments show, as far as types tell."""
+    """Return the number of fractional digits that the arguments show, as far as types determine it."""
     return max(arg.type.scale if arg.type.display is NumericScale.FIXED else arg.type.minimum for arg in call.args)
 
 
 def _quotients(call: Call | AggregateCall) -> int:
-    """Return bits for the arguments whose values say how many digits they show: 1 and 2 for the first and the second if it is
-    a quotient or its like, 4 and 8 if it shows the digits that it has."""
+    """Return bits for the arguments whose shown digits depend on their values: 1 and 2 for the first and the second if
+    it is a quotient or the like, 4 and 8 if it shows the digits that it has.
+    """
     bits = 0
     for place_, arg in enumerate(call.args):
         if arg.type.display is not NumericScale.FIXED:
@@ -203,7 +206,9 @@ def _quotients(call: Call | AggregateCall) -> int:
 
 
 def _exactly(function: str) -> Builder:
-    """A function of numerics that the local engine computes with exact decimals: see `engine.executors.local.powers`."""
+    """Return a template of a function of numerics that the local engine computes with exact decimals: see
+    `engine.executors.local.powers`.
+    """
 
     def build(args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
         given = ", ".join(f"CAST(${n} AS VARCHAR)" for n in range(1, len(args) + 1))
@@ -214,7 +219,9 @@ def _exactly(function: str) -> Builder:
 
 
 def _by_value(scale: int) -> TypeRule:
-    """A result of so many fractional digits or more, if the arguments show more; how many are printed, values decide."""
+    """Return the type rule of a result with at least that many fractional digits, more if the arguments show more; the
+    number of printed digits depends on the value.
+    """
 
     def rule(args: Sequence[SqlType]) -> SqlType:
         shown = max(a.scale if a.display is NumericScale.FIXED else a.minimum for a in args)
@@ -224,7 +231,9 @@ def _by_value(scale: int) -> TypeRule:
 
 
 def _power_type(args: Sequence[SqlType]) -> SqlType:
-    """An integer exponent gives sixteen fractional digits, or as many as the arguments show."""
+    """Return the type of a power: an integer exponent gives sixteen fractional digits, or as many as the arguments
+    show.
+    """
     base, exponent = args
     if exponent.display is NumericScale.FIXED and exponent.scale == 0:
         return numeric(38, max(16, min(digits.shown_digits(base), 30)))
@@ -232,7 +241,7 @@ def _power_type(args: Sequence[SqlType]) -> SqlType:
 
 
 def _constant_number(expr: Expr) -> Decimal | None:
-    """The value of a literal, of its cast to numeric, or of its negation."""
+    """Return the value of a literal, of its cast to numeric, or of its negation; None for other expressions."""
     if isinstance(expr, Const):
         exact = isinstance(expr.value, Decimal | int) and not isinstance(expr.value, bool)
         return Decimal(expr.value) if exact else None
@@ -244,8 +253,9 @@ def _constant_number(expr: Expr) -> Decimal | None:
 
 
 def _of_constants(compute: Callable[..., Exact], rule: TypeRule) -> ValueRule:
-    """The digits of a call with constants are those of its value, as far as 38 reach: zeros may be left out at the end. Those of
-    other calls are for `rule` to say."""
+    """Return a rule by which a call with constants has the digits of its value, as far as 38 suffice: trailing zeros
+    may be left out. `rule` determines those of other calls.
+    """
 
     def by_value(args: Sequence[Expr]) -> SqlType:
         types = [arg.type for arg in args]
@@ -258,7 +268,7 @@ def _of_constants(compute: Callable[..., Exact], rule: TypeRule) -> ValueRule:
             value, shown = compute(*values, max(typ.scale for typ in types))
             scale = max(0, min(shown, 38 - max(value.adjusted() + 1, 1))) if value else min(shown, 37)
             round_value(value, shown, scale)
-        except SqlError:  # of the value, which is told when it is computed
+        except SqlError:  # an error of the value, which is raised when it is computed
             return rule(types)
         return numeric(38, scale)
 
@@ -292,7 +302,7 @@ def _common_logarithm(args: Sequence[exp.Expression], call: Call | AggregateCall
 
 def _trigonometry() -> Iterator[Function]:
     yield fn("pi", (), t.FLOAT8, "pi()")
-    # As float.c computes them: by a division and a multiplication.
+    # Computed as in float.c, by a division and a multiplication.
     yield fn("degrees", (t.FLOAT8,), t.FLOAT8, _finite("($1 / 0.017453292519943295e0)"))
     yield fn("radians", (t.FLOAT8,), t.FLOAT8, "$1 * 0.017453292519943295e0")
     for name in ("sin", "cos", "tan", "cot"):
@@ -304,7 +314,7 @@ def _trigonometry() -> Iterator[Function]:
         yield fn(name, (t.FLOAT8,), t.FLOAT8, text)
     for name in ("atan", "sinh", "cosh", "tanh"):
         yield fn(name, (t.FLOAT8,), t.FLOAT8, f"{name}($1)")
-    # Spark's loses digits of negative numbers.
+    # Spark's own function loses digits of negative numbers.
     odd = "CASE WHEN $1 < 0 THEN -asinh(-$1) ELSE asinh($1) END"
     yield fn("asinh", (t.FLOAT8,), t.FLOAT8, local="asinh($1)", spark=odd)
     yield fn("atan2", (t.FLOAT8, t.FLOAT8), t.FLOAT8, "atan2($1, $2)")
@@ -327,7 +337,9 @@ _EUCLID: Final = (
 
 
 def _of_numerics(text: str) -> Builder:
-    """gcd or lcm of numerics: of whole numbers, both in units of the last digit of the finer one."""
+    """Return a template of gcd or lcm of numerics: computed on whole numbers, both in units of the last digit of the
+    finer one.
+    """
 
     def build(args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
         scale = max(arg.type.scale for arg in call.args)
@@ -371,7 +383,7 @@ def _divisors() -> Iterator[Function]:
 
 
 def _align(engine: EngineName, types: Sequence[SqlType]) -> list[str]:
-    """The texts of `$1`, `$2` ... as integers of one unit."""
+    """Return the texts of `$1`, `$2` ... as integers of one unit."""
     scale = max(typ.scale for typ in types)
     return [
         times(engine, to_unscaled(engine, f"${n}", typ.precision, typ.scale), scale - typ.scale)
@@ -381,7 +393,7 @@ def _align(engine: EngineName, types: Sequence[SqlType]) -> list[str]:
 
 def _whole_quotient(engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
     if engine == "spark":
-        # Spark's integer division gives a BIGINT; the exact quotient of a multiple is one of its decimals.
+        # Spark's integer division returns a BIGINT, so a multiple is divided as a decimal, whose quotient is exact.
         return _piece(engine, "CAST(($1 - $1 % $2) / $2 AS DECIMAL(38, 0))", *args)
     a, b = _align(engine, [arg.type for arg in call.args])
     return _piece(engine, f"({a}) // ({b})", *args)
@@ -432,12 +444,12 @@ def _buckets() -> Iterator[Function]:
 
 
 def _sorts_in_arrays(element: t.PgType) -> bool:
-    """Whether DuckDB orders arrays of these as PostgreSQL does."""
+    """Return whether DuckDB orders arrays of these as PostgreSQL does."""
     return element.category in "NSDB" and element.carried is None and element not in (t.BPCHAR, t.TIMETZ)
 
 
 def _extreme(engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
-    """GREATEST and LEAST, which pass over nulls. Types that an engine orders otherwise are refused."""
+    """Build GREATEST and LEAST, which ignore nulls. Types that an engine orders differently are refused."""
     kind = call.args[0].type.pg
     if (
         kind in (t.TIMETZ, t.JSONB, t.TSVECTOR, t.TSQUERY)
@@ -449,7 +461,8 @@ def _extreme(engine: EngineName, args: Sequence[exp.Expression], call: Call | Ag
     if len(args) == 1:
         return args[0]
     if kind is t.INTERVAL:
-        # DuckDB's own compare months before days, and days before hours: 25 hours are less than a day to them.
+        # DuckDB's own functions compare months before days, and days before hours: to them, 25 hours are less than a
+        # day.
         sign = ">=" if call.function.name == "greatest" else "<="
         listed = ", ".join(f"${number}" for number in range(1, len(args) + 1))
         better = f"lambda x__, y__: CASE WHEN x__ {sign} y__ OR y__ IS NULL THEN x__ ELSE y__ END"

@@ -1,11 +1,12 @@
-"""The arithmetic under dates, times and intervals: each as integers, and back, in either engine.
+"""The arithmetic below dates, times and intervals: conversion to integers and back, in either engine.
 
-A moment is microseconds since 1970; an interval is three integers (months, days, microseconds), which stay apart as they do
-in PostgreSQL. DuckDB has an INTERVAL of the same three fields; in Spark it is a struct of them. What PostgreSQL computes
-with these numbers is written once, over trees, for both engines.
+A moment is microseconds since 1970. An interval is three integers (months, days, microseconds), which stay separate as
+they do in PostgreSQL. DuckDB has an INTERVAL of the same three fields; in Spark it is a struct of them. PostgreSQL's
+computations with these numbers are written once, over trees, for both engines.
 
-Spark's own timestamp functions are used only where their answer does not depend on the session's time zone or is corrected
-for it: `to_instant` takes the later of the two instants that a wall clock shows twice, as PostgreSQL does and Java does not.
+Spark's own timestamp functions are used only where their result does not depend on the session's time zone or is
+corrected for it: `to_instant` takes the later of the two instants that a wall clock shows twice, as PostgreSQL does and
+Java does not.
 """
 
 from __future__ import annotations
@@ -25,8 +26,9 @@ HOUR: Final = 60 * MINUTE
 DAY: Final = 24 * HOUR
 SPARK_EPOCH: Final = "CAST('1970-01-01 00:00:00' AS TIMESTAMP_NTZ)"
 
-#: What a finite date or timestamp fulfils in Spark: infinities are stored as the least and the greatest number of the type,
-#: which are days of calendars beyond PostgreSQL's. Source: datatype/timestamp.h, of whose range the carriers have the most.
+#: The condition that holds for a finite date or timestamp in Spark: infinities are stored as the least and the greatest
+#: number of the type, which are outside of PostgreSQL's calendar. Source: datatype/timestamp.h; the carriers cover most
+#: of its range.
 FINITE_ON_SPARK: Final = {
     t.DATE: "unix_date($1) BETWEEN -2440588 AND 2145042905",
     t.TIMESTAMP: "$1 BETWEEN CAST('-4800-01-01 00:00:00' AS TIMESTAMP_NTZ)"
@@ -37,7 +39,7 @@ FINITE_ON_SPARK: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Fields:
-    """An interval taken apart: integer trees."""
+    """The fields of an interval, as integer trees."""
 
     months: exp.Expression
     days: exp.Expression
@@ -45,7 +47,7 @@ class Fields:
 
 
 def fields(engine: EngineName, interval: exp.Expression) -> Fields:
-    """The three fields of an interval; null where it is null."""
+    """Return the three fields of an interval; null if the interval is null."""
     if engine == "spark":
         return Fields(*(sql("spark", f"($1).{name}", interval) for name in ("months", "days", "micros")))
     return Fields(
@@ -59,13 +61,13 @@ def fields(engine: EngineName, interval: exp.Expression) -> Fields:
     )
 
 
-#: What an interval's time part may be: carriers count its nanoseconds in 64 bits (`wire.types.interval_input`).
+#: The range of an interval's time part: carriers count its nanoseconds in 64 bits (`wire.types.interval_input`).
 HOURS_MAX: Final = 2_562_047
 TOO_MANY_HOURS: Final = f"not supported: an interval's time part beyond {HOURS_MAX} hours"
 
 
 def in_carrier(engine: EngineName, interval: exp.Expression) -> exp.Expression:
-    """A computed interval, refused where its carrier would make another one of it."""
+    """Return a computed interval, or an error if its carrier cannot represent it."""
     hours = "datepart('hour', $1)" if engine == "local" else f"(($1).micros div {HOUR})"
     guarded = f"CASE WHEN abs({hours}) >= {HOURS_MAX} THEN $2 ELSE $1 END"
     beyond = raises(engine, "0A000", TOO_MANY_HOURS)
@@ -75,7 +77,7 @@ def in_carrier(engine: EngineName, interval: exp.Expression) -> exp.Expression:
 def interval(
     engine: EngineName, months: exp.Expression, days: exp.Expression, micros: exp.Expression
 ) -> exp.Expression:
-    """An interval of three integers, none of which may be null; see `in_carrier` for large ones."""
+    """Build an interval of three integers, none of which may be null; see `in_carrier` for large ones."""
     if engine == "spark":
         made = "named_struct('months', CAST($1 AS INT), 'days', CAST($2 AS INT), 'micros', CAST($3 AS BIGINT))"
     else:
@@ -84,29 +86,29 @@ def interval(
 
 
 def unless_null(engine: EngineName, test: exp.Expression, interval: exp.Expression) -> exp.Expression:
-    """`interval`, or null where `test` is.
+    """Return `interval`, or null if `test` is null.
 
-    The null has a struct's type in Spark: its fields may be null, which they must where the struct can be.
+    In Spark, the null has a struct's type: its fields may be null, which is required if the struct can be.
     """
     typed = "CAST(NULL AS STRUCT<months: INT, days: INT, micros: BIGINT>)" if engine == "spark" else "NULL"
     return sql(engine, f"CASE WHEN $1 IS NULL THEN {typed} ELSE $2 END", test, interval)
 
 
 def micros_of(engine: EngineName, value: exp.Expression, typ: t.PgType) -> exp.Expression:
-    """Microseconds since 1970 of a timestamp or timestamptz, since midnight of a time."""
+    """Return microseconds since 1970 of a timestamp or timestamptz, since midnight of a time."""
     if engine == "local":
         return sql("local", "epoch_us($1)", value)
     if typ is t.TIME:
         return value
     if typ is t.TIMESTAMPTZ:
         return sql("spark", "unix_micros($1)", value)
-    # timestampdiff would read both on the session's clock, and miss the hour that it skips.
+    # timestampdiff would read both in the session's time zone and lose an hour that is skipped there.
     seconds = f"CAST(CAST($1 - {SPARK_EPOCH} AS INTERVAL SECOND) AS DECIMAL(19, 6))"
     return sql("spark", f"CAST({seconds} * {SECOND} AS BIGINT)", value)
 
 
 def moment(engine: EngineName, micros: exp.Expression, typ: t.PgType) -> exp.Expression:
-    """The inverse of `micros_of`."""
+    """Return the inverse of `micros_of`."""
     if engine == "local":
         if typ is t.TIME:
             return sql("local", "(CAST('00:00:00' AS TIME) + to_microseconds(CAST($1 AS BIGINT)))", micros)
@@ -120,32 +122,32 @@ def moment(engine: EngineName, micros: exp.Expression, typ: t.PgType) -> exp.Exp
 
 
 def modulo(engine: EngineName, value: exp.Expression, divisor: int) -> exp.Expression:
-    """value mod divisor, never negative."""
+    """Return value mod divisor, never negative."""
     if engine == "spark":
         return sql("spark", f"pmod($1, {divisor})", value)
     return sql("local", f"((($1 % {divisor}) + {divisor}) % {divisor})", value)
 
 
 def quotient(engine: EngineName, value: exp.Expression, divisor: int) -> exp.Expression:
-    """value / divisor, truncated towards zero."""
+    """Return value / divisor, truncated towards zero."""
     return sql(engine, f"($1 div {divisor})" if engine == "spark" else f"($1 // {divisor})", value)
 
 
 def floor_quotient(engine: EngineName, value: exp.Expression, divisor: int) -> exp.Expression:
-    """value / divisor, rounded down."""
+    """Return value / divisor, rounded down."""
     rest = modulo(engine, value, divisor)
     return sql(engine, f"(($1 - $2) div {divisor})" if engine == "spark" else f"(($1 - $2) // {divisor})", value, rest)
 
 
 def rint(engine: EngineName, value: exp.Expression) -> exp.Expression:
-    """A float8 rounded to a whole number, halves to even."""
+    """Return a float8 rounded to a whole number, halves to even."""
     return sql(engine, "rint($1)" if engine == "spark" else "round_even($1, 0)", value)
 
 
 def shift_moment(engine: EngineName, value: exp.Expression, by: Fields, typ: t.PgType) -> exp.Expression:
-    """A timestamp moved by months (the day clipped to the month's end), then days, then microseconds.
+    """Shift a timestamp by months (the day is clipped to the month's end), then days, then microseconds.
 
-    An instant is moved by months and days on the session's clock.
+    An instant is shifted by months and days in the session's time zone.
     """
     if typ is not t.TIMESTAMPTZ:
         moved = "$1 + to_months($2) + to_days($3) + to_microseconds($4)"
@@ -168,7 +170,7 @@ def _cast_fields(engine: EngineName, by: Fields) -> tuple[exp.Expression, exp.Ex
 
 def _on_clock(engine: EngineName, value: exp.Expression, unit: str, count: exp.Expression) -> exp.Expression:
     if engine == "local":
-        # DuckDB takes the later of two instants too, when it reads a clock.
+        # DuckDB also takes the later of two instants for a local time.
         add = f"CAST(CAST($1 AS TIMESTAMP) + to_{unit.lower()}s($2) AS TIMESTAMPTZ)"
         moved = sql("local", add, value, count)
     else:
@@ -177,9 +179,9 @@ def _on_clock(engine: EngineName, value: exp.Expression, unit: str, count: exp.E
 
 
 def to_instant(local: exp.Expression) -> exp.Expression:
-    """Spark only: the instant at which the session's clock shows a timestamp.
+    """Return, in Spark, the instant of a timestamp in the session's time zone.
 
-    Of two such instants the later one is taken: the one that the offset of a day later gives, if it shows the same time.
+    Of two such instants the later one is taken: the one with the offset of a day later, if it shows the same time.
     """
     next_day = f"timestamp_micros(unix_micros(CAST(timestampadd(DAY, 1, $1) AS TIMESTAMP)) - {DAY})"
     shows = "CASE WHEN CAST($2 AS TIMESTAMP_NTZ) = $1 THEN $2 ELSE CAST($1 AS TIMESTAMP) END"

@@ -1,7 +1,7 @@
 """Multiranges: their bounds, comparisons, operators, constructors, aggregates, and their ranges as rows.
 
-A multirange is its canonical text (`wire.types.multiranges`). Bounds and what is made of one range are cut out of it, or
-written, in either engine; the rest is the local engine's (`engine.executors.local.multiranges`,
+A multirange is its canonical text (`wire.types.multiranges`). Either engine cuts bounds out of this text, and writes a
+multirange of one range. All other functions run in the local engine only (`engine.executors.local.multiranges`,
 `engine.executors.local.sort_keys`).
 
 Source: PostgreSQL 15, multirangetypes.c.
@@ -27,12 +27,12 @@ from wire.types.multiranges import RANGES, subtype_of
 if TYPE_CHECKING:
     from engine.plan_ir.expr import AggregateCall, Call
 
-#: The texts of the first range's lower bound and of the last one's upper bound; no bound has a comma in it.
+#: The texts of the first range's lower bound and of the last one's upper bound; no bound contains a comma.
 _LOWER: Final = "split_part(substr($1, 3), ',', 1)"
 _UPPER: Final = "split_part(substr($1, 1, length($1) - 2), ',', -1)"
 _BOUND: Final = "CAST(CASE WHEN $1 <> '{{}}' THEN nullif(replace({bound}, '\"', ''), '') END AS {typ})"
 _MANY, _ONE = t.ANYMULTIRANGE, t.ANYRANGE
-#: What stands on each side of an operator between multiranges, or between one and a range.
+#: The operand types of operators between multiranges, or between a multirange and a range.
 _SIDES: Final = ((_MANY, _MANY), (_MANY, _ONE), (_ONE, _MANY))
 _MADE_OF_ONE: Final = "CASE WHEN $1 = 'empty' THEN '{}' ELSE '{' || $1 || '}' END"
 
@@ -56,12 +56,12 @@ def _bounds() -> Iterator[Function]:
 
 
 def _type_among(call: Call | AggregateCall) -> exp.Expression:
-    """The name of the multirange that an operator is of."""
+    """Return the name of an operator's multirange type."""
     return text(next(arg.type.pg for arg in call.args if arg.type.pg in RANGES).name)
 
 
 def _local(function: str, *, turned: bool = False) -> Builder:
-    """turned: the arguments stand the other way round, as for `<@`."""
+    """Return a template of a function of the local engine. turned: the arguments are swapped, as for `<@`."""
 
     def build(args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
         given = args[::-1] if turned else args

@@ -1,4 +1,4 @@
-"""Network addresses: what they contain, their parts. The local engine's alone (`engine.executors.local.networks`).
+"""Network addresses: containment and parts. They run in the local engine only (`engine.executors.local.networks`).
 
 Source: PostgreSQL 15, pg_proc and pg_operator; network.c.
 """

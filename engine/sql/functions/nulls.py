@@ -1,4 +1,4 @@
-"""num_nulls and num_nonnulls: how many arguments are null, or are not.
+"""num_nulls and num_nonnulls: the number of arguments that are null, or that are not.
 
 Source: PostgreSQL 15, misc.c (pg_num_nulls).
 """

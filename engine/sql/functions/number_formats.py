@@ -1,11 +1,12 @@
 """to_char of numbers, to_number: PostgreSQL 15, section 9.8.
 
-A constant template of the usual make is compiled: digits (9, 0), one decimal point (`.`, D), group separators (`,`, G) and at
-most one sign (S, MI, SG or PR), perhaps FM, with other characters only before or after. The value is rounded to the template's
-decimals and written with all zeros and separators; then the leading part without significant digits is blanked. Any other
-template, also one that rows give, is the local engine's alone (`engine.executors.local.templates`), and so is to_number.
+A constant template of the common form is compiled: digits (9, 0), one decimal point (`.`, D), group separators (`,`, G)
+and at most one sign (S, MI, SG or PR), possibly FM, with other characters only before or after. The value is rounded to
+the template's decimals and written with all zeros and separators; then the leading part without significant digits is
+blanked. Any other template, including one that is not constant, runs in the local engine only
+(`engine.executors.local.templates`), and so does to_number.
 
-Floats are rounded by DuckDB's printf, which is C's; Spark has nothing of the kind.
+Floats are rounded by DuckDB's printf, which is C's; Spark has no equivalent.
 """
 
 from __future__ import annotations
@@ -53,8 +54,8 @@ _TEMPLATE: Final = re.compile(
 class Layout:
     """A template for numbers.
 
-    whole: `9`, `0` and `,` in order. zero_from: how many integer places may stay blank. sign: the sign's keyword, at the
-    `lead` or the tail, else empty. decimals, least: how many decimals, and how many of them FM keeps.
+    whole: `9`, `0` and `,` in order. sign: the sign's keyword, or empty; lead: whether it comes first.
+    decimals, least: the number of decimals, and the number that FM keeps.
     """
 
     before: str
@@ -73,13 +74,13 @@ class Layout:
 
     @property
     def blank_places(self) -> int:
-        """Integer places before the first 0: those that may be blank."""
+        """The number of integer places before the first 0, which may be blank."""
         digits = self.whole.replace(",", "")
         return digits.index("0") if "0" in digits else len(digits)
 
 
 def read_layout(template: str) -> Layout | None:
-    """None for a template of another make."""
+    """Read a template; None for one of another form."""
     found = _TEMPLATE.fullmatch(template)
     if found is None or (found["lead"] and found["tail"]):
         return None
@@ -107,7 +108,7 @@ def _substring(
 
 
 def _group_digits(engine: EngineName, layout: Layout, digits: exp.Expression) -> exp.Expression:
-    """All integer places with the separators between them."""
+    """Return all integer places with the separators between them."""
     pieces: list[exp.Expression] = []
     at = 1
     for run in re.findall(r"[90]+|,", layout.whole):
@@ -120,7 +121,9 @@ def _group_digits(engine: EngineName, layout: Layout, digits: exp.Expression) ->
 
 
 def _offsets(layout: Layout) -> list[int]:
-    """For each number of shown integer places, from 0: how many characters of the grouped text come before them."""
+    """Return, for each number of shown integer places, from 0, the number of characters of the grouped text before
+    them.
+    """
     found = []
     for shown in range(layout.places + 1):
         skipped, passed = layout.places - shown, 0
@@ -137,12 +140,12 @@ def _offsets(layout: Layout) -> list[int]:
 def _format_digits(
     engine: EngineName, layout: Layout, negative: exp.Expression, digits: exp.Expression, decimals: exp.Expression
 ) -> exp.Expression:
-    """`digits`: the integer part without sign or leading zeros (`0` for none); `decimals`: all of the decimals."""
+    """Format a number. digits: the integer part without sign or leading zeros (`0` for none). decimals: all decimals."""
     length = "length($1)" if engine == "local" else "char_length($1)"
     width = sql(engine, length, digits)
     zero = sql(engine, "$1 = '0'", digits)
     forced = layout.places - layout.blank_places
-    # A zero before decimals is blank, unless the template asks for it; a lone zero is shown.
+    # A zero before decimals is blank unless the template requires it; a zero without decimals is shown.
     least = max(forced, 0 if layout.decimals and layout.places else min(1, layout.places))
     significant = sql(engine, f"CASE WHEN $1 THEN {least} ELSE greatest($2, {least}) END", zero, width)
     full = sql(engine, f"lpad($1, {max(layout.places, 1)}, '0')", digits)
@@ -162,7 +165,7 @@ def _format_digits(
     over = sql(engine, f"(NOT $2 AND $1 > {layout.places})", width, zero)
     body = sql(engine, "CASE WHEN $1 THEN $2 ELSE $3 END", over, hashes, whole)
     if not layout.fill and layout.decimals and not layout.least and not forced:
-        # With all its decimals dropped, nothing would be left of a zero.
+        # If all decimals are dropped, nothing would be left of a zero.
         nothing = sql(
             engine,
             "($1 AND rtrim($2, '0') = '')" if engine == "local" else "($1 AND rtrim('0', $2) = '')",
@@ -179,7 +182,7 @@ def _decimal_part(engine: EngineName, layout: Layout, decimals: exp.Expression, 
         return text("")
     kept = decimals
     if not layout.fill and layout.decimals:
-        # FM drops trailing zeros, but not those that the template writes as 0.
+        # FM drops trailing zeros, except those that the template has as 0.
         rest = _substring(engine, decimals, layout.least + 1)
         trimmed = sql(engine, "rtrim($1, '0')" if engine == "local" else "rtrim('0', $1)", rest)
         kept = concat(engine, [_substring(engine, decimals, 1, layout.least), trimmed]) if layout.least else trimmed
@@ -190,7 +193,7 @@ def _decimal_part(engine: EngineName, layout: Layout, decimals: exp.Expression, 
 
 
 def _add_sign(engine: EngineName, layout: Layout, negative: exp.Expression, body: exp.Expression) -> exp.Expression:
-    """The sign in its place, and blanks up to the template's width."""
+    """Add the sign in its place, and blanks up to the template's width."""
     width = len(layout.whole) + layout.point + layout.decimals
 
     def choose(yes: str, no: str) -> exp.Expression:
@@ -221,7 +224,7 @@ def _add_sign(engine: EngineName, layout: Layout, negative: exp.Expression, body
 
 
 def _parts(engine: EngineName, shown: exp.Expression, decimals: int) -> tuple[exp.Expression, exp.Expression]:
-    """The integer digits and the decimals of a plain decimal text without sign."""
+    """Return the integer digits and the decimals of a plain decimal text without sign."""
     if not decimals:
         return shown, text("")
     length = "length($1)" if engine == "local" else "char_length($1)"
@@ -234,13 +237,13 @@ def _null(engine: EngineName) -> exp.Expression:
 
 
 def _layout(template: exp.Expression) -> Layout | None:
-    """Return a constant template's layout; None for one that the local engine's function has to read."""
+    """Return a constant template's layout; None if the local engine's function must read it."""
     known = constant_text(template)
     return None if known is None else read_layout(known)
 
 
 def _by_function(engine: EngineName, args: Sequence[exp.Expression], typ: t.PgType) -> exp.Expression:
-    """The local engine's function. Raises FeatureNotSupported for Spark."""
+    """Return the call of the local engine's function. Raises FeatureNotSupported for Spark."""
     value, template = args
     if engine == "spark":
         raise FeatureNotSupported(f'not supported: to_char of a number by "{required_text(template, "a template")}"')
@@ -250,7 +253,7 @@ def _by_function(engine: EngineName, args: Sequence[exp.Expression], typ: t.PgTy
 
 
 def _exact(engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
-    """numeric and integers: rounded half away from zero."""
+    """Build to_char of numeric and integers, rounded half away from zero."""
     typ = call.args[0].type
     if is_null(args[1]):
         return _null(engine)
@@ -280,13 +283,15 @@ def _of_text(
     return bound(engine, "shown__", shown, split)
 
 
-#: Digits that a float8 and a float4 print at most (DBL_DIG, FLT_DIG).
+#: The maximum number of digits printed of a float8 and of a float4 (DBL_DIG, FLT_DIG).
 _DIGITS: Final = {t.FLOAT8: 15, t.FLOAT4: 6}
 
 
 def _float(engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
-    """Values that have all their digits and a sign of their own are compiled; the others (zeros, which may be negative, and what
-    becomes one, overflows, infinities, NaN) are few and left to the function."""
+    """Build to_char of floats. Values with all their digits and an unambiguous sign are compiled. The local engine's
+    function formats the others, which are few: zeros, which may be negative, values that round to zero, overflows,
+    infinities, NaN.
+    """
     typ = call.args[0].type.pg
     if is_null(args[1]):
         return _null(engine)
@@ -315,7 +320,7 @@ def _to_number(args: Sequence[exp.Expression], call: Call | AggregateCall) -> ex
 
 
 def _number_digits(args: Sequence[Expr]) -> SqlType:
-    """Return the template's digits; of a constant text, whose decimals are known, those that are printed."""
+    """Return to_number's digits from the template; for a constant text, whose decimals are known, the printed ones."""
     template = args[1].value if isinstance(args[1], Const) else None
     if not template:
         return st.of(t.NUMERIC)
@@ -324,7 +329,7 @@ def _number_digits(args: Sequence[Expr]) -> SqlType:
         known = (
             read_number(args[0].value, template) if isinstance(args[0], Const) and args[0].value is not None else None
         )
-    except SqlError:  # told when it is computed
+    except SqlError:  # raised when it is computed
         return st.of(t.NUMERIC)
     scale = SHIFTED_SCALE if n.shifts else n.after
     if known is not None:

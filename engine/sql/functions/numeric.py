@@ -1,8 +1,9 @@
 """Arithmetic: + - * / % ^ and the bit operators, for integers, floats and numeric.
 
 The operators exist for the pairs of types that PostgreSQL's pg_operator has; the binder's implicit casts do the rest.
-Integer overflow is the engines' own error (both check), translated by the executors; floats are checked here, since
-neither engine minds an infinity. Numeric digits are `digits`' rules, numeric division is `quotients`.
+Integer overflow is the engines' own error (both check), which the executors translate. Floats are checked here, since
+neither engine raises an error for an infinity. The rules of `digits` give the digits of numerics; `division` divides
+them.
 
 `/` and `%` of numerics, and everything that scales a decimal, relies on Spark's
 `spark.sql.decimalOperations.allowPrecisionLoss = false`: with it sums and products keep their scale or fail.
@@ -28,12 +29,12 @@ if TYPE_CHECKING:
     from engine.plan_ir.expr import AggregateCall, Call
 
 _NAMES: Final = {t.INT2: "SMALLINT", t.INT4: "INTEGER", t.INT8: "BIGINT"}
-#: Digits of the decimals that DuckDB keeps in 64 bits.
+#: The digits of decimals that DuckDB stores in 64 bits.
 _NARROW: Final = 18
 _INFINITY: Final = "CAST('Infinity' AS DOUBLE)"
 _INTS: Final = (t.INT2, t.INT4, t.INT8)
-#: The integers' operators by the names that DuckDB's optimizer does not look for. It makes `x > 6` of `x + 1 > 7`, and
-#: `sum(x) + count(x)` of `sum(x + 1)`, which do not overflow where PostgreSQL says that the addition does.
+#: The integers' operators under names that DuckDB's optimizer does not match. It rewrites `x + 1 > 7` to `x > 6`, and
+#: `sum(x + 1)` to `sum(x) + count(x)`, which do not overflow where PostgreSQL's addition does.
 _CHECKED: Final = {"+": "add", "-": "subtract", "*": "multiply"}
 
 
@@ -51,14 +52,14 @@ def _underflow(result: str, condition: str) -> str:
 
 
 def _pairs() -> Iterator[tuple[t.PgType, t.PgType, t.PgType]]:
-    """(left, right, result) of the integers' operators: the wider of the two."""
+    """Yield (left, right, result) of the integers' operators: the result is the wider type."""
     for left in _INTS:
         for right in _INTS:
             yield left, right, _INTS[max(_INTS.index(left), _INTS.index(right))]
 
 
 def _widen(left: t.PgType, right: t.PgType, result: t.PgType) -> tuple[str, str]:
-    """Operands brought to the result's type, so that the engine computes in it."""
+    """Return operands cast to the result's type, so that the engine computes in it."""
     name = _NAMES[result]
     return (
         "$1" if left is result else f"CAST($1 AS {name})",
@@ -74,7 +75,7 @@ def _integer_rows() -> Iterator[Function]:
             yield op(symbol, (left, right), result, local=f"{name}({a}, {b})", spark=f"{a} {symbol} {b}")
         yield op("/", (left, right), result, local=f"{a} // {b}", spark=_spark_division(a, b, result))
     for kind in _INTS:
-        # INT_MIN % -1 is 0; DuckDB takes the overflow of the division for one of the remainder.
+        # INT_MIN % -1 is 0; DuckDB reports the overflow of the division as one of the remainder.
         local = "$1 % (CASE WHEN $2 = -1 THEN 1 ELSE $2 END)"
         yield op("%", (kind, kind), kind, local=local, spark="$1 % $2")
         yield fn("mod", (kind, kind), kind, local=local, spark="$1 % $2")
@@ -125,7 +126,8 @@ def _float_rows() -> Iterator[Function]:
         zero = f"WHEN {b} = 0 AND {a} = {a} AND NOT isnan({a}) THEN RAISE('22012', 'division by zero')"
         local, spark = f"{a} / {b}", f"CAST({a} / {b} AS FLOAT)" if single else f"{a} / {b}"
         condition = f"{a} <> 0 AND abs({b}) <> {_INFINITY}"
-        # Spark's own division by zero is an error too, also for NaN / 0, which is NaN; of floats it gives a double.
+        # Spark's own division by zero is an error too, but also for NaN / 0, which is NaN; dividing floats returns a
+        # double.
         yield op(
             "/",
             types,
@@ -145,14 +147,18 @@ def _division(engine: EngineName) -> Builder:
 
 
 def _local_product(args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
-    """DuckDB multiplies with 64 bits where both operands have up to 18 digits, though the product may have more."""
+    """Build a product in DuckDB, which multiplies with 64 bits if both operands have up to 18 digits, although the
+    product may have more.
+    """
     wide = call.type.precision > _NARROW and all(arg.type.precision <= _NARROW for arg in call.args)
     first = f"CAST($1 AS DECIMAL({_NARROW + 1}, {call.args[0].type.scale}))" if wide else "$1"
     return place(parse("local", f"{first} * $2"), args)
 
 
 def _local_remainder(args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
-    """DuckDB takes remainders of decimals of one type; of two types perhaps as doubles."""
+    """Build a remainder in DuckDB with operands of one type; for decimals of two types DuckDB may compute with
+    doubles.
+    """
     kind = f"DECIMAL(38, {max(arg.type.scale for arg in call.args)})"
     return place(parse("local", f"CAST($1 AS {kind}) % CAST($2 AS {kind})"), args)
 

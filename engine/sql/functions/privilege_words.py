@@ -1,4 +1,6 @@
-"""Privileges as arguments of has_..._privilege say them: `SELECT, insert with grant option` (acl.c: convert_any_priv_string)."""
+"""Privileges as arguments of has_..._privilege name them: `SELECT, insert with grant option` (acl.c:
+convert_any_priv_string).
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,7 @@ from engine.catalog.model.roles import Role
 from wire.dataclass import dataclass
 from wire.errors import InvalidParameterValue
 
-#: What each function may be asked, by what it is called after.
+#: The privileges that each function accepts, by the kind of object in its name.
 _POSSIBLE: Final = {
     "table": acl.ALL["r"],
     "any_column": acl.ALL["c"],
@@ -26,7 +28,8 @@ _POSSIBLE: Final = {
     "tablespace": acl.ALL["t"],
 }
 KINDS: Final = tuple(_POSSIBLE)
-#: Of pg_has_role: what a role may by another one without SET ROLE, with it, and whether it may let others in.
+#: pg_has_role's privileges: use of a role's privileges without SET ROLE, membership (with SET ROLE), and the right to
+#: grant membership.
 ROLE_USAGE, ROLE_MEMBER, ROLE_ADMIN = 1, 2, 4
 _OF_ROLES: Final = {
     "usage": ROLE_USAGE,
@@ -39,14 +42,14 @@ _OF_ROLES: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """Any of these: rights, and rights that may be given on."""
+    """A set of privileges of which any one suffices. rights: privileges. options: privileges with grant option."""
 
     rights: int
     options: int
 
 
 def parse_privileges(kind: str, text: str) -> Asked:
-    """Raises InvalidParameterValue."""
+    """Parse the privileges of an object kind. Raises InvalidParameterValue."""
     rights = options = 0
     for part in text.split(","):
         word = " ".join(part.lower().split())
@@ -62,7 +65,7 @@ def parse_privileges(kind: str, text: str) -> Asked:
 
 
 def asked_of_role(text: str) -> int:
-    """Raises InvalidParameterValue."""
+    """Parse the privileges of pg_has_role. Raises InvalidParameterValue."""
     found = 0
     for part in text.split(","):
         right = _OF_ROLES.get(" ".join(part.lower().split()))
@@ -73,7 +76,7 @@ def asked_of_role(text: str) -> int:
 
 
 def of_role(judge: Judge, role: Role, of: int) -> int:
-    """Return the rights that a role has by another one (pg_role_aclcheck)."""
+    """Return the privileges that a role has on another one (pg_role_aclcheck)."""
     found = ROLE_USAGE if judge.has_rights_of(role.oid, of) else 0
     mine = judge.roles.all_of(role)
     found |= ROLE_MEMBER if of in mine or role.superuser else 0

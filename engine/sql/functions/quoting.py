@@ -1,6 +1,6 @@
 """Quoting and format(): PostgreSQL 15, sections 9.4 and 9.4.1.
 
-format() is taken apart when its format string is a constant: its pieces are concatenated.
+A call of format() with a constant format string is expanded: its pieces are concatenated.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from wire.types import pg_types as t
 if TYPE_CHECKING:
     from engine.plan_ir.expr import AggregateCall, Call
 
-#: Words that quote_ident quotes: those that PostgreSQL 15's grammar does not leave unreserved (pg_get_keywords()).
+#: Keywords that quote_ident quotes: all that are not unreserved in PostgreSQL 15's grammar (pg_get_keywords()).
 _KEYWORDS_TEXT: Final = """
 all analyse analyze and any array as asc asymmetric authorization between bigint binary bit boolean both case cast char
 character check coalesce collate collation column concurrently constraint create cross current_catalog current_date
@@ -38,8 +38,8 @@ values varchar variadic verbose when where window with xmlattributes xmlconcat x
 xmlparse xmlpi xmlroot xmlserialize xmltable
 """
 KEYWORDS: Final = tuple(_KEYWORDS_TEXT.split())
-#: With a blank on both sides of each: one constant, where a list of as many is most of what an engine plans of a query that
-#: shows a few names.
+#: The keywords with a blank on both sides of each, as one constant: a list of them would take most of the planning time
+#: of a query that prints a few names.
 _SPACED: Final = f" {' '.join(KEYWORDS)} "
 
 _PLAIN: Final = "^[a-z_][a-z0-9_]*$"
@@ -83,8 +83,9 @@ def _rows(name: str, strict: bool) -> Iterator[Function]:
 
 @dataclass(frozen=True, slots=True)
 class Directive:
-    """One `%[position$][-][width]type`. position: 1-based, 0 for the next argument. width_from: the same of the argument that
-    says the width; None where none does."""
+    """One `%[position$][-][width]type`. position: 1-based, 0 for the next argument. width_from: the position of the
+    argument that gives the width; None without one.
+    """
 
     kind: str
     position: int = 0
@@ -99,7 +100,7 @@ _DIRECTIVE: Final = re.compile(
 
 
 def parse_format(pattern: str) -> list[str | Directive]:
-    """A format string as literal pieces and directives. Raises InvalidParameterValue as format() does."""
+    """Parse a format string into literal pieces and directives. Raises InvalidParameterValue as format() does."""
     pieces: list[str | Directive] = []
     at = 0
     while (percent := pattern.find("%", at)) >= 0:
@@ -140,7 +141,7 @@ def _directive(found: re.Match[str]) -> Directive:
 def _format_argument(
     engine: EngineName, directive: Directive, tree: exp.Expression, width: exp.Expression | None
 ) -> exp.Expression:
-    """One argument, already text, as a directive prints it. width: the argument that says how wide, if one does."""
+    """Format one argument, already text, by a directive. width: the argument that gives the width, if there is one."""
     if directive.kind == "L":
         value = _nullable(engine, tree)
     elif directive.kind == "I":
@@ -160,7 +161,7 @@ def _format_argument(
 
 
 def _pad(engine: EngineName, value: exp.Expression, width: exp.Expression, *, left: bool) -> exp.Expression:
-    """A value in a field of a computed width; below 0 it stands left, null is none."""
+    """Pad a value to a computed width: a negative width aligns it left, null is no width."""
     length = "length" if engine == "local" else "char_length"
     side = f"CASE WHEN {'TRUE' if left else '$2 < 0'} THEN rpad($1, abs($2), ' ') ELSE lpad($1, $2, ' ') END"
     whole = sql(engine, "CAST($1 AS INT)", width)
@@ -190,7 +191,9 @@ def _format(engine: EngineName, args: Sequence[exp.Expression], call: Call | Agg
 
 
 def _argument(index: int, args: Sequence[exp.Expression]) -> tuple[int, exp.Expression]:
-    """The place of the next argument, and the one that is meant. Raises InvalidParameterValue where there is none."""
+    """Return the index of the next argument, and the argument that is meant. Raises InvalidParameterValue if there is
+    none.
+    """
     if index >= len(args):
         raise InvalidParameterValue("too few arguments for format()")
     return index + 1, args[index]

@@ -1,5 +1,6 @@
-"""A value that is never had: whoever computes it fails with the error that the call's argument tells (`engine.common.error_codec`).
-No row of the function table: nobody can call it."""
+"""An expression that has no value: evaluating it raises the error that the call's argument encodes
+(`engine.common.error_codec`). This is no row of the function table, because statements cannot call it.
+"""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""Ranges: their bounds, what they contain, how they lie to each other, and the constructors of discrete ones.
+"""Ranges: their bounds, containment, relative position, and the constructors of discrete ranges.
 
-A range is its canonical text (`wire.types.ranges`): its bounds are cut out of it and cast, in either engine, since no bound of
-these types has a comma in it; quotes only stand around. Bounds that are not there are null.
+A range is its canonical text (`wire.types.ranges`). Either engine cuts its bounds out of the text and casts them: no
+bound of these types contains a comma, and quotes occur only around a bound. Infinite bounds are null.
 
-Order, what makes a range of two, and constructors that have to bring bounds to their canonical form are the local engine's alone
-(`engine.executors.local.ranges`, `engine.executors.local.sort_keys`).
+Order, functions that combine two ranges, and constructors that have to bring bounds to their canonical form run in the
+local engine only (`engine.executors.local.ranges`, `engine.executors.local.sort_keys`).
 
 Source: PostgreSQL 15, rangetypes.c (range_cmp_bounds and its callers, range_union_internal, range_minus_internal).
 """
@@ -36,10 +36,10 @@ _BOUND_TEXT: Final = (
     " nullif(split_part(replace(substr(${n}, 2, length(${n}) - 2), '\"', ''), ',', {place}), '') END"
 )
 _BOUND: Final = f"CAST({_BOUND_TEXT} AS {{typ}})"
-#: DuckDB reads the era in parentheses and behind the date.
+#: DuckDB reads the era in parentheses, after the date.
 _BOUND_WITH_ERA: Final = f"CAST(regexp_replace({_BOUND_TEXT}, '^([^ ]+)(.*) BC$', '\\1 (BC)\\2') AS {{typ}})"
 _WITH_ERA: Final = (t.DATERANGE, t.TSRANGE)
-#: Whether the lower bound of one is not above, the upper not below that of the other.
+#: Conditions that the first range's lower bound is not above the second's, and its upper bound not below.
 _LOWER: Final = "({L1} IS NULL OR ({L2} IS NOT NULL AND ({L1} < {L2} OR ({L1} = {L2} AND ({I1} OR NOT {I2})))))"
 _UPPER: Final = "({U1} IS NULL OR ({U2} IS NOT NULL AND ({U2} < {U1} OR ({U1} = {U2} AND ({J1} OR NOT {J2})))))"
 _CONTAINS: Final = f"$2 = 'empty' OR ($1 <> 'empty' AND {_LOWER} AND {_UPPER})"
@@ -59,12 +59,14 @@ _ADJACENT: Final = (
 )
 
 
-#: Ranges whose bounds both engines write as they are kept.
+#: Ranges whose bounds both engines write in their stored form.
 _IN_EITHER: Final = (t.INT4RANGE, t.INT8RANGE, t.DATERANGE)
 
 
 def _pieces(subtype: t.PgType, engine: EngineName) -> dict[str, str]:
-    """Return the names that the templates above use: bounds of the first and second argument, and whether they are in it."""
+    """Return the names that the templates above use: bounds of the first and second argument, and whether they are
+    inclusive.
+    """
     found = {}
     has_era = engine == "local" and subtype in (SUBTYPES[made] for made in _WITH_ERA)
     bound, typ = _BOUND_WITH_ERA if has_era else _BOUND, storage_name(st.of(subtype), engine)
@@ -77,7 +79,7 @@ def _pieces(subtype: t.PgType, engine: EngineName) -> dict[str, str]:
 
 
 def _condition(template: str, *, turned: bool = False) -> EngineBuilder:
-    """turned: the arguments stand the other way round, as for `<@`."""
+    """Return the builder of a condition. turned: the arguments are swapped, as for `<@`."""
 
     def build(engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
         range_ = next(arg.type.pg for arg in call.args if arg.type.pg in SUBTYPES)
@@ -120,8 +122,9 @@ def _operators() -> Iterator[Function]:
 
 
 def comparison_builder(symbol: str) -> EngineBuilder:
-    """Compare ranges or multiranges: texts are equal when these are, but for those of numerics, whose digits may differ; they
-    have no order."""
+    """Return the builder of a comparison of ranges or multiranges. Equal ranges have equal texts, except ranges of
+    numerics, whose digits may differ; texts have no order of ranges.
+    """
 
     def build(engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
         typ = call.args[0].type.pg
@@ -136,7 +139,7 @@ def comparison_builder(symbol: str) -> EngineBuilder:
 
 
 def _local(function: str) -> Builder:
-    """A function of the local engine that is told which range it is of."""
+    """Return a template of a function of the local engine that receives the range type's name."""
 
     def build(args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
         given = ", ".join(f"${n}" for n in range(2, len(args) + 2))
@@ -162,7 +165,7 @@ def _intersection(args: Sequence[exp.Expression], call: Call | AggregateCall) ->
 
 
 def _make_range(engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
-    """A range of two bounds, by its function; bounds go there as texts."""
+    """Build a range from two bounds with its function; bounds are passed as texts."""
     bounds = [bound_text(tree, arg) for tree, arg in zip(args[:2], call.args, strict=False)]
     null = raises("local", "22000", "range constructor flags argument must not be null")
     flags = sql("local", "CASE WHEN $1 IS NULL THEN $2 ELSE $1 END", args[2], null) if len(args) == 3 else text("[)")
@@ -170,15 +173,16 @@ def _make_range(engine: EngineName, args: Sequence[exp.Expression], call: Call |
 
 
 def bound_text(tree: exp.Expression, value: Expr) -> exp.Expression:
-    """Return a bound, or a value to look for, as the text that the local engine's functions take."""
+    """Return a bound, or a value to search for, as the text that the local engine's functions take."""
     if value.type.pg is t.NUMERIC:
         return as_text("local", tree, value)
     return sql("local", "CAST($1 AS VARCHAR)", tree)
 
 
 def _bound_shown(engine: EngineName, made: t.PgType, text_type: str, place: int) -> str:
-    """A bound's text within a range: an era has a blank before it, so that the date stands in quotes. The Spark engine has the
-    texts of four-digit years alone."""
+    """Return a bound's text within a range. An era is preceded by a blank, so that the date is quoted. Spark has the
+    texts of four-digit years only.
+    """
     shown = f"CAST(${place} AS {text_type})"
     if made is not t.DATERANGE:
         return shown

@@ -1,8 +1,9 @@
 """to_date and to_timestamp by a template: PostgreSQL 15, section 9.8.
 
-A constant template of a few keywords is compiled: a regular expression has the texts that it reads without doubt, and the date and
-time are put together from its groups. Spark refuses any other text (0A000) when it is met; the local engine leaves it, and any
-other template, to its own functions (`engine.executors.local.templates`), which guess as PostgreSQL does.
+A constant template of a few keywords is compiled: a regular expression matches the texts whose reading is unambiguous,
+and the date and time are composed from its groups. Spark refuses any other text (0A000) when it is met. The local
+engine passes such a text, and any other template, to its own functions (`engine.executors.local.templates`), which
+guess as PostgreSQL does.
 
 Neighbours: `formatting` writes by the same templates.
 """
@@ -41,20 +42,21 @@ from wire.types import pg_types as t
 if TYPE_CHECKING:
     from engine.plan_ir.expr import AggregateCall, Call
 
-#: The digits that a keyword reads: as few and as many as these, or exactly as many where another number follows at once.
+#: The minimum and maximum number of digits that a keyword reads; exactly the maximum if another number follows
+#: directly.
 _READ: Final = {
     "YYYY": (1, 4), "MM": (1, 2), "DD": (1, 2), "HH24": (1, 2), "HH12": (1, 2), "HH": (1, 2), "MI": (1, 2), "SS": (1, 2),
     "MS": (3, 3), "US": (6, 6), "FF3": (3, 3), "FF6": (6, 6),
 }  # fmt: skip
-#: The same on the local engine, which leaves to its function what may be out of range: the last days of a month, years with
-#: zeros before them.
+#: The same as patterns for the local engine, which leaves values that may be out of range to its function: the last
+#: days of a month, years with leading zeros.
 _SURE: Final = {
     "YYYY": ("[1-9][0-9]{0,3}", "[1-9][0-9]{3}"), "MM": ("0?[1-9]|1[0-2]", "0[1-9]|1[0-2]"),
     "DD": ("0?[1-9]|1[0-9]|2[0-8]", "0[1-9]|1[0-9]|2[0-8]"), "HH24": ("[01]?[0-9]|2[0-3]", "[01][0-9]|2[0-3]"),
     **dict.fromkeys(("HH12", "HH"), ("0?[1-9]|1[0-2]", "0[1-9]|1[0-2]")),
     **dict.fromkeys(("MI", "SS"), ("[0-5]?[0-9]", "[0-5][0-9]")),
 }  # fmt: skip
-#: Of each of these, a template that is compiled has one at most.
+#: A compiled template has at most one keyword of each group.
 _ALONE: Final = (
     ("MONTH", "MON", "MM"),
     ("HH24", "HH12", "HH"),
@@ -65,14 +67,14 @@ _ALONE: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """A template for reading: the regular expression of the texts it reads, and what each group of it holds."""
+    """A template for reading: the regular expression of the texts that it reads, and the keyword of each group."""
 
     pattern: str
     keywords: tuple[str, ...]
 
 
 def read_shape(engine: EngineName, template: str) -> Shape:
-    """Raises FeatureNotSupported for a template that is not compiled."""
+    """Compile a template to a shape. Raises FeatureNotSupported for a template that is not compiled."""
     items = moment_template(template)
     said, keywords = [r"^[ \t\n\r\v\f]*"], []
     for place, item in enumerate(items):
@@ -111,7 +113,9 @@ def _digits(engine: EngineName, keyword: str, exact: bool) -> str:
 
 
 def _separator(literal: str) -> str:
-    """A separator reads any separator, a blank several; a letter or digit that is meant literally reads itself."""
+    """Return the pattern of a separator. A separator matches any separator, a blank matches several; a literal letter
+    or digit matches itself.
+    """
     if literal == " ":
         return "[ \\t\\n\\r\\v\\f]+"
     if re.fullmatch(r"[!-~]", literal) and not literal.isalnum():
@@ -128,7 +132,7 @@ def _read_fields(engine: EngineName, value: exp.Expression, shape: Shape) -> dic
 
 
 def _as_int(engine: EngineName, tree: exp.Expression) -> exp.Expression:
-    """Digits that were read; null where the template did not fit, of which the error is told elsewhere."""
+    """Return the digits as an integer; null if the text did not match, for which the error is raised elsewhere."""
     return sql(engine, "TRY_CAST($1 AS INT)", tree)
 
 
@@ -220,7 +224,9 @@ def _compile_read(
     call: Call | AggregateCall,
     otherwise: exp.Expression | None = None,
 ) -> exp.Expression:
-    """otherwise: what a text without the template's shape gives; an error, if not given."""
+    """Build the reading of a text by a shape. otherwise: the result for a text without the template's shape; without
+    it, an error.
+    """
     read = _read_fields(engine, value, shape)
     found = _read_date(engine, read)
     if not as_date:

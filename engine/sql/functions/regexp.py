@@ -1,12 +1,12 @@
 """Regular expressions: PostgreSQL 15, section 9.7.3, as operators (`~` and its kin) and the regexp_ functions.
 
-A constant pattern is read by PostgreSQL's grammar and written anew for RE2 (DuckDB) or Java (Spark) by `engine.sql.regex`.
-Whether a text matches is then exact. Where the match itself is asked for (replace, extract, split), the pattern must be one for
-which the engine's preference finds PostgreSQL's match. For all others, and for patterns that are computed, the local engine has its
-own matching (`engine.sql.functions.exact_regexp`); Spark has none.
+A constant pattern is read by PostgreSQL's grammar and rewritten for RE2 (DuckDB) or Java (Spark) by `engine.sql.regex`.
+Testing whether a text matches is then exact. Where the match itself is needed (replace, extract, split), the pattern
+must be one for which the engine's preference finds PostgreSQL's match. For all other patterns, and for patterns that
+are not constant, the local engine has its own matching (`engine.sql.functions.exact_regexp`); Spark has none.
 
-Neither engine always tells a group that took no part from one that matched nothing, so that a group which may do either
-cannot be asked for.
+Neither engine always distinguishes a group that took no part from one that matched an empty string, so a group for
+which both are possible cannot be extracted.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def _read(pattern: str, options: Options) -> Pattern:
 
 @lru_cache(maxsize=512)
 def _agreeing_form(pattern: Pattern, groups: bool) -> Pattern | None:
-    """The pattern in a form whose first match is PostgreSQL's match, with its groups; None if none is known."""
+    """Return the pattern in a form whose first match is PostgreSQL's match, with its groups; None if none is known."""
     for tree in (pattern.tree, longest_first(pattern.tree)):
         if same_span(tree) and (not groups or same_groups(tree)):
             return replace(pattern, tree=tree)
@@ -78,16 +78,17 @@ class ConstantPattern:
 
     @property
     def nullable(self) -> bool:
-        """Whether it can match no characters."""
+        """Whether it can match the empty string."""
         return lengths(self.pattern.tree)[0] == 0
 
     def test(self) -> exp.Expression:
-        """The engine's pattern for telling whether there is a match."""
+        """Return the engine's pattern for testing whether there is a match."""
         return text(render_test(self.pattern, _FLAVOUR[self.engine]))
 
     def match(self, *, groups: bool = False) -> exp.Expression:
-        """The engine's pattern for finding matches (and their groups). Raises FeatureNotSupported where the engine's
-        would be another."""
+        """Return the engine's pattern for finding matches (and their groups). Raises FeatureNotSupported if the engine
+        would find another match.
+        """
         agreeing = _agreeing_form(self.pattern, groups and self.pattern.groups > 0)
         if agreeing is None:
             raise FeatureNotSupported(
@@ -96,7 +97,9 @@ class ConstantPattern:
         return text(render(agreeing, _FLAVOUR[self.engine]))
 
     def anywhere(self) -> None:
-        """Demands that a match depends on nothing before it: the text is searched from a later place on."""
+        """Raises FeatureNotSupported if a match depends on the text before it, because the search starts at a later
+        position.
+        """
         for node in self.pattern.tree.walk():
             if isinstance(node, Look) or (isinstance(node, Assertion) and node.kind not in ("end", "line_end")):
                 raise FeatureNotSupported(
@@ -123,13 +126,14 @@ def _test_match(engine: EngineName, value: exp.Expression, pattern: exp.Expressi
 
 
 def _null_in(args: Sequence[exp.Expression]) -> bool:
-    """Whether an argument is the constant null: then so is a strict function's result, whatever the pattern."""
+    """Return whether an argument is the constant null: a strict function's result is then null, whatever the pattern."""
     return any(is_null(arg) for arg in args)
 
 
 def _strict(build: EngineBuilder, null_type: dict[str, str]) -> EngineBuilder:
-    """`build`, but a typed null where an argument is the constant null, and the exact call where the local engine's own functions
-    do not do."""
+    """Wrap `build`: return a typed null for an argument that is the constant null, and the exact call if the local
+    engine's own functions are not sufficient.
+    """
 
     def check_nulls(engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
         if _null_in(args):
@@ -178,7 +182,7 @@ def _group_node(tree: Node, number: int) -> Group:
 
 
 def _distinguishable(asked: ConstantPattern, number: int, value: exp.Expression) -> exp.Expression:
-    """A group's text, null where it took no part. The engines give an empty text for both."""
+    """Return a group's text, null if it took no part. The engines return an empty text for both."""
     if number == 0 or number in mandatory(asked.pattern.tree):
         return value
     if lengths(_group_node(asked.pattern.tree, number))[0] == 0:
@@ -195,7 +199,7 @@ def _extract_group(
 
 
 def _numbers(asked: ConstantPattern) -> list[int]:
-    """Return the numbers of the groups that a match gives: all, or 0, the whole match, where there are none."""
+    """Return the numbers of the groups that a match returns: all, or 0, the whole match, if there are none."""
     return list(range(1, asked.pattern.groups + 1)) or [0]
 
 
@@ -205,7 +209,7 @@ def _array(engine: EngineName, items: Sequence[exp.Expression]) -> exp.Expressio
 
 
 def _first_match(asked: ConstantPattern, value: exp.Expression) -> exp.Expression:
-    """The first match as an array of its groups; null where there is none."""
+    """Build the first match as an array of its groups; null without a match."""
     pattern = asked.match(groups=True)
     items = [_extract_group(asked, value, pattern, number) for number in _numbers(asked)]
     return sql(
@@ -214,7 +218,7 @@ def _first_match(asked: ConstantPattern, value: exp.Expression) -> exp.Expressio
 
 
 def _all_matches(asked: ConstantPattern, value: exp.Expression) -> exp.Expression:
-    """Every match as an array of its groups, in an array."""
+    """Build an array of all matches, each an array of its groups."""
     engine, pattern = asked.engine, asked.match(groups=True)
     take = "regexp_extract_all($1, $2, {})"
     numbers = _numbers(asked)
@@ -249,7 +253,7 @@ def _regexp_matches(engine: EngineName, args: Sequence[exp.Expression], call: Ca
 
 
 def _substring(engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
-    """substring(text from pattern): the first group, or all of the match where there is none."""
+    """Build substring(text from pattern): the first group, or the whole match if there is none."""
     asked = _constant_pattern(engine, call, args[1], None)
     number = 1 if asked.pattern.groups else 0
     pattern = asked.match(groups=True)
@@ -265,7 +269,7 @@ def _substring(engine: EngineName, args: Sequence[exp.Expression], call: Call | 
 
 
 def _start(asked: ConstantPattern, value: exp.Expression, start: exp.Expression | None) -> exp.Expression:
-    """The text from `start` on. Raises 22023 for one below 1."""
+    """Return the text from `start` on. Raises 22023 for a start below 1."""
     if start is None or constant_int(start) == 1:
         return value
     known = constant_int(start)
@@ -278,7 +282,7 @@ def _start(asked: ConstantPattern, value: exp.Expression, start: exp.Expression 
 
 
 def _positive(name: str, tree: exp.Expression | None, least: int = 1, default: int = 1) -> int:
-    """A constant count. Raises 22023 for one below `least`."""
+    """Return a constant count. Raises 22023 for one below `least`."""
     if tree is None:
         return default
     value = constant_int(tree)
@@ -297,7 +301,9 @@ def _size(engine: EngineName, array: exp.Expression) -> exp.Expression:
 def _past_end(
     asked: ConstantPattern, value: exp.Expression, start: exp.Expression | None, result: exp.Expression, otherwise: str
 ) -> exp.Expression:
-    """`result`, unless the search would start beyond the place after the last character, where nothing matches."""
+    """Return `result`, or `otherwise` if the search would start after the position behind the last character, where
+    nothing matches.
+    """
     if start is None or constant_int(start) == 1:
         return result
     length = "length" if asked.engine == "local" else "char_length"
@@ -326,7 +332,9 @@ def _regexp_substr(engine: EngineName, args: Sequence[exp.Expression], call: Cal
 
 
 def _regexp_instr(engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
-    """The place of the n-th match (or after it): the lengths of what is before it, and of the matches before."""
+    """Build the position of the n-th match (or after it), from the lengths of the text before it and of the matches
+    before it.
+    """
     asked = _without_every(_constant_pattern(engine, call, args[1], args[5] if len(args) > 5 else None))
     start = args[2] if len(args) > 2 else None
     nth = _positive("n", args[3] if len(args) > 3 else None)
@@ -358,7 +366,7 @@ def _regexp_instr(engine: EngineName, args: Sequence[exp.Expression], call: Call
 
 
 def _pieces(asked: ConstantPattern, value: exp.Expression, pattern: exp.Expression) -> exp.Expression:
-    """The texts between matches, of which none is empty."""
+    """Build the texts between matches, for a pattern that does not match the empty string."""
     return sql(
         asked.engine, "string_split_regex($1, $2)" if asked.engine == "local" else "split($1, $2)", value, pattern
     )
@@ -370,7 +378,7 @@ def _regexp_split(engine: EngineName, args: Sequence[exp.Expression], call: Call
         name = call.function.name
         raise InvalidParameterValue(f'{name}() does not support the "global" option')
     if constant_text(args[1]) == "":
-        # Between all characters; an empty text is one empty piece.
+        # Split between all characters; an empty text is one empty piece.
         chars = "string_split($1, '')" if engine == "local" else "split($1, '')"
         empty = "['']" if engine == "local" else "array('')"
         return sql(engine, f"CASE WHEN $1 = '' THEN {empty} ELSE {chars} END", args[0])
@@ -383,7 +391,7 @@ def _regexp_split(engine: EngineName, args: Sequence[exp.Expression], call: Call
 
 
 def _re2_replacement(parts: Replacement, groups: int) -> str:
-    """A replacement in RE2's notation; a group that the pattern does not have is empty."""
+    """Return a replacement in RE2's notation; a group that the pattern does not have is empty."""
     said = (
         part.replace("\\", "\\\\") if isinstance(part, str) else f"\\{part}" if part <= groups else "" for part in parts
     )
@@ -405,7 +413,9 @@ def _replacement(asked: ConstantPattern, tree: exp.Expression) -> exp.Expression
 
 
 def _java_replacement(parts: Replacement, groups: int) -> str:
-    """Java reads as many digits after `$` as make a group's number: a digit that follows is escaped."""
+    """Return a replacement in Java's notation. Java reads as many digits after `$` as make a group's number, so a
+    digit that follows is escaped.
+    """
     said = ""
     for part in parts:
         if isinstance(part, int):
@@ -437,7 +447,9 @@ def _replace_matches(
 def _first_replaced(
     asked: ConstantPattern, value: exp.Expression, pattern: exp.Expression, replacement: exp.Expression
 ) -> exp.Expression:
-    """Spark replaces all matches or none: the text before the first one, the replacement, the text after it."""
+    """Build the replacement of the first match in Spark, which replaces all matches or none: the text before the
+    match, the replacement, the text after it.
+    """
     if asked.nullable:
         raise FeatureNotSupported(f"not supported: {asked.function} of the first match that may be empty")
     known = constant_text(replacement)
@@ -459,8 +471,9 @@ def _first_replaced(
 def _nth_replaced(
     asked: ConstantPattern, value: exp.Expression, searched: exp.Expression, replacement: exp.Expression, nth: int
 ) -> exp.Expression:
-    """The text with the n-th match of its searched end replaced: what is left of the end after the matches and the texts
-    between them says where."""
+    """Build the text with the n-th match of its searched end replaced. Its position follows from the remainder of the
+    end after the matches and the texts between them.
+    """
     engine, known = asked.engine, constant_text(replacement)
     if known is None:
         raise FeatureNotSupported(f"not supported: {asked.function} of the n-th match with a computed replacement")
@@ -511,10 +524,12 @@ def _regexp_replace(engine: EngineName, args: Sequence[exp.Expression], call: Ca
 def _regexp_replace_from(
     engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall
 ) -> exp.Expression:
-    """regexp_replace(text, pattern, replacement, start [, n [, flags]]): the n-th match from there on, 0 for all."""
+    """Build regexp_replace(text, pattern, replacement, start [, n [, flags]]): the n-th match from there on, 0 for
+    all.
+    """
     asked = _constant_pattern(engine, call, args[1], args[5] if len(args) == 6 else None)
     start = args[3]
-    # Flag g counts only where no n is given.
+    # Flag g is used only if n is not given.
     nth = _positive("n", args[4], 0) if len(args) > 4 else 1
     searched = _start(asked, args[0], start)
     if nth > 1:
@@ -551,7 +566,7 @@ def _rows(
     *tails: tuple[t.PgType, ...],
     returns_set: bool = False,
 ) -> list[Function]:
-    """One row per list of arguments after the text and the pattern."""
+    """Return one row per list of arguments after the text and the pattern."""
     return [_row(name, (t.TEXT, t.TEXT, *tail), returns, build, null_type, returns_set=returns_set) for tail in tails]
 
 

@@ -1,9 +1,9 @@
-"""The function table, loaded: every row of this package's modules, found by kind, name and arity.
+"""The loaded function table: every row of this package's modules, found by kind, name and arity.
 
-Each sibling module declares `ROWS: tuple[Function, ...]`; adding a family of functions is adding a file. The binder
+Each sibling module declares `ROWS: tuple[Function, ...]`; a new family of functions is a new file. The binder
 (`engine.sql.binder.resolution`, `.coercion`) looks candidates up here and chooses among them by PostgreSQL's rules
-(chapter 10); the system catalog lists `Registry.rows`. Nothing here decides which row fits a call. Candidates include
-PostgreSQL's signatures that have no row (`signatures`): choosing one of those is 0A000.
+(chapter 10); the system catalog lists `Registry.rows`. This module does not decide which row matches a call. Candidates
+include PostgreSQL's signatures that have no row (`signatures`): choosing one of those is 0A000.
 
 Source: PostgreSQL 15, chapter 10 (type conversion); pg_proc, pg_operator and pg_cast.
 """
@@ -27,7 +27,7 @@ CALLABLE: Final = frozenset({"function", "aggregate", "ordered_set", "window"})
 
 
 class Registry:
-    """Rows indexed for the binder. Immutable once built; two rows of one signature are refused."""
+    """The rows, indexed for the binder. Immutable once built; two rows of one signature are refused."""
 
     def __init__(self, rows: Iterable[Function], absent: Iterable[Function] = ()) -> None:
         self.rows: tuple[Function, ...] = tuple(rows)
@@ -54,19 +54,19 @@ class Registry:
             self._casts[row.args[0], row.returns] = row
 
     def functions(self, name: str) -> tuple[Function, ...]:
-        """Every function, aggregate and window function of a name (already folded)."""
+        """Return every function, aggregate and window function of a name (already folded)."""
         return tuple(self._functions.get(name, ()))
 
     def operators(self, symbol: str, arity: int) -> tuple[Function, ...]:
-        """Every operator of a symbol with 1 (prefix) or 2 operands."""
+        """Return every operator of a symbol with 1 (prefix) or 2 operands."""
         return tuple(self._operators.get((symbol, arity), ()))
 
     def find_cast(self, source: t.PgType, target: t.PgType) -> Function | None:
-        """The cast row for exactly this pair, as pg_cast would have it; None when there is none."""
+        """Return the cast row for exactly this pair, as pg_cast would have it; None if there is none."""
         return self._casts.get((_declared_type(source), _declared_type(target)))
 
     def is_absent(self, row: Function) -> bool:
-        """Whether a row is there for the choice only: PostgreSQL has it, Sluice does not."""
+        """Return whether a row exists for resolution only: PostgreSQL has it, Sluice does not."""
         return row in self._absent
 
     def casts(self) -> Iterator[Function]:
@@ -74,12 +74,12 @@ class Registry:
 
 
 def _declared_type(typ: t.PgType) -> t.PgType:
-    """The type as rows name it: all enums are one."""
+    """Return the type as rows name it: all enums are one."""
     return t.ANYENUM if typ.category == "E" else typ
 
 
 def load() -> Iterator[Function]:
-    """The rows of every module in this package that declares some, by module name."""
+    """Yield the rows of every module in this package that declares some, by module name."""
     for module in sorted(pkgutil.iter_modules(package.__path__), key=lambda m: m.name):
         if f"{package.__name__}.{module.name}" == __name__:
             continue
@@ -88,6 +88,6 @@ def load() -> Iterator[Function]:
 
 @cache
 def registry() -> Registry:
-    """The one function table of the process."""
+    """Return the process's function table."""
     rows = tuple(load())
     return Registry(rows, signatures.missing_signatures(rows))

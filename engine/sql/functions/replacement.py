@@ -1,4 +1,6 @@
-"""Replacements of regexp_replace: texts, and the groups that they name (varlena.c, appendStringInfoRegexpSubstr)."""
+"""Replacement strings of regexp_replace: literal texts and references to groups (varlena.c,
+appendStringInfoRegexpSubstr).
+"""
 
 from __future__ import annotations
 
@@ -6,7 +8,7 @@ Replacement = list[str | int]
 
 
 def replacement_parts(replacement: str) -> Replacement:
-    """A replacement as literal texts and group numbers (0: the whole match)."""
+    """Parse a replacement into literal texts and group numbers (0: the whole match)."""
     parts: Replacement = []
     literal = ""
     at = 0

@@ -1,8 +1,8 @@
 """Square roots of numerics to PostgreSQL's digits, also of variances.
 
-The local engine has a vectorised function (`engine.executors.local.roots`). In Spark a double's root, cut to half the digits,
-squares exactly in a decimal; what is left of the value tells the rest of the root to a double's precision. Values below 10^-8
-have too few digits for that, and are refused there.
+The local engine has a vectorised function (`engine.executors.local.roots`). In Spark, a double's root, cut to half the
+digits, squares exactly in a decimal; the remainder of the value gives the rest of the root to a double's precision.
+Values below 10^-8 have too few digits for that, and Spark refuses them.
 
 Source: PostgreSQL 15, numeric.c (numeric_sqrt, numeric_stddev_internal).
 """
@@ -19,13 +19,15 @@ from engine.sql.functions.building import let, parse, place
 from engine.sql.functions.decimals import from_unscaled, power, to_unscaled
 from wire.types.carriers import NumericScale
 
-#: A root has sixteen significant digits of its own, or as many fractional digits as the variance it is taken of.
+#: Whether a root has sixteen significant digits of its own, or as many fractional digits as the variance under it.
 RootOf = Literal["value", "variance"]
 _FINE: Final = 28
 
 
 def root_type(value: SqlType) -> SqlType:
-    """sqrt's result: digits for the smallest value there can be; how many are printed its value decides."""
+    """Return the type of sqrt: digits for the smallest possible value; the number of printed digits depends on the
+    value.
+    """
     scale = min(max(value.scale, 15 + 2 * -(-value.scale // 4)), _FINE)
     return numeric(38, scale, NumericScale.ROOT, minimum=min(_least(value), scale))
 
@@ -37,7 +39,7 @@ def _least(value: SqlType) -> int:
 def square_root(
     engine: EngineName, tree: exp.Expression, value: SqlType, result: SqlType, of: RootOf
 ) -> exp.Expression:
-    """The tree of the root of `tree`, both in their storage types; 2201F for a negative value."""
+    """Return the tree of the root of `tree`, both in their storage types; 2201F for a negative value."""
     text = _local(value, result, of) if engine == "local" else _spark(value, result, of)
     return place(parse(engine, text), [tree])
 
@@ -67,7 +69,9 @@ def _spark(value: SqlType, result: SqlType, of: RootOf) -> str:
 
 
 def _digits(value: SqlType, result: SqlType, of: RootOf) -> str:
-    """Fractional digits wanted, from the first base-10000 group's exponent; `x__.s` are the value's digits."""
+    """Return the required number of fractional digits, from the first base-10000 group's exponent; `x__.s` are the
+    value's digits.
+    """
     weight = f"CAST(floor((length(x__.s) - {value.scale + 1}) / 4.0) AS INT)"
     if of == "value":
         return f"greatest(15 - 2 * {weight}, {result.minimum})"

@@ -1,7 +1,8 @@
-"""generate_series: PostgreSQL 15, section 9.25. Each row's template gives the whole series as an array.
+"""generate_series: PostgreSQL 15, section 9.25. Each row's template returns the whole series as an array.
 
-A series of moments adds its step again and again, as PostgreSQL does, so that a month's end that was clipped stays clipped
-(31 January, 29 February, 29 March). Where the step has no months (for instants: no days either), that is multiplication.
+A series of moments adds its step repeatedly, as PostgreSQL does, so that a month's end that was clipped stays clipped
+(31 January, 29 February, 29 March). Where the step has no months (for instants: no days either), repeated addition is
+the same as multiplication.
 """
 
 from __future__ import annotations
@@ -29,7 +30,9 @@ ZERO_STEP: Final = "step size cannot equal zero"
 def _guard_step(
     engine: EngineName, start: exp.Expression, stop: exp.Expression, sign: exp.Expression, series: exp.Expression
 ) -> exp.Expression:
-    """`series`, or none for a step away from `stop` or a null; an error for a step of zero. `sign`: the step's, a number."""
+    """Return `series`; no rows for a step away from `stop` or a null; an error for a step of zero. sign: the sign of
+    the step, a number.
+    """
     ahead = "($3 > 0 AND $1 <= $2) OR ($3 < 0 AND $1 >= $2)"
     cases = f"CASE WHEN $3 = 0 AND $1 IS NOT NULL AND $2 IS NOT NULL THEN $4 WHEN {ahead} THEN $5 END"
     return sql(engine, cases, start, stop, sign, raises(engine, "22023", ZERO_STEP), series)
@@ -53,7 +56,7 @@ def _integers(typ: t.PgType) -> EngineBuilder:
 
 
 def _digits(args: Sequence[SqlType]) -> SqlType:
-    """Return one type with the bounds: start plus steps stays below stop."""
+    """Return the type shared by the bounds and the step: every value stays below stop."""
     scale = max(arg.scale for arg in args)
     whole = max(arg.precision - arg.scale for arg in args)
     return numeric(whole + scale, scale, args[0].display)
@@ -63,7 +66,7 @@ def _numerics(engine: EngineName, args: Sequence[exp.Expression], call: Call | A
     start, stop = args[:2]
     step = args[2] if len(args) == 3 else integer(1)
     typ = exp.DataType(this=exp.DataType.Type.ARRAY, expressions=[storage_type(call.type, engine)], nested=True)
-    # Scaled by the digits of the finest argument, the bounds are whole numbers.
+    # Scaled by the fractional digits of the finest argument, the bounds are whole numbers.
     unit = 10**call.type.scale
     scaled = [sql(engine, f"CAST(($1 * {unit}) AS BIGINT)", arg) for arg in (start, stop, step)]
     one = "CAST(n__ AS DECIMAL(19, 0)) * $4"
@@ -75,7 +78,7 @@ def _numerics(engine: EngineName, args: Sequence[exp.Expression], call: Call | A
 
 
 def _last_digit(engine: EngineName, scale: int) -> exp.Expression:
-    """One in the last of `scale` fractional digits."""
+    """Return one in the last of `scale` fractional digits."""
     value = f"0.{'0' * (scale - 1)}1" if scale else "1"
     return sql(engine, f"CAST({value} AS DECIMAL({scale + 1}, {scale}))")
 
@@ -127,9 +130,11 @@ def _series(
 def _series_by_addition(
     engine: EngineName, typ: t.PgType, start: exp.Expression, stop: exp.Expression, step: Fields, span: exp.Expression
 ) -> exp.Expression:
-    """The series by addition: as many steps as could fit, each from the one before, and those beyond `stop` dropped."""
+    """Build the series by addition: as many steps as could fit, each from the one before; values beyond `stop` are
+    dropped.
+    """
     first, last = (micros_of(engine, side, typ) for side in (start, stop))
-    # A month has at least 28 of the 30 days counted for it, a day on which clocks change 23 of 24 hours.
+    # A month has at least 28 of the 30 days that are counted for it; a day on which clocks change has 23 of 24 hours.
     most = sql(engine, "CAST(abs(($1 - $2) / ($3 * 0.9)) AS BIGINT) + 2", last, first, span)
     if engine == "spark":
         following = shift_moment("spark", sql("spark", "element_at(so_far__, -1)"), step, typ)

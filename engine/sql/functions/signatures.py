@@ -1,15 +1,16 @@
-"""PostgreSQL's own functions and operators by signature, so that what is missing here still takes part in the choice.
+"""PostgreSQL's own functions and operators by signature, so that those that are missing here still take part in
+resolution.
 
-Which function a call means depends on all candidates: were `jsonb || jsonb` merely absent, `jsonb || null` would silently
-become text. So a signature of PostgreSQL's that has no row of its own gets one without templates (`missing_signatures`): choosing
-it is 0A000, and a call that PostgreSQL calls ambiguous or unknown is so here. Types that Sluice lacks occur as names with a
-category, which is all that the choice asks of them.
+The function that a call resolves to depends on all candidates: if `jsonb || jsonb` were merely absent, `jsonb || null`
+would silently become text. A signature of PostgreSQL's that has no row of its own therefore gets one without templates
+(`missing_signatures`): choosing it is 0A000, and a call that PostgreSQL calls ambiguous or unknown is so here. Types
+that Sluice lacks occur as names with a category, which is all that resolution needs.
 
 The notation: `+ int4,int4=int4 int4=int4` is a symbol with its binary and prefix operators. A function's signature is
 `(arguments)=result`, marked `!` aggregate, `@` ordered-set aggregate, `~` window function, `*` variadic, `?n` for n
 defaults. Neighbours: `registry` subtracts the rows that exist.
 
-Source: PostgreSQL 15, pg_operator, pg_proc and pg_type, without what serves as the inside of types and indexes.
+Source: PostgreSQL 15, pg_operator, pg_proc and pg_type, without the functions that implement types and indexes.
 """
 
 from __future__ import annotations
@@ -810,7 +811,7 @@ def _type(name: str) -> t.PgType:
 
 
 def _lines(text: str) -> Iterator[tuple[str, list[str]]]:
-    """Each name with its signatures; a line that begins with a blank continues the one above."""
+    """Yield each name with its signatures; a line that begins with a blank continues the one above."""
     for line in text.strip().replace("\n  ", " ").splitlines():
         name, *signatures = line.split(" ")
         yield name, signatures
@@ -824,7 +825,7 @@ def _operators() -> Iterator[Function]:
 
 
 def functions() -> Iterator[Function]:
-    """A row without templates for every function's signature."""
+    """Yield a row without templates for every function's signature."""
     for name, signatures in _lines(_FUNCTIONS):
         for signature in signatures:
             found = _SIGNATURE.fullmatch(signature)
@@ -842,7 +843,7 @@ def functions() -> Iterator[Function]:
 
 
 def missing_signatures(present: Collection[Function]) -> Iterator[Function]:
-    """A row without templates for every signature of PostgreSQL's that is not among `present`."""
+    """Yield a row without templates for every signature of PostgreSQL's that is not among `present`."""
     there = {(row.kind == "operator", row.name, row.args) for row in present}
     for row in (*_operators(), *functions()):
         if (row.kind == "operator", row.name, row.args) not in there:

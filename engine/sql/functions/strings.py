@@ -1,8 +1,9 @@
-"""Strings and byte strings: PostgreSQL 15, sections 9.4 and 9.5. Pattern matching is in `regexp`, format() in `quoting`.
+"""Strings and byte strings: PostgreSQL 15, sections 9.4 and 9.5. Pattern matching is in `regexp`, format() in
+`quoting`.
 
-A character is a Unicode code point, in both engines and in PostgreSQL; DuckDB's functions that go by grapheme clusters
-(`reverse`) are avoided. Case follows the simple mapping of one code point to one (`ß` stays `ß`), as the C library's does;
-Java's full mapping is undone where it would change a string's length.
+A character is a Unicode code point, in both engines and in PostgreSQL; DuckDB's functions that work on grapheme
+clusters (`reverse`) are avoided. Case follows the simple mapping of one code point to one (`ß` stays `ß`), as the C
+library's does; Java's full mapping is undone where it would change a string's length.
 """
 
 from __future__ import annotations
@@ -36,7 +37,8 @@ if TYPE_CHECKING:
     from engine.plan_ir.expr import AggregateCall, Call
 
 NEGATIVE_LENGTH = "negative substring length not allowed"
-#: Bytes of a text (MaxAllocSize, without its header), and characters, each of which may take four.
+#: The maximum number of bytes of a text (MaxAllocSize, without its header), and of characters, each of which may take
+#: four bytes.
 _BYTES_MAX: Final = 0x3FFFFFFF - 4
 _CHARACTERS_MAX: Final = _BYTES_MAX // 4
 _TOO_LONG: Final = "RAISE('54000', 'requested length too large')"
@@ -80,20 +82,20 @@ _CONCATENATION = (
 
 # --- case -------------------------------------------------------------------------------------------------------------
 
-#: U+E000 stands for a sharp s, for which DuckDB knows a capital that the C library does not use.
+#: U+E000 stands for a sharp s, for which DuckDB has a capital letter that the C library does not use.
 _LOCAL_UPPER = "replace(upper(replace($1, 'ß', '\ue000')), '\ue000', 'ß')"
 _SPARK_ONE = "CASE WHEN char_length({case}(ch)) = 1 THEN {case}(ch) ELSE {other} END"
 _SPARK_CASE = (
     "CASE WHEN octet_length($1) = char_length($1) THEN {case}($1) "
     "ELSE array_join(transform(split($1, ''), ch -> {one}), '') END"
 )
-# The one letter whose lower case Java makes two code points of is the dotted capital I.
+# The dotted capital I is the only letter whose lower case has two code points in Java.
 _SPARK_UPPER = _SPARK_CASE.format(case="upper", one=_SPARK_ONE.format(case="upper", other="ch"))
 _SPARK_LOWER = _SPARK_CASE.format(case="lower", one=_SPARK_ONE.format(case="lower", other="'i'"))
 
 
 def lower_text(engine: EngineName, value: exp.Expression) -> exp.Expression:
-    """A text in lower case, each character by itself."""
+    """Return a text in lower case, each character mapped separately."""
     return sql(engine, "lower($1)" if engine == "local" else _SPARK_LOWER, value)
 
 
@@ -146,7 +148,9 @@ _LENGTHS = (
 
 
 def _slice(engine: EngineName, binary: bool, *args: exp.Expression) -> exp.Expression:
-    """Characters or bytes of args[0] from args[1] (at least 1): args[2] (at least 0) of them, or all the rest."""
+    """Return characters or bytes of args[0] from args[1] (at least 1) on: args[2] (at least 0) of them, or all the
+    rest.
+    """
     if engine == "spark" or not binary:
         return sql(engine, "substring($1, $2)" if len(args) == 2 else "substring($1, $2, $3)", *args)
     if len(args) == 2:
@@ -169,7 +173,7 @@ def _substring(engine: EngineName, args: Sequence[exp.Expression], call: Call | 
     if known is not None and length is not None and length >= 0:
         return _slice(engine, binary, value, first, integer(max(known + length - max(known, 1), 0)))
     count = sql(engine, "CAST($1 AS BIGINT) + $2 - $3", start, args[2], first)
-    # Spark counts in int; what is cut off here is beyond any string's end.
+    # Spark counts in int; larger counts are beyond any string's end.
     bounded = sql(engine, "CASE WHEN $1 < 0 THEN 0 WHEN $1 > 2147483647 THEN 2147483647 ELSE $1 END", count)
     piece = _slice(engine, binary, value, first, sql(engine, "CAST($1 AS INT)", bounded))
     if length is not None and length >= 0:
@@ -212,7 +216,7 @@ def _spark_right(args: Sequence[exp.Expression], _call: Call | AggregateCall) ->
     return sql("spark", f"CASE {least} WHEN $2 < 0 THEN substring($1, 1 - $2) ELSE right($1, $2) END", *args)
 
 
-#: PostgreSQL negates a negative count, which this one overflows: right() gives all of the text.
+#: PostgreSQL negates a negative count, which overflows for this one: right() returns the whole text.
 _INT4_MIN = -(2**31)
 
 
@@ -229,7 +233,7 @@ def _split_part(engine: EngineName, args: Sequence[exp.Expression], _call: Call 
     if index and delimiter:
         return plain
     zero = raises(engine, "22023", "field position must not be zero")
-    # Spark's negates the position, which this one overflows; no text has so many parts.
+    # Spark negates the position, which overflows for this one; no text has so many parts.
     beyond = f"WHEN $3 = {_INT4_MIN} AND $1 IS NOT NULL AND $2 IS NOT NULL THEN '' "
     return sql(
         engine,
@@ -352,7 +356,7 @@ def _encode(engine: EngineName, args: Sequence[exp.Expression], _call: Call | Ag
     if name == "hex":
         return sql(engine, "lower(hex($1))", args[0])
     if name == "base64":
-        # PostgreSQL breaks the line after every 76 digits, the last ones too.
+        # PostgreSQL breaks the line after every 76 digits, also after the last ones.
         full = text(f"(.{{{_BASE64_LINE}}})")
         if engine == "local":
             return sql("local", "regexp_replace(to_base64($1), $2, $3, 'g')", args[0], full, text("\\1\n"))
@@ -364,7 +368,7 @@ def _encode(engine: EngineName, args: Sequence[exp.Expression], _call: Call | Ag
 
 
 def _encode_escape(engine: EngineName, value: exp.Expression) -> exp.Expression:
-    """Zero and high bytes as three octal digits, a backslash doubled, all others as they are."""
+    """Build the escape encoding: zero and high bytes as three octal digits, a backslash doubled, all others unchanged."""
     byte = "CAST(conv(d, 16, 10) AS INT)" if engine == "spark" else "CAST('0x' || d AS INTEGER)"
     if engine == "spark":
         octal = "concat($2, lpad(conv(d, 16, 8), 3, '0'))"
@@ -438,7 +442,7 @@ def _only_utf8(tree: exp.Expression) -> None:
         raise FeatureNotSupported(f'not supported: the encoding "{name}"')
 
 
-#: A name is an array of 64 bytes that begins at 0, zeros behind its end. A part of a letter is no letter: U+FFFD.
+#: A name is an array of 64 bytes that begins at 0, with zeros after its end. An incomplete character becomes U+FFFD.
 _NAME_BYTE: Final = """CASE
     WHEN $2 < 0 OR $2 > 63 THEN NULL
     WHEN $2 >= strlen($1) THEN ''
@@ -462,7 +466,7 @@ def _get_byte(engine: EngineName, args: Sequence[exp.Expression], _call: Call | 
 
 
 def _with_form(name: str) -> EngineBuilder:
-    """A function of a text and a normal form, which is NFC if not given."""
+    """Return the builder of a function of a text and a normal form, by default NFC."""
 
     def build(_engine: EngineName, args: Sequence[exp.Expression], _call: Call | AggregateCall) -> exp.Expression:
         return sql("local", f"{name}($1, $2)", args[0], args[1] if len(args) > 1 else text("NFC"))

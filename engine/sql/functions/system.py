@@ -1,8 +1,9 @@
-"""System information and administration: PostgreSQL 15, section 9.26 and 9.27, as far as rows can say it.
+"""System information and administration: PostgreSQL 15, sections 9.26 and 9.27, as far as rows of the function table
+can express them.
 
-What belongs to a session (`current_setting`, `set_config`, `pg_cancel_backend` ...) has a row without templates: the session
-evaluates such calls itself before a plan is compiled (`engine.session.context.functions`). Values that are fixed when execution
-begins (`current_database()`, `pg_backend_pid()`) are the binder's.
+Functions of the session (`current_setting`, `set_config`, `pg_cancel_backend` ...) have a row without templates: the
+session evaluates such calls before a plan is compiled (`engine.session.context.functions`). The binder handles values
+that are fixed when execution begins (`current_database()`, `pg_backend_pid()`).
 """
 
 from __future__ import annotations
@@ -40,24 +41,27 @@ def _version(_engine: EngineName, _args: Sequence[exp.Expression], _call: Call |
 # --- format_type ------------------------------------------------------------------------------------------------------
 
 
-#: Types whose names are of SQL's grammar (format_type.c): they take no modifier, or have words for it.
+#: Types whose names are part of SQL's grammar (format_type.c): they take no modifier, or have a syntax for it.
 _SPOKEN: Final = (
     t.BOOL, t.FLOAT4, t.FLOAT8, t.INT2, t.INT4, t.INT8, t.BPCHAR, t.VARCHAR, t.BIT, t.VARBIT, t.NUMERIC, t.INTERVAL, t.TIME,
     t.TIMETZ, t.TIMESTAMP, t.TIMESTAMPTZ,
 )  # fmt: skip
-#: $3's element where $2 has $1. A CASE of as many conditions would be most of what an engine plans of a query with it.
+#: The element of $3 at the position of $1 in $2. A CASE of as many conditions would take most of the planning time of a
+#: query.
 _LOOKED_UP: Final = {"local": "$3[list_position($2, $1)]", "spark": "try_element_at(map_from_arrays($2, $3), $1)"}
 
 
 def _mark_modifier(typ: t.PgType) -> str:
-    """A type's name, with `%` where its modifier as a number stands; without, where it takes none or says it in its own way."""
+    """Return a type's name with `%` in the place of a numeric modifier; without it if the type takes none or writes it
+    differently.
+    """
     name = t.format_type(typ)
     element = t.element_of(typ) if name.endswith("[]") else typ
     return name if element in _SPOKEN else f"{name.removesuffix('[]')}%{'[]' * name.endswith('[]')}"
 
 
 def _names(engine: EngineName, oid: exp.Expression) -> exp.Expression:
-    """A type's name, marked; `???` for an unknown one; arrays by their element's name."""
+    """Return a type's name with its mark; `???` for an unknown type; arrays have their element's name."""
     listed = sorted(t.BY_OID.values(), key=lambda typ: typ.oid)
     oids = exp.Array(expressions=[exp.Literal.number(typ.oid) for typ in listed])
     names = exp.Array(expressions=[text(_mark_modifier(typ)) for typ in listed])
@@ -68,7 +72,7 @@ def _names(engine: EngineName, oid: exp.Expression) -> exp.Expression:
 
 
 def _interval_modifier(engine: EngineName, modifier: exp.Expression) -> exp.Expression:
-    """`wire.types.interval_modifiers.modifier_text`."""
+    """Build `wire.types.interval_modifiers.modifier_text`."""
     string = "VARCHAR" if engine == "local" else "STRING"
     spans = {FULL_RANGE: "", **{bits: f" {fields}" for bits, fields in SPANS.items()}}
     listed = [exp.Literal.number(bits) for bits in spans], [text(shown) for shown in spans.values()]
@@ -85,8 +89,9 @@ def _interval_modifier(engine: EngineName, modifier: exp.Expression) -> exp.Expr
 
 
 def _format_type(engine: EngineName, args: Sequence[exp.Expression], _call: Call | AggregateCall) -> exp.Expression:
-    """format_type; a column of arrays of several dimensions is shown with them (`wire.types.pg_types.array_modifier`), so that
-    what pg_dump writes makes the same column again."""
+    """Build format_type. A column of arrays of several dimensions is shown with all of them
+    (`wire.types.pg_types.array_modifier`), so that pg_dump's output creates the same column again.
+    """
     oid, given = args
     least = 1 << t.DIMENSIONS_SHIFT
     several = f"$2 >= {least} AND $1 NOT IN ({t.INTERVAL.oid}, {t.INTERVAL.array})"
@@ -98,7 +103,7 @@ def _format_type(engine: EngineName, args: Sequence[exp.Expression], _call: Call
 
 
 def _format_element(engine: EngineName, oid: exp.Expression, modifier: exp.Expression) -> exp.Expression:
-    """format_type of any other type, and of arrays of one dimension."""
+    """Build format_type of any other type, and of arrays of one dimension."""
     string = "VARCHAR" if engine == "local" else "STRING"
     plain = _names(engine, oid)
     scale = "(($2 - 4) & 2047)"
@@ -153,7 +158,7 @@ def _unknown_setting(engine: EngineName, args: Sequence[exp.Expression], _call: 
 _SESSION = (
     fn("current_setting", (t.TEXT,), t.TEXT, volatility="stable"),
     fn("current_setting", (t.TEXT, t.BOOL), t.TEXT, volatility="stable"),
-    # What current_setting is of a name that a query finds and that means nothing (`engine.pg_catalog.system_function_sql`).
+    # The error of current_setting for an unknown name that a query computes (`engine.pg_catalog.system_function_sql`).
     fn("=unknown_setting", (t.TEXT,), t.TEXT, volatility="stable", **both(_unknown_setting)),
     fn("set_config", (t.TEXT, t.TEXT, t.BOOL), t.TEXT, strict=False, volatility="volatile"),
     *(
@@ -199,7 +204,9 @@ _LOCKS = (
 
 
 def _privileges() -> Iterator[Function]:
-    """has_..._privilege in each of PostgreSQL's forms: with a role by name or OID or without one, and the object by either."""
+    """Yield has_..._privilege in each of PostgreSQL's forms: with a role by name or OID or without one, and the object
+    by either.
+    """
     for kind in ("table", "any_column", "sequence", "schema", "database", "function", "type", "language", "server"):
         yield from _privilege_inquiries(f"has_{kind}_privilege", ((t.TEXT,), (t.OID,)))
     yield from _privilege_inquiries("has_foreign_data_wrapper_privilege", ((t.TEXT,), (t.OID,)))
@@ -220,7 +227,7 @@ def _privilege_inquiries(name: str, objects: Sequence[tuple[t.PgType, ...]]) -> 
 def _numeric_size_pretty(
     _engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall
 ) -> exp.Expression:
-    """The same of a numeric, whose digits are shown while it is small."""
+    """Build pg_size_pretty of a numeric, whose fraction is shown while it is small."""
     small = typed_as_text("local", args[0], call.args[0].type, call.args[0])
     whole = sql("local", "CAST(trunc($1) AS HUGEINT)", args[0])
     return sql(
@@ -284,7 +291,7 @@ ROWS: tuple[Function, ...] = (
     *_LOCKS,
     *_privileges(),
     *_DESCRIPTIONS,
-    # All rows are visible to everybody who sees their file, as frozen ones are.
+    # Every row is visible to all who see its file, like a frozen row.
     *(
         fn(name, (t.XID,), t.INT4, "CASE WHEN $1 IS NOT NULL THEN 2147483647 END", volatility="stable")
         for name in ("age", "mxid_age")
@@ -294,16 +301,17 @@ ROWS: tuple[Function, ...] = (
     fn("pg_client_encoding", (), t.NAME, "'UTF8'", volatility="stable"),
     fn(
         "pg_encoding_to_char", (t.INT4,), t.NAME,
-        # Named twice, and not by each of the conditions, each of which would be a copy of the argument.
+        # The argument is bound, because each condition would hold a copy of it.
         f"CASE WHEN $1 IS NOT NULL THEN CASE $1 {_ENCODINGS} ELSE '' END END",
         volatility="stable",
     ),
     fn("pg_size_pretty", (t.INT8,), t.TEXT, local=_size_pretty()),
     fn("pg_size_pretty", (t.NUMERIC,), t.TEXT, local=on("local", _numeric_size_pretty)),
     fn("pg_size_bytes", (t.TEXT,), t.INT8, local=_size_bytes()),
-    # No table has partitions that are tables.
+    # Partitions are never tables here.
     fn("pg_partition_ancestors", (t.REGCLASS,), t.REGCLASS, local="CAST([] AS BIGINT[])", returns_set=True, column="relid"),
-    # The binder's names for the relation, or the type, that was found for a text, or the error that there is none.
+    # The binder's functions for a relation or a type that was looked up by a text: the OID found, or the error that it
+    # does not exist.
     fn(
         "=regclass", (t.TEXT, t.OID), t.REGCLASS, strict=False, volatility="stable",
         local="CASE WHEN $2 IS NULL AND $1 IS NOT NULL THEN error('SQLSTATE:42P01:relation \"' || $1 || '\" does not exist')"
@@ -321,7 +329,7 @@ ROWS: tuple[Function, ...] = (
         local="error('SQLSTATE:0A000:not supported: the property \"' || $1 || '\" of an operator class')",
     ),
     fn("gen_random_uuid", (), t.UUID, local="CAST(gen_random_uuid() AS VARCHAR)", spark="uuid()", volatility="volatile"),
-    # Only DuckDB's sleep can be interrupted.
+    # Only a sleep in DuckDB can be interrupted.
     fn(
         "pg_sleep", (t.FLOAT8,), t.VOID,
         local="CAST(sleep_ms(CAST(greatest($1, 0) * 1000 AS BIGINT)) AS BOOLEAN)",

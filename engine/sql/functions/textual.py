@@ -1,8 +1,9 @@
-"""Values of any type as text, inside templates: what concat, format, array_to_string, to_json and `||` need.
+"""Values of any type as text, inside templates: the conversion that concat, format, array_to_string, to_json and `||`
+need.
 
-Two renderings exist in PostgreSQL. The *cast* to text is what `x::text` gives; the *output* form is what a client sees,
-which differs for booleans only (`t` and `f`). Both come from the cast rows of the function table, so that there is one
-rendering of each type.
+PostgreSQL has two renderings. The *cast* to text is the result of `x::text`; the *output* form is the one that a client
+sees, which differs for booleans only (`t` and `f`). Both come from the cast rows of the function table, so that there
+is one rendering of each type.
 """
 
 from __future__ import annotations
@@ -19,15 +20,15 @@ from wire.errors import FeatureNotSupported
 from wire.types import pg_types as t
 
 TEXTUAL = (t.TEXT, t.VARCHAR, t.BPCHAR, t.NAME, t.CHAR, t.UNKNOWN, t.JSON, t.JSONB, t.UUID)
-#: Ranges and multiranges that are written as a session's settings say.
+#: Ranges and multiranges whose text depends on a session's settings.
 _STYLED = (t.TSRANGE, t.TSTZRANGE, t.DATERANGE, t.TSMULTIRANGE, t.TSTZMULTIRANGE, t.DATEMULTIRANGE)
-#: Types that texts carry which are not those that clients see.
+#: Types carried as a text that differs from the text that clients see.
 _WRITTEN = (*_STYLED, t.TSQUERY, t.JSONPATH)
 Rendering = Literal["cast", "output"]
 
 
 def apply(engine: EngineName, function: Function, args: list[exp.Expression], call: Call) -> exp.Expression:
-    """The tree of a row's template for one engine. Raises FeatureNotSupported when the engine lacks the row."""
+    """Return the tree of a row's template for one engine. Raises FeatureNotSupported if the engine lacks the row."""
     template = function.local if engine == "local" else function.spark
     if template is None:
         raise FeatureNotSupported(f"not supported: {function!r}")
@@ -35,14 +36,16 @@ def apply(engine: EngineName, function: Function, args: list[exp.Expression], ca
 
 
 def as_text(engine: EngineName, tree: exp.Expression, value: Expr, rendering: Rendering = "output") -> exp.Expression:
-    """`tree`, which computes `value`, as text; null stays null."""
+    """Return `tree`, which computes `value`, as text; null stays null."""
     return typed_as_text(engine, tree, value.type, value, rendering)
 
 
 def typed_as_text(
     engine: EngineName, tree: exp.Expression, typ: SqlType, value: Expr, rendering: Rendering = "output"
 ) -> exp.Expression:
-    """Like `as_text` for a tree whose type is `typ` but which is no expression of its own (an array's element)."""
+    """Return a tree as text as `as_text` does, for a tree of type `typ` that is no expression of its own (an array's
+    element).
+    """
     if typ.pg in TEXTUAL or (typ.pg.carried is t.TEXT and typ.pg not in _WRITTEN):
         return tree
     if typ.pg is t.BOOL and rendering == "output":

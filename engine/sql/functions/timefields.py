@@ -1,10 +1,11 @@
-"""Fields of dates, times and intervals, and truncation: extract, date_part, date_trunc, date_bin (PostgreSQL 15, 9.9.1-9.9.3).
+"""Fields of dates, times and intervals, and truncation: extract, date_part, date_trunc, date_bin (PostgreSQL 15,
+9.9.1-9.9.3).
 
-The field must be a constant: it decides which expression computes it, and how many digits extract's numeric has. A field
-is kept as a whole number with a scale (seconds are microseconds with scale 6), so that extract is exact; date_part
-divides it as a float8.
+The field must be a constant: it decides which expression computes it, and how many digits extract's numeric has. A
+field is kept as a whole number with a scale (seconds are microseconds with scale 6), so that extract is exact;
+date_part divides it as a float8.
 
-Infinite timestamps have no number for a field that grows for ever; extract refuses them when it meets one.
+Fields that grow without bound have no number for infinite timestamps; extract refuses them when it meets one.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ from wire.types.carriers import NumericScale
 if TYPE_CHECKING:
     from engine.plan_ir.expr import AggregateCall, Call
 
-#: Every spelling of a unit that PostgreSQL's datetime tables know, by the unit's own name.
+#: Every spelling of a unit in PostgreSQL's datetime tables, by the unit's canonical name.
 _SPELLINGS: Final[dict[str, tuple[str, ...]]] = {
     "microseconds": ("microsecond", "microsecon", "us", "usec", "usecond", "useconds", "usecs"),
     "milliseconds": ("millisecond", "millisecon", "ms", "msec", "msecond", "mseconds", "msecs"),
@@ -78,7 +79,7 @@ _CALENDAR: Final = (
     "day", "week", "month", "quarter", "year", "decade", "century", "millennium", "isoyear", "isodow", "dow", "doy",
 )  # fmt: skip
 _ZONE: Final = ("timezone", "timezone_hour", "timezone_minute")
-#: Fields that grow for ever, which an infinite timestamp has none of.
+#: Fields that grow without bound, which have no value for an infinite timestamp.
 _GROWING: Final = ("year", "decade", "century", "millennium", "isoyear", "epoch", "julian")
 _SUPPORTED: Final[dict[t.PgType, tuple[str, ...]]] = {
     t.DATE: (*_CALENDAR, "epoch", "julian"),
@@ -89,11 +90,11 @@ _SUPPORTED: Final[dict[t.PgType, tuple[str, ...]]] = {
     t.INTERVAL: (*_CLOCK, "day", "month", "quarter", "year", "decade", "century", "millennium", "epoch"),
 }
 _SCALES: Final = {"second": 6, "milliseconds": 3, "epoch": 6}
-#: Digits of a field: few enough for 64 bits wherever they fit.
+#: The number of digits of a field: few enough for 64 bits where they fit.
 _FEW: Final = 12
 _PRECISION: Final = {"second": 8, "milliseconds": 8, "epoch": 19}
 _JULIAN_OF_1970: Final = 2_440_588
-#: Microseconds in a year of 365.25 days and in a month of 30, by which an interval's epoch counts.
+#: Microseconds in a year of 365.25 days and in a month of 30, for an interval's epoch.
 _YEAR_SECONDS: Final = 31_557_600
 _MONTH_SECONDS: Final = 2_592_000
 
@@ -101,8 +102,9 @@ _MONTH_SECONDS: Final = 2_592_000
 def unit_of(
     name: str, typ: t.PgType, supported: Sequence[str], *, known: Collection[str] = _SPELLINGS, why: str | None = None
 ) -> str:
-    """A unit's own name. Raises 22023 for a word that is none of `known`, 0A000 for one that the type does not have; why:
-    the detail of that."""
+    """Return a unit's canonical name. Raises 22023 for a word that is not in `known`, 0A000 for one that the type does
+    not support. why: the detail of that error.
+    """
     unit = _UNITS.get(name.strip().lower())
     if unit is None or unit not in known:
         raise InvalidParameterValue(f'unit "{name}" not recognized for type {typ.sql_name}')
@@ -127,7 +129,7 @@ def _part_by_name(engine: EngineName, local: str, spark: str, value: exp.Express
 
 
 def _calendar_field(engine: EngineName, unit: str, value: exp.Expression) -> exp.Expression:
-    """A field of a date or timestamp that goes by days."""
+    """Return a field of a date or timestamp that depends on the day."""
     year = _part_by_name(engine, "year", "year($1)", value)
     if unit in ("year", "isoyear"):
         which = year if unit == "year" else _part_by_name(engine, "isoyear", "extract(YEAROFWEEK FROM $1)", value)
@@ -152,7 +154,7 @@ def _calendar_field(engine: EngineName, unit: str, value: exp.Expression) -> exp
 
 
 def _clock_field(engine: EngineName, unit: str, micros: exp.Expression) -> exp.Expression:
-    """A field of microseconds since midnight (or of an interval's time, which has a sign)."""
+    """Return a field of microseconds since midnight (or of an interval's time, which has a sign)."""
     if unit == "hour":
         return quotient(engine, micros, HOUR)
     if unit == "minute":
@@ -161,7 +163,7 @@ def _clock_field(engine: EngineName, unit: str, micros: exp.Expression) -> exp.E
 
 
 def _zone_field(engine: EngineName, unit: str, seconds: exp.Expression) -> exp.Expression:
-    """A field of an offset in seconds east of Greenwich."""
+    """Return a field of an offset in seconds east of Greenwich."""
     if unit == "timezone":
         return seconds
     whole = quotient(engine, seconds, 3600 if unit == "timezone_hour" else 60)
@@ -231,7 +233,7 @@ def _field(engine: EngineName, unit: str, value: exp.Expression, typ: t.PgType) 
 
 
 def _unit(call: Call | AggregateCall, tree: exp.Expression, typ: t.PgType) -> str | None:
-    """The unit that a call's first argument names for a type; None for a null."""
+    """Return the unit that a call's first argument names for a type; None for a null."""
     name = constant_text(tree)
     if name is None and isinstance(call.args[0], Const):
         return None
@@ -252,7 +254,7 @@ def _finite(
 def _or_infinite(
     engine: EngineName, unit: str, value: exp.Expression, typ: t.PgType, result: exp.Expression
 ) -> exp.Expression:
-    """The same of a float8, which can be infinite itself."""
+    """Return a float8 field, or an infinity for an infinite moment."""
     if engine == "spark" or unit not in _GROWING or typ not in (t.TIMESTAMP, t.TIMESTAMPTZ):
         return result
     infinite = "CASE WHEN $1 > CAST('2000-01-01' AS TIMESTAMP) THEN CAST('Infinity' AS DOUBLE) ELSE CAST('-Infinity' AS DOUBLE) END"
@@ -282,7 +284,7 @@ _JULIAN_DIGITS: Final = 28
 
 
 def _julian(engine: EngineName, value: exp.Expression, typ: t.PgType) -> exp.Expression:
-    """The julian day of a timestamp, with the part of the day that is over."""
+    """Return the julian day of a timestamp, with the elapsed fraction of the day."""
     if engine == "spark":
         raise FeatureNotSupported("not supported: extract(julian from a timestamp)")
     micros = micros_of(engine, to_local(engine, value) if typ is t.TIMESTAMPTZ else value, t.TIMESTAMP)
@@ -298,7 +300,7 @@ def _julian(engine: EngineName, value: exp.Expression, typ: t.PgType) -> exp.Exp
 
 
 def _digits(args: Sequence[Expr]) -> SqlType:
-    """extract's result: whole, or with the field's fractional digits."""
+    """Return the type of extract's result: whole, or with the field's fractional digits."""
     name = args[0].value if isinstance(args[0], Const) else None
     unit = _UNITS.get(str(name).strip().lower(), "")
     if unit == "julian" and args[1].type.pg is not t.DATE:
@@ -330,7 +332,7 @@ def _date_part(engine: EngineName, args: Sequence[exp.Expression], call: Call | 
 
 
 def _interval_epoch(engine: EngineName, parts: Fields) -> exp.Expression:
-    """An interval in seconds as a float8, summed in PostgreSQL's order, on which its last digits depend."""
+    """Return an interval in seconds as a float8, summed in PostgreSQL's order, on which its last digits depend."""
     double = "CAST({} AS DOUBLE)"
     summed = (
         f"{double.format('$1')} / {SECOND}.0 + {double.format('$2')} * {_YEAR_SECONDS}.0 "
@@ -354,7 +356,7 @@ _CLOCK_MICROS: Final = {
 
 
 def to_local(engine: EngineName, value: exp.Expression) -> exp.Expression:
-    """An instant as the session's clock shows it; a date's first moment."""
+    """Return an instant in the session's time zone, or a date's first moment."""
     return sql(engine, "CAST($1 AS TIMESTAMP)" if engine == "local" else "CAST($1 AS TIMESTAMP_NTZ)", value)
 
 
@@ -363,7 +365,7 @@ def _from_local(engine: EngineName, value: exp.Expression) -> exp.Expression:
 
 
 def _truncate(engine: EngineName, unit: str, value: exp.Expression) -> exp.Expression:
-    """A timestamp truncated to a unit."""
+    """Return a timestamp truncated to a unit."""
     if unit in _CLOCK_MICROS:
         micros = micros_of(engine, value, t.TIMESTAMP)
         whole = sql(engine, "($1 - $2)", micros, modulo(engine, micros, _CLOCK_MICROS[unit]))
@@ -371,7 +373,7 @@ def _truncate(engine: EngineName, unit: str, value: exp.Expression) -> exp.Expre
     if unit in ("decade", "century", "millennium"):
         size = {"decade": 10, "century": 100, "millennium": 1000}[unit]
         year = _part_by_name(engine, "year", "year($1)", value)
-        # Centuries and millennia begin with a year 1; years before Christ are counted astronomically here.
+        # Centuries and millennia begin with a year 1; years before Christ are astronomical years here.
         first = 0 if unit == "decade" else 1
         shifted = sql(engine, f"($1 - {first})", year)
         start = sql(engine, f"($1 * {size} + {first})", floor_quotient(engine, shifted, size))
@@ -391,7 +393,7 @@ def _trunc_moment(
         return _finite_trunc(engine, value, _truncate(engine, unit, value))
     local = to_local(engine, value) if zone is None else to_zone(engine, zone, value)
     if unit in _CLOCK:
-        # Within an hour the offset is kept, so that the hour that comes twice stays the one it was.
+        # Within an hour the offset is kept, so that an hour that occurs twice is not confused with the other one.
         rest = modulo(engine, micros_of(engine, local, t.TIMESTAMP), _CLOCK_MICROS[unit])
         start = moment(engine, sql(engine, "($1 - $2)", micros_of(engine, value, typ), rest), typ)
     elif zone is None:
@@ -402,7 +404,7 @@ def _trunc_moment(
 
 
 def _finite_trunc(engine: EngineName, value: exp.Expression, result: exp.Expression) -> exp.Expression:
-    """An infinite timestamp stays what it is."""
+    """Return an infinite timestamp unchanged, else `result`."""
     return sql("local", "CASE WHEN isfinite($1) THEN $2 ELSE $1 END", value, result) if engine == "local" else result
 
 
@@ -441,7 +443,7 @@ def _date_trunc(engine: EngineName, args: Sequence[exp.Expression], call: Call |
 
 
 def _date_bin(engine: EngineName, args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
-    """The start of the interval of `stride` since `origin` in which a timestamp lies."""
+    """Build date_bin: the start of the interval of length `stride`, counted from `origin`, that contains a timestamp."""
     typ = call.args[1].type.pg
     stride, value, origin = args
     parts = fields(engine, stride)
@@ -458,7 +460,7 @@ def _date_bin(engine: EngineName, args: Sequence[exp.Expression], call: Call | A
     )  # fmt: skip
     if engine == "spark":
         return binned
-    # A null anywhere makes all of it null; of two infinite ones the moment counts.
+    # Any null argument gives null; if both the moment and the origin are infinite, the moment is returned.
     known = "$1 IS NOT NULL AND $2 IS NOT NULL AND $5 IS NOT NULL"
     outside = "CASE WHEN isfinite($1) THEN $4 ELSE $1 END"
     whether = f"CASE WHEN isfinite($1) AND isfinite($2) THEN $3 WHEN {known} THEN {outside} END"

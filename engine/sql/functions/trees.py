@@ -1,8 +1,10 @@
-"""Trees for templates that a snippet cannot say: pieces of SQL in one engine's dialect, composed with argument trees.
+"""Trees for templates that a snippet cannot express: pieces of SQL in one engine's dialect, composed with argument
+trees.
 
-A row's callable template (`engine.sql.functions`) builds its answer from small snippets: `sql("local", "lower($1)", x)`
-parses `lower($1)` once in DuckDB's dialect and puts `x` in place. Also here: reading constants back from argument trees
-(a format or a pattern must be known to be translated), and errors that the engine raises with a computed message.
+A row's callable template (`engine.sql.functions`) builds its result from small snippets: `sql("local", "lower($1)", x)`
+parses `lower($1)` once in DuckDB's dialect and inserts `x`. This module also reads constants back from argument trees
+(a format or a pattern must be known to be translated), and builds errors that the engine raises with a computed
+message.
 
 Neighbours: `building` makes the rows and parses; `textual` renders values of any type as text.
 """
@@ -27,7 +29,7 @@ _LET: Final[dict[EngineName, str]] = {
     "spark": "transform(array($1), {name} -> {body})[0]",
 }
 
-#: Functions of which a literal may be made (`engine.sql.trees.literals`).
+#: Functions that may occur in a literal (`engine.sql.trees.literals`).
 _MAKERS: Final = {
     "UNHEX",
     "NAMED_STRUCT",
@@ -38,17 +40,18 @@ _MAKERS: Final = {
     "TIMESTAMP_MICROS",
 }
 
-#: From the engine, the arguments' trees and the bound call to a tree: a template that serves both engines.
+#: A template that serves both engines: it takes the engine, the arguments' trees and the bound call, and returns a
+#: tree.
 EngineBuilder = Callable[[EngineName, Sequence[exp.Expression], "Call | AggregateCall"], exp.Expression]
 
 
 def sql(engine: EngineName, snippet: str, *args: exp.Expression) -> exp.Expression:
-    """A snippet of the engine's SQL with its `$1`, `$2` ... replaced by `args`."""
+    """Return a snippet of the engine's SQL with its `$1`, `$2` ... replaced by `args`."""
     return place(parse(engine, snippet), args)
 
 
 def text(value: str) -> exp.Expression:
-    """A string literal; the dialect's generator escapes it."""
+    """Return a string literal; the dialect's generator escapes it."""
     return exp.Literal.string(value)
 
 
@@ -65,18 +68,18 @@ def _bare(tree: exp.Expression) -> exp.Expression:
 
 
 def is_null(tree: exp.Expression) -> bool:
-    """Whether the tree is the constant NULL, cast or not."""
+    """Return whether the tree is the constant NULL, cast or not."""
     return isinstance(_bare(tree), exp.Null)
 
 
 def constant_text(tree: exp.Expression) -> str | None:
-    """The text of a string constant, else None."""
+    """Return the text of a string constant, or None."""
     bare = _bare(tree)
     return str(bare.this) if isinstance(bare, exp.Literal) and bare.is_string else None
 
 
 def constant_int(tree: exp.Expression) -> int | None:
-    """The value of an integer constant, else None."""
+    """Return the value of an integer constant, or None."""
     bare = _bare(tree)
     if isinstance(bare, exp.Neg):
         value = constant_int(bare.this)
@@ -87,7 +90,7 @@ def constant_int(tree: exp.Expression) -> int | None:
 
 
 def is_constant(tree: exp.Expression) -> bool:
-    """Whether a tree is a literal of any type: it needs no rows, and costs nothing when repeated."""
+    """Return whether a tree is a literal of any type: it needs no rows, and costs nothing if it is repeated."""
     if tree.find(exp.Column, exp.Subquery, exp.Select) is not None:
         return False
     calls = tree.find_all(exp.Func)
@@ -102,7 +105,7 @@ def _repeatable(tree: exp.Expression) -> bool:
 
 
 def required_text(tree: exp.Expression, what: str) -> str:
-    """The text of a constant argument. Raises FeatureNotSupported when it is computed from rows."""
+    """Return the text of a constant argument. Raises FeatureNotSupported if it is computed from rows."""
     value = constant_text(tree)
     if value is None:
         raise FeatureNotSupported(f"not supported: {what} that is not a constant")
@@ -110,19 +113,19 @@ def required_text(tree: exp.Expression, what: str) -> str:
 
 
 def raises(engine: EngineName, sqlstate: str, message: str | exp.Expression) -> exp.Expression:
-    """An expression that fails with this error when it is evaluated; `message` may be computed."""
+    """Return an expression that raises this error when it is evaluated; `message` may be computed."""
     prefix = text(f"SQLSTATE:{sqlstate}:{message if isinstance(message, str) else ''}")
     said = prefix if isinstance(message, str) else concat(engine, [prefix, message])
     return fail_with(engine, said)
 
 
 def fail_with(engine: EngineName, said: exp.Expression) -> exp.Expression:
-    """An expression that fails with what a text says (`engine.common.error_codec`)."""
+    """Return an expression that raises the error that a text encodes (`engine.common.error_codec`)."""
     return sql(engine, "error($1)" if engine == "local" else "raise_error($1)", said)
 
 
 def concat(engine: EngineName, pieces: Sequence[exp.Expression]) -> exp.Expression:
-    """The texts one after another; null if any is null."""
+    """Return the concatenation of the texts; null if any is null."""
     if not pieces:
         return text("")
     if len(pieces) == 1:
@@ -133,7 +136,7 @@ def concat(engine: EngineName, pieces: Sequence[exp.Expression]) -> exp.Expressi
 
 
 def pack(engine: EngineName, fields: Mapping[str, exp.Expression]) -> exp.Expression:
-    """A struct of named fields."""
+    """Return a struct of named fields."""
     listed = (f"{f} := ${n}" if engine == "local" else f"'{f}', ${n}" for n, f in enumerate(fields, 1))
     maker = "struct_pack" if engine == "local" else "named_struct"
     return sql(engine, "{}({})".format(maker, ", ".join(listed)), *fields.values())
@@ -142,7 +145,8 @@ def pack(engine: EngineName, fields: Mapping[str, exp.Expression]) -> exp.Expres
 def bound(
     engine: EngineName, name: str, value: exp.Expression, body: Callable[[exp.Expression], exp.Expression]
 ) -> exp.Expression:
-    """`body` of a name that stands for `value`, which is computed once; `value` itself where it may be repeated.
+    """Return `body` over a name that stands for `value`, which is computed once; over `value` itself if it may be
+    repeated.
 
     `name` must differ from those of the lets around this one.
     """
@@ -152,10 +156,10 @@ def bound(
 
 
 def on(engine: EngineName, build: EngineBuilder) -> Builder:
-    """A template for one engine from a builder that serves both.
+    """Return a template for one engine from a builder that serves both.
 
-    An argument that is more than a column or a constant and that the builder uses more than once, or inside a lambda, is
-    computed once: the body becomes a transformation of a one-element array, as in `building.let`.
+    An argument that is more than a column or a constant and that the builder uses more than once, or inside a lambda,
+    is computed once: the body becomes a transformation of a one-element array, as in `building.let`.
     """
 
     def template(args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
@@ -173,7 +177,7 @@ def on(engine: EngineName, build: EngineBuilder) -> Builder:
 
 
 def both(build: EngineBuilder) -> Templates:
-    """The templates of a row that one builder serves in both engines."""
+    """Return the templates of a row that one builder serves in both engines."""
     return {"local": on("local", build), "spark": on("spark", build)}
 
 

@@ -1,9 +1,9 @@
 """int2vector and oidvector: the system catalog's arrays, which begin at 0 where others begin at 1.
 
-PostgreSQL takes a vector wherever a function wants anyarray, and the array keeps its lower bound. The engines' arrays have none, so
-that the functions that tell or take subscripts have another template for vectors here. The names and signatures are
-PostgreSQL's all the same, which is why these are no rows of the function table but are put in a row's place once it is chosen
-(`ZERO_BASED`).
+PostgreSQL takes a vector wherever a function wants anyarray, and the array keeps its lower bound. The engines' arrays
+have no lower bound, so functions that return or take subscripts have another template for vectors here. Their names and
+signatures remain PostgreSQL's. These templates are therefore no rows of the function table; they replace a row's
+template once the row is chosen (`ZERO_BASED`).
 
 Source: PostgreSQL 15, int.c (int2vectorout), oid.c (oidvectorout).
 """
@@ -20,7 +20,7 @@ from wire.types import pg_types as t
 VECTORS: Final = (t.BY_NAME["int2vector"], t.BY_NAME["oidvector"])
 _SUBSCRIPTS: Final = "CASE WHEN $2 = 1 THEN CAST(generate_series(0, len($1) - 1) AS INTEGER[]) END"
 
-#: By name and number of arguments.
+#: The functions for vectors, by name and number of arguments.
 ZERO_BASED: Final[Mapping[tuple[str, int], Function]] = {
     (row.name, len(row.args)): row
     for row in (

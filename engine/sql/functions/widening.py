@@ -1,11 +1,11 @@
-"""Integers brought to a wider integer type in Spark.
+"""Conversion of integers to a wider integer type in Spark.
 
-Spark's optimizer (UnwrapCastInBinaryComparison) answers `CAST(x AS INT) > 40000` for a SMALLINT x from the range of the type. If
-x is `s + 1`, the addition is then never computed, and does not overflow where PostgreSQL says that it does. The rule looks for
-nothing but a cast, so that a computed operand becomes `CAST(x AS INT) | 0`, which no rule takes away, as they do `+ 0`. Columns
-stay bare casts: the rule lets filters reach files.
+Spark's optimizer (UnwrapCastInBinaryComparison) answers `CAST(x AS INT) > 40000` for a SMALLINT x from the range of the
+type. If x is `s + 1`, the addition is then never computed, and does not overflow where it does in PostgreSQL. The rule
+matches nothing but a cast, so a computed operand becomes `CAST(x AS INT) | 0`, which no rule removes, as rules remove
+`+ 0`. Columns stay bare casts: the rule lets filters reach files.
 
-Rejected: leaving the rule out of the session. Filters over dates that meet timestamps would no longer reach files.
+Rejected: leaving the rule out of the session. Filters that compare dates with timestamps would no longer reach files.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ _ORDER: Final = tuple(INTEGER_NAMES)
 
 
 def widen(tree: exp.Expression, operand: Expr, target: t.PgType) -> exp.Expression:
-    """Spark's tree of an integer as one of a wider type."""
+    """Return Spark's tree of an integer cast to a wider type."""
     shape = f"CAST($1 AS {INTEGER_NAMES[target]})"
     return place(parse("spark", f"({shape} | 0)" if isinstance(operand, Call) else shape), [tree])
 
 
 def compare_widened(symbol: str) -> Builder:
-    """Spark's template of a comparison of integers of two types."""
+    """Return Spark's template of a comparison of integers of two types."""
 
     def build(args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
         wider = max((arg.type.pg for arg in call.args), key=_ORDER.index)
@@ -47,5 +47,5 @@ def compare_widened(symbol: str) -> Builder:
 
 
 def cast_widened(target: t.PgType) -> Builder:
-    """Spark's template of a cast to a wider integer type."""
+    """Return Spark's template of a cast to a wider integer type."""
     return lambda args, call: widen(args[0], call.args[0], target)

@@ -1,6 +1,6 @@
 """Window functions: chapter 9.22.
 
-Both engines have them all; what differs is the integer type of ranks, and that Spark wants literal offsets.
+Both engines have all of them. The integer type of ranks differs, and Spark requires literal offsets.
 
 Source: PostgreSQL 15, table 9.63; windowfuncs.c for the errors.
 """
@@ -27,7 +27,7 @@ Text = Callable[[EngineName], str]
 
 
 def _count_builder(text: str, argument: int, refusal: SqlError) -> Builder:
-    """A template whose `argument` is a constant integer, at least 1 (else `refusal` is raised)."""
+    """Return a template whose `argument` must be a constant integer, at least 1 (else `refusal` is raised)."""
 
     def build(args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:
         value = constant_int(args[argument])
@@ -58,7 +58,9 @@ def _ranks() -> Iterator[Function]:
 
 
 def _offset(name: str) -> Builder:
-    """lag or lead by a constant. Spark takes no null, which gives null, and an offset below zero is one the other way."""
+    """Return a template of lag or lead by a constant. Spark does not accept a null offset, whose result is null; a
+    negative offset becomes a positive one in the other direction.
+    """
     opposite = {"lag": "lead", "lead": "lag"}[name]
 
     def build(args: Sequence[exp.Expression], call: Call | AggregateCall) -> exp.Expression:

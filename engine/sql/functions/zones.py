@@ -1,10 +1,10 @@
 """AT TIME ZONE, as the function timezone(zone, x): PostgreSQL 15, section 9.9.4.
 
-A constant zone is understood here, by PostgreSQL's rules: an abbreviation stands for its offset before a name of the IANA
-database is looked for, and a POSIX specification counts westwards. The engines are only given IANA names, on which they
+A constant zone is resolved here, by PostgreSQL's rules: an abbreviation stands for its offset before a name is looked
+up in the IANA database, and a POSIX specification counts westwards. The engines only receive IANA names, on which they
 agree, or do plain arithmetic with an offset. A zone that is computed must be such a name too.
 
-A clock time that is skipped is read with the offset before the change, and one that occurs twice is the later one.
+A wall clock time that is skipped is read with the offset before the change; one that occurs twice is the later one.
 """
 
 from __future__ import annotations
@@ -43,8 +43,9 @@ class Rule:
 
 
 def resolve(spelling: str) -> Rule:
-    """A zone by PostgreSQL's rules. Raises 22023 for an unknown one, 0A000 for one whose offset depends on the time and
-    which no IANA name says."""
+    """Resolve a zone by PostgreSQL's rules. Raises 22023 for an unknown zone, 0A000 for one whose offset depends on
+    the time and that no IANA name represents.
+    """
     low = spelling.strip().lower()
     if low in abbreviations.OFFSETS:
         return Rule(east=abbreviations.OFFSETS[low])
@@ -80,13 +81,13 @@ def _move(
     moved = moment(engine, sql(engine, "($1 + $2)", micros_of(engine, value, source), micros), target)
     if engine == "spark":
         return moved
-    # An infinite one has no microseconds in DuckDB, and is the same in all zones.
+    # An infinite moment has no microseconds in DuckDB, and is the same in all zones.
     infinite = f"CAST($1 AS {'TIMESTAMPTZ' if target is t.TIMESTAMPTZ else 'TIMESTAMP'})"
     return sql("local", f"CASE WHEN isfinite($1) THEN $2 ELSE {infinite} END", value, moved)
 
 
 def to_zone(engine: EngineName, place: exp.Expression, value: exp.Expression) -> exp.Expression:
-    """An instant as the clocks of a zone show it: timestamptz to timestamp."""
+    """Convert an instant to the local time of a zone: timestamptz to timestamp."""
     known = constant_text(place)
     rule = resolve(known) if known is not None else None
     if rule is not None and not rule.name:
@@ -99,7 +100,7 @@ def to_zone(engine: EngineName, place: exp.Expression, value: exp.Expression) ->
 
 
 def in_zone(engine: EngineName, place: exp.Expression, value: exp.Expression) -> exp.Expression:
-    """The instant at which the clocks of a zone show a timestamp: timestamp to timestamptz."""
+    """Convert a local time of a zone to its instant: timestamp to timestamptz."""
     known = constant_text(place)
     rule = resolve(known) if known is not None else None
     if rule is not None and not rule.name:
@@ -120,7 +121,9 @@ def in_zone(engine: EngineName, place: exp.Expression, value: exp.Expression) ->
 
 
 def _check_zone(engine: EngineName, place: exp.Expression) -> exp.Expression:
-    """A computed zone, which must be an IANA name with a place in it (or UTC): others are read differently by engines."""
+    """Return a computed zone, which must be an IANA name with a place in it (or UTC): the engines read others
+    differently.
+    """
     like = "regexp_full_match($1, $2)" if engine == "local" else "regexp_like($1, $2)"
     wrong = raises(engine, "0A000", concat(engine, [text('not supported: a computed time zone "'), place, text('"')]))
     names = text("^([A-Z][A-Za-z_]+(/[A-Z][A-Za-z0-9_+-]*)+|UTC)$")
@@ -139,7 +142,7 @@ def _in_zone(engine: EngineName, args: Sequence[exp.Expression], _call: Call | A
 
 
 def _offset(engine: EngineName, span: exp.Expression) -> exp.Expression:
-    """An interval's microseconds, as an offset east."""
+    """Return an interval's microseconds as an offset east."""
     parts = fields(engine, span)
     shown = sql(engine, "'interval time zone must not include months or days'")
     wrong = raises(engine, "22023", shown)
@@ -156,7 +159,7 @@ def _by_interval(source: t.PgType, target: t.PgType, sign: str) -> EngineBuilder
 
 
 def _timetz(engine: EngineName, value: exp.Expression, west: exp.Expression) -> exp.Expression:
-    """A time of day moved to another offset, around the clock."""
+    """Return a time of day moved to another offset, modulo 24 hours."""
     moved = sql(engine, f"(($1).micros + (($1).zone - $2) * CAST({SECOND} AS BIGINT))", value, west)
     made = pack(engine, {"micros": modulo(engine, moved, DAY), "zone": sql(engine, "CAST($1 AS INT)", west)})
     return sql(engine, "CASE WHEN $1 IS NULL OR $2 IS NULL THEN NULL ELSE $3 END", value, west, made)
@@ -166,7 +169,7 @@ def _timetz_zone(engine: EngineName, args: Sequence[exp.Expression], _call: Call
     known = constant_text(args[0])
     rule = resolve(known) if known is not None else None
     if rule is None or (rule.name and len(zone(rule.name).starts) > 1):
-        # The offset would be today's.
+        # The time alone does not determine the offset: it would be today's.
         raise FeatureNotSupported("not supported: a time with time zone in a zone whose offset changes")
     east = int(zone(rule.name).offsets[0]) if rule.name else rule.east
     return _timetz(engine, args[1], integer(-east))

@@ -1,8 +1,8 @@
-"""Statements as they may be shown: the passwords in them are not.
+"""Statements with their passwords removed, so that they can be shown.
 
-What stands behind the word PASSWORD as a string is one, wherever it stands; a text that cannot be read is cut there. A query that
-compares a column of that name is shown with a value less, which is no harm. A text that takes long to read is cut at the word, too:
-who shows it may be the event loop.
+A string that directly follows the word PASSWORD is taken for one, wherever it stands. A text that cannot be tokenized
+is cut off at that word; so is a text that takes long to tokenize, because the caller may be the event loop. A text that
+only uses the word otherwise, such as the name of a column, may lose a part when it is shown, which does no harm.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from wire.errors import SqlError, SqlSyntaxError
 
 _PASSWORD: Final = re.compile("password", re.IGNORECASE)
 _MASK: Final = "'***'"
-#: Characters of a text that is read within some hundredths of a second.
+#: The length of a text that is tokenized within some hundredths of a second.
 _READ: Final = 1 << 14
-#: Bytes of a running statement that are shown: track_activity_query_size, less the byte that ends a text in C.
+#: The bytes of a running statement that are shown: track_activity_query_size minus C's terminating byte.
 ACTIVITY_BYTES: Final = 1023
 
 
 def names_password(sql: str) -> bool:
-    """Whether there may be a password in a text."""
+    """Return whether a text may contain a password."""
     return _PASSWORD.search(sql) is not None
 
 
 def mask_passwords(sql: str) -> str:
-    """A text without its passwords."""
+    """Return a text without its passwords."""
     found = _PASSWORD.search(sql)
     if found is None:
         return sql
@@ -47,16 +47,16 @@ def mask_passwords(sql: str) -> str:
 
 
 def cut(sql: str) -> str:
-    """A text that is no statement: its beginning, up to what may be a password."""
+    """Return the beginning of a text that is no statement, up to what may be a password."""
     found = _PASSWORD.search(sql)
     return sql if found is None else f"{sql[: found.end()]} {_MASK}"
 
 
 def may_quote_password(sqlstate: str | None, sql: str) -> bool:
-    """Whether an error's message may quote a password of the statement: a syntax error quotes a word of it."""
+    """Return whether an error's message may quote a password of the statement: a syntax error quotes a word of it."""
     return sqlstate == SqlSyntaxError.default_sqlstate and names_password(sql)
 
 
 def activity_text(sql: str) -> str:
-    """The beginning of a text, as long as pg_stat_activity shows it, without its passwords."""
+    """Return the beginning of a text, as long as pg_stat_activity shows it, without its passwords."""
     return mask_passwords(sql[:ACTIVITY_BYTES].encode()[:ACTIVITY_BYTES].decode(errors="ignore"))

@@ -1,11 +1,11 @@
-"""From a query string to statements.
+"""The parser's entry point: from a query string to statements.
 
-The whole string is read before anything runs, as PostgreSQL does: a syntax error anywhere means that nothing has happened.
-Queries are read by `engine.sql.parser.grammar`, the other statements by the readers of `engine.sql.parser.utility`, one file a
-family; what PostgreSQL has and Sluice has not is refused by name.
+The whole string is read before anything runs, as in PostgreSQL: a syntax error anywhere means that nothing has been
+executed. Queries are read by `engine.sql.parser.grammar`, the other statements by the readers of
+`engine.sql.parser.utility`, one file a family. Statements that PostgreSQL has and Sluice lacks are refused by name.
 
-Positions: in errors raised here they count from the beginning of the query string; in a Query's tree, from the beginning
-of that query's own `text` (which for EXPLAIN, DECLARE or PREPARE is a part of the statement's).
+Positions: in errors raised here they count from the beginning of the query string; in a Query's tree, from the
+beginning of that query's own `text` (which for EXPLAIN, DECLARE or PREPARE is a part of the statement's).
 """
 
 from __future__ import annotations
@@ -59,9 +59,9 @@ _READERS: Final[dict[str, _Reading]] = {
 
 
 def parse(sql: str, notice: Callable[[str], None] = lambda _message: None) -> tuple[Statement, ...]:
-    """The statements of a query string; none for one of white space, comments and semicolons.
+    """Parse a query string into statements; none for white space, comments and semicolons only.
 
-    notice: called with PostgreSQL's notices, such as of a name that was cut to 63 bytes.
+    notice: called with PostgreSQL's notices, such as of a name that was truncated to 63 bytes.
     Raises SqlSyntaxError with a position, FeatureNotSupported, or StatementTooComplex.
     """
     with bounded_depth():
@@ -81,7 +81,7 @@ def _statements(reader: StatementReader) -> list[Statement]:
 
 
 def read_statement(reader: StatementReader) -> Statement:
-    """One statement, up to its semicolon."""
+    """Read one statement, up to its semicolon."""
     start = reader.token.start
     reader.base = start
     if reader.mutation_at():
@@ -96,7 +96,7 @@ def read_statement(reader: StatementReader) -> Statement:
 
 
 def _in_parts(statement: Statement) -> Statement:
-    """A statement whose WITH changes rows, as what it is."""
+    """Return a statement whose WITH changes rows as `WithChanges`."""
     last: Query | MutationStatement
     match statement:
         case Query(tree=tree):

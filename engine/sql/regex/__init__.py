@@ -1,7 +1,7 @@
-"""PostgreSQL's regular expressions, understood well enough to be asked of other engines.
+"""PostgreSQL's regular expressions: their translation to other engines, and a matcher of our own.
 
-`wire.regex.grammar` reads a pattern into a tree, `classes` knows what its character classes hold, `render` writes the
-tree for RE2 (DuckDB) or java.util.regex (Spark), and `agreement` decides whether those engines, which take the first match by
-preference, find the match that PostgreSQL takes by length. Everything here is pure; the rows are in
-`engine.sql.functions.regexp`.
+`wire.regex.grammar` reads a pattern into a tree, `classes` has the members of its character classes, `render` writes
+the tree for RE2 (DuckDB) or java.util.regex (Spark), and `agreement` decides whether those engines, which take the
+first match by preference, find the match that PostgreSQL takes by length. `matching` matches as PostgreSQL does.
+Everything here is pure; the function table's rows are in `engine.sql.functions.regexp`.
 """

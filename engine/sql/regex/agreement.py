@@ -1,18 +1,19 @@
-"""Whether an engine that prefers the first match finds the match that PostgreSQL takes by its length.
+"""Decides whether an engine that prefers the first match finds the match that PostgreSQL takes by its length.
 
-Of the matches that begin leftmost, PostgreSQL takes the longest (or the shortest, when the expression as a whole prefers
-short matches); RE2 and Java take the one that their alternatives and quantifiers prefer. `foo|foobar` in `foobar` is
-`foobar` to PostgreSQL and `foo` to them. For telling whether there is a match that is nothing; for extracting it, it is
-everything.
+Of the matches that begin leftmost, PostgreSQL takes the longest (or the shortest, when the expression as a whole
+prefers short matches); RE2 and Java take the one that their alternatives and quantifiers prefer. `foo|foobar` in
+`foobar` is `foobar` to PostgreSQL and `foo` to them. This does not matter for testing whether there is a match; it does
+for extracting the match.
 
-The question is decidable. Both ways of matching are run at once over all texts: as an ordered list of threads that a match
-cuts off (the engines), and as a set of threads (PostgreSQL). They disagree exactly if some text leads to a state where the
-set matches and the list does not. Assertions are extra symbols of the text that may occur anywhere, which errs on the side
-of disagreement. Groups are compared structurally: they agree where each part of a sequence prefers lengths in the order in
-which the engines try its matches, which a deterministic part with one kind of quantifier does.
+The question is decidable. Both ways of matching are simulated at once over all texts: as an ordered list of threads
+that a match cuts off (the engines), and as a set of threads (PostgreSQL). They disagree exactly if some text leads to a
+state where the set matches and the list does not. Assertions are extra symbols of the text that may occur anywhere,
+which errs on the side of disagreement. Groups are compared structurally: they agree where each part of a sequence
+prefers lengths in the order in which the engines try its matches, which a deterministic part with one kind of
+quantifier does.
 
-What is refused here costs an answer, never its truth. Source of PostgreSQL's rules: section 9.7.3.5; of the two kinds of
-simulation: R. Cox, "Regular Expression Matching in the Wild".
+Refusing a pattern here although the engines agree costs an answer, never its correctness. Source of
+PostgreSQL's rules: section 9.7.3.5; of the two kinds of simulation: R. Cox, "Regular Expression Matching in the Wild".
 """
 
 from __future__ import annotations
@@ -26,16 +27,16 @@ from wire.regex.grammar import CODE_POINTS, Assertion, Backreference, Chars, Cho
 
 _STATES_MOST: Final = 3000
 _PROGRAM_MOST: Final = 3000
-#: Code points that stand for the rest: one at least of every kind that a class can tell apart.
+#: Code points that represent all others: at least one of every kind that a class can distinguish.
 _SAMPLES: Final = (*range(0x250), 0x345, 0x391, 0x3B1, 0x5D0, 0x660, 0x903, 0x2028, 0x2070, 0x2160, 0x4E00, 0x1F600)
 
 
 class _TooLarge(Exception):
-    """The pattern is too large to be compared."""
+    """Raised if the pattern is too large to be compared."""
 
 
 def same_span(tree: Node) -> bool:
-    """Whether the engines' match always spans what PostgreSQL's does."""
+    """Return whether the engines' match always has the span of PostgreSQL's."""
     if any(isinstance(node, Backreference) or _empty_turns(node) for node in tree.walk()):
         return False
     try:
@@ -46,10 +47,10 @@ def same_span(tree: Node) -> bool:
 
 
 def longest_first(node: Node) -> Node:
-    """The tree with alternatives of fixed length in order of length: `foo|foobar` as `foobar|foo`.
+    """Return the tree with alternatives of fixed length sorted by decreasing length: `foo|foobar` as `foobar|foo`.
 
-    The language is the same, and so is PostgreSQL's match, which does not depend on the order of alternatives (none with
-    a group is moved); the engines' match becomes PostgreSQL's more often.
+    The language is the same, and so is PostgreSQL's match, which does not depend on the order of alternatives (none
+    with a group is moved); the engines' match becomes PostgreSQL's more often.
     """
     match node:
         case Choice(branches):
@@ -67,7 +68,7 @@ def longest_first(node: Node) -> Node:
 
 
 def same_groups(tree: Node) -> bool:
-    """Whether the groups of a match, its span being the same, hold the same texts (and null where they took no part)."""
+    """Return whether, for matches of the same span, the groups hold the same texts (and null where they took no part)."""
     try:
         return _groups_agree(tree)
     except _TooLarge:
@@ -75,12 +76,12 @@ def same_groups(tree: Node) -> bool:
 
 
 def _empty_turns(node: Node) -> bool:
-    """Whether a repetition may take a turn that matches nothing, of which every engine has its own idea."""
+    """Return whether a repetition may match the empty string in an iteration, which every engine treats differently."""
     return isinstance(node, Repeat) and node.most != 1 and lengths(node.part)[0] == 0
 
 
 def prefers_short(node: Node) -> bool | None:
-    """The preference of an expression: short, long, or None where its length is fixed."""
+    """Return the preference of an expression: True for short, False for long, or None if its length is fixed."""
     match node:
         case Repeat(part, _, _, greedy, exact):
             return prefers_short(part) if exact else not greedy
@@ -94,7 +95,7 @@ def prefers_short(node: Node) -> bool | None:
 
 
 def lengths(node: Node) -> tuple[int, int | None]:
-    """The fewest and the most characters that a node matches; None for no bound."""
+    """Return the least and the greatest number of characters that a node matches; None for no bound."""
     match node:
         case Chars():
             return 1, 1
@@ -128,8 +129,9 @@ def _most(highs: list[int | None]) -> int | None:
 
 @dataclass(slots=True)
 class _Program:
-    """Instructions by number. `symbols`: for a character, the symbols it accepts; for an assertion, its own one.
-    `following`: where to go, in order of preference; the instruction `match` goes nowhere."""
+    """Instructions by number. `symbols`: for a character, the symbols that it accepts; for an assertion, its own
+    symbol. `following`: the next instructions, in order of preference; the instruction `match` has none.
+    """
 
     symbols: list[frozenset[int]] = field(default_factory=list)
     following: list[tuple[int, ...]] = field(default_factory=list)
@@ -140,7 +142,7 @@ class _Program:
     assertions: dict[object, int] = field(default_factory=dict)
 
     def rests(self, state: int) -> bool:
-        """Whether the state needs no character: it has matched, or waits for an assertion."""
+        """Return whether the state needs no character: it has matched, or waits for an assertion."""
         return state == self.match or self.waits[state]
 
     @property
@@ -167,7 +169,7 @@ def _compile(tree: Node) -> _Program:
 
 
 def _alphabet(tree: Node) -> list[tuple[Chars, ...]]:
-    """The symbols: for each kind of character that the pattern can tell apart, the sets that hold it."""
+    """Return the symbols: for each kind of character that the pattern can distinguish, the sets that contain it."""
     sets = list(dict.fromkeys(node for node in tree.walk() if isinstance(node, Chars)))
     points = set(_SAMPLES)
     for node in sets:
@@ -183,7 +185,7 @@ def _accepts(node: Chars, point: int) -> bool:
 
 
 def _emit(program: _Program, node: Node, then: int, alphabet: list[tuple[Chars, ...]]) -> int:
-    """The instructions of `node` before instruction `then`; the number of the first."""
+    """Emit the instructions of `node` before instruction `then`; return the number of the first."""
     match node:
         case Chars():
             accepted = frozenset(i for i, sets in enumerate(alphabet) if node in sets)
@@ -226,7 +228,9 @@ def _emit_repeat(program: _Program, node: Repeat, then: int, alphabet: list[tupl
 
 
 def _closure(program: _Program, states: tuple[int, ...], cut: bool) -> tuple[int, ...]:
-    """The waiting instructions that the states lead to, in order of preference; `cut`: none after a match."""
+    """Return the waiting instructions that the states lead to, in order of preference. cut: whether to drop those
+    after a match.
+    """
     seen: set[int] = set()
     found: list[int] = []
     stack = list(reversed(states))
@@ -247,7 +251,9 @@ def _closure(program: _Program, states: tuple[int, ...], cut: bool) -> tuple[int
 
 
 def _step(program: _Program, states: tuple[int, ...], symbol: int, cut: bool) -> tuple[int, ...]:
-    """After a symbol. An assertion's leaves in place what does not wait for it; the end's, only what needs no character."""
+    """Return the states after a symbol. After the symbol of an assertion, states that do not wait for it stay; after
+    that of the text's end, only states that need no character stay.
+    """
     following: list[int] = []
     for state in states:
         if symbol in program.symbols[state]:
@@ -300,7 +306,8 @@ def _groups_agree(node: Node) -> bool:
         case Repeat(part, _, most, _):
             if most == 1:
                 return _groups_agree(part) and _steady(node)
-            # The last turn's groups: which turn is last must be beyond doubt, and so must that each takes part in it.
+            # The groups are those of the last iteration: it must be certain which iteration is the last, and that all
+            # groups take part in it.
             return _steady(node) and _groups_agree(part) and all(number in mandatory(part) for number in _numbers(part))
         case Sequence():
             parts = list(_flatten(node))
@@ -323,7 +330,7 @@ def _numbers(node: Node) -> set[int]:
 
 
 def mandatory(node: Node) -> set[int]:
-    """The groups that take part in every match."""
+    """Return the groups that take part in every match."""
     match node:
         case Group(part, number):
             return {number} | mandatory(part)
@@ -342,10 +349,10 @@ def _variable(node: Node) -> bool:
 
 
 def _steady(node: Node) -> bool:
-    """Whether the engines try a node's matches in the order of length that PostgreSQL prefers.
+    """Return whether the engines try a node's matches in the order of length that PostgreSQL prefers.
 
-    Deterministic (the next character says which way to go) and of one kind of quantifier: then preferring another turn is
-    preferring a longer match.
+    The node must be deterministic (the next character determines the way) and have one kind of quantifier: preferring
+    another iteration is then the same as preferring a longer match.
     """
     if any(isinstance(part, Assertion | Look | Backreference) for part in node.walk()):
         return False

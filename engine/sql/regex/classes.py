@@ -1,9 +1,11 @@
 """PostgreSQL's named character classes, as code point ranges and as an engine's classes.
 
-PostgreSQL asks the C library. In a UTF-8 locale a letter is whatever Unicode calls alphabetic: letters, letter numbers,
-digits of other scripts, and the vowel signs and circled letters listed here, which neither engine has a name for.
+PostgreSQL uses the C library's classes. In a UTF-8 locale a letter is whatever Unicode calls alphabetic: letters,
+letter numbers, digits of other scripts, and the vowel signs and circled letters listed here, for which neither engine
+has a name.
 
-Source: Unicode 14, derived property Alphabetic beyond general categories L and Nl; compared with PostgreSQL 15 on glibc.
+Source: Unicode 14, derived property Alphabetic beyond general categories L and Nl; compared with PostgreSQL 15 on
+glibc.
 """
 
 from __future__ import annotations
@@ -55,7 +57,7 @@ _ASCII: Final[dict[str, Ranges]] = {
     "cntrl": _read("1-1f 7f-9f"),
     "space": _read(SPACE),
 }
-#: General categories of each class, as both engines spell them, and what the class has beyond them.
+#: The general categories of each class, as both engines spell them, and its further members.
 _BY_CATEGORY: Final[dict[str, tuple[tuple[str, ...], str]]] = {
     "upper": (("Lu", "Lt"), _OTHER_UPPER),
     "lower": (("Ll",), _OTHER_LOWER),
@@ -64,8 +66,9 @@ _BY_CATEGORY: Final[dict[str, tuple[tuple[str, ...], str]]] = {
 
 @cache
 def members(name: str) -> tuple[tuple[str, ...], Ranges]:
-    """A class as general categories and further ranges. Raises FeatureNotSupported for the classes of printable
-    characters, which depend on the C library's age."""
+    """Return a class as general categories and further ranges. Raises FeatureNotSupported for the classes of printable
+    characters, which depend on the C library's version.
+    """
     if name in _ASCII:
         return (), _ASCII[name]
     if name == "alpha":
@@ -92,13 +95,13 @@ def _gather_ranges(points: Iterable[int]) -> Ranges:
 
 @cache
 def _foreign_digits() -> Ranges:
-    """Decimal digits of other scripts, which are letters to the C library."""
+    """Return the decimal digits of other scripts, which are letters to the C library."""
     return _gather_ranges(p for p in range(0x80, CODE_POINTS) if unicodedata.category(chr(p)) == "Nd")
 
 
 @cache
 def _symbols() -> Ranges:
-    """Symbols, marks and formats that are not letters: the C library calls them punctuation."""
+    """Return the symbols, marks and formats that are not letters: the C library calls them punctuation."""
     letters = _read(_OTHER_ALPHABETIC)
     kinds = ("So", "Cf", "Me", "Mn", "Mc")
     return _gather_ranges(
@@ -111,7 +114,7 @@ def _within(point: int, ranges: Ranges) -> bool:
 
 
 def holds(name: str, point: int) -> bool:
-    """Whether a class (`-name`: its complement) holds a code point."""
+    """Return whether a class (`-name`: its complement) contains a code point."""
     if name.startswith("-"):
         return not holds(name[1:], point)
     categories, ranges = members(name)

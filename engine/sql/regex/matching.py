@@ -1,15 +1,17 @@
-"""PostgreSQL's own way of matching, for patterns whose match the engines' libraries would choose differently.
+"""PostgreSQL's own matching, for patterns for which the engines' libraries would choose another match.
 
-A pattern is compiled to the tree that regcomp.c makes of it: pieces without groups, back references or a clash of preferences are
-plain, and only their ends are of interest; the others are dissected. A match begins at the first place where there is one, ends
-at the last (or the first, where the pattern as a whole prefers short ones), and is then dissected piece by piece, each preferring
-long or short as the manual says.
+A pattern is compiled to the tree that regcomp.c makes of it: for pieces without groups, back references or conflicting
+preferences (plain pieces), only the ends of a match are computed; the others are dissected. A match begins at the first
+position where there is one and ends at the last (or the first, where the pattern as a whole prefers short ones). It is
+then dissected piece by piece, each preferring long or short as the manual says.
 
-Sets of places in the text are whole numbers, a bit a place, so that a step over all places is one operation. A back reference
-stands for what its group matches, conditions aside, until it is compared. What it then matches may have to be tried in many ways,
-which a `Budget` bounds. Each step looks for interrupts, and every few of them let other threads have the interpreter.
+A set of positions in the text is an integer with a bit per position, so that a step over all positions is one
+operation. A back reference stands for what its group matches, conditions aside, until it is compared. Its match may
+have to be tried in many ways, which a `Budget` bounds. Each step checks for interrupts, and periodically releases the
+interpreter to other threads.
 
-Source: PostgreSQL 15, regcomp.c (parse, parsebranch, parseqatom), regexec.c (find, cfind, cdissect and its kin), section 9.7.3.5.
+Source: PostgreSQL 15, regcomp.c (parse, parsebranch, parseqatom), regexec.c (find, cfind, cdissect and its kin),
+section 9.7.3.5.
 """
 
 from __future__ import annotations
@@ -29,27 +31,29 @@ from wire.regex.grammar import Assertion, Backreference, Chars, Choice, Group, L
 _LONGER, _SHORTER, _MIXED, _CAPTURES, _REFERS = 1, 2, 4, 8, 16
 _LOCAL: Final = _LONGER | _SHORTER
 _MESSY: Final = _MIXED | _CAPTURES | _REFERS
-#: Steps over all places of a text of 2,048 characters: a second or two.
+#: The maximum number of steps over all positions of a text of 2,048 characters: a second or two.
 _STEPS_MOST: Final = 1_000_000
-#: Steps between two pauses, a millisecond or two. A thread that asks for the interpreter waits five otherwise, each time.
+#: The number of steps between two pauses: a millisecond or two. Without pauses, a thread that requests the interpreter
+#: would wait for five milliseconds each time.
 _STEPS_AT_ONCE: Final = 1_000
-#: Long enough that a thread which waits has the interpreter.
+#: Long enough for a waiting thread to get the interpreter.
 _PAUSE_SECONDS: Final = 10e-6
-#: Bytes of steps that are kept for one text, whose result may be asked for again.
+#: The memory, in bytes, for cached results of steps over one text.
 _KNOWN_BYTES: Final = 32 << 20
-#: Of one of them beside the places, a bit each.
+#: The bytes of one cached result, without its bit per position.
 _KNOWN_ENTRY_BYTES: Final = 256
 _TEXT_MOST: Final = 100_000
 _WORD: Final = Chars(names=frozenset({"word"}))
 
-#: Groups by number, 0 being the whole match: where they begin and end.
+#: The beginning and end of groups, by number; 0 is the whole match.
 Spans = Mapping[int, tuple[int, int]]
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A node of the compiled tree. tree: what it matches. group: the number of the group that it is, 0 if none. least, most: how
-    often a piece or a back reference is repeated."""
+    """A node of the compiled tree. tree: the part of the pattern that it matches. group: the number of the group that
+    it is, 0 if none. least, most: the number of repetitions of a piece or a back reference.
+    """
 
     kind: Literal["plain", "concat", "choice", "repeat", "reference", "wrap"]
     tree: Node
@@ -61,7 +65,7 @@ class Piece:
 
 
 def _rise(flags: int) -> int:
-    """Return the flags that the whole has of a part: preferences that clash are mixed."""
+    """Return the flags that a whole takes from a part: conflicting preferences become `_MIXED`."""
     return flags & ~_LOCAL | (_MIXED if flags & _LOCAL == _LOCAL else 0)
 
 
@@ -71,7 +75,7 @@ def _combine(first: int, second: int) -> int:
 
 @lru_cache(maxsize=512)
 def compile_pattern(pattern: Pattern) -> Piece:
-    """Raises FeatureNotSupported for the classes of printable characters."""
+    """Compile a pattern. Raises FeatureNotSupported for the classes of printable characters."""
     for node in pattern.tree.walk():
         if isinstance(node, Chars):
             _contains(node, "a")
@@ -99,7 +103,9 @@ def _compile(node: Node) -> Piece:
 
 
 def _compile_branch(parts: tuple[Node, ...]) -> Piece:
-    """A run of simple parts, the first one that is not simple, and the rest, which is a branch of its own."""
+    """Compile a branch: a run of simple parts, the first one that is not simple, and the rest, which is a branch of
+    its own.
+    """
     simple: list[Node] = []
     flags = 0
     for place, part in enumerate(parts):
@@ -128,7 +134,7 @@ def _join(left: Piece, right: Piece, flags: int) -> Piece:
 
 
 def _read_quantifier(part: Node) -> tuple[Node, int, int | None, int]:
-    """The part that is repeated, how often, and what the quantifier prefers: `{m}` leaves that to the part."""
+    """Return the part that is repeated, how often, and the quantifier's preference: `{m}` has the part's."""
     if not isinstance(part, Repeat):
         return part, 1, 1, 0
     preference = 0 if part.exact else _LONGER if part.greedy else _SHORTER
@@ -146,7 +152,7 @@ def _quantify(atom: Piece, inner: Node, least: int, most: int | None, preference
     if not atom.flags & (_CAPTURES | _REFERS):
         return Piece("plain", tree, flags)
     if least and not atom.flags & _REFERS:
-        # Only the last turn's groups are seen: all turns before it are plain.
+        # Only the groups of the last iteration are reported: all iterations before it are plain.
         before = Repeat(inner, least - 1, None if most is None else most - 1, greedy=True)
         return Piece("concat", tree, flags, (Piece("plain", before, flags & _LOCAL), atom))
     return Piece("repeat", tree, flags, (atom,), 0, least, most)
@@ -188,14 +194,16 @@ def _bits(places: int, *, descending: bool) -> Iterator[int]:
 
 
 class Budget:
-    """The steps that are left for a text."""
+    """The remaining steps for a text."""
 
     def __init__(self) -> None:
         self._left = _STEPS_MOST
         self._pause_at = _STEPS_MOST - _STEPS_AT_ONCE
 
     def spend(self, steps: int) -> None:
-        """Raises StatementTooComplex where none are left, and as `check_for_interrupts`."""
+        """Take steps from the budget. Raises StatementTooComplex if none are left, and the errors of
+        `check_for_interrupts`.
+        """
         check_for_interrupts()
         self._left -= steps
         if self._left < self._pause_at:
@@ -210,8 +218,9 @@ class Budget:
 
 
 class TextMatcher:
-    """The matches of one pattern in one text. Raises FeatureNotSupported for a text that is too long, StatementTooComplex
-    for want of steps, QueryCanceled."""
+    """The matches of one pattern in one text. Raises FeatureNotSupported for a text that is too long,
+    StatementTooComplex if the budget is exhausted, QueryCanceled.
+    """
 
     def __init__(self, pattern: Pattern, text: str, budget: Budget) -> None:
         if len(text) > _TEXT_MOST:
@@ -244,7 +253,9 @@ class TextMatcher:
     # -- sets of places
 
     def _step(self, node: Node, places: int, *, forward: bool = True) -> int:
-        """The places where `node` may end that begins at one of `places`; backward, where it may begin that ends there."""
+        """Return the positions where `node` may end if it begins at one of `places`. Backward, return those where it
+        may begin if it ends at one of them.
+        """
         if not places:
             return 0
         if isinstance(node, Chars):
@@ -298,7 +309,7 @@ class TextMatcher:
         return places
 
     def _run(self, mask: int, places: int, forward: bool) -> int:
-        """Any number of characters, in steps of 1, 2, 4 ..."""
+        """Return the positions after any number of characters of the mask, in steps of 1, 2, 4 ..."""
         size = 1
         while mask:
             places |= (places & mask) << size if forward else (places >> size) & mask
@@ -307,7 +318,7 @@ class TextMatcher:
         return places
 
     def _mask(self, node: Node) -> int:
-        """The places before which a set's character stands, or where a condition holds."""
+        """Return the positions before which a character of the set stands, or where a condition holds."""
         found = self._masks.get(node)
         if found is None:
             found = self._masks[node] = self._make_mask(node)
@@ -343,7 +354,9 @@ class TextMatcher:
     # -- dissection
 
     def _dissect(self, piece: Piece, begin: int, end: int, spans: Spans) -> Spans | None:
-        """The spans with those of the piece's groups, if the piece matches from `begin` to `end`, where its plain parts may."""
+        """Return the spans with those of the piece's groups if the piece matches from `begin` to `end`, else None. Its
+        plain parts are known to match there.
+        """
         self._spend()
         match piece.kind:
             case "plain":
@@ -379,7 +392,7 @@ class TextMatcher:
         return None
 
     def _dissect_repeat(self, piece: Piece, begin: int, end: int, spans: Spans) -> Spans | None:
-        """Turns of the child up to the end; none is empty but to make up their least number."""
+        """Dissect a repetition that ends at `end`. An iteration is empty only to reach the minimum number."""
         child = piece.children[0]
         if piece.least == 0 and begin == end:
             takes_turn = not child.flags & _SHORTER and self._step(child.tree, 1 << begin) >> end & 1
@@ -392,7 +405,9 @@ class TextMatcher:
         return self._take_turns(child, begin, end, spans, (1, least, most))
 
     def _dissect_last_turn(self, child: Piece, begin: int, end: int, spans: Spans) -> Spans | None:
-        """The spans after any number of turns of a child whose match depends on nothing before it."""
+        """Return the spans after any number of iterations of a child whose match does not depend on the text before
+        it.
+        """
         leading = self._repeat(child.tree, 0, None, 1 << end, forward=False)
         last = begin
         while begin != end:
@@ -405,7 +420,9 @@ class TextMatcher:
     def _take_turns(
         self, child: Piece, begin: int, end: int, spans: Spans, counts: tuple[int, int, int]
     ) -> Spans | None:
-        """The spans after the turns from the one with number counts[0] on, of least counts[1] and most counts[2]."""
+        """Return the spans after the iterations from number counts[0] on, of which there are at least counts[1] and at
+        most counts[2].
+        """
         number, least, most = counts
         ends = self._step(child.tree, 1 << begin) & ((2 << end) - 1)
         for middle in _bits(ends, descending=not child.flags & _SHORTER):
@@ -439,6 +456,8 @@ class TextMatcher:
 
 
 def _without(spans: Spans, piece: Piece) -> Spans:
-    """The spans without those of the piece's groups: a turn forgets those of the turn before."""
+    """Return the spans without those of the piece's groups, because an iteration discards those of the iteration
+    before.
+    """
     numbers = {node.number for node in piece.tree.walk() if isinstance(node, Group)}
     return {number: span for number, span in spans.items() if number not in numbers}

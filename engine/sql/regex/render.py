@@ -1,8 +1,9 @@
-"""A pattern's tree written for RE2 (DuckDB) or java.util.regex (Spark), with the same meaning for every text.
+r"""Writes a pattern's tree for RE2 (DuckDB) or java.util.regex (Spark), with the same meaning for every text.
 
-Neither engine's own shorthands, options or case folding are used: they differ from PostgreSQL's (`$` before a last newline,
-ASCII-only `\\w`, full case folding). RE2 has no look-around and so no word boundaries beyond ASCII; where a pattern begins or
-ends with one and only a yes or no is asked, the neighbouring character is matched instead.
+Neither engine's own shorthands, options or case folding are used: they differ from PostgreSQL's (`$` before a last
+newline, ASCII-only `\w`, full case folding). RE2 has no look-around and so no word boundaries beyond ASCII; where a
+pattern begins or ends with a word boundary and only the existence of a match is needed, the neighbouring character is
+matched instead.
 """
 
 from __future__ import annotations
@@ -35,12 +36,14 @@ _SIMPLE: Final[dict[str, dict[Flavour, str]]] = {
 
 
 def render(pattern: Pattern, flavour: Flavour) -> str:
-    """The pattern, for finding matches and their groups. Raises FeatureNotSupported where the flavour cannot say it."""
+    """Render the pattern for finding matches and their groups. Raises FeatureNotSupported if the flavour cannot
+    express it.
+    """
     return _node(pattern.tree, flavour)
 
 
 def render_test(pattern: Pattern, flavour: Flavour) -> str:
-    """The pattern, for asking only whether there is a match."""
+    """Render the pattern for testing whether there is a match."""
     if flavour == "java":
         return render(pattern, flavour)
     return _node(_without_outer_boundaries(pattern.tree), flavour)
@@ -67,7 +70,7 @@ def _node(node: Node, flavour: Flavour) -> str:
             return f"(?{'<' if behind else ''}{'!' if negated else '='}{_node(part, flavour)})"
         case Backreference(number):
             _only_java(flavour, "back reference")
-            # Set apart from a digit that may follow.
+            # Separate the number from a digit that may follow.
             return f"(?:\\{number})"
     raise AssertionError(node)
 
@@ -84,7 +87,7 @@ def _group(node: Node, flavour: Flavour) -> str:
 def _repeat(node: Repeat, flavour: Flavour) -> str:
     inner = _node(node.part, flavour) if isinstance(node.part, Chars | Group) else _group(node.part, flavour)
     if node.most == 0:
-        # Nothing, but a group inside keeps its number.
+        # This matches nothing, but a group inside keeps its number.
         return f"(?:{inner}){{0}}"
     counts = {(0, None): "*", (1, None): "+", (0, 1): "?"}.get((node.least, node.most))
     if counts is None:
@@ -111,7 +114,7 @@ def _assertion(kind: str, flavour: Flavour) -> str:
 
 
 def chars(node: Chars) -> str:
-    """A set as a bracket expression, or as the one character that it is."""
+    """Return a set as a bracket expression, or as its single character."""
     categories, ranges = _expand(node)
     if not categories and not node.negated and len(ranges) == 1 and ranges[0][0] == ranges[0][1]:
         return _point(ranges[0][0])
@@ -122,7 +125,7 @@ def chars(node: Chars) -> str:
 
 
 def _expand(node: Chars) -> tuple[list[str], list[tuple[int, int]]]:
-    """The general categories and ranges of a set's classes and its own ranges."""
+    """Return the general categories and ranges of a set's classes, with its own ranges."""
     categories: dict[str, None] = {}
     ranges = list(node.ranges)
     for name in sorted(node.names):
@@ -138,7 +141,7 @@ def _expand(node: Chars) -> tuple[list[str], list[tuple[int, int]]]:
 
 
 def complement(ranges: tuple[tuple[int, int], ...]) -> list[tuple[int, int]]:
-    """All code points that are in none of the (sorted) ranges."""
+    """Return all code points that are in none of the (sorted) ranges."""
     found, low = [], 0
     for start, end in ranges:
         if start > low:
@@ -160,10 +163,11 @@ def _point(point: int) -> str:
 
 
 def _without_outer_boundaries(tree: Node) -> Node:
-    """The tree with a word boundary at its very start or end replaced by what it says of the next character outside.
+    r"""Return the tree with a word boundary at its very start or end replaced by a condition on the next character
+    outside.
 
-    Only where the character inside is sure to be a word's: `\\yfoo` finds foo at the start or after a character that is no
-    word's.
+    Only a boundary beside a part that always matches a word character is replaced: `\yfoo` finds foo at the start or
+    after a character that is no word character.
     """
     if not isinstance(tree, Sequence) or len(tree.parts) < 2:
         return tree
@@ -177,7 +181,7 @@ def _without_outer_boundaries(tree: Node) -> Node:
 
 
 def _wordy(node: Node) -> bool:
-    """Whether the node matches one or more characters, each a word's."""
+    """Return whether the node matches one or more characters, each a word character."""
     match node:
         case Chars(ranges, names, negated):
             inside = all(_word_range(low, high) for low, high in ranges)

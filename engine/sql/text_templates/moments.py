@@ -1,11 +1,11 @@
-"""Templates for dates, times and intervals, as to_char writes by them, one value at a time; `reading_templates` reads by them.
+"""Templates for dates, times and intervals, as to_char writes by them, one value at a time; `reading` reads by them.
 
-A template is read once into items: keywords with their modifiers, separators, blanks, other characters. lc_time is C, so that TM's
-names are the English ones. A date's fields are those of PostgreSQL's `struct pg_tm`: the year before 1 is 0, and divisions round
-towards zero, which shows where intervals are negative.
+A template is read once into items: keywords with their modifiers, separators, blanks, other characters. lc_time is C,
+so the names that TM gives are English. A date's fields are those of PostgreSQL's `struct pg_tm`: the year before 1 is
+0, and divisions round towards zero, which is visible where intervals are negative.
 
-Neighbours: `engine.executors.local.templates` calls this for the distinct values of a batch; `engine.sql.functions.formatting`
-compiles the usual templates into SQL instead.
+Neighbours: `engine.executors.local.templates` calls this for the distinct values of a batch;
+`engine.sql.functions.formatting` compiles the common templates into SQL instead.
 
 Source: PostgreSQL 15, section 9.8; formatting.c, timestamp.c (ISO weeks).
 """
@@ -34,15 +34,15 @@ JULIAN_OF_1970: Final = 2_440_588
 _SECOND: Final = 1_000_000
 _DAY: Final = 86_400 * _SECOND
 
-#: Keywords that mean the same in capitals and in small letters, and read digits.
+#: Keywords that mean the same in upper and lower case, and read digits.
 _NUMBERS: Final = (
     "HH24", "HH12", "HH", "MI", "SSSSS", "SSSS", "SS", "MS", "US", "FF1", "FF2", "FF3", "FF4", "FF5", "FF6", "TZM",
     "Y,YYY", "YYYY", "YYY", "YY", "Y", "IYYY", "IYY", "IY", "I", "MM", "DDD", "IDDD", "DD", "ID", "D", "WW", "IW", "W",
     "CC", "J", "Q",
 )  # fmt: skip
-#: The same, which read no digits.
+#: Keywords that mean the same in upper and lower case, and do not read digits.
 _OTHERS: Final = ("TZH", "OF", "FX")
-#: Keywords whose letter case is that of what they write.
+#: Keywords whose letter case determines that of their output.
 NAMES: Final = (
     "MONTH", "Month", "month", "MON", "Mon", "mon", "DAY", "Day", "day", "DY", "Dy", "dy", "RM", "rm",
     "AM", "am", "PM", "pm", "A.M.", "a.m.", "P.M.", "p.m.", "AD", "ad", "BC", "bc", "A.D.", "a.d.", "B.C.", "b.c.", "TZ", "tz",
@@ -58,8 +58,9 @@ SPACES: Final = " \t\n\r\v\f"
 class Item:
     """A keyword with its modifiers, or one character of another kind.
 
-    keyword: in capitals, but of names as it was written; empty for a character. written: the keyword as it was written, or the
-    character. ordinal: TH, th or empty. quoted: whether it is a character that was written between quotes.
+    keyword: in upper case, except names (`NAMES`), which stay as written; empty for a character. written: the keyword
+        as written, or the character.
+    ordinal: TH, th or empty. quoted: whether it is a character that was written between quotes.
     """
 
     kind: Literal["keyword", "separator", "space", "character"]
@@ -106,7 +107,7 @@ def _character(character: str, quoted: bool) -> Item:
 
 
 def is_separator(character: str) -> bool:
-    """Whether it is a printable character of ASCII, but no letter, digit or blank."""
+    """Return whether it is a printable ASCII character other than a letter, a digit or a blank."""
     return "!" <= character <= "~" and not character.isalnum()
 
 
@@ -114,7 +115,7 @@ def is_separator(character: str) -> bool:
 
 
 def _quotient(dividend: int, divisor: int) -> int:
-    """Rounded towards zero, as in C."""
+    """Divide and round towards zero, as in C."""
     return -(-dividend // divisor) if dividend < 0 else dividend // divisor
 
 
@@ -123,7 +124,7 @@ def _rest(dividend: int, divisor: int) -> int:
 
 
 def julian_day(year: int, month: int, day: int) -> int:
-    """date2j, which also takes what no calendar has: an interval's fields."""
+    """Return date2j, which also accepts fields that no calendar has: an interval's."""
     month, year = (month + 1, year + 4800) if month > 2 else (month + 13, year + 4799)
     century = _quotient(year, 100)
     days = year * 365 - 32167 + _quotient(year, 4) - century + _quotient(century, 4)
@@ -131,13 +132,13 @@ def julian_day(year: int, month: int, day: int) -> int:
 
 
 def iso_week_start(year: int, week: int = 1) -> int:
-    """The Julian day on which a week of an ISO year begins."""
+    """Return the Julian day on which a week of an ISO year begins."""
     fourth = julian_day(year, 1, 4)
     return (week - 1) * 7 + fourth - fourth % 7
 
 
 def _iso(year: int, month: int, day: int) -> tuple[int, int, int]:
-    """The ISO year, week and day of the year."""
+    """Return the ISO year, week and day of the year."""
     here = julian_day(year, month, day)
     iso_year = year - 1 if here < iso_week_start(year) else year
     week = _quotient(here - iso_week_start(iso_year), 7) + 1
@@ -152,8 +153,9 @@ def _iso(year: int, month: int, day: int) -> tuple[int, int, int]:
 
 @dataclass(frozen=True, slots=True)
 class Fields:
-    """The fields that are written. east, zone_name: of a moment in a zone; seconds east of Greenwich, and the zone's
-    abbreviation then."""
+    """The fields that are written. east, zone_name: for a moment in a zone, the seconds east of Greenwich and the
+    zone's abbreviation at that moment.
+    """
 
     year: int
     month: int
@@ -169,7 +171,7 @@ class Fields:
     zone_name: str = ""
 
     def shown_year(self, year: int) -> int:
-        """Before Christ years count from 1 upwards."""
+        """Return the year as it is shown: years before Christ count from 1 upwards."""
         return year if self.interval or year > 0 else 1 - year
 
 
@@ -177,7 +179,9 @@ _OFFSET: Final = re.compile(r"GMT([+-])(\d\d):(\d\d)")
 
 
 def _in_zone(second: int, name: str) -> tuple[int, str]:
-    """Seconds east of Greenwich and the abbreviation of a zone, which the local engine names, at an instant."""
+    """Return the seconds east of Greenwich and the abbreviation of a zone at an instant; the local engine passes the
+    zone's name.
+    """
     if (given := _OFFSET.fullmatch(name)) is not None:
         east = (int(given[2]) * 60 + int(given[3])) * 60
         minutes = f":{given[3]}" if given[3] != "00" else ""
@@ -188,12 +192,12 @@ def _in_zone(second: int, name: str) -> tuple[int, str]:
 
 
 def offset_of_local(second: int, name: str) -> int:
-    """Seconds east of Greenwich of a local time, which is given as if it were UTC."""
+    """Return the seconds east of Greenwich of a local time, which is given as if it were UTC."""
     return _in_zone(0, name)[0] if _OFFSET.fullmatch(name) else zone(name).offset_of_local(second)
 
 
 def fixed_offset(name: str) -> int | None:
-    """Seconds east of Greenwich in a zone that always has the same offset; None for others."""
+    """Return the seconds east of Greenwich of a zone that always has the same offset; None for others."""
     if _OFFSET.fullmatch(name):
         return _in_zone(0, name)[0]
     where = zone(name)
@@ -240,7 +244,7 @@ _NOT_OF_INTERVALS: Final = frozenset({
 
 
 def check_interval_keyword(keyword: str) -> None:
-    """Raises InvalidDatetimeFormat for a keyword that no interval has."""
+    """Raises InvalidDatetimeFormat for a keyword that does not apply to intervals."""
     if keyword.upper() in _NOT_OF_INTERVALS:
         raise InvalidDatetimeFormat(
             "invalid format specification for an interval value",
@@ -286,15 +290,16 @@ def _item(f: Fields, item: Item) -> str:
 
 
 def _match_case(item: Item, text: str) -> str:
-    """A name in its keyword's letter case."""
+    """Return a name in its keyword's letter case."""
     if item.keyword.isupper():
         return text.upper()
     return text.lower() if item.keyword.islower() else text
 
 
 def _roman_month(f: Fields) -> str:
-    """Return the Roman month of an interval, whose months may be none or negative: counted from the year's other end, whole
-    years as December."""
+    """Return the Roman month of an interval. Its months may be zero or negative: these count from the year's other
+    end, and whole years are December.
+    """
     if f.month == 0:
         if f.year == 0:
             return ""
@@ -304,7 +309,7 @@ def _roman_month(f: Fields) -> str:
 
 def _number(f: Fields, keyword: str, fill: bool) -> str:
     def pad(number: int, width: int, like: int | None = None) -> str:
-        """So many places and one more for the sign of `like`, which is the number itself if nothing else."""
+        """Pad a number to that many places, plus one for the sign of `like`, by default the number itself."""
         wide = width + ((number if like is None else like) < 0)
         return f"{number:0{wide}d}" if fill else str(number)
 

@@ -1,12 +1,13 @@
 """Templates for numbers, as to_char writes by them and to_number reads by them, one value at a time.
 
-A template is read once into items (keywords, literal characters) and what they say together: how many digits, where zeros begin,
-which sign. Writing and reading then go through the items from left to right, with a position in the digits and in the text. Both
-follow PostgreSQL step by step, since its answers for odd templates (digits beyond the value, signs in the middle, too few
-characters) come from these steps and from nothing simpler. lc_numeric and lc_monetary are C.
+A template is read once into items (keywords, literal characters) and their combined description: the number of digits,
+where zeros begin, the sign. Writing and reading then process the items from left to right, with a position in the
+digits and in the text. Both follow PostgreSQL step by step, because its results for odd templates (digits beyond the
+value, signs in the middle, too few characters) follow from these steps and from no simpler rule. lc_numeric and
+lc_monetary are C.
 
 Neighbours: `engine.executors.local.templates` calls this for the distinct values of a batch;
-`engine.sql.functions.number_formats` compiles the usual templates into SQL instead.
+`engine.sql.functions.number_formats` compiles the common templates into SQL instead.
 
 Source: PostgreSQL 15, section 9.8 and formatting.c; numeric.c (numeric_out_sci, apply_typmod).
 """
@@ -29,29 +30,30 @@ _KEYWORDS: Final = (
     ",", ".", "0", "9", "B", "C", "D", "EEEE", "FM", "G", "L", "MI", "PL", "PR", "RN", "SG", "SP", "S", "TH", "V",
 )  # fmt: skip
 _KEYWORD: Final = re.compile("|".join(re.escape(word) for k in _KEYWORDS for word in dict.fromkeys((k, k.lower()))))
-#: Keywords whose letter case counts.
+#: Keywords whose letter case matters.
 _CASED: Final = ("rn", "th")
 _DIGITS: Final = ("9", "0", ".", "D")
 _EXACT: Final = Context(prec=200, rounding=ROUND_HALF_UP)
-#: Significant digits of a float8 and a float4 that are written at most.
+#: The maximum number of significant digits that are written of a float8 and of a float4.
 _FLOAT_DIGITS: Final = {8: 15, 4: 6}
 _ROMAN: Final = (
     (1000, "M"), (900, "CM"), (500, "D"), (400, "CD"), (100, "C"), (90, "XC"), (50, "L"), (40, "XL"), (10, "X"), (9, "IX"),
     (5, "V"), (4, "IV"), (1, "I"),
 )  # fmt: skip
 _ROMAN_WIDTH: Final = 15
-#: Fractional digits of what a template with V reads: those of a power of ten.
+#: The fractional digits of a number that is read by a template with V: those of a power of ten.
 SHIFTED_SCALE: Final = 16
 _INT4_LEAST: Final = -(2**31)
 
 
 @dataclass(frozen=True, slots=True)
 class NumberTemplate:
-    """items: keywords, each with an empty text, and literal characters, each with an empty keyword.
+    """A parsed template. items: keywords, each with an empty text, and literal characters, each with an empty keyword.
 
-    before, after: digits before and after the point. zero_start: how many digits stand before the first 0, one more; 0: there is
-    none. zero_end: how many digits there are up to the last 0. sign: `S`'s place, at the `front` or the `back`, or empty;
-    sign_after: how many digits stand before an `S` at the front. shift: digits after V.
+    before, after: the number of digits before and after the point. zero_start: the number of digits before the first 0,
+        plus one; 0 if there is no 0.
+    zero_end: the number of digits up to the last 0. sign: the place of `S`, at the `front` or the `back`, or empty.
+        sign_after: the number of digits before an `S` at the front. shift: the number of digits after V.
     """
 
     items: tuple[tuple[str, str], ...]
@@ -76,7 +78,7 @@ class NumberTemplate:
 
 @lru_cache(1024)
 def number_template(text: str) -> NumberTemplate:
-    """Raises SqlSyntaxError for keywords that do not go together."""
+    """Parse a template. Raises SqlSyntaxError for keywords that cannot be combined."""
     items: list[tuple[str, str]] = []
     found = NumberTemplate(())
     at = 0
@@ -93,7 +95,9 @@ def number_template(text: str) -> NumberTemplate:
 
 
 def literal_at(text: str, at: int) -> tuple[str, int]:
-    """Literal text of a template from `at`, and where it ends: in quotation marks, an escaped one of these, or one character."""
+    """Return the literal text of a template from `at`, and its end: a quoted text, an escaped quotation mark, or one
+    character.
+    """
     if text[at] != '"':
         at += text.startswith('\\"', at)
         return text[at], at + 1
@@ -177,7 +181,7 @@ def _sign(n: NumberTemplate, word: str) -> NumberTemplate:
 
 
 def numeric_text(value: str, template: str) -> str:
-    """to_char of a numeric, which is given as it is printed."""
+    """Return to_char of a numeric, which is given as it is printed."""
     n = number_template(template)
     number = Decimal(value)
     if n.roman:
@@ -215,7 +219,7 @@ def int8_text(value: int, template: str) -> str:
 
 
 def float_text(value: float, template: str, size: int) -> str:
-    """to_char of a float8 or float4, whose size in bytes is given."""
+    """Return to_char of a float8 or float4, whose size in bytes is given."""
     n = number_template(template)
     finite = math.isfinite(value)
     if n.roman:
@@ -263,14 +267,16 @@ def _roman(value: int) -> str:
 
 
 def _scientific(number: Decimal, after: int) -> str:
-    """A numeric with one digit before the point, or two where rounding makes ten of it; a blank in the place of a plus."""
+    """Return a numeric with one digit before the point, or two if rounding gives ten; a blank stands in place of a
+    plus.
+    """
     exponent = number.adjusted() if number else 0
     shown = f"{_round(number.scaleb(-exponent, _EXACT), after):f}e{exponent:+03d}"
     return shown if shown.startswith("-") else " " + shown
 
 
 def _round(number: Decimal, scale: int) -> Decimal:
-    """So many fractional digits; a zero has no sign."""
+    """Round to that many fractional digits; a zero has no sign."""
     found = number.quantize(Decimal((0, (1,), -scale)), context=_EXACT)
     return found if found else abs(found)
 
@@ -280,7 +286,9 @@ def _whole(n: NumberTemplate, value: int) -> str:
 
 
 def _plain(n: NumberTemplate, digits: str) -> str:
-    """A number that is written out, with its sign, by a template whose decimals it has."""
+    """Return a number without an exponent, with its sign, for a template; it is already rounded to the template's
+    decimals.
+    """
     places = n.before + n.shift
     sign = "-" if digits.startswith("-") else "+"
     digits = digits.removeprefix("-")
@@ -291,7 +299,9 @@ def _plain(n: NumberTemplate, digits: str) -> str:
 
 
 class _Writer:
-    """Writes a number by a template: `out` grows, `at` is the next of its digits, `place` the next of the template's."""
+    """A writer of a number by a template: `out` grows, `at` is the next of the number's digits, `place` the next of
+    the template's.
+    """
 
     def __init__(self, n: NumberTemplate, digits: str, sign: str, blanks: int, places: int) -> None:
         self.n = n
@@ -311,7 +321,7 @@ class _Writer:
         self.count = n.after + places - 1 + (not self.signed and blanks == 0)
 
     def _last_relevant(self) -> int | None:
-        """Under FM, the last decimal that is written whatever the template says: no later ones but those that it writes as 0."""
+        """Return, with FM, the last decimal that is written: later ones are written only where the template has 0."""
         point = self.digits.find(".")
         if self.n.fill or not self.n.point or point < 0:
             return None
@@ -324,11 +334,11 @@ class _Writer:
         return self.last is not None and self.digits[self.last] == "."
 
     def _next(self) -> str:
-        """The next digit, or the end of the text as C has it."""
+        """Return the next digit, or C's end of the text."""
         return self.digits[self.at] if self.at < len(self.digits) else "\0"
 
     def _leading_zero(self) -> bool:
-        """Whether the next digit is the lone 0 before a point, which the template need not show."""
+        """Return whether the next digit is the single 0 before a point, which the template need not show."""
         return not self.n.zero and self.at == 0 and self.digits[:1] == "0" and self.n.after != 0
 
     def digit(self, word: str) -> None:
@@ -393,7 +403,7 @@ class _Writer:
         self.at += found != "\0"
 
     def other(self, word: str) -> None:
-        """A keyword that stands for no digit; a blank takes its place where there is nothing to write."""
+        """Write a keyword that is no digit; if there is nothing to write, a blank takes its place."""
         n = self.n
         match word:
             case "," | "G":
@@ -420,7 +430,9 @@ class _Writer:
 
 
 def _write(n: NumberTemplate, digits: str, sign: str, blanks: int, places: int = 0) -> str:
-    """The template filled with digits. blanks: how many of its integer places they leave empty; places: how many there are."""
+    """Fill the template with digits. blanks: the number of its integer places that they leave empty; places: the
+    number of its integer places.
+    """
     if n.roman:
         n = NumberTemplate(n.items, fill=n.fill, roman=True)
     writer = _Writer(n, digits, sign, blanks, places)
@@ -435,7 +447,9 @@ def _write(n: NumberTemplate, digits: str, sign: str, blanks: int, places: int =
 
 
 def ordinal_ending(digits: str) -> str:
-    """The English ordinal's ending for a number; raises InvalidTextRepresentation for what does not end in a digit."""
+    """Return the ending of a number's English ordinal. Raises InvalidTextRepresentation for a text that does not end
+    in a digit.
+    """
     if not digits[-1:].isdecimal():
         raise InvalidTextRepresentation(f'"{digits}" is not a number')
     if digits[-2:-1] == "1":
@@ -447,7 +461,9 @@ def ordinal_ending(digits: str) -> str:
 
 
 class _Reader:
-    """Reads a number by a template: `at` is the next byte of the text, `sign` and `digits` what was found so far."""
+    """A reader of a number by a template: `at` is the next byte of the text, `sign` and `digits` are the values found
+    so far.
+    """
 
     def __init__(self, n: NumberTemplate, text: bytes) -> None:
         self.n = n
@@ -468,7 +484,7 @@ class _Reader:
         return any(c != "." for c in self.digits)
 
     def digit(self, word: str) -> None:
-        """9, 0 or a point: a digit or the point, with a sign before or behind it."""
+        """Read 9, 0 or a point: a digit or the point, with a sign before or after it."""
         self.at += self._here() == " "
         if self.is_ended():
             return
@@ -510,7 +526,7 @@ class _Reader:
             self.sign = self._here()
 
     def other(self, word: str) -> None:
-        """A keyword that stands for no digit: what it would write is passed over, if it is there."""
+        """Process a keyword that is no digit: skip the text that it would write, if it is there."""
         found = self._here()
         match word:
             case "," | "G":
@@ -528,23 +544,23 @@ class _Reader:
                     self._pass(1)
 
     def _pass(self, characters: int) -> None:
-        """Passes over so many characters, up to one that may belong to a number."""
+        """Skip that many characters, but stop at one that may belong to a number."""
         for _ in range(characters):
             if self.is_ended() or self._here() in "0123456789.,+-":
                 return
             self.skip()
 
     def skip(self) -> None:
-        """Passes over one character of UTF-8."""
+        """Skip one character of UTF-8."""
         first = self.text[self.at]
         self.at += 1 if first < 0xC0 else 2 if first < 0xE0 else 3 if first < 0xF0 else 4
 
 
 def read_number(text: str, template: str) -> str | None:
-    """to_number's answer as it is printed; None for an empty template.
+    """Return the result of to_number as it is printed; None for an empty template.
 
-    Raises SqlSyntaxError for the template, InvalidTextRepresentation where no number was found, NumericValueOutOfRange for one
-    with more digits than the template has.
+    Raises SqlSyntaxError for the template, InvalidTextRepresentation if no number was found, NumericValueOutOfRange for
+    one with more digits than the template has.
     """
     if not template:
         return None

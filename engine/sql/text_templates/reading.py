@@ -1,16 +1,18 @@
 """Dates and times read by a template: to_date and to_timestamp, and jsonpath's datetime(), one text at a time.
 
-The template's items are gone through from left to right with a position in the text. Each keyword takes its digits or its name;
-what stands between is passed over, generously unless FX said otherwise. What was read is then put together, in PostgreSQL's order
-of precedence, checked, and counted from 1970.
+The template's items are processed from left to right with a position in the text. Each keyword takes its digits or its
+name; characters in between are skipped, generously unless FX says otherwise. The fields are then combined in
+PostgreSQL's order of precedence, checked, and converted to a number that counts from 1970.
 
-The SQL standard's way, which datetime() goes, is stricter: few separators, each stands for itself, and neither the text nor the
-template may go on when the other has ended. Which type the value is of follows from the template's keywords.
+The SQL standard's mode, which datetime() uses, is stricter: there are few separators, each stands for itself, and
+neither the text nor the template may go on when the other has ended. The type of the result follows from the template's
+keywords.
 
-Neighbours: `engine.sql.text_templates.moments` reads templates; `engine.executors.local.templates` calls this for the distinct
-texts of a batch; `engine.executors.local.json_path_moments` has the other caller.
+Neighbours: `engine.sql.text_templates.moments` reads templates; `engine.executors.local.templates` calls this for the
+distinct texts of a batch; `engine.executors.local.json_path_moments` has the other caller.
 
-Source: PostgreSQL 15, section 9.8; formatting.c (DCH_from_char, do_to_timestamp, parse_datetime), datetime.c (ValidateDate).
+Source: PostgreSQL 15, section 9.8; formatting.c (DCH_from_char, do_to_timestamp, parse_datetime), datetime.c
+(ValidateDate).
 """
 
 from __future__ import annotations
@@ -51,9 +53,10 @@ _GREGORIAN: Final = frozenset({
     "MONTH", "MON", "MM", "DDD", "DD", "D", "WW", "W", "Y,YYY", "YYYY", "YYY", "YY", "Y", "RM",
 })  # fmt: skip
 _ISO: Final = frozenset({"IDDD", "ID", "IW", "IYYY", "IYY", "IY", "I"})
-#: Digits that a keyword reads where another number follows at once, if not as many as it has letters.
+#: The number of digits that a keyword reads if another number follows directly, where it differs from the number of its
+#: letters.
 _PLACES: Final = {"HH24": 2, "HH12": 2, "MS": 3, "US": 6, "IDDD": 3, "ID": 1, "TZH": 2, "TZM": 2}
-#: The field that a keyword's number is put into.
+#: The field that a keyword's number sets.
 _FIELDS: Final = {
     "HH24": "hour", "HH12": "hour", "HH": "hour", "MI": "minute", "SS": "second", "SSSS": "of day", "SSSSS": "of day",
     "MM": "month", "DDD": "day of year", "IDDD": "day of year", "DD": "day", "D": "weekday", "ID": "weekday", "WW": "week",
@@ -73,8 +76,12 @@ _NOT_FIXED: Final = 'If your source string is not fixed-width, try using the "FM
 
 
 class _Reader:
-    """`at`: the position in the text; `read`: the fields so far, of which 0 is as good as none; `skipped`: how many more characters
-    were passed over than the template has, which a literal character may stand for; `standard`: whether it is strict, as SQL is."""
+    """A reader of a text by a template's items.
+
+    `at`: the position in the text. `read`: the fields so far; a 0 counts as not read. `skipped`: the number of
+    characters that were skipped in excess of the template's, for which a literal character may stand. `standard`:
+    whether it is as strict as the SQL standard.
+    """
 
     def __init__(self, text: str, items: Sequence[Item], *, standard: bool = False) -> None:
         self.text = text
@@ -142,7 +149,7 @@ class _Reader:
             case "MONTH" | "MON":
                 self._set("month", self._name(item, _shorten(MONTHS, upper == "MON")) + 1, item)
             case "RM":
-                # The longest first: no numeral hides behind one that begins it.
+                # In this order, no numeral comes before a longer one that begins with it.
                 self._set("month", 12 - self._name(item, ROMAN_MONTHS[::-1]), item)
             case "DAY" | "DY":
                 self._set("weekday", self._name(item, _shorten(DAYS, upper == "DY")), item)
@@ -176,7 +183,7 @@ class _Reader:
         self.read[field] = value
 
     def _name(self, item: Item, names: Sequence[str]) -> int:
-        """The index of the name that the text has here."""
+        """Read one of the names; return its index."""
         rest = self.text[self.at : self.at + 9].lower()
         for index, name in enumerate(names):
             if rest.startswith(name.lower()):
@@ -189,19 +196,19 @@ class _Reader:
         )
 
     def _digits_follow(self, place: int) -> bool:
-        """Whether the next item reads or is a digit, so that this one must know where to stop."""
+        """Return whether the next item reads or is a digit, so that this one must stop after its own digits."""
         if self.items[place].ordinal or place + 1 == len(self.items):
             return False
         following = self.items[place + 1]
         return following.reads_digits if following.keyword else following.written in "0123456789"
 
     def _integer(self, place: int, item: Item) -> tuple[int, int]:
-        """A number, and how many characters it took with the blanks before it."""
+        """Read a number; return it and the number of characters that it took, including the blanks before it."""
         start = self.at
         while self._here() and self._here() in SPACES:
             self.at += 1
         places = int(item.keyword[2]) if item.keyword.startswith("FF") else _PLACES.get(item.keyword, len(item.keyword))
-        # Counted in bytes, of which an error may show a part of a character.
+        # Places are counted in bytes, so an error message may show a part of a character.
         rest = self.text[self.at : self.at + places].encode()[:places]
         given = rest.decode(errors="replace")
         if not item.fill or not self._digits_follow(place):
@@ -262,7 +269,7 @@ class _Reader:
             self.at = min(self.at + 2, len(self.text))
 
     def _zone_hours(self, place: int, item: Item) -> None:
-        """The sign may have been taken for a separator before."""
+        """Read TZH. Its sign may already have been skipped as a separator."""
         if self._here() in ("+", "-", " "):
             self.read["zone sign"] = -1 if self._here() == "-" else 1
             self.at += 1
@@ -289,7 +296,7 @@ def _shorten(names: Sequence[str], short: bool) -> Sequence[str]:
 
 
 def _near_2020(year: int) -> int:
-    """A year of which the beginning was left out: the one that is nearest to 2020."""
+    """Complete a year without its first digits: the nearest one to 2020."""
     for below, added in ((70, 2000), (100, 1900), (520, 2000), (1000, 1000)):
         if year < below:
             return year + added
@@ -297,14 +304,14 @@ def _near_2020(year: int) -> int:
 
 
 class _Date:
-    """Year, month and day as they are put together, and which of these were said."""
+    """The year, month and day as they are composed, and which of them were given."""
 
     def __init__(self) -> None:
         self.year, self.month, self.day = 0, 1, 1
         self.said: set[str] = set()
 
     def set_julian(self, julian: int) -> None:
-        # PostgreSQL counts these days in 32 bits without sign, from 4800 years before Christ.
+        # PostgreSQL counts these days in unsigned 32 bits, from 4800 years before Christ.
         days = (julian + 32044) % 2**32 - 32044 - JULIAN_OF_1970
         self.year, self.month, self.day = civil_from_days(days)
         self.said |= {"year", "month", "day"}
@@ -322,7 +329,7 @@ def _leap(year: int) -> bool:
 
 
 def _parse(text: str, template: str, *, standard: bool = False) -> tuple[_Reader, _Date, int]:
-    """Parse a text; return what was read, its date, its microseconds since midnight."""
+    """Parse a text; return the fields read, its date, and its microseconds since midnight."""
     reader = _Reader(text, moment_template(template), standard=standard)
     reader.run()
     hour, minute, second = _clock(reader)
@@ -413,7 +420,7 @@ def _set_day_of_year(reader: _Reader, date: _Date, day_of_year: int) -> None:
 
 
 def read_date(text: str, template: str) -> int:
-    """to_date's answer, in days since 1970."""
+    """Return the result of to_date, in days since 1970."""
     _reader, date, _micros = _parse(text, template)
     days = days_from_civil(date.year, date.month, date.day)
     if not DATE_FIRST <= days < DATE_END:
@@ -422,7 +429,7 @@ def read_date(text: str, template: str) -> int:
 
 
 def read_timestamp(text: str, template: str, zone_name: str) -> int:
-    """to_timestamp's answer, in microseconds since 1970; a time without offset is one of the zone."""
+    """Return the result of to_timestamp, in microseconds since 1970; a time without offset is in the zone."""
     reader, date, clock = _parse(text, template)
     micros = days_from_civil(date.year, date.month, date.day) * DAY_MICROS + clock
     if not TIMESTAMP_FIRST - DAY_MICROS <= micros < TIMESTAMP_END + DAY_MICROS:
@@ -440,8 +447,8 @@ def read_timestamp(text: str, template: str, zone_name: str) -> int:
 class Moment:
     """A date, a time or both.
 
-    value: days since 1970, microseconds since midnight, microseconds since 1970 (in UTC, if it has a time zone). east: the offset
-    that was written, in seconds.
+    value: days since 1970, microseconds since midnight, or microseconds since 1970 (in UTC, if it has a time zone).
+    east: the offset that was written, in seconds.
     """
 
     kind: Literal["date", "time", "timetz", "timestamp", "timestamptz"]
@@ -450,14 +457,14 @@ class Moment:
 
 
 def check_standard(template: str) -> None:
-    """Raises InvalidDatetimeFormat for a template that has other separators than the standard's."""
+    """Raises InvalidDatetimeFormat for a template with separators that the standard lacks."""
     for item in moment_template(template):
         if not item.keyword and not item.quoted and item.written not in _STANDARD_SEPARATORS:
             raise InvalidDatetimeFormat(f'invalid datetime format separator: "{item.written}"')
 
 
 def read_moment(text: str, template: str) -> Moment:
-    """Read a moment by a template of the standard, which `check_standard` has passed."""
+    """Read a moment by a template of the standard that has passed `check_standard`."""
     if not template:
         _raise_neither()
     reader, date, clock = _parse(text, template, standard=True)

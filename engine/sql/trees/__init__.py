@@ -1,1 +1,1 @@
-"""Builders of sqlglot trees for the two engines: types of storage, literals, keys, and the printed text."""
+"""Builders of sqlglot trees for the two engines: storage types, literals, keys, and printing."""

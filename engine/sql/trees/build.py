@@ -1,6 +1,7 @@
 """Small pieces of sqlglot trees that every part of the compiler uses.
 
-Generators print operators without parentheses: who puts an expression below an operator asks `operand` for them.
+Generators print operators without parentheses: code that puts an expression below an operator uses `operand`, which
+adds them.
 """
 
 from __future__ import annotations
@@ -12,12 +13,12 @@ from sqlglot import exp
 #: A complete query.
 QueryTree = exp.Select | exp.Union | exp.Intersect | exp.Except
 
-#: Below these a tree may stand as it is: their own syntax encloses it.
+#: Nodes whose own syntax encloses their operands, which therefore need no parentheses.
 ENCLOSING = (exp.Anonymous, exp.Cast, exp.Paren, exp.Case, exp.If, exp.Array, exp.Tuple, exp.Alias, exp.Distinct)
 
 
 def is_atomic(tree: exp.Expression) -> bool:
-    """Whether the tree binds tighter than any operator, subscript or field access."""
+    """Return whether the tree binds tighter than any operator, subscript or field access."""
     if isinstance(tree, (exp.Binary, exp.Unary, exp.Connector)):
         return isinstance(tree, (exp.Dot, exp.Paren))
     return isinstance(
@@ -41,7 +42,7 @@ def is_atomic(tree: exp.Expression) -> bool:
 
 
 def operand(tree: exp.Expression) -> exp.Expression:
-    """`tree`, in parentheses unless it may stand beside any operator."""
+    """Return `tree`, in parentheses unless it may stand beside any operator."""
     return tree if is_atomic(tree) else exp.Paren(this=tree)
 
 
@@ -58,7 +59,7 @@ def integer(value: int) -> exp.Expression:
 
 
 def cast(tree: exp.Expression, to: exp.DataType) -> exp.Expression:
-    """CAST(tree AS to), without repeating a cast that is there already."""
+    """Return CAST(tree AS to), without repeating a cast that is there already."""
     if isinstance(tree, exp.Cast) and not isinstance(tree, exp.TryCast) and tree.to == to:
         return tree
     return exp.Cast(this=tree, to=to)
@@ -81,19 +82,19 @@ def negate(tree: exp.Expression) -> exp.Expression:
 
 
 def conjunction(args: Sequence[exp.Expression]) -> exp.Expression:
-    """All of them, TRUE for none."""
+    """Return the conjunction of all arguments, TRUE for none."""
     return _connect(exp.And, args, exp.true())
 
 
 def disjunction(args: Sequence[exp.Expression]) -> exp.Expression:
-    """Any of them, FALSE for none."""
+    """Return the disjunction of all arguments, FALSE for none."""
     return _connect(exp.Or, args, exp.false())
 
 
 def _connect(
     connector: type[exp.And] | type[exp.Or], args: Sequence[exp.Expression], empty: exp.Expression
 ) -> exp.Expression:
-    """A balanced tree, so that a thousand operands do not nest a thousand deep."""
+    """Return a balanced tree, so that a thousand operands do not nest a thousand deep."""
     if not args:
         return empty
     if len(args) == 1:
@@ -104,7 +105,9 @@ def _connect(
 
 
 def _side(connector: type[exp.And] | type[exp.Or], tree: exp.Expression) -> exp.Expression:
-    """An operand of AND or OR: only the other one of them needs parentheses, and a lambda's body never stands here."""
+    """Return an operand of AND or OR: only the other connective needs parentheses, and a lambda's body never occurs
+    here.
+    """
     return tree if isinstance(tree, connector) or not isinstance(tree, exp.Connector) else exp.Paren(this=tree)
 
 
@@ -113,17 +116,17 @@ def case(whens: Iterable[tuple[exp.Expression, exp.Expression]], default: exp.Ex
 
 
 def name(text: str) -> exp.Identifier:
-    """An identifier of a user's: quoted, so that it means itself."""
+    """Return a user's identifier: quoted, so that it is not folded."""
     return exp.to_identifier(text, quoted=True)
 
 
 def label(text: str) -> exp.Identifier:
-    """An identifier of ours: letters and digits only."""
+    """Return an identifier of ours: letters and digits only."""
     return exp.to_identifier(text, quoted=False)
 
 
 def column(text: str, table: str) -> exp.Column:
-    """A column that the compiler named."""
+    """Return a column that the compiler named."""
     return exp.Column(this=label(text), table=label(table))
 
 

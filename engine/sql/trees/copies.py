@@ -1,7 +1,7 @@
-"""Copies of trees, which compiling makes most of: a column wherever it is read, a template wherever it is called.
+"""Copies of trees. Compilation makes many: of a column wherever it is read, of a template wherever it is called.
 
-`Expression.copy` of sqlglot is `copy.deepcopy`, whose record of what it has met, and the calls by which children are added one by
-one, take three quarters of the time. `tests/unit/engine/sql/test_copies.py` compares the two.
+sqlglot's `Expression.copy` is `copy.deepcopy`; its memo, and the calls by which children are added one by one, take
+three quarters of the time. `tests/unit/engine/sql/test_copies.py` compares the two.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ E = TypeVar("E", bound=exp.Expr)
 
 
 def copy_tree(tree: E) -> E:
-    """Copy a tree with all below it; the copy is a root."""
+    """Copy a tree with all nodes below it; the copy is a root."""
     root = _copy_node(tree)
     waiting: list[tuple[exp.Expr, exp.Expr]] = [(tree, root)]
     while waiting:
@@ -38,7 +38,7 @@ def copy_tree(tree: E) -> E:
 
 
 def _copy_node(node: E) -> E:
-    """Copy a node without what is below it."""
+    """Copy a node without the nodes below it."""
     made = node.__class__.__new__(node.__class__)
     made.args = {}
     made.parent = made.arg_key = made.index = None

@@ -14,14 +14,16 @@ from engine.sql.trees.engine_dialects import DIALECTS
 
 
 def to_sql(tree: exp.Expression, engine: EngineName, *, pretty: bool = False) -> str:
-    """The text of a compiled tree, as its engine reads it. Not of a copy, which would cost as much again: nothing is rewritten."""
+    """Return the text of a compiled tree, as its engine reads it. The tree itself is printed and not a copy, which
+    would cost as much again; printing changes nothing.
+    """
     return tree.sql(dialect=DIALECTS[engine], pretty=pretty, comments=False, copy=False)
 
 
 #: A placeholder's name in a parsed snippet; `placeholder_index` reads it back.
 _PLACEHOLDER_NAME: Final = "arg__"
 _ALL: Final = "all"
-#: A string or a quoted name, kept as it is, or a placeholder.
+#: Matches a string or a quoted name, which stays as it is, or a placeholder.
 _SCAN: Final[dict[EngineName, re.Pattern[str]]] = {
     "local": re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|\$(?P<index>\d+|\*)"),
     "spark": re.compile(r"'(?:[^'\\]|\\.|'')*'|\"(?:[^\"\\]|\\.)*\"|`[^`]*`|\$(?P<index>\d+|\*)", re.DOTALL),
@@ -37,11 +39,14 @@ def _name_placeholder(match: re.Match[str]) -> str:
 
 @cache
 def snippet(text: str, engine: EngineName) -> exp.Expression:
-    """A template's snippet as a tree, shared: copy it before use. `$1` ... have become columns (`placeholder_index`)."""
+    """Parse a template's snippet into a tree, which is shared: copy it before use. `$1` ... become columns
+    (`placeholder_index`).
+    """
     tree = sqlglot.parse_one(_SCAN[engine].sub(_name_placeholder, text), dialect=DIALECTS[engine])
     assert isinstance(tree, exp.Expression)
     for node in tree.walk():
-        # Where in the snippet a word stood: nobody asks, and copying it is most of what copying a tree costs.
+        # Drop the tokens' positions in the snippet: nothing uses them, and copying them is most of the cost of copying
+        # a tree.
         node._meta = None
     return tree
 

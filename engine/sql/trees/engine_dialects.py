@@ -1,8 +1,8 @@
-"""The two engines' SQL as we read and write it.
+"""The two engines' SQL dialects, as we read and write them.
 
-sqlglot's dialects are made to translate between engines, and so they rewrite what they read and write. Here the text must
-say what the tree says, verbatim: function calls are kept by name, NULLS FIRST or LAST is always written, WITHIN GROUP
-stays WITHIN GROUP.
+sqlglot's dialects are made to translate between engines, and so they rewrite what they read and write. Here the text
+must match the tree verbatim: function calls are kept by name, NULLS FIRST or LAST is always written, WITHIN GROUP stays
+WITHIN GROUP.
 """
 
 from __future__ import annotations
@@ -39,21 +39,23 @@ def _within_group(generator: Any, node: exp.WithinGroup) -> str:
 
 
 def _spark_literal(generator: Any, node: exp.Literal) -> str:
-    """Spark puts its configuration in the place of `${name}`, even inside a string."""
+    """Write a string literal without `${`, because Spark substitutes its configuration for `${name}`, even inside a
+    string.
+    """
     return str(generator.literal_sql(node)).replace("${", "\\u0024{")
 
 
 def _syntax(parser: type[Parser]) -> dict[str, Any]:
-    """The special syntaxes that a dialect's parser keeps."""
+    """Return the special syntaxes that a dialect's parser keeps."""
     return {name: special for name, special in parser.FUNCTION_PARSERS.items() if name in _SYNTAX}
 
 
-#: How both engines' trees are written where sqlglot would translate.
+#: Generators, for both engines, of nodes that sqlglot would translate.
 _VERBATIM: Final[dict[Any, Any]] = {exp.Ordered: _ordered_sql, exp.WithinGroup: _within_group}
 
 
 class _Interruptible(Generator):
-    """Looks for interrupts with each node that it writes."""
+    """A generator that checks for interrupts with each node that it writes."""
 
     def sql(self, expression: str | exp.Expr | None, key: str | None = None, comment: bool = True) -> str:
         check_for_interrupts()
@@ -61,7 +63,9 @@ class _Interruptible(Generator):
 
 
 class LocalSql(DuckDB):
-    """DuckDB's SQL, verbatim: subscripts too, which would otherwise be counted from 0, by the types of what they are of."""
+    """DuckDB's SQL, verbatim. This includes subscripts, which sqlglot would otherwise count from 0, depending on the
+    types.
+    """
 
     INDEX_OFFSET = 0
 
@@ -82,7 +86,7 @@ class SparkSql(Spark):
         FUNCTION_PARSERS: ClassVar[dict[str, Any]] = _syntax(SparkParser)
 
         def _parse_grouping_set(self) -> exp.Expr | None:
-            """Also the empty set, which sqlglot reads of no dialect."""
+            """Parse a grouping set, also the empty one, which sqlglot does not read in any dialect."""
             if self._match_pair(TokenType.L_PAREN, TokenType.R_PAREN):
                 return exp.Tuple()
             return super()._parse_grouping_set()

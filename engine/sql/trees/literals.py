@@ -28,19 +28,20 @@ _TIMESTAMP_INFINITY: Final = {2**63 - 1: "infinity", -(2**63): "-infinity"}
 #: The days and microseconds of years 1 to 9999, which both engines read as text.
 _DAYS: Final = range(-719_162, 2_932_897)
 _MICROS: Final = range(-62_135_596_800_000_000, 253_402_300_800_000_000)
-#: No numeric that a client can send has more.
+#: More digits than any numeric has that a client can send.
 _PARAMETER_DIGITS: Final = 150_000
-#: Items of an array of numbers from which on it is one text, and no longer a tree of as many nodes.
+#: The number of items from which on an array of numbers is one text instead of a tree with a node per item.
 _LONG_ARRAY: Final = 1000
 _NUMBERS: Final = frozenset((t.INT2, t.INT4, t.INT8, t.FLOAT4, t.FLOAT8))
-#: Decimals with more digits than this are given as text: a numeric literal may not have more than 38 in either engine.
+#: Decimals with more digits than this are written as text: a numeric literal may not have more than 38 digits in either
+#: engine.
 _LITERAL_DIGITS: Final = 18
 
 _Maker = Callable[[Any, SqlType, EngineName], exp.Expression]
 
 
 def literal(value: Any, typ: SqlType, engine: EngineName) -> exp.Expression:
-    """A canonical value of `typ` as a tree in its storage type."""
+    """Return a canonical value of `typ` as a tree in its storage type."""
     if value is None:
         return cast(exp.Null(), storage_type(typ, engine))
     if typ.pg.is_array:
@@ -87,8 +88,9 @@ def _numeric(value: Decimal, typ: SqlType, engine: EngineName) -> exp.Expression
 
 
 def fits(value: Decimal, typ: SqlType) -> bool:
-    """Whether a finite value is one of the type, as it is."""
-    # Decimal's arithmetic (normalize, abs, unary minus) rounds to the context's 28 digits: only copies here.
+    """Return whether a finite value is one of the type, without rounding."""
+    # Decimal's arithmetic (normalize, abs, unary minus) rounds to the context's 28 digits, so only copies are used
+    # here.
     _, digits, exponent = value.as_tuple()
     assert isinstance(exponent, int)
     significant = "".join(map(str, digits)).lstrip("0")
@@ -172,7 +174,7 @@ def _void(_value: Any, typ: SqlType, engine: EngineName) -> exp.Expression:
 
 
 def _array(value: list[Any], typ: SqlType, engine: EngineName) -> exp.Expression:
-    """A rectangular array; of several dimensions, as lists of lists."""
+    """Return a rectangular array; several dimensions are lists of lists."""
     depth = _depth(value)
     element = element_type(typ)
     long = engine == "local" and element.pg in _NUMBERS and are_long(value, _LONG_ARRAY)
@@ -181,14 +183,14 @@ def _array(value: list[Any], typ: SqlType, engine: EngineName) -> exp.Expression
 
 
 def _list_text(value: list[Any]) -> exp.Expression:
-    """Numbers as DuckDB's text of a list: Python writes it the same way, but for NULL."""
+    """Return numbers as DuckDB's text of a list: Python writes it the same way, except for NULL."""
     return string(str(value).replace("None", "NULL"))
 
 
 def _row(value: dict[str, Any], typ: SqlType, engine: EngineName) -> exp.Expression:
     if not typ.fields:
         raise Unsupported(engine, "rows without fields")
-    # A parameter was read as the type was when the statement was prepared: what came since is null.
+    # A parameter was read by the type as it was when the statement was prepared: attributes added since are null.
     fields = [(typ.pg.field(index), field) for index, (_, field) in enumerate(typ.fields)]
     return struct(engine, {name: literal(value.get(name), field, engine) for name, field in fields})
 
@@ -203,14 +205,14 @@ def _list(value: list[Any], element: SqlType, engine: EngineName) -> exp.Express
 
 
 def array_storage(element: exp.DataType, depth: int) -> exp.DataType:
-    """The storage type of arrays of `depth` dimensions over `element`."""
+    """Return the storage type of arrays of `depth` dimensions over `element`."""
     for _ in range(depth):
         element = exp.DataType(this=exp.DataType.Type.ARRAY, expressions=[element], nested=True)
     return element
 
 
 def struct(engine: EngineName, fields: dict[str, exp.Expression]) -> exp.Expression:
-    """A struct of named fields."""
+    """Return a struct of named fields."""
     if engine == "spark":
         return call("NAMED_STRUCT", *(part for name, tree in fields.items() for part in (string(name), tree)))
     pairs = [exp.PropertyEQ(this=exp.to_identifier(name), expression=tree) for name, tree in fields.items()]

@@ -1,8 +1,9 @@
-"""A compiled tree as its engine is given it: its text, for the in-process engine with long strings as the values of parameters.
+"""A compiled tree as text for its engine; for the in-process engine, long strings become values of parameters.
 
-DuckDB takes some 100 ns for each character of a literal, and each step of printing a tree copies the texts below it, which holds
-the interpreter's lock: a parameter of 200 MB that became a literal kept its statement busy for 25 s, and all other clients waiting
-for seven of these. As the value of a parameter it costs a copy. Another member and Spark are sent texts alone, with literals.
+DuckDB takes some 100 ns for each character of a literal, and each step of printing a tree copies the texts below it
+while it holds the interpreter's lock: a parameter of 200 MB that became a literal kept its statement busy for 25 s, and
+blocked all other clients for seven of these. As the value of a parameter it costs one copy. Other members and Spark
+receive text only, with literals.
 """
 
 from __future__ import annotations
@@ -17,20 +18,20 @@ from engine.contracts.query_id import EngineName
 from engine.sql.trees.dialects import to_sql
 from wire.dataclass import dataclass
 
-#: Characters of a string that is not printed into the text.
+#: The length from which on a string is not printed into the text.
 LONG_STRING: Final = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
 class PrintedStatement:
-    """values: of the `$name`s in the text that stand for long strings."""
+    """The text of a statement. values: the long strings that the `$name`s in the text stand for."""
 
     text: str
     values: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def length(self) -> int:
-        """Characters of all of it."""
+        """The number of characters of the text and the values."""
         return len(self.text) + sum(map(len, self.values.values()))
 
 

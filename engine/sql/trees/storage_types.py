@@ -1,6 +1,7 @@
 """The storage type of each PostgreSQL type in each engine, while a fragment runs.
 
-Function templates take and return these types; at an executor's boundary they become the carriers of `wire.types.carriers`.
+Function templates take and return these types; at an executor's boundary they become the carriers of
+`wire.types.carriers`.
 
 | PostgreSQL | local (DuckDB) | Spark |
 |---|---|---|
@@ -19,11 +20,11 @@ Function templates take and return these types; at an executor's boundary they b
 | void | BOOLEAN, always null | BOOLEAN, always null |
 | record, composite types | STRUCT(f0 ..., f1 ...) | STRUCT<f0: ..., f1: ...> |
 
-A type that is carried as another (`PgType.carried`) is stored as that.
+A type that is carried as another type (`PgType.carried`) is stored as that type.
 
 uuid is its canonical text, whose order is that of its bytes. bpchar is stored padded to its length when it has one, and
-compared without trailing blanks. Spark's TIME and interval types are not used: the one is a preview, the others cannot
-hold months, days and microseconds together.
+compared without trailing blanks. Spark's TIME and interval types are not used: TIME is a preview, and its interval
+types cannot hold months, days and microseconds together.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ from engine.contracts.query_id import EngineName
 from engine.sql.trees.copies import copy_tree
 from wire.types import pg_types as t
 
-#: Columns beside a stored table's own that Spark's view of it has: in which file a row is, and where in it.
+#: The further columns of Spark's view of a stored table: a row's file, and its position in the file.
 VIEW_FILE: Final = "sluice file"
 VIEW_ROW: Final = "sluice row"
 
@@ -78,7 +79,7 @@ _SPARK: Final[dict[t.PgType, str]] = {
     **dict.fromkeys(_TEXTUAL, "STRING"),
 }
 
-#: The types whose values Arrow carries between DuckDB and Spark as both store them.
+#: Types that Arrow carries between DuckDB and Spark in the form in which both store them.
 STORED_ALIKE: Final = frozenset(
     (
         t.BOOL, t.INT2, t.INT4, t.INT8, t.FLOAT4, t.FLOAT8, t.NUMERIC, t.TEXT, t.VARCHAR, t.BPCHAR, t.NAME, t.CHAR, t.JSON,
@@ -88,7 +89,7 @@ STORED_ALIKE: Final = frozenset(
 
 
 def storage_name(typ: SqlType, engine: EngineName) -> str:
-    """The storage type of `typ`, as the engine spells it."""
+    """Return the storage type of `typ` in the engine's spelling."""
     pg = typ.pg
     if pg is t.NUMERIC:
         return _text_name(engine) if typ.is_wide else f"DECIMAL({typ.precision}, {typ.scale})"
@@ -115,13 +116,14 @@ def _parse_type(name: str, engine: EngineName) -> exp.DataType:
 
 
 def storage_type(typ: SqlType, engine: EngineName) -> exp.DataType:
-    """The storage type as a tree, the caller's own copy."""
+    """Return the storage type as a tree, of which the caller owns the copy."""
     return copy_tree(_parse_type(storage_name(typ, engine), engine))
 
 
 def relation_name(table: Table | SystemTable) -> str:
-    """The name under which an engine that needs registration knows a table in its present version, or a relation of the system's
-    with the rows of the statement."""
+    """Return the name under which an engine that needs registration knows a table in its present version, or a system
+    relation with the rows of the statement.
+    """
     if isinstance(table, SystemTable):
         return f"sluice_{table.oid}"
     return f"sluice_{table.oid}_{table.version:x}"

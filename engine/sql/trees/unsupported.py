@@ -1,4 +1,4 @@
-"""Errors for what one engine cannot do."""
+"""Errors for expressions that one engine cannot compute."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ from engine.contracts.query_id import EngineName
 
 
 class Unsupported(Exception):
-    """`engine` cannot run a fragment because of `what`; the planner tries the other engine, else refuses with 0A000."""
+    """Raised if `engine` cannot run a fragment because of `what`. The planner tries the other engine, and otherwise
+    refuses with 0A000.
+    """
 
     def __init__(self, engine: EngineName, what: str) -> None:
         super().__init__(f"{engine}: {what}")

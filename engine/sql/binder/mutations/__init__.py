@@ -1,10 +1,12 @@
-"""Statements that change rows, from their trees to a MUTATE (analyze.c: transformInsertStmt, transformUpdateStmt,
-transformDeleteStmt; rewriteTargetListIU).
+"""The binder of INSERT, UPDATE, DELETE, MERGE and COPY FROM: from parse trees to a MUTATE.
 
     bound = bind_mutation(statement, BindContext(...))
 
-`target` finds the table and says what its columns take: assignment casts, defaults, checks. `insert`, `rewrite` (UPDATE and
-DELETE), `conflict` (ON CONFLICT) and `merge` bind what their names say; `outcome` puts checks and RETURNING on top.
+`target` finds the table and prepares values for its columns: assignment casts, defaults, checks. `insert`, `rewrite`
+(UPDATE and DELETE), `conflict` (ON CONFLICT) and `merge` bind the statements that they are named after; `outcome` adds
+checks and RETURNING on top.
+
+Source: PostgreSQL, analyze.c (transformInsertStmt, transformUpdateStmt, transformDeleteStmt), rewriteTargetListIU.
 """
 
 from engine.sql.binder.mutations.bind import BoundMutation, bind_mutation

@@ -1,4 +1,4 @@
-"""The entrance: one statement bound, whichever it is."""
+"""The entry point of the binder of statements that change rows, for every kind of statement."""
 
 from __future__ import annotations
 
@@ -24,8 +24,9 @@ from wire.types import pg_types as t
 
 @dataclass(frozen=True, slots=True)
 class BoundMutation:
-    """A statement bound: its plan, and what Describe tells of it. columns: None without RETURNING. locks: what FOR UPDATE
-    in its queries asks for."""
+    """A bound statement: its plan, and the result description for Describe. columns: None without RETURNING. locks:
+    the row locks of FOR UPDATE clauses in its queries.
+    """
 
     plan: Mutate
     columns: tuple[ResultColumn, ...] | None
@@ -36,7 +37,7 @@ class BoundMutation:
 def bind_mutation(statement: MutationStatement, context: BindContext) -> BoundMutation:
     """Bind a whole statement. Positions in errors count from the beginning of its text.
 
-    Raises SqlError of every kind that PostgreSQL's analysis does; FeatureNotSupported for what is not here.
+    Raises SqlError of every kind that PostgreSQL's analysis raises; FeatureNotSupported for features that Sluice lacks.
     """
     with bounded_depth():
         binder = query_binder(context)
@@ -55,7 +56,9 @@ def bind_mutation(statement: MutationStatement, context: BindContext) -> BoundMu
 
 
 def _with(ctes: Sequence[WithItem], plan: Mutate) -> Mutate:
-    """The statement's WITH around each of its queries; what may come out otherwise when it is asked again is asked once."""
+    """Add the statement's WITH to each of its queries. Volatile WITH items must be evaluated once, so all files are
+    rewritten then, instead of those that a query locates beforehand.
+    """
     volatile = any(
         is_volatile(expr)
         for item in ctes

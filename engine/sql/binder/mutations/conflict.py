@@ -1,15 +1,17 @@
-"""ON CONFLICT: rows that would break a key are passed over, or change the row that has it (parse_clause.c:
+"""ON CONFLICT: new rows that conflict with a key are skipped, or update the existing row (parse_clause.c:
 transformOnConflictArbiter; nodeModifyTable.c: ExecOnConflictUpdate).
 
-Built of joins with the table. DO NOTHING keeps of the new rows the first of each key, and of those the ones whose key the table
-has not. DO UPDATE is a full join of the table's files that have such keys and the new rows: what only the table has stays, what
-both have is changed, what is only new is inserted. A key with a null in it conflicts with nothing, unless it says NULLS NOT
-DISTINCT.
+The plan consists of joins with the table. DO NOTHING keeps the first new row of each key and drops those whose key is
+in the table. DO UPDATE is a full join of the table's files that contain such keys with the new rows: a row that only
+the table has is kept, a row that both have is updated, and a row that is only new is inserted. A key that contains a
+null conflicts with nothing, unless the key is NULLS NOT DISTINCT.
 
-A row that would be changed twice by one statement is 21000, as in PostgreSQL; a key that is twice among the new rows is that,
-but for rows for which DO UPDATE's WHERE does not hold: those change nothing.
-With several keys and no conflict target, PostgreSQL takes the new rows one by one. Here each key says which rows are not its
-first; where only one key has such rows that is the same, else the statement is refused.
+A row that one statement would change twice is 21000, as in PostgreSQL. A key that occurs twice among the new rows is
+this error as well, except for new rows for which DO UPDATE's WHERE does not hold: those change nothing.
+
+With several keys and no conflict target, PostgreSQL inserts the new rows one by one. Here the plan marks, for each key,
+the rows that are not the first of that key. Where only one key has such rows, the result is PostgreSQL's; otherwise the
+statement is refused.
 """
 
 from __future__ import annotations
@@ -57,7 +59,9 @@ _INT8 = st.of(t.INT8)
 
 @dataclass(frozen=True, slots=True)
 class _New:
-    """The rows to be inserted, numbered in their order: where nobody asked for one, as they arrive (`Mutate.arrival`)."""
+    """The rows to be inserted, numbered in their order. Without a required order, they are numbered as they arrive
+    (`Mutate.arrival`).
+    """
 
     node: Node
     rows: tuple[Column, ...]
@@ -65,14 +69,14 @@ class _New:
 
 
 def on_conflict(binder: QueryBinder, statement: Insert, conflict: OnConflict, change: Change, scope: Scope) -> Change:
-    """`change`, an INSERT's, with what its ON CONFLICT asks."""
+    """Return an INSERT's `change` with its ON CONFLICT clause."""
     conflict = _of_table(change.target, conflict)
     arbiters = _arbiters(binder, change.table, conflict)
     numbered = _numbered_names(change)
     if any(numbered & set(key.columns) for key in arbiters):
         if conflict.columns or conflict.formulas or conflict.constraint is not None:
             raise FeatureNotSupported("not supported: ON CONFLICT of a column that INSERT ... SELECT numbers")
-        # A number that nobody had before is in no conflict; one that is there all the same is an error.
+        # A sequence's new value conflicts with no row; if the table has it nevertheless, that is an error.
         arbiters = tuple(key for key in arbiters if not numbered & set(key.columns))
     if conflict.columns or conflict.formulas or conflict.constraint is not None:
         named = {name for key in arbiters for name in key.columns}
@@ -82,7 +86,7 @@ def on_conflict(binder: QueryBinder, statement: Insert, conflict: OnConflict, ch
     new = _number_rows(binder, change)
     change = replace(change, forbidden=_forbidden(binder, statement, change, new))
     if len(arbiters) == 1 and not change.requirement:
-        # By several keys the numbers have to be the same for all; by one, any order in which rows come is as good.
+        # Several keys need the same numbers; with one key, the rows may be numbered in any order in which they arrive.
         change = replace(change, arrival=new.number)
     if conflict.assignments:
         return _plan_update(binder, statement, conflict, change, new, arbiters[0], scope)
@@ -99,15 +103,16 @@ def on_conflict(binder: QueryBinder, statement: Insert, conflict: OnConflict, ch
 
 
 def _numbered_names(change: Change) -> set[str]:
-    """The columns whose values are known only as rows are written."""
+    """Return the columns whose values are known only when rows are written."""
     pairs = zip(change.rows, change.table.columns, strict=True)
     later = {column for column, _ in change.filled}
     return {declared.name for column, declared in pairs if column in later}
 
 
 def _forbidden(binder: QueryBinder, statement: Insert, change: Change, new: _New) -> Forbidden | None:
-    """Return the rows that NOT NULL and CHECK forbid. They are checked before keys, so rows that are not inserted are, too.
-    None: there are no such constraints, or the rows may be others when they are asked for again."""
+    """Return the rows that violate NOT NULL or CHECK. These are checked before keys, so rows that are not inserted are
+    checked too. Returns None if there are no such constraints, or if the rows may differ when they are computed again.
+    """
     if _may_differ(new.node):
         return None
     table, context = change.table, binder.context
@@ -137,8 +142,9 @@ def _may_differ(node: Node) -> bool:
 
 
 def _arbiters(binder: QueryBinder, table: Table, conflict: OnConflict) -> tuple[Constraint, ...]:
-    """The keys that are meant. Raises UndefinedColumn, UndefinedObject, InvalidColumnReference; and, for one that may be judged
-    later, ObjectNotInPrerequisiteState."""
+    """Return the keys that ON CONFLICT refers to. Raises UndefinedColumn, UndefinedObject, InvalidColumnReference; for
+    a deferrable key, ObjectNotInPrerequisiteState.
+    """
     found = _meant(binder, table, conflict)
     for key in found:
         if key.deferrable:
@@ -150,7 +156,7 @@ def _arbiters(binder: QueryBinder, table: Table, conflict: OnConflict) -> tuple[
 
 
 def _of_table(target: Target, conflict: OnConflict) -> OnConflict:
-    """A view's columns in the conflict target as the table calls them."""
+    """Replace a view's columns in the conflict target by the table's names of them."""
     if not target.is_view or conflict.constraint is not None:
         return conflict
     if conflict.formulas or conflict.predicate is not None:
@@ -200,7 +206,7 @@ class _Key:
 
 
 def _key(binder: QueryBinder, table: Table, rows: Sequence[Column], key: Constraint) -> _Key:
-    """A row's key; of nulls, which are like nothing, for one that the index is not about."""
+    """Return a row's key. For a row outside a partial index, the key consists of nulls, which conflict with nothing."""
     parts, met = bound_parts(binder, table, rows, key)
     if met is None:
         return _Key(parts, key.nulls_not_distinct)
@@ -221,7 +227,7 @@ def _number_rows(binder: QueryBinder, change: Change) -> _New:
 
 
 def _first(binder: QueryBinder, node: Node, new: _New, key: _Key) -> Node:
-    """Keep the first row of each key, and all rows where something in the key is null."""
+    """Keep the first row of each key, and all rows whose key contains a null."""
     place = binder.context.new_column("place", _INT8)
     call = row_number(binder, key.parts, (OrderItem(refer(new.number)),))
     counted = Window((*node.columns, place), node, (call,))
@@ -230,8 +236,10 @@ def _first(binder: QueryBinder, node: Node, new: _New, key: _Key) -> Node:
 
 
 def _by_each(binder: QueryBinder, change: Change, node: Node, new: _New, arbiters: Sequence[Constraint]) -> Change:
-    """Several keys: all rows, with whether each is the first by each key. One that is not is passed over; where that is so by
-    different keys, the row before which it comes may be passed over itself, and the statement is refused."""
+    """Mark, for several keys, whether each row is the first of each key. A row that is not the first is skipped. If
+    rows are skipped because of different keys, the row that such a row conflicts with may itself have been skipped, and
+    the statement is refused.
+    """
     context, again = binder.context, []
     for key in arbiters:
         own = _key(binder, change.table, new.rows, key)
@@ -250,12 +258,12 @@ def _by_each(binder: QueryBinder, change: Change, node: Node, new: _New, arbiter
 
 
 def _any_null(key: _Key) -> Expr:
-    """Whether the key is like nothing for a null in it."""
+    """Return whether the key conflicts with nothing because it contains a null."""
     return Const(_BOOL, False) if key.alike else Or(_BOOL, tuple(IsNull(_BOOL, part) for part in key.parts))
 
 
 def _absent_rows(binder: QueryBinder, table: Table, node: Node, new: _New, key: Constraint) -> Node:
-    """The rows whose key the table has not."""
+    """Return the rows whose key is not in the table."""
     there = read(binder, table)
     same = _same(binder, _key(binder, table, new.rows, key), _key(binder, table, there.columns, key))
     joined = Join((*node.columns, *there.reader.columns), "left", node, there.reader, same)
@@ -344,9 +352,11 @@ def _deciding_rows(
     scope: Scope,
     again: Column,
 ) -> Node:
-    """Split new rows into conflicting and non-conflicting ones. Of the conflicting ones of a key keep those for which WHERE
-    holds, and if there is none, one; keep all others. again: the place of each among those of its key. (PostgreSQL looks at
-    WHERE for each, in their order: a row for which it does not hold changes nothing, and is no second change.)"""
+    """Split new rows into conflicting and non-conflicting ones. Of the conflicting rows of a key, those for which
+    WHERE holds are kept, or one if there is none; all others are kept. again: the rank of each row among those of its
+    key. (PostgreSQL evaluates WHERE for each row, in order: a row for which it does not hold changes nothing, and is no
+    second change.)
+    """
     context, table = binder.context, target.table
     there, own = read(binder, table), _key(binder, table, new.rows, key)
     columns = new.node.columns
@@ -368,7 +378,7 @@ def _deciding_rows(
 def _conflict_scope(
     binder: QueryBinder, statement: Insert, target: Target, there: Rows, new: _New, outer: Scope
 ) -> Scope:
-    """SET and WHERE see the row that is there, and `excluded`, the one that is not inserted."""
+    """Return the scope of SET and WHERE: the existing row, and `excluded`, the row that is not inserted."""
     scope = Scope(binder.context, binder, outer)
     excluded = Source("excluded", target.row(None, new.rows).columns)
     for source in (target.row(statement.alias, there.columns), excluded):
@@ -394,7 +404,7 @@ def _marks(
     own: _Key,
     condition: Expr | None,
 ) -> tuple[Node, Column, Column, Column]:
-    """Add marks to each row: whether it is inserted, whether it changes at all, whether it would a second time."""
+    """Add marks to each row: whether it is inserted, whether it changes at all, whether it would change a second time."""
     context = binder.context
     inserted, changed, twice = (context.new_column(name, _BOOL) for name in ("inserted", "changed", "twice"))
     is_new = IsNull(_BOOL, refer(new.number), negated=True)
@@ -410,7 +420,9 @@ def _marks(
 
 
 def _locate_files(there: Rows, new: _New, same: Expr) -> Node | None:
-    """The files that have keys of the new rows; None where these may be others when they are asked for again."""
+    """Return a plan of the files that contain keys of the new rows; None if the new rows may differ when they are
+    computed again.
+    """
     if _may_differ(new.node):
         return None
     joined = Join((*there.reader.columns, *new.node.columns), "inner", there.reader, new.node, same)

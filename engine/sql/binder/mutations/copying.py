@@ -1,7 +1,8 @@
 """COPY FROM: an INSERT whose rows arrive as text (copyfrom.c: BeginCopyFrom).
 
-What a column's input function does is a cast from text, and then what an assignment does: the modifier's length and digits are
-checked and not cut. Unlike INSERT, COPY may write an identity column that is GENERATED ALWAYS.
+A column's input function is bound as a cast from text, followed by the checks of an assignment: the modifier's length
+and digits are checked, and nothing is cut off. Unlike INSERT, COPY may write an identity column that is GENERATED
+ALWAYS.
 """
 
 from __future__ import annotations
@@ -42,17 +43,19 @@ from wire.errors import FeatureNotSupported, InvalidColumnReference, SqlError, U
 from wire.types import pg_types as t
 from wire.types.text_settings import InputSettings
 
-#: The edge over which the texts come.
+#: The edge over which the texts arrive.
 EDGE = 0
 
 
 @dataclass(frozen=True, slots=True)
 class BoundCopy:
-    """plan: its input receives `received_columns`. targets: the columns that are copied, in their order; texts, values: each as it
-    is sent, and as it is; casts: the one from the other, None where no engine has it. settings: how texts
-    are read.
+    """A bound COPY FROM.
 
-    number: where WHERE leaves out rows, a column with their numbers that is received, and `number_given` what the input has of it.
+    plan: its input receives `received_columns`.
+    targets: the columns that are copied, in their order. texts, values: each column as text and as a value.
+    casts: the cast from the text to the value, or None if no engine has it. settings: the settings by which texts are
+        read.
+    number: with WHERE, a further received column that numbers the rows. number_given: that column in the plan's input.
     """
 
     plan: Mutate
@@ -72,7 +75,7 @@ class BoundCopy:
 def bind_copy(
     table: exp.Table, names: Sequence[exp.Identifier] | None, where: exp.Expression | None, context: BindContext
 ) -> BoundCopy:
-    """Raises SqlError as INSERT does."""
+    """Bind a COPY FROM whose rows arrive as text. Raises SqlError as INSERT does."""
     with bounded_depth():
         binder = query_binder(context)
         found, targets = _target(binder, table, names)
@@ -94,7 +97,9 @@ def bind_file_copy(
     where: exp.Expression | None,
     context: BindContext,
 ) -> Mutate:
-    """COPY FROM files that say themselves what their columns are: by their names. Raises SqlError as INSERT does."""
+    """Bind a COPY FROM of files that have a schema of their own; columns are matched by name. Raises SqlError as
+    INSERT does.
+    """
     with bounded_depth():
         binder = query_binder(context)
         found, targets = _target(binder, table, names)
@@ -114,7 +119,7 @@ def bind_file_copy(
 
 
 def _require_no_others(table: Table, source: Table) -> None:
-    """Refuse columns that the table does not have: they would be lost in silence."""
+    """Refuse a file with columns that the table lacks: they would be lost silently."""
     known = {column.name for column in table.columns}
     for column in source.columns:
         if column.name not in known:
@@ -136,7 +141,7 @@ def _target(
         found.insert(columns)
         return found, columns
     except SqlError as error:
-        error.position = None  # PostgreSQL looks these names up without their places
+        error.position = None  # PostgreSQL reports these names without a position
         raise
 
 
@@ -156,7 +161,7 @@ def _plan_insert(
     number: Column | None,
     where: exp.Expression | None,
 ) -> tuple[Mutate, Column | None]:
-    """The INSERT of what is given, by the columns' numbers; and its input's column of rows' numbers."""
+    """Return the INSERT of the given columns, by their numbers, and the column of its input that numbers the rows."""
     table = target.table
     rows = row_columns(binder, table)
     filled = filled_columns(table, rows, given)
@@ -180,7 +185,7 @@ def _plan_insert(
 
 
 def _condition(binder: QueryBinder, where: exp.Expression, row: Source, filled: Sequence[tuple[Column, int]]) -> Expr:
-    """COPY FROM ... WHERE, over the row with its defaults."""
+    """Bind COPY FROM ... WHERE, over the row with its defaults."""
     if (query := where.find(exp.Subquery, exp.Select, exp.SetOperation)) is not None:
         at = cursor(position(cast("exp.Expression", query)))
         raise FeatureNotSupported("cannot use subquery in COPY FROM WHERE condition", position=at)
@@ -211,6 +216,6 @@ def _assign(binder: QueryBinder, column: TableColumn, value: Column) -> Expr:
 
 def _from_text(binder: QueryBinder, text: Column, column: TableColumn) -> Expr:
     base = t.element_of(column.type.pg) if column.type.pg.is_array else column.type.pg
-    # A cast to a length that is written out would cut what is too long.
+    # An explicit cast to a type with a length would cut off strings that are too long.
     target = st.of(column.type.pg) if base in (t.VARCHAR, t.BPCHAR) else column.type
     return assign(binder, binder.expressions.coerce(refer(text), target, "explicit"), column)

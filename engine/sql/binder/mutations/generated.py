@@ -1,7 +1,8 @@
-"""GENERATED ALWAYS AS (expression) STORED: computed from the row as it is written, above whatever made the row.
+"""GENERATED ALWAYS AS (expression) STORED: columns computed from the row as it is written, above whatever produced the
+row.
 
-Nobody gives such a column a value, and DEFAULT means that it is computed. Rows that only stay as they are keep what they have: the
-expression is immutable, so that it would be the same.
+A statement cannot give such a column a value, and DEFAULT means that it is computed. Rows that are rewritten unchanged
+keep their values: the expression is immutable, so the result would be the same.
 
 Source: PostgreSQL 15, nodeModifyTable.c (ExecComputeStoredGenerated), rewriteHandler.c (rewriteTargetListIU).
 """
@@ -28,19 +29,19 @@ if TYPE_CHECKING:
 
 
 def forbid_value(column: TableColumn, message: str) -> None:
-    """Raises GeneratedAlways for a generated column that is given a value."""
+    """Raises GeneratedAlways if the column is a generated one, because it cannot be given a value."""
     if column.generated:
         raise GeneratedAlways(message, detail=f'Column "{column.name}" is a generated column.')
 
 
 def with_generated(table: Table, names: Iterable[str]) -> set[str]:
-    """The columns that may change with these."""
+    """Add the generated columns, which may change with the named ones."""
     found = set(names)
     return found | {column.name for column in table.columns if column.generated} if found else found
 
 
 def compute_generated(binder: QueryBinder, change: Change) -> Change:
-    """The change with its generated columns computed."""
+    """Return the change with its generated columns computed."""
     if change.kind == "delete" or not any(column.generated for column in change.table.columns):
         return change
     rows: list[Column] = []

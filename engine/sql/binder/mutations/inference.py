@@ -1,8 +1,8 @@
-"""Inference of the unique indexes that an ON CONFLICT means, and the parts of their keys.
+"""Inference of ON CONFLICT's unique indexes, and the expressions of their keys.
 
-An index is meant whose columns and expressions are those that were written, all of them and no others, and which is about no fewer
-rows than ON CONFLICT ... WHERE speaks of: each condition of its predicate is written there too. PostgreSQL proves more (`a > 5` is
-enough for `a > 0`); what is not found here is 42P10, which it says where it can prove nothing.
+An index matches if its columns and expressions are exactly those of the conflict target, and if its predicate is
+implied by ON CONFLICT ... WHERE: each condition of the predicate must be written there too. PostgreSQL proves more (`a
+> 5` implies `a > 0`). If no index matches, the error is 42P10, as in PostgreSQL where it can prove nothing.
 
 Source: PostgreSQL 15, plancat.c (infer_arbiter_indexes), parse_clause.c (resolve_unique_index_expr).
 """
@@ -28,7 +28,9 @@ if TYPE_CHECKING:
 
 
 def infer_indexes(binder: QueryBinder, table: Table, conflict: OnConflict) -> tuple[Constraint, ...]:
-    """The indexes that are meant by columns and expressions, as old as they are. Raises what binding these raises."""
+    """Return the indexes that match the conflict target's columns and expressions, oldest first. Raises the errors of
+    binding these.
+    """
     rows = row_columns(binder, table)
     scope = _scope(binder, table, rows)
     formulas = [_bind_settled(binder, formula, scope, "ON CONFLICT") for formula in conflict.formulas]
@@ -63,7 +65,7 @@ def _is_meant(
 def bound_parts(
     binder: QueryBinder, table: Table, rows: Sequence[Column], key: Constraint
 ) -> tuple[tuple[Expr, ...], Expr | None]:
-    """The parts of a key over a row, and whether the key is about the row; None where it is about every row."""
+    """Bind the columns and expressions of a key over a row, and the key's predicate; None for a key without predicate."""
     scope = _scope(binder, table, rows)
 
     def bind_part(part: KeyPart) -> Expr:

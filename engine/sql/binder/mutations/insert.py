@@ -1,7 +1,7 @@
-"""INSERT: the values of a VALUES list or of a query, put into the table's columns (analyze.c: transformInsertStmt,
+"""INSERT: the rows of a VALUES list or of a query, assigned to the table's columns (analyze.c: transformInsertStmt,
 transformInsertRow; rewriteValuesRTE).
 
-Each cell of a VALUES list takes its type from its column, not from the cells above it, and so does an untyped literal or a
+Each cell of a VALUES list takes its type from its column, not from the cells above it. So does an untyped literal or a
 parameter in the select list of a query.
 """
 
@@ -60,9 +60,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """The rows to be inserted: a node whose `rows` are whole rows of the table, and the order in which they come.
+    """The rows to be inserted: a node whose `rows` are whole rows of the table, and their required order.
 
-    filled: see `Mutate`. Values of sequences are put in as rows are written where it is not known before how many they are."""
+    filled: see `Mutate`. Values of sequences are assigned when rows are written, if the number of rows is not known
+    before.
+    """
 
     node: Node
     rows: tuple[Column, ...]
@@ -92,7 +94,7 @@ def bind(binder: QueryBinder, statement: Insert, scope: Scope) -> tuple[Mutate, 
 
 
 def bound_source(binder: QueryBinder, statement: Insert, target: Target, scope: Scope) -> Source:
-    """The statement's rows, defaults put in."""
+    """Return the statement's rows with defaults."""
     table = target.table
     columns = target.columns if statement.columns is None else target.find_columns(statement.columns, statement.parts)
     tree = statement.source
@@ -108,7 +110,9 @@ def bound_source(binder: QueryBinder, statement: Insert, target: Target, scope: 
 
 
 def _values(binder: QueryBinder, table: Table, rows: list[tuple[Expr, ...]]) -> Source:
-    """The rows; casts that are the same all down a column are done above them, once in the statement's text."""
+    """Return the rows. Casts that are the same throughout a column are applied above the rows, once in the statement's
+    text.
+    """
     columns = row_columns(binder, table)
     raw = [common_casts([row[i] for row in rows]) for i in range(len(columns))]
     if len(rows) == 1 or not any(casts for casts, _ in raw):
@@ -120,7 +124,7 @@ def _values(binder: QueryBinder, table: Table, rows: list[tuple[Expr, ...]]) -> 
 
 
 def _values_by_column(binder: QueryBinder, table: Table, given: Mapping[int, BoundColumn], rows: int) -> Source:
-    """Rows whose columns are bound as a whole, by the columns' numbers; the others have their defaults."""
+    """Return rows whose columns are each bound as a whole, by the columns' numbers; other columns have their defaults."""
     columns = row_columns(binder, table)
     bound = [
         given[column.number] if column.number in given else bind_default_column(binder, column, rows)
@@ -167,7 +171,7 @@ def cells(
     written: Sequence[exp.Expression],
     scope: Scope,
 ) -> dict[int, Expr]:
-    """One row of VALUES by its columns' numbers."""
+    """Bind one row of VALUES, by its columns' numbers."""
     parts = _parts(statement, columns)
     for cell, part in zip(written, parts, strict=False):
         if part is not None:
@@ -190,7 +194,7 @@ def cells(
 
 
 def _parts(statement: Insert | MergeWhen, columns: Sequence[TableColumn]) -> Sequence[Part | None]:
-    """Return the parts of columns that the list of columns means; None for a whole column."""
+    """Return the parts of columns in the list of columns; None for a whole column."""
     if statement.columns is None:
         return (None,) * len(columns)
     pairs = zip(statement.columns, statement.parts or ((),) * len(columns), strict=True)
@@ -205,7 +209,7 @@ def _assign_part(
     value: Expr,
     scope: Scope,
 ) -> Expr:
-    """The column's value; where a part of it is meant, with those that were given before."""
+    """Return the column's value. A part of a column is assigned into the value of the parts before it."""
     if part is None:
         return assign(binder, value, column)
     whole = row.get(column.number) or Const(column.type, None)
@@ -223,12 +227,12 @@ def _check_width(statement: Insert | MergeWhen, columns: Sequence[TableColumn], 
 
 
 def whole_row(binder: QueryBinder, table: Table, given: Mapping[int, Expr]) -> tuple[Expr, ...]:
-    """A row of the table of what is given, by the columns' numbers, and defaults."""
+    """Return a row of the table with the given values, by the columns' numbers, and defaults."""
     return tuple(given[c.number] if c.number in given else default(binder, c) for c in table.columns)
 
 
 def _expand_row(binder: QueryBinder, table: Table, row: Mapping[int, Expr]) -> Source:
-    """A single row whose set-returning functions make more of it."""
+    """Return the rows of a single row with set-returning functions."""
     columns = row_columns(binder, table)
     filled = filled_columns(table, columns, row)
     whole = whole_row(binder, table, {**unfilled_columns(table, columns, filled), **row})
@@ -239,7 +243,9 @@ def _expand_row(binder: QueryBinder, table: Table, row: Mapping[int, Expr]) -> S
 def filled_columns(
     table: Table, columns: Sequence[Column], given: Mapping[int, Expr]
 ) -> tuple[tuple[Column, int], ...]:
-    """The columns that nothing was said of and whose default is a value of a sequence, with that."""
+    """Return the columns to which no value is given and whose default is the next value of a sequence, each with the
+    sequence.
+    """
     found = []
     for column, declared in zip(columns, table.columns, strict=True):
         checked = is_constrained(declared.domain)
@@ -250,7 +256,7 @@ def filled_columns(
 
 
 def unfilled_columns(table: Table, columns: Sequence[Column], filled: Sequence[tuple[Column, int]]) -> dict[int, Expr]:
-    """Nulls, until those columns get their values."""
+    """Return nulls for these columns, which get their values later."""
     later = {column for column, _ in filled}
     pairs = zip(columns, table.columns, strict=True)
     return {declared.number: Const(declared.type, None) for column, declared in pairs if column in later}
@@ -270,7 +276,7 @@ def _bound_query(
     table = target.table
     parts = _parts(statement, columns)
     written = binder.bind(tree, scope, settle=False)
-    # What has no type yet takes that of the part for which it is.
+    # An untyped output takes the type of the part to which it is assigned.
     open_ = [e if isinstance(e, Const | ParamRef) and e.type.pg is t.UNKNOWN else None for e in _outputs(written)]
     bound = _with_column_types(binder, written, columns, parts)
     places = [e.position for e in _outputs(bound)]
@@ -314,7 +320,7 @@ def _select_emit(bound: Bound, top: Evaluator) -> tuple[Expr, ...]:
 def _with_column_types(
     binder: QueryBinder, bound: Bound, columns: Sequence[TableColumn], parts: Sequence[Part | None]
 ) -> Bound:
-    """The query with its select list's untyped literals and parameters as the columns want them."""
+    """Return the query with the untyped literals and parameters of its select list coerced to the columns' types."""
     top = select_list(bound.plan)
     if top is None:
         return bound
@@ -331,7 +337,7 @@ def _with_column_types(
 
 
 def _with_outputs(binder: QueryBinder, bound: Bound, top: Evaluator, wanted: Mapping[int, Expr]) -> Bound:
-    """The query with other expressions in its select list, by their columns' ids."""
+    """Return the query with other expressions in its select list, by their columns' ids."""
     if not wanted:
         return bound
     emit = tuple(wanted.get(column.id, expr) for column, expr in zip(top.columns, top.emit, strict=True))
@@ -351,8 +357,9 @@ def _with_outputs(binder: QueryBinder, bound: Bound, top: Evaluator, wanted: Map
 def _taken_as_written(
     binder: QueryBinder, bound: Bound, columns: Sequence[TableColumn], parts: Sequence[Part | None]
 ) -> tuple[Bound, dict[int, int]]:
-    """The columns, by number, for which the select list says nextval('s'), each with the sequence; rows get their values as they
-    are written, in their order. And the query, which says null there."""
+    """Return the query with null in place of each plain nextval('s') in its select list, and those columns, by number,
+    with their sequences. Rows get these values when they are written, in their order.
+    """
     top = select_list(bound.plan)
     if top is None or has_one_row(top) or any(map(_follows, top.emit)):
         return bound, {}
@@ -367,5 +374,5 @@ def _taken_as_written(
 
 
 def _follows(expr: Expr) -> bool:
-    """Whether it tells of values that other calls of the row have taken."""
+    """Whether the expression reads values that other calls of the row have taken from sequences."""
     return any(isinstance(part, Call) and part.function.name in ("currval", "lastval") for part in expr.walk())

@@ -1,10 +1,11 @@
-"""MERGE: pairs of rows of the table and of a source decide what becomes of the table's rows, and which of the source's come
-new (parse_merge.c: transformMergeStmt; nodeModifyTable.c: ExecMerge).
+"""MERGE: pairs of rows of the target and of a source decide which of the target's rows change and which source rows
+are inserted (parse_merge.c: transformMergeStmt; nodeModifyTable.c: ExecMerge).
 
-Two parts, one below the other. What is there: the files that hold matched rows, joined by file and number to the pairs whose
-first fitting WHEN MATCHED changes or deletes; two such pairs for one row are 21000. What is new: the rows of the source that
-match no row of the table, as their first fitting WHEN NOT MATCHED has them. The source is read by both, so it may not be
-volatile; values of sequences that nothing was said of are taken as rows are written (`Mutate.filled`).
+The plan is the union of two parts. The part for existing rows reads the files that hold matched rows and joins them, by
+file and row number, to the pairs whose first applicable WHEN MATCHED clause updates or deletes; two such pairs for one
+row are 21000. The part for new rows has the source rows that match no row of the target, with the values of their first
+applicable WHEN NOT MATCHED clause. Both parts read the source, so it must not be volatile. Values of sequences for
+columns to which an INSERT gives no value are assigned as rows are written (`Mutate.filled`).
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ _INT8 = st.of(t.INT8)
 
 @dataclass(frozen=True, slots=True)
 class _Sides:
-    """The table and the source, each time with columns of their own."""
+    """The target and the source, bound with columns of their own each time."""
 
     rows: Rows
     source: Node
@@ -64,7 +65,7 @@ class _Sides:
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """Rows to be written, and what becomes of them."""
+    """Rows to be written, with marks of what happens to each."""
 
     node: Node
     rows: tuple[Column, ...]
@@ -155,7 +156,7 @@ def _sides(binder: QueryBinder, target: Target, statement: Merge, outer: Scope) 
 
 
 def _choose_when(binder: QueryBinder, whens: Sequence[MergeWhen], scope: Scope) -> Expr:
-    """The number of the first WHEN that fits, from 1; 0 for none."""
+    """Return the number of the first WHEN clause that applies, from 1; 0 for none."""
     cases = []
     for number, when in enumerate(whens, 1):
         met: Expr = Const(_BOOL, True)
@@ -183,7 +184,9 @@ def _per_choice(choice: Column, values: Sequence[tuple[int, Expr]], otherwise: E
 def _there(
     binder: QueryBinder, target: Target, statement: Merge, whens: Sequence[MergeWhen], outer: Scope
 ) -> tuple[_Part, Node, tuple[Column, ...], set[str]]:
-    """The part, the files it is about, what tells their reader, and the names of the columns that are written."""
+    """Plan the existing rows. Returns the part, the plan of the files that it rewrites, columns that identify the
+    reader of these files, and the names of the columns that are written.
+    """
     context = binder.context
     table, sides = target.table, _sides(binder, target, statement, outer)
     found = sides.rows
@@ -259,7 +262,7 @@ def _part(binder: QueryBinder, table: Table, node: Node, values: Sequence[Expr],
 
 
 def _new_marks(binder: QueryBinder) -> tuple[Column, Column, Column, Column]:
-    """Columns for a part's marks."""
+    """Return new columns for a part's marks."""
     new = binder.context.new_column
     return new("changed", _BOOL), new("dropped", _BOOL), new("twice", _BOOL), new("fresh", _BOOL)
 

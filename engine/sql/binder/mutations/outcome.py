@@ -1,8 +1,8 @@
-"""The top of every statement's plan, above its rows: CHECK constraints and options, then RETURNING.
+"""The top of every such statement's plan, above its rows: CHECK constraints and WITH CHECK OPTION, then RETURNING.
 
-Both are computed from the row as it is written, beside the row, in the input of MUTATE: so that they see what is stored, and
-no second statement has to ask for it. Where rows come that only stay as they are, neither is computed for them: an
-expression of RETURNING may fail for a row that the statement does not concern.
+Both are computed from the row as it is written, as further columns of MUTATE's input. They therefore see the stored
+values, and no second query is needed. For rows that are rewritten unchanged, neither is computed: an expression of
+RETURNING may fail for a row that the statement does not concern.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A statement as far as it is bound: `node` gives the rows; the other fields are `Mutate`'s.
+    """A partly bound statement: `node` returns the rows; the other fields are `Mutate`'s.
 
-    alias: what the statement calls its target. others: further items that RETURNING may name.
+    alias: the alias of the target. others: further FROM items that RETURNING may refer to.
     """
 
     kind: MutateKind
@@ -68,14 +68,16 @@ class Change:
 def complete_change(
     binder: QueryBinder, change: Change, returning: Sequence[exp.Expression], scope: Scope
 ) -> tuple[Mutate, tuple[str, ...]]:
-    """The MUTATE, and the names of RETURNING's columns. change: with its generated columns (`generated.compute_generated`)."""
+    """Return the MUTATE, and the names of RETURNING's columns. change: with its generated columns
+    (`generated.compute_generated`).
+    """
     checked = (
         [] if change.kind == "delete" else checks(binder, change.table, row_source(change.table, None, change.rows))
     )
     through = [] if change.kind == "delete" else change.target.view_checks(change.rows)
     names, returned = _bind_returning(binder, change, returning, scope)
     shown = _filled_outputs(change, [condition for _, condition in (*checked, *through)], returned)
-    # Unlike a constraint, WITH CHECK OPTION is violated where it is unknown, too.
+    # Unlike a constraint, WITH CHECK OPTION is also violated if it is unknown.
     tests = [*(holds(condition) for _, condition in checked), *(_is_true(condition) for _, condition in through)]
     checked += through
     truth = [_unless_kept(change, test) for test in tests]
@@ -116,7 +118,7 @@ def complete_change(
 
 
 def _columns_above(change: Change, returns: bool) -> tuple[Column, ...]:
-    """The columns of the rows' node that are wanted above: rows, marks, sort keys; each once."""
+    """Return the columns of the rows' node that are needed above it: rows, marks, sort keys; each once."""
     wanted = [*change.rows, *(c for c in (change.changed, change.dropped, change.twice, change.fresh) if c is not None)]
     wanted += change.again
     wanted += [column for _, column in change.before]
@@ -143,7 +145,9 @@ def _bind_returning(
 
 
 def _filled_outputs(change: Change, conditions: Sequence[Expr], returned: Sequence[Expr]) -> list[tuple[int, Column]]:
-    """Return the places of RETURNING's expressions that get their values only as rows are written, and their columns."""
+    """Return the indexes of RETURNING's expressions that get their values only when rows are written, and their
+    columns.
+    """
     filled = {column for column, _ in change.filled}
     if not filled:
         return []
@@ -158,7 +162,7 @@ def _filled_outputs(change: Change, conditions: Sequence[Expr], returned: Sequen
 
 
 def holds(condition: Expr) -> Expr:
-    """A check is violated where it is false; unknown is as good as true."""
+    """Return a condition that is true unless a check is violated: a check that is unknown is not violated."""
     return Coalesce(condition.type, (condition, Const(condition.type, True)))
 
 
@@ -167,7 +171,7 @@ def _is_true(condition: Expr) -> Expr:
 
 
 def _unless_kept(change: Change, expr: Expr) -> Expr:
-    """The expression for rows that change, null for others."""
+    """Return the expression for rows that change, null for others."""
     if change.changed is None:
         return expr
     return Case(expr.type, ((refer(change.changed), expr),), None)

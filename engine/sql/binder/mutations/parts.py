@@ -1,8 +1,9 @@
-"""A part of a column that a statement assigns to: an element or a slice of an array, an attribute of a composite value, a member or
-an element of a jsonb.
+"""Assignment to a part of a column: an array's element or slice, a composite value's attribute, a jsonb's member or
+element.
 
-What is assigned is the whole column with the part replaced. A part of what is null begins with an empty array, or with a row of
-nulls. Arrays have one dimension here and begin at 1: what would make another one is 0A000.
+The statement assigns the whole column with that part replaced. If the column is null, the part is assigned in an empty
+array, or in a row of nulls. Arrays have one dimension here and begin at 1; an assignment that would make another array
+is 0A000.
 
 Source: PostgreSQL 15, transformAssignmentIndirection; arraysubs.c, jsonbsubs.c.
 """
@@ -33,7 +34,7 @@ Part = tuple[exp.Identifier, Sequence[exp.Expression]]
 
 
 def with_part(binder: QueryBinder, column: TableColumn, whole: Expr, written: Part, value: Expr, scope: Scope) -> Expr:
-    """`whole`, a value of the column, with one of its parts replaced. Raises DatatypeMismatch, UndefinedColumn."""
+    """Return `whole`, a value of the column, with one of its parts replaced. Raises DatatypeMismatch, UndefinedColumn."""
     name, parts = written
     made = _Assigned(binder, column.name, scope, cursor(position(name))).replace_part(
         whole, column.type, list(parts), value
@@ -42,7 +43,7 @@ def with_part(binder: QueryBinder, column: TableColumn, whole: Expr, written: Pa
 
 
 def forbid_default(value: exp.Expression, written: Part) -> None:
-    """Raises FeatureNotSupported for DEFAULT in the place of a part's value."""
+    """Raises FeatureNotSupported for DEFAULT as the value of a part."""
     name, parts = written
     if parts and is_default(value):
         what = "an array element" if isinstance(parts[0], exp.Bracket) else "a subfield"
@@ -50,7 +51,9 @@ def forbid_default(value: exp.Expression, written: Part) -> None:
 
 
 class _Assigned:
-    """name: of what the part belongs to. at: where errors are told, which is at the column."""
+    """An assignment to a part. name: the column or field that the part belongs to. at: the position of errors, which
+    is the column's.
+    """
 
     def __init__(self, binder: QueryBinder, name: str, scope: Scope, at: int | None) -> None:
         self.binder = binder
@@ -90,7 +93,7 @@ class _Assigned:
             return self._member(whole, [part, *inner], value)
         if not typ.pg.is_array:
             message = f"cannot subscript type {typ} because it does not support subscripting"
-            # PostgreSQL points at what the column has, and an INSERT's has nothing yet.
+            # PostgreSQL points at the column's old value, which an INSERT lacks.
             raise DatatypeMismatch(message, position=None if isinstance(whole, Const) else self.at)
         if inner:
             raise FeatureNotSupported("not supported: assignment to a part of an element", position=self.at)
@@ -109,7 +112,9 @@ class _Assigned:
         return with_type(expressions.function("=set_element", [whole, place, given], -1), typ)
 
     def _member(self, whole: Expr, parts: list[exp.Expression], value: Expr) -> Expr:
-        """A jsonb with what is at a path of subscripts replaced; one that is null is an array where the first is a number."""
+        """Replace the value at a path of subscripts in a jsonb. A null jsonb becomes an array if the first subscript
+        is a number.
+        """
         steps = [self._step(part) for part in parts]
         given = self._as(value, of(t.JSONB), f'subscripted assignment to "{self.name}" requires')
         texts = [self.binder.expressions.coerce(step, of(t.TEXT), "explicit") for step in steps]
@@ -118,7 +123,7 @@ class _Assigned:
         return self.binder.expressions.function("=set_member", [whole, path, given, in_array], -1)
 
     def _step(self, part: exp.Expression) -> Expr:
-        """A subscript of a jsonb: an integer, or a text."""
+        """Bind a subscript of a jsonb: an integer, or a text."""
         if isinstance(part, exp.Dot):
             said = f'cannot assign to field "{part.expression.name}" of column "{self.name}" because its type jsonb'
             raise DatatypeMismatch(f"{said} is not a composite type", position=self.at)
@@ -137,7 +142,7 @@ class _Assigned:
         )
 
     def _as(self, value: Expr, wanted: SqlType, said: str) -> Expr:
-        """The value as the part takes it."""
+        """Coerce the value to the type of the part."""
         if not can_coerce(value.type.pg, wanted.pg, "assignment"):
             kind = f"of type {wanted}" if said.endswith(" is") else f"type {wanted}"
             raise DatatypeMismatch(

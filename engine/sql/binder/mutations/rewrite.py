@@ -1,14 +1,16 @@
-"""UPDATE and DELETE: rows that match are changed or left out, those beside them in their files are written as they are.
+"""UPDATE and DELETE: matching rows are changed or dropped, and the other rows of their files are rewritten unchanged.
 
-Two forms. Where the condition and the new values can be computed from a row by itself, the files are read once and every row
-says whether it matches. With FROM or USING, or a subquery among what is computed (which must not run for rows that are not
-meant, lest it fail there), the matching rows are found first, by file and number, and joined to the files' rows: of several
-rows of FROM that match one row, one is taken, as in PostgreSQL.
+There are two forms. Where the condition and the new values can be computed from each row alone, the files are read once
+and every row is marked as matching or not. With FROM or USING, or with a subquery among the computed expressions (which
+must not run for rows that do not match, because it could fail there), the matching rows are found first, by file and
+row number, and joined to the files' rows. If several rows of FROM match one row, one of them is taken, as in
+PostgreSQL.
 
-Which files these are is asked before (`Mutate.located`), by the condition alone. One with a volatile function may say
-something else when it is asked again: then all files are written anew.
+The files to rewrite are found beforehand (`Mutate.located`), by the condition alone. A condition with a volatile
+function may give another answer when it is evaluated again; in that case all files are rewritten.
 
-Source: analyze.c, transformUpdateStmt, transformUpdateTargetList, transformDeleteStmt; parse_target.c, transformAssignedExpr.
+Source: analyze.c, transformUpdateStmt, transformUpdateTargetList, transformDeleteStmt; parse_target.c,
+transformAssignedExpr.
 """
 
 from __future__ import annotations
@@ -62,10 +64,11 @@ Values = Mapping[int, Expr]
 
 @dataclass(slots=True)
 class _Matching:
-    """The bound parts of a statement before it takes one of its forms.
+    """The bound parts of a statement before one of its two forms is planned.
 
-    read: the table's rows as the statement's expressions name them. others: the items of FROM. joined: the rows that the target
-    has, with them. own: which of the rows the target has, as far as `joined` does not say it.
+    read: the table's rows as the statement's expressions refer to them. others: the items of FROM.
+    joined: the target's rows, joined with these. own: the condition for rows of the target, unless `joined` already
+        applies it.
     """
 
     target: Target
@@ -131,7 +134,7 @@ def _bind_matching(
 
 
 def _condition(binder: QueryBinder, where: exp.Expression | None, matching: _Matching) -> Expr | None:
-    """The statement's, and the target's own."""
+    """Return the statement's condition combined with the target's own."""
     if where is None:
         return matching.own
     bound = binder.expressions.bind(where, matching.scope)
@@ -143,7 +146,7 @@ def _condition(binder: QueryBinder, where: exp.Expression | None, matching: _Mat
 def assignments(
     binder: QueryBinder, target: Target, written: Sequence[Assignment], scope: Scope, what: str = "UPDATE"
 ) -> dict[int, Expr]:
-    """SET's values by the numbers of their columns. scope: its first source is the row that is there."""
+    """Bind the values of SET, by the numbers of their columns. scope: its first source is the existing row."""
     found: dict[int, Expr] = {}
     begun: set[str] = set()
     whole: set[str] = set()
@@ -157,7 +160,7 @@ def assignments(
             forbid_default(written_value, place)
         for column, place, value in zip(columns, places, _values(binder, assignment, columns, scope), strict=True):
             part = place[1]
-            # Several parts of a column may be assigned, one after another.
+            # Several parts of one column may be assigned, one after another.
             if column.name in whole or (column.name in begun and not part):
                 raise SqlSyntaxError(f'multiple assignments to same column "{column.name}"')
             begun.add(column.name)
@@ -175,7 +178,9 @@ def assignments(
 
 
 def _next_values(table: Table, values: Values) -> dict[int, int]:
-    """The columns, by number, whose new value is the next one of a sequence, with that: each row gets its own as it is written."""
+    """Return the columns, by number, whose new value is the next value of a sequence, each with the sequence. Each row
+    gets its own value when it is written.
+    """
     found = {}
     for column in table.columns:
         sequence = next_value(values.get(column.number), column)
@@ -185,7 +190,7 @@ def _next_values(table: Table, values: Values) -> dict[int, int]:
 
 
 def _written_values(assignment: Assignment, columns: int) -> Sequence[exp.Expression]:
-    """The values as they are written, where each is told by itself."""
+    """Return the values as written, if each column has one of its own."""
     if isinstance(assignment.value, exp.Tuple) and assignment.row:
         return assignment.value.expressions
     return [assignment.value] if columns == 1 else []
@@ -230,7 +235,7 @@ def _items(binder: QueryBinder, value: exp.Tuple, scope: Scope) -> list[Expr | N
 
 
 def _from_query(value: exp.Subquery, scope: Scope) -> list[Expr | None]:
-    """(a, b) = (SELECT ...): a scalar subquery for each column, over the same rows."""
+    """Bind (a, b) = (SELECT ...) as a scalar subquery for each column, over the same rows."""
     query: exp.Expression = value
     while isinstance(query, exp.Subquery):
         query = query.this
@@ -239,7 +244,7 @@ def _from_query(value: exp.Subquery, scope: Scope) -> list[Expr | None]:
         raise FeatureNotSupported(
             "not supported: a volatile sub-SELECT for several columns", position=cursor(position(value))
         )
-    # Each has a plan of its own: passes tell what is used by columns, wherever in the statement these are.
+    # Each subquery has a plan with columns of its own, because passes track uses of columns across the whole statement.
     plans = [plan, *(scope.bind_subquery(query)[0] for _ in plan.columns[1:])]
     return [_scalar(own, own.columns[i], position(value)) for i, own in enumerate(plans)]
 
@@ -309,7 +314,7 @@ def _rewrite_rows(
 def _of_keys(
     table: Table, columns: Sequence[Column], touched: Sequence[Constraint]
 ) -> Iterator[tuple[TableColumn, Column]]:
-    """The columns of these keys. columns: the table's."""
+    """Yield the columns of these keys. columns: the table's."""
     names = {name for key in touched for name in key.columns}
     yield from ((c, column) for c, column in zip(table.columns, columns, strict=True) if c.name in names)
 
@@ -318,7 +323,7 @@ _Form = tuple[Node, tuple[Column, ...], Values, Column, tuple[Column, ...]]
 
 
 def _by_row(binder: QueryBinder, matching: _Matching, values: Values) -> _Form:
-    """Every row of the files says for itself whether it matches."""
+    """Plan the form in which every row of the files is marked as matching or not."""
     rows = matching.read
     changed = binder.context.new_column("changed", _BOOL)
     met = matching.condition
@@ -328,7 +333,7 @@ def _by_row(binder: QueryBinder, matching: _Matching, values: Values) -> _Form:
 
 
 def _join_matches(binder: QueryBinder, matching: _Matching, values: Values) -> _Form:
-    """The rows that match, found first, are joined to all rows of the files."""
+    """Plan the form in which the matching rows are found first and joined to all rows of the files."""
     context, found = binder.context, matching.read
     columns = {number: context.new_column("value", value.type) for number, value in values.items()}
     offered = [c for c in matching.joined.columns if c not in (*found.columns, found.file, found.row)]
@@ -353,7 +358,7 @@ def _join_matches(binder: QueryBinder, matching: _Matching, values: Values) -> _
 
 
 def same_place(binder: QueryBinder, a: Rows, b: Rows) -> Expr:
-    """Whether two readers of the table speak of one row."""
+    """Return the condition that two readers of the table refer to the same row."""
     pairs = ((a.file, b.file), (a.row, b.row))
     return And(_BOOL, tuple(binder.expressions.operator("=", [refer(x), refer(y)], -1) for x, y in pairs))
 
@@ -363,7 +368,9 @@ def _met(matching: _Matching) -> Node:
 
 
 def _locate_files(matching: _Matching) -> Node | None:
-    """The files that hold matching rows; None where the condition may not be asked twice."""
+    """Return a plan of the files that contain matching rows; None if the condition may give another answer when it is
+    evaluated again.
+    """
     if matching.condition is not None and is_volatile(matching.condition):
         return None
     if _is_volatile(matching.joined):

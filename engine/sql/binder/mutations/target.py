@@ -1,8 +1,9 @@
-"""The target of a statement that changes rows: its table, the values that its columns take, its constraints.
+"""The target of a statement that changes rows: its table, the values that are assigned to its columns, its
+constraints.
 
-Assignment follows PostgreSQL's transformAssignedExpr: a value is cast where an assignment cast exists, else 42804; a string
-that is too long is 22001 unless what is cut off are blanks. Defaults and checks are stored as text and bound where they are
-used, like a view; errors in them have no place in the statement.
+Assignment follows PostgreSQL's transformAssignedExpr: a value is cast where an assignment cast exists, else 42804; a
+string that is too long is 22001 unless only trailing blanks are cut off. Defaults and checks are stored as text and
+bound where they are used, like a view; errors in them have no position in the statement.
 """
 
 from __future__ import annotations
@@ -53,16 +54,18 @@ _VERBS = {
 }
 
 
-#: What a verb asks for by itself; the others ask for columns.
+#: The privileges that a verb needs on the table; other verbs need privileges on columns.
 RIGHTS = {"delete": acl.DELETE, "update": acl.UPDATE, "truncate": acl.TRUNCATE}
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The target of a statement, as it names it: a stored table, or a view over one (`updatable_views`).
+    """The target of a statement: a stored table, or a view over one (`updatable_views`).
 
-    table: where the rows are. named: what is named, with the columns that are seen of it. columns: those, as rows take them:
-    with their names in what is named, and the table's numbers. access: what is noted of the statement's rights.
+    table: the table that stores the rows. named: the relation that the statement names, with the columns that are
+        visible of it.
+    columns: these columns as rows store them: with their names in `named`, and the table's numbers.
+    access: the record of the privileges that the statement needs.
     """
 
     binder: QueryBinder
@@ -78,7 +81,9 @@ class Target:
     def find_columns(
         self, names: Sequence[exp.Identifier], parts: Sequence[Sequence[exp.Expression]] = ()
     ) -> tuple[TableColumn, ...]:
-        """The columns of a list, of which parts may be meant, several of one. Raises UndefinedColumn, DuplicateColumn."""
+        """Return the columns of a column list, in which a column may occur several times with different parts. Raises
+        UndefinedColumn, DuplicateColumn.
+        """
         found: list[TableColumn] = []
         whole: set[str] = set()
         for name, part in zip(names, parts or ((),) * len(names), strict=True):
@@ -91,7 +96,7 @@ class Target:
         return tuple(found)
 
     def find_column(self, name: exp.Identifier) -> TableColumn:
-        """Raises UndefinedColumn."""
+        """Return the column of that name. Raises UndefinedColumn."""
         found = next((column for column in self.columns if column.name == name.name), None)
         if found is None:
             message = f'column "{name.name}" of relation "{self.named.name}" does not exist'
@@ -99,26 +104,28 @@ class Target:
         return found
 
     def insert(self, columns: Sequence[TableColumn]) -> None:
-        """Values are given for these."""
+        """Record that values are inserted into these columns."""
         self.access.insert(columns)
 
     def update(self, columns: Sequence[TableColumn]) -> None:
         self.access.update(columns)
 
     def select(self, columns: Iterable[TableColumn]) -> None:
-        """These of the table's are looked at."""
+        """Record that these columns of the table are read."""
         self.access.select(columns)
 
     def require(self, rights: int) -> None:
         self.access.rights |= rights
 
     def row(self, alias: str | None, row: Sequence[Column]) -> Source:
-        """A row of the table as the statement's names see it."""
+        """Return a row of the table as the statement's names see it."""
         refs = dict(zip((c.number for c in self.table.columns), pass_through(row), strict=True))
         return _row_source(self.named, alias, [(c.name, refs[c.number]) for c in self.columns])
 
     def visible(self, reader: Node, _row: Sequence[Column]) -> tuple[Node, Expr | None]:
-        """The rows of the table that it has, out of those that are read, and what else has to hold for them; None: nothing."""
+        """Return the table's rows that belong to the target, and a further condition on them, or None. The rows come
+        from `reader`.
+        """
         return reader, None
 
     def view_checks(self, _row: Sequence[Column], *, cascaded: bool = False) -> list[tuple[Constraint, Expr]]:
@@ -127,15 +134,16 @@ class Target:
 
 
 def table_target(binder: QueryBinder, table: Table, verb: str, seen: Table | None = None) -> Target:
-    """A stored table. seen: with the columns that a view knows of it."""
+    """Return the target for a stored table. seen: the table with the columns that a view knows."""
     access = binder.context.accesses.target(table, RIGHTS.get(verb, 0))
     named = seen or table
     return Target(binder, table, named, named.columns, access)
 
 
 def find_table(binder: QueryBinder, target: exp.Table, verb: str) -> Target:
-    """The stored table that is meant, which is no view. verb: merge, truncate or copy. Raises what `find_relation` and
-    `require_stored` raise, WrongObjectType, FeatureNotSupported."""
+    """Find the stored table that a statement names; views are refused. verb: merge, truncate or copy. Raises the
+    errors of `find_relation` and `require_stored`, WrongObjectType, FeatureNotSupported.
+    """
     found = find_relation(binder, target)
     if verb == "copy":
         _require_copied(found)
@@ -148,7 +156,7 @@ def find_table(binder: QueryBinder, target: exp.Table, verb: str) -> Target:
 
 
 def find_relation(binder: QueryBinder, target: exp.Table) -> Relation:
-    """Raises UndefinedTable."""
+    """Find the relation that a statement names. Raises UndefinedTable."""
     schema, name = target.text("db") or None, target.name
     with locate_errors(target):
         found = binder.context.catalog.resolve(schema, name, binder.context.search_path)
@@ -159,10 +167,10 @@ def find_relation(binder: QueryBinder, target: exp.Table) -> Relation:
 
 
 def require_stored(found: Relation, verb: str) -> Table:
-    """The relation, which is no view, as a table whose rows can be changed.
+    """Return a relation other than a view as a table whose rows can be changed.
 
-    Raises WrongObjectType, InsufficientPrivilege for the system catalog, FeatureNotSupported for what cannot be changed in this
-    way (setTargetTable, CheckValidResultRel).
+    Raises WrongObjectType, InsufficientPrivilege for the system catalog, FeatureNotSupported for relations that cannot
+    be changed in this way (setTargetTable, CheckValidResultRel).
     """
     name = found.name
     if not isinstance(found, Table):
@@ -177,7 +185,7 @@ def require_stored(found: Relation, verb: str) -> Table:
 
 
 def _require_copied(found: Relation) -> None:
-    """Raises WrongObjectType for what no rows can be copied to (CopyFrom)."""
+    """Raises WrongObjectType for relations into which rows cannot be copied (CopyFrom)."""
     if isinstance(found, View):
         hint = "To enable copying to a view, provide an INSTEAD OF INSERT trigger."
         raise WrongObjectType(f'cannot copy to view "{found.name}"', hint=hint)
@@ -190,7 +198,7 @@ def _require_copied(found: Relation) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """A reader of the table's rows: its columns, and where each row is."""
+    """A reader of the table's rows: its columns, and the columns of each row's file and row number."""
 
     reader: TableReader
     columns: tuple[Column, ...]
@@ -199,7 +207,7 @@ class Rows:
 
 
 def read(binder: QueryBinder, table: Table) -> Rows:
-    """The rows that are there, as columns that nothing else of the statement has."""
+    """Return a reader of the existing rows, whose columns are new to the statement."""
     columns = row_columns(binder, table)
     file = binder.context.new_column("file", st.of(t.TEXT))
     row = binder.context.new_column("row", st.of(t.INT8))
@@ -208,7 +216,7 @@ def read(binder: QueryBinder, table: Table) -> Rows:
 
 
 def row_columns(binder: QueryBinder, table: Table) -> tuple[Column, ...]:
-    """New columns for a row of the table."""
+    """Return new columns for a row of the table."""
     columns = tuple(binder.context.new_column(c.name, c.type) for c in table.columns)
     for column, declared in zip(columns, table.columns, strict=True):
         binder.context.origins[column.id] = (table.oid, declared.number)
@@ -217,7 +225,7 @@ def row_columns(binder: QueryBinder, table: Table) -> tuple[Column, ...]:
 
 
 def row_source(table: Table, alias: str | None, columns: Sequence[Column]) -> Source:
-    """A row of the table as names see it."""
+    """Return a row of the table as names see it."""
     pairs = zip(table.columns, pass_through(columns), strict=True)
     return _row_source(table, alias, [(column.name, expr) for column, expr in pairs])
 
@@ -232,8 +240,9 @@ def _row_source(named: Table | View, alias: str | None, columns: Sequence[tuple[
 
 
 def assign(binder: QueryBinder, value: Expr, column: TableColumn) -> Expr:
-    """The value as the column takes it. Raises DatatypeMismatch (42804), StringDataRightTruncation, or the literal's own
-    input error."""
+    """Coerce the value for assignment to the column. Raises DatatypeMismatch (42804), StringDataRightTruncation, or
+    the literal's own input error.
+    """
     source, target = value.type.pg, column.type.pg
     if not can_coerce(source, target, "assignment"):
         raise AssignedTypeMismatch(
@@ -249,19 +258,19 @@ def assign(binder: QueryBinder, value: Expr, column: TableColumn) -> Expr:
 
 
 def within_domain(binder: QueryBinder, value: Expr, column: TableColumn) -> Expr:
-    """A value of the column's type as long as the column's domain takes it."""
+    """Return a value of the column's type with the checks of the column's domain."""
     if column.domain is None:
         return value
     return domains.check_domain(binder.expressions, value, column.domain, binder)
 
 
 def is_default(value: exp.Expression) -> bool:
-    """Whether DEFAULT stands in a value's place."""
+    """Return whether a value is DEFAULT."""
     return isinstance(value, exp.Var)
 
 
 def default(binder: QueryBinder, column: TableColumn) -> Expr:
-    """Return the column's value where the statement gives none; a generated one is computed later."""
+    """Return the column's value if the statement gives none; a generated one is computed later."""
     if column.generated:
         return Const(column.type, None)
     text = column.default
@@ -276,7 +285,7 @@ def default(binder: QueryBinder, column: TableColumn) -> Expr:
 
 
 def forbid_identity(column: TableColumn, overriding: str) -> None:
-    """Raises GeneratedAlways where a value is given for a column that makes its own."""
+    """Raises GeneratedAlways if a value is given for a GENERATED ALWAYS identity column."""
     if column.identity == "always" and overriding == "":
         raise GeneratedAlways(
             f'cannot insert a non-DEFAULT value into column "{column.name}"',
@@ -289,7 +298,7 @@ def forbid_identity(column: TableColumn, overriding: str) -> None:
 
 
 def checks(binder: QueryBinder, table: Table, row: Source) -> list[tuple[Constraint, Expr]]:
-    """The CHECK constraints over a row, in the order of their names, in which PostgreSQL asks them."""
+    """Return the CHECK constraints over a row in the order of their names, in which PostgreSQL checks them."""
     scope = Scope(binder.context, binder)
     scope.add(row)
     scope.sources.append(row)
@@ -303,18 +312,18 @@ def checks(binder: QueryBinder, table: Table, row: Source) -> list[tuple[Constra
 
 
 def keys(table: Table) -> tuple[Constraint, ...]:
-    """The PRIMARY KEY and UNIQUE constraints, as old as they are."""
+    """Return the PRIMARY KEY and UNIQUE constraints, oldest first."""
     return tuple(sorted((c for c in table.constraints if c.is_key), key=lambda c: c.oid))
 
 
 def foreign_keys(table: Table) -> tuple[Constraint, ...]:
-    """The FOREIGN KEY constraints, by name, in which order PostgreSQL's triggers ask them."""
+    """Return the FOREIGN KEY constraints in the order of their names, in which PostgreSQL's triggers check them."""
     return tuple(sorted((c for c in table.constraints if c.references is not None), key=lambda c: c.name))
 
 
 @contextmanager
 def drop_position() -> Iterator[None]:
-    """Errors in a definition have no position in the statement."""
+    """Remove the position from errors in a definition, because it is not part of the statement."""
     try:
         yield
     except SqlError as error:
@@ -323,7 +332,9 @@ def drop_position() -> Iterator[None]:
 
 
 def next_value(value: Expr | None, column: TableColumn) -> int | None:
-    """The sequence of which a column of integers is given the next value: rows get theirs as they are written (`Mutate.filled`)."""
+    """Return the sequence if an integer column is assigned its next value, or None: rows get theirs when they are
+    written (`Mutate.filled`).
+    """
     while isinstance(value, Call) and value.function.kind == "cast":
         value = value.args[0]
     if not isinstance(value, Call) or value.function.name != "nextval" or column.type.pg not in _INTEGERS:

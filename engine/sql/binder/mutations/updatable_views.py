@@ -1,11 +1,11 @@
-"""Views whose rows a statement changes: it changes those of the view's base relation instead.
+"""Automatically updatable views: a statement that changes a view's rows changes those of its base relation.
 
-A view is automatically updatable if it is a plain selection of one table, or of one such view. A name that means one of its
-columns means then what the view's select list has for it, over a row of the table, and the view's WHERE says which rows there are.
-Columns of the base relation take values, others do not.
+A view is automatically updatable if it is a plain selection from one table, or from another such view. A name of one of
+its columns stands for the expression that the view's select list has for it, over a row of the table, and the view's
+WHERE limits the rows. Only view columns that are columns of the base relation can be assigned.
 
-Whoever runs the statement needs rights on the view and its columns; the view's owner those on the base relation, and, where the
-statement reads, SELECT on all that the definition names.
+The role that runs the statement needs privileges on the view and its columns. The view's owner needs them on the base
+relation and, where the statement reads, SELECT on everything that the definition references.
 
 Source: PostgreSQL 15, rewriteHandler.c (rewriteTargetView, view_query_is_auto_updatable, view_col_is_auto_updatable).
 """
@@ -41,13 +41,13 @@ from wire.errors import FeatureNotSupported, ObjectNotInPrerequisiteState, SqlSy
 if TYPE_CHECKING:
     from engine.sql.binder.queries import QueryBinder
 
-#: How messages call a statement: its verb, what would enable it, and the trigger's event.
+#: A statement's words in messages: its verb, the action that a trigger would enable, and the trigger's event.
 _WORDS: Final = {
     "insert": ("insert into", "inserting into", "INSERT"),
     "update": ("update", "updating", "UPDATE"),
     "delete": ("delete from", "deleting from", "DELETE"),
 }
-#: The number of a column that the table has not.
+#: The number of a view's column that is no column of the table.
 _NO_COLUMN: Final = 0
 
 
@@ -64,8 +64,9 @@ def find_target(binder: QueryBinder, written: exp.Table, verb: str) -> Target:
 
 @dataclass(frozen=True, slots=True)
 class ViewTarget(Target):
-    """below: the view's base relation. alias: what the definition calls it, and names: its columns.
-    bases: of each column the base relation's, None where it is none of them."""
+    """A view as a target. below: its base relation. alias: the alias of that in the definition, with its column names.
+    bases: for each column the base relation's column, or None if it is none.
+    """
 
     view: View
     query: exp.Select
@@ -103,7 +104,7 @@ class ViewTarget(Target):
         both = conditions[0] if len(conditions) == 1 else And(conditions[0].type, conditions)
         if not self.view.has_option("security_barrier"):
             return node, both
-        # What the statement asks may fail for a row, and so tell of it: it comes after.
+        # The statement's own conditions run above the barrier: an error in one could reveal a row that the view hides.
         return Evaluator(node.columns, filter_rows(node, both), pass_through(node.columns), barrier=True), None
 
     def view_checks(self, row: Sequence[Column], *, cascaded: bool = False) -> list[tuple[Constraint, Expr]]:
@@ -127,11 +128,11 @@ class ViewTarget(Target):
         expressions = self.binder.expressions
         with self._definition():
             found = select.select_list(self.binder, self.query, self._scope(row))
-            # The select list may give more than the view had when another view saw it.
+            # The select list may return more columns than the view had when another view was defined over it.
             return tuple(expressions.settle(item.expr) for item in found[: len(self.view.columns)])
 
     def base_row(self, row: Sequence[Column]) -> Source:
-        """A row of the base relation as the definition's names see it."""
+        """Return a row of the base relation as the definition's names see it."""
         source = self.below.row(self.alias.name if self.alias is not None else None, row)
         names = aliased_names(self.alias, [column.name for column in source.columns], source.name)
         columns = tuple(SourceColumn(name, c.expr) for name, c in zip(names, source.columns, strict=True))
@@ -146,7 +147,7 @@ class ViewTarget(Target):
 
     @contextmanager
     def _definition(self) -> Iterator[None]:
-        """While a part of the definition is bound."""
+        """Set the context of the view's definition while a part of it is bound."""
         with (
             drop_position(),
             self.binder.as_seen_by(self.view),
@@ -159,7 +160,9 @@ class ViewTarget(Target):
         return (column for column in self.view.columns if column.name in names)
 
     def _bases(self, columns: Sequence[TableColumn], verb: str) -> list[TableColumn]:
-        """The base relation's columns. Raises FeatureNotSupported where there is none, SqlSyntaxError for one meant twice."""
+        """Return the base relation's columns. Raises FeatureNotSupported for a column without one, SqlSyntaxError for
+        a base column that occurs twice.
+        """
         bases = dict(zip((column.name for column in self.columns), self.bases, strict=True))
         found: dict[TableColumn, str] = {}
         for column in columns:
@@ -169,7 +172,7 @@ class ViewTarget(Target):
                     f'cannot {verb} column "{column.name}" of view "{self.view.name}"',
                     detail="View columns that are not columns of their base relation are not updatable.",
                 )
-            # Several parts of one column may be meant.
+            # Several parts of one column may be assigned.
             if found.setdefault(base, column.name) != column.name:
                 raise SqlSyntaxError(f'multiple assignments to same column "{base.name}"')
         return list(found)
@@ -205,14 +208,14 @@ def _view_target(binder: QueryBinder, view: View, verb: str) -> ViewTarget:
 
 
 def _base(binder: QueryBinder, seen: Table, verb: str) -> Target:
-    """A table as the view sees it, with all columns that it has by now."""
+    """Return the target for a table as the view sees it, over all columns that it has now."""
     table = binder.context.catalog.by_oid(seen.oid)
     assert isinstance(table, Table), "it was resolved"
     return table_target(binder, table, verb, seen)
 
 
 def _base_column(expr: Expr, offered: Sequence[SourceColumn], columns: Sequence[TableColumn]) -> TableColumn | None:
-    """The base relation's column that an item of the select list is."""
+    """Return the base relation's column that an item of the select list is, or None."""
     return next((c for item, c in zip(offered, columns, strict=True) if item.expr == expr), None)
 
 

@@ -1,8 +1,9 @@
-"""Many rows of VALUES for a table, bound by columns.
+"""Long VALUES lists of an INSERT, bound by column instead of by row.
 
-Each cell takes its type from its column, so thousands of parameters that stand in one column are cast alike: they are one value
-(`engine.sql.binder.parameter_lists`), under the casts that the column asks for. Neighbour: `insert`, which binds the rows one by
-one where the cells are more than constants and parameters, or where one of them is at fault: the first such is told of.
+Each cell takes its type from its column, so thousands of parameters in one column are cast alike: they become one value
+(`engine.sql.binder.parameter_lists`), under the casts that the column needs. Neighbour: `insert` binds the rows one by
+one where a cell is more than a constant or a parameter, or where one of them is invalid, so that the error is that of
+the first such cell.
 """
 
 from __future__ import annotations
@@ -32,7 +33,9 @@ _SIMPLE: Final = (exp.Parameter, exp.Literal, exp.Null, exp.Boolean, exp.Var)
 
 @dataclass(frozen=True, slots=True)
 class BoundColumn:
-    """A column of rows. cells: of one type, in the order of the rows. casts: what is done with each, outermost first."""
+    """A column of rows. cells: its values, of one type, in the order of the rows. casts: the casts that are applied to
+    each, outermost first.
+    """
 
     type: SqlType
     cells: Sequence[Expr]
@@ -46,7 +49,7 @@ def bind_columns(
     rows: Sequence[exp.Expression],
     scope: Scope,
 ) -> Mapping[int, BoundColumn] | None:
-    """Rows of the same width by their columns' numbers; None where they are to be bound row by row."""
+    """Bind rows of equal width by their columns' numbers; None if they must be bound row by row."""
     if len(rows) < parameter_lists.MANY or any(statement.parts):
         return None
     width = len(rows[0].expressions)
@@ -59,7 +62,7 @@ def bind_columns(
         return None
     parameters = [cell.name for cell in cells if isinstance(cell, exp.Parameter)]
     if not parameters or len(set(parameters)) < len(parameters):
-        # A parameter has the type of the place where it stands first.
+        # A parameter takes its type from its first use.
         return None
     try:
         return {
@@ -71,7 +74,7 @@ def bind_columns(
 
 
 def bind_default_column(binder: QueryBinder, column: TableColumn, rows: int) -> BoundColumn:
-    """A column that the statement does not give, in so many rows."""
+    """Bind a column to which the statement gives no value, for that many rows."""
     value = default(binder, column)
     if isinstance(value, Const):
         return BoundColumn(value.type, Constants(value.type, (value.value,) * rows))
@@ -112,8 +115,9 @@ def _with_common_casts(column: TableColumn, cells: Sequence[Expr]) -> BoundColum
 
 
 def common_casts(cells: Sequence[Expr]) -> tuple[tuple[Call, ...], Sequence[Expr]]:
-    """The casts around the cells of a column, outermost first, where they are the same around values of one type; and what is
-    in them."""
+    """Return the casts around the cells of a column, outermost first, and the cells inside them, if all cells have the
+    same casts around values of one type. Otherwise return no casts and the cells.
+    """
     casts, inner = casts_around(cells[0])
     found = [casts_around(cell) for cell in cells]
     alike = all(
@@ -126,9 +130,10 @@ def common_casts(cells: Sequence[Expr]) -> tuple[tuple[Call, ...], Sequence[Expr
 
 
 def casts_around(cell: Expr) -> tuple[tuple[Call, ...], Expr]:
-    """The casts around what they cast, outermost first; and that."""
+    """Return the casts around an expression, outermost first, and the expression inside them."""
     around: list[Call] = []
-    # A numeric parameter is rounded where it stands, when it is bound: it may have more digits than an engine holds.
+    # A numeric parameter keeps its cast, which rounds its value when it is bound: it may have more digits than an
+    # engine holds.
     while isinstance(cell, Call) and cell.function.kind == "cast" and len(cell.args) == 1 and not sized_parameter(cell):
         around.append(cell)
         cell = cell.args[0]
@@ -136,7 +141,7 @@ def casts_around(cell: Expr) -> tuple[tuple[Call, ...], Expr]:
 
 
 def with_casts(casts: Sequence[Call], inner: Expr) -> Expr:
-    """An expression under such casts."""
+    """Return an expression with these casts applied."""
     for cast in reversed(casts):
         inner = replace(cast, args=(inner,))
     return inner

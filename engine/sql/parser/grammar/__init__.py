@@ -1,21 +1,21 @@
-"""The grammar of queries: PostgreSQL's gram.y read by recursive descent, giving sqlglot trees.
+"""The grammar of queries: PostgreSQL's gram.y, read by recursive descent into sqlglot trees.
 
-One layer a file, each a class over the one below: `reader` (tokens, names, errors), `types` (type names), `windows`
-(orderings, windows, frames), `forms` (CASE, CAST, SUBSTRING ... FROM and their like), `calls` (function calls, constants of
-a type), `expressions` (operators and names), `queries`,
-`mutations` (statements that change rows). `engine.sql.parser.parse` and `engine.sql.parser.utility` drive it.
+There is one layer per file, each a class over the one below: `reader` (tokens, names, errors), `types` (type names),
+`windows` (orderings, windows, frames), `forms` (CASE, CAST, SUBSTRING ... FROM and the like), `calls` (function calls,
+constants of a type), `expressions` (operators and names), `queries`, `mutations` (statements that change rows).
+`engine.sql.parser.parse` and `engine.sql.parser.utility` drive it.
 
-sqlglot's own PostgreSQL parser is made to translate whatever it is given; it takes `a = b IS NULL` for `a = (b IS NULL)`,
-renumbers `a[1]`, forgets that `E'x'` is text and where a `::` stood. A server has to reject what PostgreSQL rejects, point
-at the same character and bind by the same precedence. So the grammar here is PostgreSQL's own, and only what comes out
-are sqlglot's node classes.
+sqlglot's own PostgreSQL parser is designed to translate whatever it is given: it reads `a = b IS NULL` as `a = (b IS
+NULL)`, renumbers `a[1]`, and does not keep that `E'x'` is text or where a `::` was. A server must reject what
+PostgreSQL rejects, report the same position and bind by the same precedence. The grammar here is therefore PostgreSQL's
+own; only the node classes of its result are sqlglot's.
 
 **Every node has `meta["start"]`**, the 0-based offset of its token in the statement's text
-(`engine.sql.parser.lexical.positions.position`); identifiers are folded to lower case already unless they were quoted. The shapes,
-where `e` is an expression:
+(`engine.sql.parser.lexical.positions.position`). Identifiers are already folded to lower case, unless they were quoted.
+These are the shapes, where `e` is an expression:
 
 `a`, `t.a`, `s.t.a`
-    `Column(this=Identifier, table=, db=, catalog=)`; `Column.parts` gives the identifiers
+    `Column(this=Identifier, table=, db=, catalog=)`; `Column.parts` are the identifiers
 `*`, `t.*`
     `Star()`, `Column(this=Star(), table=...)`; `count(*)` has a `Star()` argument
 `(e).f`, `(e).*`
@@ -53,7 +53,7 @@ any other operator
 `(a, b)`, `ROW(a, b)`, `ROW()`
     `Tuple(expressions)`; the latter two with `meta["row"]`
 `(e)`
-    `e` itself, with `meta["paren"]`, so that only precedence is said by parentheses
+    `e` itself, with `meta["paren"]`, so that parentheses express precedence only
 `(query)`, `EXISTS (query)`, `ARRAY(query)`
     `Subquery(this=query)`, `Exists(this=query)`, `Array(expressions=[query], meta subquery)`
 `ARRAY[a, b]`
@@ -62,7 +62,7 @@ any other operator
     `Case(this?, ifs=[If(this, true)], default?)`
 `e::t`, `CAST(e AS t)`, `t 'x'`, `INTERVAL '1' DAY`
     `Cast(this, to=DataType)`; `meta["typed_literal"]` for the last two.
-    `engine.sql.binder.type_names.resolve_type(to)` gives its SqlType
+    `engine.sql.binder.type_names.resolve_type(to)` returns its SqlType
 `f(a, VARIADIC b, n => c)`
     `Anonymous(this="f", expressions=[a, Variadic(b), Kwarg(this=Identifier n, expression=c)], schema="s" or
     absent)`
@@ -77,13 +77,13 @@ a frame
     `WindowSpec(kind="ROWS", start="UNBOUNDED" | "CURRENT ROW" | e, start_side="PRECEDING" | "FOLLOWING", end,
     end_side, exclude="CURRENT ROW" | "GROUP" | "TIES")`; `end` absent means the current row
 `x DESC NULLS LAST`, `USING >`
-    `Ordered(this, desc=bool, nulls_first=bool)`, both always said
+    `Ordered(this, desc=bool, nulls_first=bool)`, both always set
 `COALESCE NULLIF GREATEST LEAST GROUPING`
     `Anonymous(this="coalesce", ...)`, and so on
 `EXTRACT(f FROM e)`
     `Extract(this=Var("f"), expression=e)`
 `SUBSTRING(a FROM b FOR c)`, `(a SIMILAR p ESCAPE e)`
-    `Anonymous("substring", [a, b, c])`, with only `FOR c`: `[a, 1, c]`; `Anonymous("substring", [a, p, e])`:
+    `Anonymous("substring", [a, b, c])`, with `FOR c` only: `[a, 1, c]`; `Anonymous("substring", [a, p, e])`:
     PostgreSQL's own rewriting
 `POSITION(a IN b)`, `OVERLAY(..)`, `TRIM(LEADING a FROM b)`
     `Anonymous("position", [b, a])`, `Anonymous("overlay", [..])`, `Anonymous("btrim" | "ltrim" | "rtrim", [b,
@@ -97,7 +97,7 @@ a frame
 `(a, b) OVERLAPS (c, d)`
     `Anonymous("overlaps", [a, b, c, d])`
 
-Queries (what is inside FROM is the query binder's own business):
+Queries (the query binder handles what is inside FROM):
 
 `SELECT`
     `Select(expressions, distinct=Distinct(on=Tuple?), from_=From(expressions=[item, ...]), where=Where, group=Group,
@@ -113,8 +113,9 @@ any of them
 `t x (a, b)`
     `Table(this, db, catalog, alias=TableAlias(this, columns))`
 `f(..) WITH ORDINALITY x`, `ROWS FROM (f, g) x`
-    `Table(file=Literal, alias, version, sample)` for a path in quotes
     `Table(rows_from=[calls], ordinality, alias)`
+`'path' x`
+    `Table(file=Literal, alias, version, sample)`
 `(query) x`, `(a JOIN b ..) x`
     `Subquery(this, alias)`, `Paren(this=Join, alias)`
 `LATERAL`

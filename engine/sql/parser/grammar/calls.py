@@ -1,4 +1,6 @@
-"""Function calls with all that may follow them, and constants of a named type (gram.y: func_application, AexprConst)."""
+"""Function calls with all clauses that may follow them, and constants of a named type (gram.y: func_application,
+AexprConst).
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,7 @@ from wire.errors import SqlSyntaxError
 
 
 class CallGrammar(StringFormGrammar):
-    """Reads calls."""
+    """The grammar of calls."""
 
     def _constant_of(self, typ: exp.DataType, token: Token) -> exp.Expression:
         text = self.next()
@@ -27,7 +29,7 @@ class CallGrammar(StringFormGrammar):
         return self._constant_of(typ, token)
 
     def _interval_constant(self) -> exp.Expression:
-        """INTERVAL 'x' [fields] and INTERVAL(p) 'x'; otherwise a column of that name."""
+        """Read INTERVAL 'x' [fields] or INTERVAL(p) 'x'; otherwise a column of that name."""
         token = self.next()
         typ = self.data_type(token, "interval")
         if self.take_symbol("("):
@@ -42,7 +44,7 @@ class CallGrammar(StringFormGrammar):
         return made
 
     def _function(self, parts: list[exp.Identifier], token: Token) -> exp.Expression:
-        """func_application with WITHIN GROUP, FILTER and OVER."""
+        """Read a func_application with WITHIN GROUP, FILTER and OVER."""
         if len(parts) == 1 and token.kind is Kind.WORD and token.text in COLUMN_NAME:
             self.fail()
         if len(parts) > 3:

@@ -1,9 +1,9 @@
 """Expressions: PostgreSQL's operators and their precedence (gram.y: a_expr, b_expr).
 
-Precedence climbing over one table. Three of gram.y's habits are kept with care: comparisons and BETWEEN, IN, LIKE do not
-associate (`a < b < c` is a syntax error at the second `<`); IS binds looser than comparisons; all operators without a place
-of their own (`||`, `->`, `~`) bind alike, looser than `+`. A `b_expr` (BETWEEN's lower bound, POSITION) is the same without
-the words that would be ambiguous there.
+The parser climbs one table of precedences. It keeps three properties of gram.y: comparisons and BETWEEN, IN, LIKE do
+not associate (`a < b < c` is a syntax error at the second `<`); IS binds looser than comparisons; all operators without
+a precedence of their own (`||`, `->`, `~`) bind alike, looser than `+`. A `b_expr` (BETWEEN's lower bound, POSITION) is
+the same without the keywords that would be ambiguous there.
 """
 
 from __future__ import annotations
@@ -41,21 +41,21 @@ _LIKES: Final[dict[str, type[exp.Expression]]] = {"like": exp.Like, "ilike": exp
 
 
 class ExpressionGrammar(OperandGrammar):
-    """Reads expressions."""
+    """The grammar of expressions."""
 
     def expression(self) -> exp.Expression:
-        """a_expr."""
+        """Read an a_expr."""
         if self.token.kind in _ATOMS and (self.symbol_at(",", ahead=1) or self.symbol_at(")", ahead=1)):
-            # An item of a list, which may have tens of thousands of them.
+            # A shortcut for items of a list, of which there may be tens of thousands.
             return self._atom()
         return self._climb(0, bare=False)
 
     def bare_expression(self) -> exp.Expression:
-        """b_expr."""
+        """Read a b_expr."""
         return self._climb(0, bare=True)
 
     def _climb(self, least: int, bare: bool) -> exp.Expression:
-        """An expression whose operators bind at least as tightly as `least`."""
+        """Read an expression whose operators bind at least as tightly as `least`."""
         left = self._prefix(bare)
         while True:
             level = self._level(bare)
@@ -64,7 +64,7 @@ class ExpressionGrammar(OperandGrammar):
             left = self._infix(left, level, bare)
 
     def _level(self, bare: bool) -> int:
-        """The level of the infix or postfix operator that comes next; 0 if none does."""
+        """Return the level of the infix or postfix operator that comes next; 0 if there is none."""
         token = self.token
         if token.kind is Kind.OPERATOR:
             return self._symbol_level(token.text)
@@ -99,7 +99,7 @@ class ExpressionGrammar(OperandGrammar):
         return self.words_at("is", "distinct") or self.words_at("is", "not", "distinct")
 
     def _right(self, level: int, bare: bool, *, associates: bool) -> exp.Expression:
-        """The right operand at `level`; where the level does not associate, another operator of it is an error."""
+        """Read the right operand at `level`. If the level does not associate, another operator of it is an error."""
         right = self._climb(level + 1, bare)
         if not associates and self._level(bare) == level:
             self.fail()
@@ -147,7 +147,7 @@ class ExpressionGrammar(OperandGrammar):
         return self._range_operator(left)
 
     def _any_name(self) -> exp.Identifier:
-        """any_name, of which the last part counts; a schema may only be pg_catalog."""
+        """Read an any_name and return its last part; a schema may only be pg_catalog."""
         token = self.token
         name = self.column_id()
         while self.take_symbol("."):
@@ -157,7 +157,7 @@ class ExpressionGrammar(OperandGrammar):
         return name
 
     def _test(self, left: exp.Expression, bare: bool) -> exp.Expression:
-        """IS ..., ISNULL, NOTNULL."""
+        """Read IS ..., ISNULL or NOTNULL."""
         token = self.next()
         null = self.node(exp.Null, token)
         if token.text == "isnull":
@@ -194,7 +194,7 @@ class ExpressionGrammar(OperandGrammar):
         return self.node(exp.Not, token, this=test)
 
     def _named_operator(self, left: exp.Expression | None, bare: bool) -> exp.Expression:
-        """OPERATOR(schema.+), as infix or, without `left`, as prefix."""
+        """Read OPERATOR(schema.+), as infix or, without `left`, as prefix."""
         token = self.next()
         schema, symbol = self._operator_name()
         if left is not None and not bare and self.word_at("any", "some", "all"):
@@ -221,7 +221,7 @@ class ExpressionGrammar(OperandGrammar):
         return schema, token.text
 
     def _range_operator(self, left: exp.Expression) -> exp.Expression:
-        """[NOT] BETWEEN, IN, LIKE, ILIKE, SIMILAR TO."""
+        """Read [NOT] BETWEEN, IN, LIKE, ILIKE or SIMILAR TO."""
         token = self.token
         negated = self.take("not")
         word = self.next().text
@@ -265,7 +265,7 @@ class ExpressionGrammar(OperandGrammar):
         return self.node(exp.Escape, token, this=made, expression=escape)
 
     def _quantified_operand(self) -> exp.Expression:
-        """ANY, SOME, ALL with an array or a query."""
+        """Read ANY, SOME or ALL with an array or a query."""
         token = self.next()
         kind = exp.All if token.text == "all" else exp.Any
         query = self._query_if_any()

@@ -1,7 +1,7 @@
-"""The forms that have a syntax of their own: CASE, CAST, ARRAY, EXTRACT, SUBSTRING ... FROM, CURRENT_DATE, and queries in
-parentheses (gram.y: func_expr_common_subexpr, case_expr, array_expr).
+"""The forms that have a syntax of their own: CASE, CAST, ARRAY, EXTRACT, SUBSTRING ... FROM, CURRENT_DATE, and queries
+in parentheses (gram.y: func_expr_common_subexpr, case_expr, array_expr).
 
-Functions in disguise come out as calls of the function that PostgreSQL rewrites them to.
+A form that PostgreSQL rewrites to a function call yields that call.
 """
 
 from __future__ import annotations
@@ -28,21 +28,23 @@ _QUERY_WORDS: Final = frozenset(("select", "with", "table"))
 
 
 class FormGrammar(WindowGrammar):
-    """Reads special forms."""
+    """The grammar of special forms."""
 
-    #: The run of opening parentheses looked through last, from and to, so that deep nesting costs one look.
+    #: The run of opening parentheses that was scanned last, from and to, so that deep nesting costs one scan.
     _run = (0, 0)
 
     @abstractmethod
     def bare_expression(self) -> exp.Expression:
-        """A b_expr; a layer above reads it."""
+        """Read a b_expr; a layer above defines it."""
 
     @abstractmethod
     def query_in_parentheses(self) -> exp.Expression:
-        """select_with_parens; a layer above reads it. The query itself is returned."""
+        """Read a select_with_parens and return the query itself; a layer above defines it."""
 
     def _query_if_any(self) -> exp.Subquery | None:
-        """A query in parentheses if one comes next; `((select 1) + 1)` shows only at its end that it is none."""
+        """Read a query in parentheses if one comes next. `((select 1) + 1)` is recognised as an expression only at its
+        end.
+        """
         if not self._query_may_follow():
             return None
         token, start = self.token, self.at
@@ -54,7 +56,7 @@ class FormGrammar(WindowGrammar):
         return self.node(exp.Subquery, token, this=query)
 
     def _required_query(self) -> exp.Subquery:
-        """A query in parentheses, where nothing else may stand."""
+        """Read a query in parentheses, where nothing else is allowed."""
         query = self._query_if_any()
         if query is not None:
             return query
@@ -63,13 +65,15 @@ class FormGrammar(WindowGrammar):
         self.fail()
 
     def _retry(self, start: int, error: SqlSyntaxError) -> None:
-        """Go back to where an expression may still be read; not where only a query can have been meant."""
+        """Go back to `start` if an expression may still be read there; raise the error if only a query can have been
+        meant.
+        """
         if not self.symbol_at("(", ahead=start + 1 - self.at):
             raise error
         self.at = start
 
     def _query_may_follow(self) -> bool:
-        """Whether a query begins after the opening parentheses here."""
+        """Return whether a query begins after the opening parentheses here."""
         if not self.symbol_at("("):
             return False
         if not self._run[0] <= self.at < self._run[1]:
@@ -80,7 +84,7 @@ class FormGrammar(WindowGrammar):
         return self.word_at(*_QUERY_WORDS, ahead=ahead)
 
     def _after_parentheses(self) -> int:
-        """The index of the first token that is no opening parenthesis."""
+        """Return the index of the first token that is no opening parenthesis."""
         ahead = 1
         while self.symbol_at("(", ahead=ahead):
             ahead += 1
@@ -98,7 +102,7 @@ class FormGrammar(WindowGrammar):
                 return found
 
     def _argument(self) -> exp.Expression:
-        """func_arg_expr: an expression, or name => expression."""
+        """Read a func_arg_expr: an expression, or name => expression."""
         if self.token.kind in (Kind.WORD, Kind.NAME) and self.symbol_at("=>", ":=", ahead=1):
             token = self.token
             if not self.type_function_name_at():
@@ -112,7 +116,7 @@ class FormGrammar(WindowGrammar):
         return self.node(exp.Anonymous, token, this=name, expressions=arguments)
 
     def _value_function(self) -> exp.Expression:
-        """CURRENT_DATE, LOCALTIME(3), USER and the like."""
+        """Read CURRENT_DATE, LOCALTIME(3), USER and the like."""
         token = self.next()
         arguments: list[exp.Expression] = []
         if token.text in _TIMED and self.take_symbol("("):
@@ -124,7 +128,7 @@ class FormGrammar(WindowGrammar):
         return made
 
     def _list_call(self) -> exp.Expression:
-        """COALESCE(...), GREATEST(...), GROUPING(...)."""
+        """Read COALESCE(...), GREATEST(...), GROUPING(...)."""
         token = self.next()
         return self._call(token, token.text, self.parenthesized_list(self.expression))
 
@@ -201,7 +205,7 @@ class FormGrammar(WindowGrammar):
         return made
 
     def _array(self, token: Token) -> exp.Expression:
-        """[a, b], or [[a], [b]] without a second ARRAY."""
+        """Read [a, b], or [[a], [b]] without a second ARRAY."""
         self.expect_symbol("[")
         items: list[exp.Expression] = []
         if self.symbol_at("["):

@@ -15,21 +15,21 @@ _JOIN_WORDS: Final = frozenset(("join", "inner", "left", "right", "full", "cross
 
 
 class FromGrammar(RecursionGrammar):
-    """Reads what FROM lists."""
+    """The grammar of FROM items."""
 
     def _from(self) -> exp.From:
         token = self.next()
         return self.node(exp.From, token, expressions=self.comma_list(self._table_reference))
 
     def _table_reference(self) -> exp.Expression:
-        """table_ref: an item with all the joins that follow it."""
+        """Read a table_ref: an item with all the joins that follow it."""
         item = self._table_item()
         while self.word_at(*_JOIN_WORDS):
             item = self._join(item)
         return item
 
     def _join(self, left: exp.Expression) -> exp.Join:
-        """One join step; `a JOIN b JOIN c ON x ON y` joins b and c first."""
+        """Read one join; `a JOIN b JOIN c ON x ON y` joins b and c first."""
         token = self.token
         made = self.node(exp.Join, token, left=left)
         if self.take("cross"):
@@ -94,12 +94,12 @@ class FromGrammar(RecursionGrammar):
         return item
 
     def _file(self) -> exp.Table:
-        """A path in quotes, as a Table without a name: not PostgreSQL's; as DuckDB and Spark write it."""
+        """Read a path in quotes, as a Table without a name. PostgreSQL lacks this syntax; DuckDB and Spark have it."""
         token = self.next()
         return self.node(exp.Table, token, file=self.node(exp.Literal, token, this=token.text, is_string=True))
 
     def _sample(self) -> exp.TableSample:
-        """tablesample_clause."""
+        """Read a tablesample_clause."""
         start = self.token
         self.expect("tablesample")
         method = self.column_id()
@@ -112,7 +112,9 @@ class FromGrammar(RecursionGrammar):
         return self.node(exp.TableSample, start, this=method, expressions=arguments, seed=seed)
 
     def _version(self) -> exp.Version:
-        """FOR VERSION AS OF number, FOR TIMESTAMP AS OF time: not PostgreSQL's; as Spark, Trino and Delta write it."""
+        """Read FOR VERSION AS OF number or FOR TIMESTAMP AS OF time. PostgreSQL lacks this syntax; Spark, Trino and
+        Delta have it.
+        """
         self.next()
         token = self.next()
         self.expect("as", "of")
@@ -124,7 +126,7 @@ class FromGrammar(RecursionGrammar):
         return self._function_item(self.token)
 
     def _call_at(self) -> bool:
-        """Whether a function call, rather than a relation's name, comes next."""
+        """Return whether a function call, rather than a relation's name, comes next."""
         ahead = 0
         while self.peek(ahead).kind in (Kind.WORD, Kind.NAME) and self.symbol_at(".", ahead=ahead + 1):
             ahead += 2
@@ -135,7 +137,7 @@ class FromGrammar(RecursionGrammar):
         return self.symbol_at("(", ahead=ahead + 1)
 
     def _parenthesized_item(self) -> exp.Expression:
-        """A derived table or a join in parentheses; `((select 1) a join b on true)` shows late which."""
+        """Read a derived table or a join in parentheses; `((select 1) a join b on true)` shows only late which it is."""
         if self._query_may_follow():
             start = self.at
             try:
@@ -175,7 +177,7 @@ class FromGrammar(RecursionGrammar):
         return made
 
     def _relation(self) -> exp.Table:
-        """relation_expr: [ONLY] name [*]; there is no inheritance, so both change nothing."""
+        """Read a relation_expr: [ONLY] name [*]. There is no inheritance, so both are ignored."""
         only = self.take("only")
         enclosed = only and self.take_symbol("(")
         token = self.token
@@ -192,7 +194,7 @@ class FromGrammar(RecursionGrammar):
         return self.node(exp.Table, token, **dict(zip(("this", "db", "catalog"), reversed(parts), strict=False)))
 
     def _function_item(self, token: Token) -> exp.Expression:
-        """func_table: one call, or ROWS FROM several, as a Table whose rows_from are the calls."""
+        """Read a func_table: one call, or ROWS FROM several, as a Table whose rows_from are the calls."""
         several = self.take("rows", "from")
         calls = self.parenthesized_list(self._rows_from_call) if several else [self.function_without_window()]
         made = self.node(exp.Table, token, rows_from=calls)
@@ -203,7 +205,7 @@ class FromGrammar(RecursionGrammar):
         return self._with_alias(made)
 
     def _with_definitions(self, item: exp.Table) -> exp.Table:
-        """func_alias_clause with TableFuncElements: names and types of a record's fields."""
+        """Read a func_alias_clause with TableFuncElements: names and types of a record's fields."""
         token = self.token
         self.take("as")
         name = None if self.symbol_at("(") else self.column_id()
@@ -223,7 +225,7 @@ class FromGrammar(RecursionGrammar):
         return call
 
     def _definition_list_at(self) -> bool:
-        """AS (a int, ...), or x (a int, ...)."""
+        """Return whether AS (a int, ...) or x (a int, ...) comes next."""
         ahead = 1 if self.word_at("as") else 0
         if self.symbol_at("(", ahead=ahead):
             return ahead == 1

@@ -1,9 +1,9 @@
 """Statements that change rows: INSERT, UPDATE, DELETE, MERGE and TRUNCATE (gram.y: InsertStmt, UpdateStmt, DeleteStmt,
 MergeStmt, TruncateStmt).
 
-What they hold of queries and expressions are trees like a query's, whose positions count from the beginning of the statement.
-DEFAULT, where it may stand for a value, is a `Var` of that word. WITH before the statement is kept apart from the query that
-INSERT may have, as PostgreSQL's grammar does.
+Their queries and expressions are trees like a query's, whose positions count from the beginning of the statement.
+DEFAULT, where it may stand for a value, is a `Var` of that word. WITH before the statement is kept separate from the
+query that INSERT may have, as in PostgreSQL's grammar.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ _Overriding = Literal["", "user", "system"]
 
 
 class MutationGrammar(QueryGrammar):
-    """Reads statements that change rows; their `text` and `offset` are their caller's to say."""
+    """The grammar of statements that change rows. The caller sets their `text` and `offset`."""
 
     def mutation_at(self) -> bool:
-        """Whether one comes next, perhaps after WITH."""
+        """Return whether such a statement comes next, possibly after WITH."""
         if self.word_at(*MUTATIONS):
             return True
         return self.word_at("with") and self._verb_after_with() in MUTATIONS
@@ -78,8 +78,9 @@ class MutationGrammar(QueryGrammar):
         return Truncate(tables=tuple(tables), restart=restart, cascade=self.behaviour(), text="")
 
     def _verb_after_with(self) -> str:
-        """The word after WITH's items: the first one outside of parentheses that follows a closing one, but for the words
-        that may follow an item's query."""
+        """Return the word after WITH's items: the first one outside of parentheses that follows a closing parenthesis,
+        except for the words that may follow an item's query.
+        """
         depth, at = 0, self.at
         while (token := self.tokens[at]).kind is not Kind.END:
             if token.kind is Kind.OPERATOR:
@@ -123,16 +124,16 @@ class MutationGrammar(QueryGrammar):
         )
 
     def _columns_at(self) -> bool:
-        """Whether a list of columns, rather than a query in parentheses, comes next."""
+        """Return whether a list of columns, rather than a query in parentheses, comes next."""
         return self.symbol_at("(") and not self._query_may_follow()
 
     def _insert_columns(self) -> tuple[tuple[exp.Identifier, ...], tuple[tuple[exp.Expression, ...], ...]]:
-        """insert_column_list: columns, and the parts of them that are meant."""
+        """Read an insert_column_list: columns, and the parts of them that are assigned."""
         names, parts = zip(*self.parenthesized_list(self._set_target), strict=True)
         return names, parts
 
     def _set_target(self) -> tuple[exp.Identifier, tuple[exp.Expression, ...]]:
-        """set_target: a column, and the part of it that is meant (`Assignment.parts`)."""
+        """Read a set_target: a column, and the part of it that is assigned (`Assignment.parts`)."""
         name = self.column_id()
         parts: list[exp.Expression] = []
         part = self._indirection(name)
@@ -165,7 +166,7 @@ class MutationGrammar(QueryGrammar):
         return replace(inferred, constraint=constraint, assignments=assignments, where=where)
 
     def _conflict_target(self) -> OnConflict:
-        """opt_conf_expr; what is said of columns points at the parenthesis."""
+        """Read an opt_conf_expr. Errors in its columns point at the parenthesis."""
         opening = self.expect_symbol("(")
         columns: list[exp.Identifier] = []
         formulas: list[exp.Expression] = []
@@ -211,7 +212,7 @@ class MutationGrammar(QueryGrammar):
         )
 
     def _target_relation(self) -> exp.Table:
-        """relation_expr_opt_alias: SET is no alias unless AS says so."""
+        """Read a relation_expr_opt_alias: SET is an alias only after AS."""
         target = self._relation()
         token = self.token
         if self.take("as") or (self.column_id_at() and not self.word_at("set")):
@@ -229,7 +230,7 @@ class MutationGrammar(QueryGrammar):
         return tuple(self.comma_list(self._assignment))
 
     def _assignment(self) -> Assignment:
-        """set_clause."""
+        """Read a set_clause."""
         if not self.symbol_at("("):
             column, parts = self._set_target()
             self.expect_symbol("=")
@@ -240,7 +241,7 @@ class MutationGrammar(QueryGrammar):
         return Assignment(columns=names, value=self._row_value(), row=True, parts=told)
 
     def _row_value(self) -> exp.Expression:
-        """The right side of (a, b) = ...: a row, or a query of one row; one value in parentheses is neither."""
+        """Read the right side of (a, b) = ...: a row, or a query of one row; one value in parentheses is neither."""
         token = self.token
         told = self.word_at("row") and self.symbol_at("(", ahead=1)
         if told:

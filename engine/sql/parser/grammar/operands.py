@@ -1,4 +1,6 @@
-"""Operands of expressions: constants, names, parentheses, subscripts, and words with a grammar of their own (gram.y: c_expr)."""
+"""Operands of expressions: constants, names, parentheses, subscripts, and keywords with a grammar of their own
+(gram.y: c_expr).
+"""
 
 from __future__ import annotations
 
@@ -17,10 +19,10 @@ _LISTED: Final = frozenset(("coalesce", "greatest", "least", "grouping", "xmlcon
 
 
 class OperandGrammar(CallGrammar):
-    """Reads operands."""
+    """The grammar of operands."""
 
     def operand(self) -> exp.Expression:
-        """c_expr."""
+        """Read a c_expr."""
         token = self.token
         if token.kind is Kind.WORD or token.kind is Kind.NAME:
             return self._word_operand()
@@ -29,7 +31,7 @@ class OperandGrammar(CallGrammar):
         return self._constant()
 
     def _atom(self) -> exp.Expression:
-        """A constant or a parameter that no operator follows."""
+        """Read a constant or a parameter that no operator follows."""
         token = self.next()
         if token.kind is Kind.PARAMETER:
             return self.node(exp.Parameter, token, this=token.text)
@@ -61,7 +63,7 @@ class OperandGrammar(CallGrammar):
         return self._indirection(self.node(exp.Parameter, token, this=token.text))
 
     def _parentheses(self) -> exp.Expression:
-        """A query, a row or an expression in parentheses, with what is taken from it."""
+        """Read a query, a row or an expression in parentheses, with the subscripts and fields after it."""
         token = self.token
         query = self._query_if_any()
         if query is not None:
@@ -79,7 +81,7 @@ class OperandGrammar(CallGrammar):
         return self._indirection(first)
 
     def _overlaps(self, row: exp.Tuple) -> exp.Expression:
-        """A row, or the test (a, b) OVERLAPS (c, d)."""
+        """Return a row, or the test (a, b) OVERLAPS (c, d)."""
         token = self.token
         if not self.take("overlaps"):
             return row
@@ -93,7 +95,7 @@ class OperandGrammar(CallGrammar):
         return self._call(token, "overlaps", [*row.expressions, *other.expressions])
 
     def _indirection(self, of: exp.Expression) -> exp.Expression:
-        """Subscripts, fields and `.*` after an operand that may have them."""
+        """Read subscripts, fields and `.*` after an operand that may have them."""
         while True:
             token = self.token
             if self.take_symbol("["):
@@ -131,7 +133,7 @@ class OperandGrammar(CallGrammar):
         return self._name()
 
     def _special(self, word: str, token: Token) -> exp.Expression | None:
-        """The forms that begin with a keyword of the grammar; None where the word is a name here."""
+        """Read a form that begins with a keyword of the grammar; None if the word is a name here."""
         if word in RESERVED:
             return self._reserved_word(word, token)
         if word == "current_schema" and not self.symbol_at("(", ahead=1):
@@ -193,7 +195,7 @@ class OperandGrammar(CallGrammar):
         return None
 
     def _name(self) -> exp.Expression:
-        """A column, a function call, or a constant of a named type."""
+        """Read a column, a function call, or a constant of a named type."""
         token = self.token
         parts = [self.column_label()]
         star: exp.Star | None = None
@@ -223,7 +225,7 @@ class OperandGrammar(CallGrammar):
         return self.node(exp.Column, token, **dict(zip(keys, reversed(names), strict=False)))
 
     def _typed_constant(self) -> exp.Expression:
-        """ConstTypename Sconst: `date '2001-01-01'` needs no keyword, `double precision '1'` is one."""
+        """Read ConstTypename Sconst: `date '2001-01-01'` needs no keyword, `double precision '1'` is one."""
         start = self.at
         token = self.token
         typ = self.builtin_type()
@@ -235,7 +237,7 @@ class OperandGrammar(CallGrammar):
         return self._name()
 
     def function_without_window(self) -> exp.Expression:
-        """func_expr_windowless: a call in FROM."""
+        """Read a func_expr_windowless: a call in FROM."""
         token = self.token
         if token.kind is Kind.WORD:
             special = self._special(token.text, token)

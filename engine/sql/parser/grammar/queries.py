@@ -16,16 +16,18 @@ _WRITES: Final = frozenset(("insert", "update", "delete", "merge"))
 
 
 class QueryGrammar(TailGrammar):
-    """Reads queries."""
+    """The grammar of queries."""
 
     @abstractmethod
     def into_target(self) -> object:
-        """The target of SELECT ... INTO. The reader of statements defines it, and takes it out of the tree (`meta["into"]`)."""
+        """Read the target of SELECT ... INTO. The reader of statements defines this, and takes the target out of the
+        tree (`meta["into"]`).
+        """
 
     # -- whole queries -------------------------------------------------------------------------------------------
 
     def query(self) -> exp.Expression:
-        """SelectStmt: with or without parentheses around it."""
+        """Read a SelectStmt, with or without parentheses around it."""
         with_ = self._with() if self.word_at("with") else None
         if self.word_at(*_WRITES) and with_ is not None:
             self.raise_unsupported(f"WITH ... {self.token.text.upper()}")
@@ -36,7 +38,7 @@ class QueryGrammar(TailGrammar):
         return self.word_at("select", "values", "table", "with") or self._query_may_follow()
 
     def query_in_parentheses(self) -> exp.Expression:
-        """select_with_parens; the query inside, marked as parenthesized."""
+        """Read a select_with_parens; return the query inside, marked as parenthesized."""
         self.expect_symbol("(")
         query = self.query()
         self.expect_symbol(")")
@@ -44,7 +46,7 @@ class QueryGrammar(TailGrammar):
         return query
 
     def _set_operations(self, least: int) -> exp.Expression:
-        """select_clause: INTERSECT binds tighter than UNION and EXCEPT, all to the left."""
+        """Read a select_clause: INTERSECT binds tighter than UNION and EXCEPT, and all associate to the left."""
         left = self._set_operand()
         while self.word_at("union", "intersect", "except"):
             level = 2 if self.word_at("intersect") else 1
@@ -70,7 +72,9 @@ class QueryGrammar(TailGrammar):
         self.fail()
 
     def _finish(self, body: exp.Expression, with_: exp.With | None) -> exp.Expression:
-        """ORDER BY, LIMIT, OFFSET, FETCH and the WITH around a query; what is in parentheses already has its own."""
+        """Read ORDER BY, LIMIT, OFFSET and FETCH of a query and add its WITH; a query in parentheses already has its
+        own.
+        """
         clauses, locks = self._tail_clauses()
         if with_ is None and not clauses and not locks:
             return body
@@ -87,7 +91,7 @@ class QueryGrammar(TailGrammar):
     def _merge_clauses(
         self, body: exp.Expression, with_: exp.With | None, clauses: dict[str, exp.Expression]
     ) -> exp.Expression:
-        """Clauses put on a query in parentheses are that query's own (insertSelectOptions), once each."""
+        """Add clauses to a query in parentheses as its own (insertSelectOptions), each at most once."""
         for key, what in (("order", "ORDER BY"), ("offset", "OFFSET"), ("limit", "LIMIT")):
             if key in clauses and body.args.get(key):
                 at = leftmost(next(clauses[key].iter_expressions())) + self.base + 1
@@ -124,13 +128,15 @@ class QueryGrammar(TailGrammar):
         return made
 
     def _changes_at(self) -> bool:
-        """Whether a statement that changes rows comes next."""
+        """Return whether a statement that changes rows comes next."""
         return self.word_at(*_WRITES)
 
     def _changing_query(self, item: Token) -> exp.Expression:
-        """A statement that changes rows where a query may stand: who reads statements knows (`meta["changes"]`).
+        """Read a statement that changes rows in place of a query; the reader of statements defines it
+        (`meta["changes"]`).
 
-        item: where that of WITH begins."""
+        item: the first token of its WITH item.
+        """
         self.raise_unsupported(f"{self.token.text.upper()} in WITH")
 
     # -- SELECT, VALUES, TABLE -----------------------------------------------------------------------------------
@@ -161,7 +167,7 @@ class QueryGrammar(TailGrammar):
         return made
 
     def _target_at(self) -> bool:
-        """Whether a select list follows; SELECT may have none."""
+        """Return whether a select list follows; SELECT may have none."""
         token = self.token
         if token.kind is Kind.END or self.symbol_at(";", ")"):
             return False
@@ -192,7 +198,7 @@ class QueryGrammar(TailGrammar):
         return value
 
     def _named_window(self) -> exp.Window:
-        """window_definition."""
+        """Read a window_definition."""
         name = self.column_id()
         self.expect("as")
         window = self.window()
@@ -236,7 +242,7 @@ class QueryGrammar(TailGrammar):
         return self.node(exp.Tuple, self.token, expressions=self.values_row())
 
     def values_row(self) -> list[exp.Expression]:
-        """Expressions or DEFAULT in parentheses; where the latter may stand is the binder's to say."""
+        """Read expressions or DEFAULT in parentheses; the binder decides where DEFAULT is allowed."""
         return self.parenthesized_list(self.value_or_default)
 
     def value_or_default(self) -> exp.Expression:
@@ -245,7 +251,7 @@ class QueryGrammar(TailGrammar):
         return self.expression()
 
     def _table_query(self) -> exp.Expression:
-        """TABLE name is SELECT * FROM name."""
+        """Read TABLE name as SELECT * FROM name."""
         token = self.next()
         table = self._relation()
         star = self.node(exp.Star, token)

@@ -1,4 +1,4 @@
-"""Names by keyword class, and lists, read from tokens."""
+"""Readers of names, by keyword class, and of lists."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ T = TypeVar("T")
 
 
 class Reader(TokenReader):
-    """Reads names and lists."""
+    """The grammar of names and lists."""
 
     # -- names ---------------------------------------------------------------------------------------------------
 
     def column_id_at(self, ahead: int = 0) -> bool:
-        """ColId: the name of a table, a column or a cursor."""
+        """Return whether a ColId comes next: the name of a table, a column or a cursor."""
         token = self.peek(ahead)
         if token.kind is Kind.NAME:
             return True
@@ -32,20 +32,20 @@ class Reader(TokenReader):
         return self.identifier(self.next())
 
     def type_function_name_at(self) -> bool:
-        """type_function_name: an unqualified type or function."""
+        """Return whether a type_function_name comes next: an unqualified type or function."""
         token = self.token
         if token.kind is Kind.NAME:
             return True
         return token.kind is Kind.WORD and token.text not in RESERVED and token.text not in COLUMN_NAME
 
     def column_label(self) -> exp.Identifier:
-        """ColLabel: after AS or a dot, any keyword."""
+        """Read a ColLabel: after AS or a dot, any keyword."""
         if self.token.kind not in (Kind.WORD, Kind.NAME):
             self.fail()
         return self.identifier(self.next())
 
     def bare_label_at(self) -> bool:
-        """BareColLabel: a column's label without AS."""
+        """Return whether a BareColLabel comes next: a column's label without AS."""
         token = self.token
         return token.kind is Kind.NAME or (token.kind is Kind.WORD and token.text not in AS_LABEL)
 
@@ -53,27 +53,27 @@ class Reader(TokenReader):
         return self.node(exp.Identifier, token, this=token.text, quoted=token.kind is Kind.NAME)
 
     def names(self) -> list[exp.Identifier]:
-        """name [, ...] in parentheses."""
+        """Read name [, ...] in parentheses."""
         return self.parenthesized_list(self.column_id)
 
     # -- lists ---------------------------------------------------------------------------------------------------
 
     def comma_list(self, item: Callable[[], T]) -> list[T]:
-        """item [, ...]."""
+        """Read item [, ...]."""
         found = [item()]
         while self.take_symbol(","):
             found.append(item())
         return found
 
     def parenthesized_list(self, item: Callable[[], T], *, empty: bool = False) -> list[T]:
-        """( item [, ...] ). empty: whether () is one too."""
+        """Read ( item [, ...] ). empty: whether () is allowed."""
         self.expect_symbol("(")
         found = [] if empty and self.symbol_at(")") else self.comma_list(item)
         self.expect_symbol(")")
         return found
 
     def behaviour(self) -> bool:
-        """[CASCADE | RESTRICT] (opt_drop_behavior): whether CASCADE."""
+        """Read [CASCADE | RESTRICT] (opt_drop_behavior); return whether it is CASCADE."""
         cascade = self.take("cascade")
         if not cascade:
             self.take("restrict")

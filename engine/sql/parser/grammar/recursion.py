@@ -1,6 +1,6 @@
 """SEARCH and CYCLE of a recursive WITH item (gram.y: opt_search_clause, opt_cycle_clause).
 
-They are left in `meta["search"]` and `meta["cycle"]` of the item's CTE.
+The clauses are stored in `meta["search"]` and `meta["cycle"]` of the item's CTE.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from wire.dataclass import dataclass
 
 @dataclass(frozen=True, slots=True)
 class SearchClause:
-    """SEARCH DEPTH | BREADTH FIRST BY columns SET sequence. at: where it stands."""
+    """SEARCH DEPTH | BREADTH FIRST BY columns SET sequence. at: its position."""
 
     depth_first: bool
     columns: tuple[str, ...]
@@ -23,7 +23,7 @@ class SearchClause:
 
 @dataclass(frozen=True, slots=True)
 class CycleClause:
-    """CYCLE columns SET mark TO value DEFAULT default USING path. at: where it stands."""
+    """CYCLE columns SET mark TO value DEFAULT default USING path. at: its position."""
 
     columns: tuple[str, ...]
     mark: str
@@ -34,7 +34,7 @@ class CycleClause:
 
 
 class RecursionGrammar(ExpressionGrammar):
-    """Reads what may follow a WITH item's query."""
+    """The grammar of the clauses after a WITH item's query."""
 
     def recursion_clauses(self, item: exp.CTE) -> None:
         if self.word_at("search"):
@@ -70,7 +70,7 @@ class RecursionGrammar(ExpressionGrammar):
         return tuple(name.name for name in self.comma_list(self.column_id))
 
     def _mark(self) -> exp.Expression:
-        """AexprConst."""
+        """Read an AexprConst."""
         token = self.token
         made = self.operand()
         value = made.this if isinstance(made, exp.Cast) and token.text != "cast" else made

@@ -1,5 +1,6 @@
-"""The functions of strings whose arguments have words between them: NORMALIZE, OVERLAY, POSITION, SUBSTRING, TRIM
-(gram.y: func_expr_common_subexpr)."""
+"""String functions whose arguments are separated by keywords: NORMALIZE, OVERLAY, POSITION, SUBSTRING, TRIM (gram.y:
+func_expr_common_subexpr).
+"""
 
 from __future__ import annotations
 
@@ -14,10 +15,10 @@ _TRIMS: Final = {"both": "btrim", "leading": "ltrim", "trailing": "rtrim"}
 
 
 class StringFormGrammar(FormGrammar):
-    """Reads functions of strings that have a syntax of their own."""
+    """The grammar of string functions that have a syntax of their own."""
 
     def _normalize(self) -> exp.Expression:
-        """NORMALIZE(text [, NFC | NFD | NFKC | NFKD])."""
+        """Read NORMALIZE(text [, NFC | NFD | NFKC | NFKD])."""
         token = self.next()
         self.expect_symbol("(")
         arguments = [self.expression()]
@@ -42,7 +43,7 @@ class StringFormGrammar(FormGrammar):
         return self._call(token, "position", [whole, part])
 
     def _substring(self) -> exp.Expression:
-        """SUBSTRING(a FROM b FOR c) in any order, (a SIMILAR p ESCAPE e), or a plain list."""
+        """Read SUBSTRING(a FROM b FOR c) in any order, (a SIMILAR p ESCAPE e), or a plain list."""
         token = self.next()
         self.expect_symbol("(")
         if self.take_symbol(")"):

@@ -9,17 +9,17 @@ from wire.errors import SqlSyntaxError
 
 
 def strength_of(clause: exp.Lock) -> str:
-    """A locking clause's words."""
+    """Return a locking clause's words."""
     if clause.args["update"]:
         return "FOR NO KEY UPDATE" if clause.args["key"] else "FOR UPDATE"
     return "FOR KEY SHARE" if clause.args["key"] else "FOR SHARE"
 
 
 class TailGrammar(FromGrammar):
-    """Reads the clauses after a query's body."""
+    """The grammar of the clauses after a query's body."""
 
     def _tail_clauses(self) -> tuple[dict[str, exp.Expression], list[exp.Lock]]:
-        """ORDER BY, LIMIT and OFFSET by the names of arguments; the locking clauses."""
+        """Read ORDER BY, LIMIT and OFFSET, by the names of their arguments, and the locking clauses."""
         found: dict[str, exp.Expression] = {}
         locks: list[exp.Lock] = []
         if self.word_at("order"):
@@ -64,7 +64,7 @@ class TailGrammar(FromGrammar):
         return self.node(exp.Offset, token, expression=start)
 
     def _fetch(self, ordered: bool) -> exp.Expression:
-        """FETCH {FIRST | NEXT} [count] {ROW | ROWS} {ONLY | WITH TIES}."""
+        """Read FETCH {FIRST | NEXT} [count] {ROW | ROWS} {ONLY | WITH TIES}."""
         token = self.next()
         if not self.word_at("first", "next"):
             self.fail()
@@ -87,8 +87,9 @@ class TailGrammar(FromGrammar):
         return made
 
     def _locking_items(self) -> list[exp.Lock]:
-        """for_locking_item: one, or none for FOR READ ONLY. NOWAIT and SKIP LOCKED say what to do where somebody else has a
-        lock, which nobody ever has."""
+        """Read a for_locking_item: one clause, or none for FOR READ ONLY. NOWAIT and SKIP LOCKED have no effect: they
+        apply to locks of other transactions, which do not exist.
+        """
         token = self.next()
         if self.take("read"):
             self.expect("only")
@@ -102,7 +103,7 @@ class TailGrammar(FromGrammar):
         return [made]
 
     def _strength(self) -> tuple[bool, bool]:
-        """for_locking_strength: whether it is UPDATE, and whether KEY was said."""
+        """Read a for_locking_strength: whether it is UPDATE, and whether KEY was written."""
         if self.take("update"):
             return True, False
         if self.take("no"):
@@ -113,7 +114,7 @@ class TailGrammar(FromGrammar):
         return False, key
 
     def _locked_name(self) -> exp.Identifier:
-        """After OF; a schema is remembered only to be refused."""
+        """Read a name after OF; a schema is recorded only to be refused."""
         name = self.column_id()
         while self.take_symbol("."):
             self.column_label()

@@ -1,4 +1,4 @@
-"""A cursor over tokens: looking ahead, taking, syntax errors, and nodes that know where they stand."""
+"""A cursor over tokens: lookahead, consumption, syntax errors, and nodes with their positions."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ T = TypeVar("T")
 
 
 class TokenReader:
-    """Reads `tokens` of `sql` from `at`. `base`: the offset in `sql` of the statement being read, which positions in
-    nodes are relative to; positions in errors are relative to `sql`."""
+    """A reader of `tokens` of `sql` from `at`. `base`: the offset in `sql` of the statement that is read. Positions in
+    nodes are relative to it; positions in errors are relative to `sql`.
+    """
 
     def __init__(self, sql: str, tokens: list[Token]) -> None:
         self.sql = sql
@@ -31,7 +32,7 @@ class TokenReader:
         return self.tokens[self.at]
 
     def peek(self, count: int = 1) -> Token:
-        """The token `count` further on, or the END."""
+        """Return the token `count` further on, or the END."""
         at = self.at + count
         return self.tokens[at] if at < len(self.tokens) else self.tokens[-1]
 
@@ -45,12 +46,12 @@ class TokenReader:
         return self.tokens[self.at].kind is Kind.END
 
     def word_at(self, *words: str, ahead: int = 0) -> bool:
-        """Whether the next token (or the one `ahead` of it) is one of these keywords."""
+        """Return whether the next token (or the one `ahead` of it) is one of these keywords."""
         token = self.peek(ahead)
         return token.kind is Kind.WORD and token.text in words
 
     def words_at(self, *words: str) -> bool:
-        """Whether the next tokens are these keywords, in a row."""
+        """Return whether the next tokens are these keywords, in this order."""
         return all(self.word_at(word, ahead=i) for i, word in enumerate(words))
 
     def symbol_at(self, *symbols: str, ahead: int = 0) -> bool:
@@ -60,7 +61,7 @@ class TokenReader:
     # -- taking --------------------------------------------------------------------------------------------------
 
     def take(self, *words: str) -> bool:
-        """Pass over these keywords if they come next, all of them or none."""
+        """Consume these keywords if they all come next, otherwise none. Return whether they were consumed."""
         if self.words_at(*words):
             self.at += len(words)
             return True
@@ -90,7 +91,7 @@ class TokenReader:
     # -- nodes and errors ----------------------------------------------------------------------------------------
 
     def node(self, node_class: type[NodeT], token: Token, /, **args: Any) -> NodeT:
-        """A node that stands where `token` does."""
+        """Return a node with the position of `token`."""
         check_for_interrupts()
         made = node_class(**args)
         made.meta["start"] = token.start - self.base

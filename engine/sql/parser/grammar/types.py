@@ -1,7 +1,7 @@
-"""Type names as the grammar reads them (gram.y: Typename and below).
+"""The grammar of type names (gram.y: Typename and below).
 
-A type is an `exp.DataType` of kind USERDEFINED whatever it is, since sqlglot's own vocabulary of types cannot tell `int4`
-from `int`, nor `char` from `"char"`: `kind` is the Identifier with pg_type's name (`schema` before it, if written),
+Every type is an `exp.DataType` of kind USERDEFINED, since sqlglot's own vocabulary of types cannot distinguish `int4`
+from `int`, nor `char` from `"char"`: `kind` is the Identifier with pg_type's name (with its `schema`, if written),
 `expressions` are the modifiers, `array` counts its dimensions and `fields` the words of an interval's fields.
 `engine.sql.binder.type_names.resolve_type` makes a SqlType of it.
 """
@@ -38,14 +38,14 @@ _INTERVAL_SPANS: Final = {
 
 
 class TypeGrammar(Reader):
-    """Reads type names."""
+    """The grammar of type names."""
 
     @abstractmethod
     def expression(self) -> exp.Expression:
-        """An a_expr; the layer above reads it, modifiers of generic types need it."""
+        """Read an a_expr, which modifiers of generic types need; the layer above defines it."""
 
     def type_name(self) -> exp.DataType:
-        """Typename: a simple type with its array bounds."""
+        """Read a Typename: a simple type with its array bounds."""
         if self.word_at("setof"):
             self.fail()
         return self.array_bounds(self.simple_type())
@@ -69,7 +69,9 @@ class TypeGrammar(Reader):
         return typ
 
     def constant_type_at(self) -> bool:
-        """Whether a type of the grammar's own begins here, which a string constant may follow (ConstTypename)."""
+        """Return whether one of the grammar's own types begins here, which a string constant may follow
+        (ConstTypename).
+        """
         token = self.token
         if token.kind is not Kind.WORD or token.text not in _SPECIAL:
             return False
@@ -83,7 +85,9 @@ class TypeGrammar(Reader):
         return self._generic_type()
 
     def builtin_type(self) -> exp.DataType:
-        """One of the grammar's own types. An interval's fields belong to it here, after the string in a constant."""
+        """Read one of the grammar's own types. An interval's fields are read here; in a constant they follow the
+        string.
+        """
         token = self.next()
         word = token.text
         if word in _PLAIN:
@@ -129,7 +133,7 @@ class TypeGrammar(Reader):
         return self.parenthesized_list(self.expression) if self.symbol_at("(") else []
 
     def _one_number(self) -> list[exp.Expression]:
-        """( n ), as the grammar's own types take it: an integer constant."""
+        """Read ( n ), the modifier of the grammar's own types: an integer constant."""
         if not self.take_symbol("("):
             return []
         token = self.expect_kind(Kind.INTEGER)
@@ -167,7 +171,7 @@ class TypeGrammar(Reader):
         return typ
 
     def interval_fields(self, typ: exp.DataType) -> None:
-        """opt_interval: YEAR, DAY TO SECOND(3) and so on."""
+        """Read an opt_interval: YEAR, DAY TO SECOND(3) and so on."""
         if not self.word_at("year", "month", "day", "hour", "minute", "second"):
             return
         fields = [self.next().text]

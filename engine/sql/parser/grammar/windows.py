@@ -1,4 +1,4 @@
-"""ORDER BY and window specifications, wherever they stand (gram.y: sort_clause, window_specification)."""
+"""ORDER BY and window specifications, wherever they occur (gram.y: sort_clause, window_specification)."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from wire.errors import WindowingError
 
 
 class WindowGrammar(TypeGrammar):
-    """Reads orderings and windows."""
+    """The grammar of orderings and windows."""
 
     def expression_list(self) -> list[exp.Expression]:
         return self.comma_list(self.expression)
 
     def order(self) -> exp.Order:
-        """sort_clause."""
+        """Read a sort_clause."""
         token = self.token
         self.expect("order", "by")
         return self.node(exp.Order, token, expressions=self.comma_list(self._order_key))
@@ -42,7 +42,7 @@ class WindowGrammar(TypeGrammar):
         return self.node(exp.Ordered, token, this=key, desc=descending, nulls_first=nulls_first)
 
     def window(self) -> exp.Window:
-        """window_specification."""
+        """Read a window_specification."""
         token = self.expect_symbol("(")
         window = self.node(exp.Window, token)
         if self.column_id_at() and not self.word_at("partition", "range", "rows", "groups"):
@@ -99,7 +99,7 @@ class WindowGrammar(TypeGrammar):
         at_end: Token,
         end: tuple[exp.Expression | str | None, str | None],
     ) -> None:
-        """The frames that gram.y refuses."""
+        """Refuse the frames that gram.y refuses."""
 
         def refuse(what: str, token: Token) -> None:
             raise WindowingError(what, position=token.start + 1)

@@ -1,8 +1,8 @@
-"""Tokens of PostgreSQL's SQL, exactly as its scanner cuts them (scan.l).
+"""The lexer: tokens of PostgreSQL's SQL, split exactly as its scanner splits them (scan.l).
 
-Below the grammar (`engine.sql.parser.grammar`) and the utility statements (`engine.sql.parser.utility`). It resolves escapes, folds
-names and says where each token stands; it knows no keyword. Tokens keep their source extent, since a syntax error quotes
-the token as it was written.
+The grammar (`engine.sql.parser.grammar`) and the utility statements (`engine.sql.parser.utility`) build on it. It
+resolves escapes, folds names and records the position of each token; it knows no keyword. Tokens keep their source
+extent, since a syntax error quotes the token as it was written.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from wire.common.digits import is_digits
 from wire.dataclass import dataclass
 from wire.errors import CharacterNotInRepertoire, InvalidEscapeSequence, SqlSyntaxError
 
-#: Names are cut to this many bytes, with a notice (NAMEDATALEN - 1).
+#: Names are truncated to this many bytes, with a notice (NAMEDATALEN - 1).
 NAME_BYTES_MAX: Final = 63
 
 _UPPER: Final = str.maketrans("ABCDEFGHIJKLMNOPQRSTUVWXYZ", "abcdefghijklmnopqrstuvwxyz")
@@ -38,8 +38,11 @@ class Kind(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """kind; text: a word in lower case, a string with its escapes resolved, an operator's symbol, a number's digits; start,
-    end: its extent in the source."""
+    """A token of the source.
+
+    text: a word in lower case, a string with its escapes resolved, an operator's symbol, a number's digits. start, end:
+    its extent in the source.
+    """
 
     kind: Kind
     text: str
@@ -48,20 +51,20 @@ class Token:
 
 
 def tokenize(sql: str, notice: Callable[[str], None] = lambda _message: None) -> list[Token]:
-    """All tokens, an END last. Raises SqlSyntaxError with the position and the text at fault."""
+    """Return all tokens, with an END last. Raises SqlSyntaxError with the position and the text at fault."""
     return _Lexer(sql, notice).run()
 
 
 def fold(name: str) -> str:
-    """An unquoted name in lower case: ASCII letters only, as in a UTF-8 database."""
+    """Fold an unquoted name to lower case: ASCII letters only, as in a UTF-8 database."""
     return name.translate(_UPPER)
 
 
-#: Patterns here are possessive: what a repetition has taken it never gives back. A comment ends where its line ends and
-#: nowhere before; with a choice of ends, a line of dashes could be cut into comments in exponentially many ways.
+#: Patterns here are possessive, so that they do not backtrack. A comment ends at the end of its line and not before;
+#: with a choice of ends, a line of dashes could be split into comments in exponentially many ways.
 _SPACE: Final = re.compile(r"(?:[ \t\n\r\f]++|--[^\n\r]*+)++")
-#: A letter (A-Z, a-z, _, all beyond ASCII), one or a digit, one or a digit or $, as what they are not: a range to
-#: the end of Unicode takes `re` milliseconds to compile.
+#: A letter (A-Z, a-z, _, all beyond ASCII), a letter or a digit, a letter or a digit or $. These are negated sets,
+#: because `re` takes milliseconds to compile a range to the end of Unicode.
 _LETTER: Final = r"[^\0-@[-^`{-\x7f]"
 _LETTER_OR_DIGIT: Final = r"[^\0-/:-@[-^`{-\x7f]"
 _WORD_CHARACTER: Final = r"[^\0-#%-/:-@[-^`{-\x7f]"
@@ -70,9 +73,9 @@ _NUMBER: Final = re.compile(r"(?:\d+(?:\.(?!\.)\d*)?|\.\d+)(?:[Ee][-+]?\d+)?")
 _JUNK: Final = re.compile(rf"[Ee][-+]|{_LETTER}{_WORD_CHARACTER}*")
 _PARAMETER: Final = re.compile(r"\$(\d+)")
 _DOLLAR: Final = re.compile(rf"\$(?:{_LETTER}{_LETTER_OR_DIGIT}*)?\$")
-#: Characters that begin white space or a comment, if they do not begin a token.
+#: Characters that may begin white space or a comment.
 _BEFORE_TOKENS: Final = frozenset(" \t\n\r\f-/")
-#: Characters that end most parameters, after which nothing needs to be looked for.
+#: Characters that end most parameters, so that no further checks are needed.
 _ENDING: Final = frozenset(",) ")
 _OPERATOR: Final = re.compile(r"[~!@#^&|`?+\-*/%<>=]+")
 _SELF: Final = frozenset(",()[].;:+-*/%^<>=")
@@ -91,7 +94,7 @@ class _Lexer:
         self._sql = sql
         self._at = 0
         self._notice = notice
-        #: Where the signs end that follow an operator and are no part of it: each is one by itself.
+        #: The end of the signs that follow an operator and are no part of it: each is a token of its own.
         self._signs_end = 0
 
     def run(self) -> list[Token]:
@@ -106,7 +109,7 @@ class _Lexer:
         return tokens
 
     def _skip(self) -> None:
-        """Pass over white space and comments; block comments nest."""
+        """Skip white space and comments; block comments nest."""
         while True:
             if (found := _SPACE.match(self._sql, self._at)) is not None:
                 self._at = found.end()
@@ -147,7 +150,7 @@ class _Lexer:
         return Token(kind, text, start, end)
 
     def _prefixed_string(self, char: str, start: int) -> Token | None:
-        """E'', B'', X'', N'', U&'' and U&""; None where the letter begins a word."""
+        """Read E'', B'', X'', N'', U&'' or U&""; None if the letter begins a word."""
         following = self._sql[start + 1 : start + 3]
         if char in "uU" and following[:1] == "&" and following[1:] in ("'", '"'):
             return self._unicode(start)
@@ -162,7 +165,7 @@ class _Lexer:
         return None
 
     def _quoted_string(self, kind: Kind, start: int, quote: int, *, escapes: bool = False) -> Token:
-        """A string from its opening quote, with its continuations on further lines."""
+        """Read a string from its opening quote, with its continuations on further lines."""
         raw, end = self._text_between(quote, "'", escapes, "unterminated quoted string", start)
         while (continued := _CONTINUED.match(self._sql, end)) is not None:
             more, end = self._text_between(continued.end() - 1, "'", escapes, "unterminated quoted string", start)
@@ -171,7 +174,7 @@ class _Lexer:
         return self._token(kind, text, start, end)
 
     def _text_between(self, quote: int, mark: str, escapes: bool, what: str, start: int) -> tuple[str, int]:
-        """Read the text between two marks, doubled ones halved; return it and its end."""
+        """Read the text between two quotes, with doubled quotes reduced to one; return it and its end."""
         sql, at, parts = self._sql, quote + 1, []
         while True:
             end = self._find_closing(at, mark, escapes)
@@ -195,7 +198,7 @@ class _Lexer:
         return -1
 
     def _unescape(self, raw: str, start: int) -> str:
-        """Resolve the backslashes of an E'' string; octal and hexadecimal ones give bytes, which must be UTF-8."""
+        """Resolve the backslashes of an E'' string; octal and hexadecimal escapes give bytes, which must be UTF-8."""
         if "\\" not in raw:
             return raw
         parts: list[bytes] = []
@@ -236,7 +239,7 @@ class _Lexer:
         return chr(code)
 
     def _unicode(self, start: int) -> Token:
-        """U&'...' and U&"..." with an optional UESCAPE 'c' after it."""
+        """Read U&'...' or U&"..." with an optional UESCAPE 'c' after it."""
         mark = self._sql[start + 2]
         string = mark == "'"
         what = "unterminated quoted string" if string else "unterminated quoted identifier"
@@ -282,7 +285,7 @@ class _Lexer:
         return self._token(Kind.NAME, self._cut(text), start, end)
 
     def _cut(self, name: str) -> str:
-        """A name of at most NAME_BYTES_MAX bytes."""
+        """Truncate a name to NAME_BYTES_MAX bytes."""
         encoded = name.encode("utf-8", "surrogatepass")
         if len(encoded) <= NAME_BYTES_MAX:
             return name

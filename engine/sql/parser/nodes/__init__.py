@@ -1,1 +1,1 @@
-"""Parse nodes: statements as the parser gives them, names folded and nothing bound."""
+"""Parse nodes: statements as the parser returns them, with names folded and nothing bound."""

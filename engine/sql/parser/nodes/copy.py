@@ -1,4 +1,4 @@
-"""COPY as the parser gives it (gram.y: CopyStmt). What its options mean is looked at when it runs, as in PostgreSQL."""
+"""COPY as the parser returns it (gram.y: CopyStmt). Its options are interpreted when it runs, as in PostgreSQL."""
 
 from __future__ import annotations
 
@@ -12,9 +12,12 @@ from wire.dataclass import dataclass
 
 @dataclass(frozen=True, slots=True)
 class CopyOption:
-    """name: as written, in lower case. value: a word, a string or a number; several names, or both numbers of PARTITION; "*"; None
-    where nothing was said.
-    position: counts from the beginning of the statement's text."""
+    """An option of COPY.
+
+    name: as written, in lower case. value: a word, a string or a number; several names, or both numbers of PARTITION;
+        "*"; None without a value.
+    position: counts from the beginning of the statement's text.
+    """
 
     name: str
     value: str | tuple[str, ...] | None
@@ -23,8 +26,7 @@ class CopyOption:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Copy(Statement):
-    """columns: None where no list was written. options: in their order.
-
+    """A COPY statement. columns: None without a list. options: in their order.
     file: None for STDIN and STDOUT.
     """
 
@@ -36,13 +38,13 @@ class Copy(Statement):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CopyFrom(Copy):
-    """where: which rows are taken."""
+    """COPY FROM. where: the condition on the rows that are copied."""
 
     where: exp.Expression | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CopyTo(Copy):
-    """query: in place of a table."""
+    """COPY TO. query: in place of a table."""
 
     query: Query | None = None

@@ -1,4 +1,6 @@
-"""CREATE and ALTER DOMAIN as read (`engine.sql.parser.utility.domains`) and carried out (`engine.statements.ddl.domain`)."""
+"""CREATE and ALTER DOMAIN, as `engine.sql.parser.utility.domains` reads them and `engine.statements.ddl.domain`
+executes them.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,7 @@ from wire.dataclass import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DomainConstraint:
-    """name: as written, else None. position: where it stands in the statement."""
+    """A constraint of a domain. name: as written, or None. position: its position in the statement."""
 
     formula: Formula
     name: str | None = None
@@ -28,7 +30,7 @@ class CreateDomain(Statement):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SetDomainDefault:
-    """formula: None drops it."""
+    """SET or DROP DEFAULT. formula: None drops it."""
 
     formula: Formula | None
 
@@ -40,7 +42,7 @@ class SetDomainNotNull:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AddDomainCheck:
-    """valid: False for NOT VALID."""
+    """ADD CHECK. valid: False for NOT VALID."""
 
     check: DomainConstraint
     valid: bool = True

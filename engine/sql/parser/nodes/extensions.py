@@ -1,4 +1,4 @@
-"""CREATE EXTENSION and DROP EXTENSION, as fields."""
+"""Parse nodes of CREATE EXTENSION and DROP EXTENSION."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""DROP of what nobody can make here, as fields: functions, triggers, languages ..."""
+"""Parse nodes of DROP for kinds of objects that cannot be created here: functions, triggers, languages ..."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ RelationPart = Literal["trigger", "rule", "policy"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Argument:
-    """An argument of a function that is named by them. written: as notices say its type (TypeNameToString)."""
+    """An argument type in the name of a function. written: the type as notices print it (TypeNameToString)."""
 
     type: exp.DataType
     written: str
@@ -23,7 +23,7 @@ class Argument:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NamedFunction:
-    """arguments: those that are passed to it; None where only the name is said."""
+    """A function with its argument types. arguments: the input arguments; None if only the name is given."""
 
     name: QualifiedName
     arguments: tuple[Argument, ...] | None
@@ -38,7 +38,7 @@ class DropFunctions(Statement):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DropPart(Statement):
-    """DROP TRIGGER name ON relation, and such."""
+    """DROP TRIGGER name ON relation, and the like."""
 
     kind: RelationPart
     name: str
@@ -48,7 +48,7 @@ class DropPart(Statement):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DropObjects(Statement):
-    """kind: as the command tag says it, in small letters."""
+    """DROP of other kinds of objects. kind: the words of the command tag, in lower case."""
 
     kind: str
     names: tuple[QualifiedName, ...]

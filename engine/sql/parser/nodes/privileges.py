@@ -1,5 +1,6 @@
-"""Statements about owners and privileges, as read: GRANT and REVOKE ... ON, OWNER TO, ALTER DEFAULT PRIVILEGES, REASSIGN and DROP
-OWNED."""
+"""Parse nodes of statements about owners and privileges: GRANT and REVOKE ... ON, OWNER TO, ALTER DEFAULT PRIVILEGES,
+REASSIGN and DROP OWNED.
+"""
 
 from __future__ import annotations
 
@@ -8,13 +9,13 @@ from typing import Literal
 from engine.sql.parser.nodes.statements import QualifiedName, RoleName, Statement
 from wire.dataclass import dataclass
 
-#: What GRANT may be about. table: also what stands without a word, and sequences.
+#: The kinds of objects of GRANT. table: also for objects without a keyword, and for sequences.
 GrantKind = Literal["table", "sequence", "schema", "database", "function", "type", "domain"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Privilege:
-    """name: as written, in lower case. columns: of a privilege on columns, else empty."""
+    """A privilege. name: as written, in lower case. columns: the columns of a column privilege, else empty."""
 
     name: str
     columns: tuple[str, ...] = ()
@@ -22,8 +23,12 @@ class Privilege:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GrantPrivileges(Statement):
-    """privileges: none are ALL; all_columns: those of ALL (columns). names: the objects, or the schemas of `ON ALL ... IN SCHEMA`
-    (in_schemas). option: WITH GRANT OPTION, or GRANT OPTION FOR. defaults: part of ALTER DEFAULT PRIVILEGES, without names."""
+    """GRANT or REVOKE of privileges on objects.
+
+    privileges: empty for ALL. all_columns: the columns of ALL (columns). names: the objects, or the schemas of `ON ALL
+        ... IN SCHEMA` (in_schemas); empty as a part of ALTER DEFAULT PRIVILEGES.
+    option: WITH GRANT OPTION, or GRANT OPTION FOR.
+    """
 
     kind: GrantKind
     privileges: tuple[Privilege, ...]
@@ -39,7 +44,9 @@ class GrantPrivileges(Statement):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlterDefaultPrivileges(Statement):
-    """roles: whose objects; none are the current role's. schemas: none are all."""
+    """ALTER DEFAULT PRIVILEGES. roles: the owners of future objects; empty for the current role. schemas: empty for
+    all.
+    """
 
     roles: tuple[RoleName, ...]
     schemas: tuple[str, ...]
@@ -48,7 +55,7 @@ class AlterDefaultPrivileges(Statement):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlterOwner(Statement):
-    """OWNER TO of a relation, a type, a schema or the database. kind: the words of ALTER."""
+    """OWNER TO of a relation, a type, a schema or the database. kind: the keyword after ALTER."""
 
     kind: str
     name: QualifiedName

@@ -1,4 +1,4 @@
-"""Statements about roles, as read: CREATE, ALTER and DROP ROLE, GRANT and REVOKE of membership."""
+"""Parse nodes of statements about roles: CREATE, ALTER and DROP ROLE, GRANT and REVOKE of membership."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from wire.dataclass import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RoleOptions:
-    """The options that were given, None for those that were not. password: "" with `password_said` is PASSWORD NULL."""
+    """The options that were given; None for the others. password: "" with `password_said` is PASSWORD NULL."""
 
     superuser: bool | None = None
     inherit: bool | None = None
@@ -46,8 +46,9 @@ class RenameRole(Statement):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlterRoleSetting(Statement):
-    """SET name TO value; value None is RESET (or TO DEFAULT), name "all" then RESET ALL. role: None is ALL. database: empty where
-    none is named."""
+    """SET name TO value. value: None is RESET (or TO DEFAULT), and with the name "all" RESET ALL. role: None is ALL.
+    database: empty if none is named.
+    """
 
     role: RoleName | None
     database: str = ""
@@ -63,8 +64,9 @@ class DropRole(Statement):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GrantRole(Statement):
-    """GRANT roles TO members, or REVOKE roles FROM members. admin: WITH ADMIN OPTION, or ADMIN OPTION FOR. grantor: None is the
-    current role. group: said as ALTER GROUP."""
+    """GRANT roles TO members, or REVOKE roles FROM members. admin: WITH ADMIN OPTION, or ADMIN OPTION FOR. grantor:
+    None is the current role. group: whether it was written as ALTER GROUP.
+    """
 
     roles: tuple[str, ...]
     members: tuple[RoleName, ...]
@@ -74,5 +76,5 @@ class GrantRole(Statement):
     group: bool = False
 
 
-#: Those that `engine.statements.ddl.role` carries out.
+#: Statements that `engine.statements.ddl.role` executes.
 RoleStatement = CreateRole | AlterRole | RenameRole | AlterRoleSetting | DropRole | GrantRole

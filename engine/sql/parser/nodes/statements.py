@@ -1,8 +1,9 @@
-"""Statements as the parser gives them: what kind of thing the client asked for, names folded, nothing bound yet.
+"""Statements as the parser returns them: the kind of statement, with names folded and nothing bound.
 
-`engine.sql.parser.parse.parse(sql)` splits a query string and returns one of these for each statement. Queries hold their
-sqlglot tree; utility statements are read into fields, since sqlglot keeps them as text. Whoever executes dispatches on the
-class: the server's session takes those marked *session* (transactions, cursors, prepared statements), the engine the rest.
+`engine.sql.parser.parse.parse(sql)` splits a query string and returns one of these for each statement. Queries hold
+their sqlglot tree; utility statements are read into fields, since sqlglot keeps them as text. Execution dispatches on
+the class: the server's session executes those marked *session* (transactions, cursors, prepared statements), the engine
+the rest.
 """
 
 from __future__ import annotations
@@ -18,8 +19,9 @@ from wire.dataclass import dataclass
 
 @dataclass(frozen=True, slots=True, weakref_slot=True, kw_only=True)
 class Statement:
-    """text: the statement's own source, without its semicolon. offset: where it begins in the query string, in
-    characters, so that an error's position can be told."""
+    """A parsed statement. text: its own source, without its semicolon. offset: its beginning in the query string, in
+    characters, from which an error's position is computed.
+    """
 
     text: str
     offset: int = 0
@@ -35,7 +37,8 @@ class Query(Statement):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Explain(Statement):
     """EXPLAIN [ANALYZE] [(options)] statement. `inner` is a Query, MutationStatement, DeclareCursor or
-    ExecuteStatement. summary: None where it is not said."""
+    ExecuteStatement. summary: None if it was not given.
+    """
 
     inner: Statement
     analyze: bool = False
@@ -59,7 +62,7 @@ class QualifiedName:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RoleName:
-    """A role as a statement names it. special: instead of a name, "current" (also CURRENT_ROLE), "session" or "public"."""
+    """A role's name in a statement. special: in place of a name, "current" (also CURRENT_ROLE), "session" or "public"."""
 
     name: str = ""
     special: Literal["", "current", "session", "public"] = ""
@@ -86,7 +89,7 @@ class Formula:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SequenceOptions:
-    """The options of CREATE SEQUENCE, ALTER SEQUENCE and AS IDENTITY (...); None: not given.
+    """The options of CREATE SEQUENCE, ALTER SEQUENCE and AS IDENTITY (...); None if not given.
 
     minimum, maximum: "no" is NO MINVALUE, NO MAXVALUE. restart: "start" is RESTART without a value.
     owned_by: (schema or None, table, column); () is OWNED BY NONE. name: SEQUENCE NAME of an identity column.
@@ -106,8 +109,9 @@ class SequenceOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReferencedKey:
-    """REFERENCES table [(columns)] [MATCH FULL] [ON UPDATE ...] [ON DELETE ...]. columns: none are the primary key's.
-    delete_columns: those that ON DELETE SET ... names, if any."""
+    """REFERENCES table [(columns)] [MATCH FULL] [ON UPDATE ...] [ON DELETE ...]. columns: empty for the primary key.
+    delete_columns: the columns that ON DELETE SET ... names, if any.
+    """
 
     table: QualifiedName
     columns: tuple[str, ...] = ()
@@ -119,9 +123,10 @@ class ReferencedKey:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConstraintDefinition:
-    """A constraint of a column or a table. name: None where PostgreSQL chooses one. columns: a key's; those of a check are
-    in its formula. included: INCLUDE's columns. references: a foreign key's. position: where it stands in the statement.
-    valid: False for NOT VALID."""
+    """A constraint of a column or a table. name: None if PostgreSQL chooses one. columns: a key's; those of a check
+    are in its formula. included: INCLUDE's columns. references: a foreign key's. position: its position in the
+    statement. valid: False for NOT VALID.
+    """
 
     kind: Literal["check", "primary key", "unique", "foreign key"]
     name: str | None = None
@@ -137,8 +142,9 @@ class ConstraintDefinition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IndexedColumn:
-    """name: of a column; of an expression, its formula. operators: the operator class that is named. nulls_first: None is as the
-    order has it. ordered: whether ASC or DESC is written."""
+    """A column or an expression of an index. name: the column's; for an expression, its formula. operators: the named
+    operator class. nulls_first: None is the default of the order. ordered: whether ASC or DESC is written.
+    """
 
     name: str = ""
     formula: Formula | None = None
@@ -150,9 +156,10 @@ class IndexedColumn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ColumnDefinition:
-    """A column of CREATE [FOREIGN] TABLE or ADD COLUMN: its type as a sqlglot tree, for the binder to read.
+    """A column of CREATE [FOREIGN] TABLE or ADD COLUMN: its type as a sqlglot tree, which the binder resolves.
 
-    null: whether NULL was said. sequence: what follows AS IDENTITY in parentheses. generated: the expression of a generated column.
+    null: whether NULL was written. sequence: the options in parentheses after AS IDENTITY. generated: the expression of
+    a generated column.
     """
 
     name: str
@@ -169,21 +176,23 @@ class ColumnDefinition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LikeTable:
-    """LIKE name [INCLUDING | EXCLUDING option ...], among a table's columns. including: what holds in the end: `defaults`,
-    `constraints`, `indexes`, `identity`, `comments` and what has no meaning here."""
+    """LIKE name [INCLUDING | EXCLUDING option ...], among a table's columns. including: the options that result:
+    `defaults`, `constraints`, `indexes`, `identity`, `comments` and some without effect here.
+    """
 
     name: QualifiedName
     including: frozenset[str] = frozenset()
 
 
-#: What a commit does to a temporary table.
+#: The effect of a commit on a temporary table.
 OnCommit = Literal["preserve", "delete", "drop"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableLayout:
-    """How a new table lies on disk: PARTITION BY's columns with their positions, and WITH (name = value, ...); and how long.
-    unlogged: CREATE UNLOGGED."""
+    """The storage of a new table: PARTITION BY's columns with their positions, WITH (name = value, ...), and the
+    action of ON COMMIT. unlogged: CREATE UNLOGGED.
+    """
 
     partition_by: tuple[tuple[str, int], ...] = ()
     options: tuple[tuple[str, str], ...] = ()
@@ -205,9 +214,9 @@ class CreateTable(Statement):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreateTableAs(Statement):
-    """CREATE TABLE name [(columns)] AS query [WITH [NO] DATA], SELECT ... INTO (`into`).
+    """CREATE TABLE name [(columns)] AS query [WITH [NO] DATA], or SELECT ... INTO (`into`).
 
-    The definition is made by `engine.statements.ddl.table.create_table_as`; the rows are written by `engine.statements.dml`.
+    `engine.statements.ddl.table.create_table_as` makes the definition; `engine.statements.dml` writes the rows.
     """
 
     name: QualifiedName
@@ -261,13 +270,13 @@ class ImportForeignSchema(Statement):
     options: tuple[tuple[str, str], ...] = ()
 
     def wants(self, table: str) -> bool:
-        """Whether a table of the remote schema is to be imported."""
+        """Return whether a table of the remote schema is to be imported."""
         return self.kind == "all" or (table in self.tables) == (self.kind == "limit to")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreateSchema(Statement):
-    """name: empty where it is the owner's. owner: AUTHORIZATION."""
+    """CREATE SCHEMA. name: empty if it is the owner's. owner: AUTHORIZATION."""
 
     name: str
     owner: RoleName | None = None
@@ -276,7 +285,9 @@ class CreateSchema(Statement):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreateIndex(Statement):
-    """name: None where PostgreSQL chooses one. included: INCLUDE's columns. predicate: which rows it is about."""
+    """CREATE INDEX. name: None if PostgreSQL chooses one. included: INCLUDE's columns. predicate: the condition of a
+    partial index.
+    """
 
     table: QualifiedName
     columns: tuple[IndexedColumn, ...]
@@ -319,7 +330,9 @@ RelationKind = Literal["table", "view", "materialized view", "sequence", "index"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlterTable(Statement):
-    """ALTER {TABLE | VIEW | SEQUENCE | ...} [IF EXISTS] name action [, ...]. kind: what was said, which decides on the tag."""
+    """ALTER {TABLE | VIEW | SEQUENCE | ...} [IF EXISTS] name action [, ...]. kind: the keyword, which determines the
+    command tag.
+    """
 
     kind: RelationKind
     name: QualifiedName
@@ -390,13 +403,13 @@ class RenameAttribute:
     to: str
 
 
-#: What ALTER TYPE does to attributes, several of them at once.
+#: An action of ALTER TYPE on an attribute; one statement may have several.
 AttributeAction = AddAttribute | DropAttribute | AlterAttribute
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AddLabel:
-    """ADD VALUE. before: whether it comes before `neighbour`, else after it; no neighbour: at the end."""
+    """ADD VALUE. before: whether the label comes before `neighbour`, else after it; without a neighbour it comes last."""
 
     label: str
     if_not_exists: bool = False
@@ -453,7 +466,7 @@ class DropColumn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SetDefault:
-    """formula: None is DROP DEFAULT."""
+    """SET or DROP DEFAULT. formula: None is DROP DEFAULT."""
 
     name: str
     formula: Formula | None
@@ -461,7 +474,7 @@ class SetDefault:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SetNotNull:
-    """not_null: False is DROP NOT NULL."""
+    """SET or DROP NOT NULL. not_null: False is DROP NOT NULL."""
 
     name: str
     not_null: bool
@@ -502,7 +515,7 @@ class DropConstraint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DropExpression:
-    """A generated column becomes a plain one, and keeps its values."""
+    """DROP EXPRESSION: a generated column becomes a plain one, and keeps its values."""
 
     name: str
     if_exists: bool = False
@@ -510,7 +523,7 @@ class DropExpression:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SetIdentity:
-    """ADD GENERATED (identity said, `add`), SET GENERATED, SET sequence options; DROP IDENTITY is identity ""."""
+    """ADD GENERATED (identity, `add`), SET GENERATED, SET sequence options. DROP IDENTITY has the identity ""."""
 
     name: str
     identity: Literal["", "always", "by default"] | None
@@ -560,8 +573,9 @@ class Drop(Statement):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SetVariable(Statement):
     """SET [SESSION | LOCAL] name {TO | =} value; value None is DEFAULT. SET TIME ZONE, SET NAMES and SET [SESSION
-    CHARACTERISTICS AS] TRANSACTION come as the setting they mean; `also` holds further ones where several modes were given
-    (with the same `local`)."""
+    CHARACTERISTICS AS] TRANSACTION are represented as the settings that they change; `also` holds the further ones if
+    several modes were given (with the same `local`).
+    """
 
     name: str
     value: str | None
@@ -571,7 +585,7 @@ class SetVariable(Statement):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SetConstraints(Statement):
-    """SET CONSTRAINTS {ALL | name, ...} {DEFERRED | IMMEDIATE}. names: none are all."""
+    """SET CONSTRAINTS {ALL | name, ...} {DEFERRED | IMMEDIATE}. names: empty for all."""
 
     names: tuple[QualifiedName, ...] = ()
     deferred: bool
@@ -621,28 +635,28 @@ class PrepareTransaction(Statement):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Savepoint(Statement):
-    """*session.*"""
+    """*session.* SAVEPOINT name."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RollbackTo(Statement):
-    """*session.*"""
+    """*session.* ROLLBACK TO [SAVEPOINT] name."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Release(Statement):
-    """*session.*"""
+    """*session.* RELEASE [SAVEPOINT] name."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeclareCursor(Statement):
-    """*session.* scroll: None when neither SCROLL nor NO SCROLL was said."""
+    """*session.* DECLARE. scroll: None if neither SCROLL nor NO SCROLL was written."""
 
     name: str
     query: Query
@@ -653,7 +667,7 @@ class DeclareCursor(Statement):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fetch(Statement):
-    """*session.* FETCH and MOVE. direction as PostgreSQL's; count None is ALL."""
+    """*session.* FETCH and MOVE. direction: as in PostgreSQL; count: None is ALL."""
 
     cursor: str
     direction: Literal["forward", "backward", "absolute", "relative"]
@@ -663,7 +677,7 @@ class Fetch(Statement):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CloseCursor(Statement):
-    """*session.* name None is ALL."""
+    """*session.* CLOSE. name: None is ALL."""
 
     name: str | None
 
@@ -687,28 +701,28 @@ class ExecuteStatement(Statement):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Deallocate(Statement):
-    """*session.* name None is ALL."""
+    """*session.* DEALLOCATE. name: None is ALL."""
 
     name: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Listen(Statement):
-    """*session.*"""
+    """*session.* LISTEN channel."""
 
     channel: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unlisten(Statement):
-    """*session.* channel None is all."""
+    """*session.* UNLISTEN. channel: None is all."""
 
     channel: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Notify(Statement):
-    """*session.*"""
+    """*session.* NOTIFY channel [, payload]."""
 
     channel: str
     payload: str
@@ -716,15 +730,19 @@ class Notify(Statement):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Discard(Statement):
-    """*session.*"""
+    """*session.* DISCARD."""
 
     target: Literal["all", "plans", "sequences", "temp"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Assignment:
-    """columns = value, of SET. row: several columns, in parentheses: the value is a `Tuple` or an expression that is a row.
-    parts: of each column the subscripts and fields of the part that is meant, outermost first; none: the whole column."""
+    """columns = value, of SET. row: several columns, in parentheses: the value is a `Tuple` or an expression that is a
+    row.
+
+    parts: for each column the subscripts and fields of the part that is assigned, outermost first; empty for the whole
+    column.
+    """
 
     columns: tuple[exp.Identifier, ...]
     value: exp.Expression
@@ -734,8 +752,9 @@ class Assignment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OnConflict:
-    """columns, formulas: of the key that conflicts, with which rows its index is about (predicate); or its constraint's name;
-    neither: any. assignments: DO UPDATE; none: DO NOTHING."""
+    """ON CONFLICT. columns, formulas: those of the conflict target, with the predicate of its index; or the name of a
+    constraint; neither: any key. assignments: DO UPDATE's; empty for DO NOTHING.
+    """
 
     columns: tuple[exp.Identifier, ...] = ()
     formulas: tuple[exp.Expression, ...] = ()
@@ -759,8 +778,11 @@ class MutationStatement(Statement):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Insert(MutationStatement):
-    """columns: None where no list was written. parts: of those, as `Assignment.parts`. source: a query; None is DEFAULT VALUES.
-    filling: whether it is part of a definition, which may write what no INSERT may: a materialized view."""
+    """INSERT. columns: None without a list. parts: those of the columns, as in `Assignment.parts`. source: a query;
+    None is DEFAULT VALUES.
+
+    filling: whether the statement is part of a definition, which may write into a materialized view.
+    """
 
     alias: str | None
     columns: tuple[exp.Identifier, ...] | None = field(compare=False)
@@ -800,7 +822,7 @@ class MergeWhen:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Merge(MutationStatement):
-    """source: an item of FROM."""
+    """MERGE. source: a FROM item."""
 
     source: exp.Expression = field(compare=False)
     condition: exp.Expression = field(compare=False)
@@ -809,8 +831,9 @@ class Merge(MutationStatement):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WithChanges(Statement):
-    """WITH of which items change rows (an item's `this.meta["changes"]` is its statement), and the statement behind it, without
-    its WITH."""
+    """A WITH some of whose items change rows (an item's `this.meta["changes"]` is its statement), and the statement
+    after it, without its WITH.
+    """
 
     items: tuple[exp.CTE, ...] = field(compare=False)
     last: Query | MutationStatement
@@ -833,7 +856,7 @@ class Lock(Statement):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checkpoint(Statement):
-    """CHECKPOINT: what is acknowledged is durable already."""
+    """CHECKPOINT. It has no effect: acknowledged changes are durable already."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -845,7 +868,9 @@ class Truncate(Statement):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Vacuum(Statement):
-    """VACUUM [FULL] [VERBOSE] [ANALYZE] [table [(column, ...)], ...]. tables: none are all. analyze: what to analyse of them."""
+    """VACUUM [FULL] [VERBOSE] [ANALYZE] [table [(column, ...)], ...]. tables: empty for all. analyze: the part of
+    ANALYZE.
+    """
 
     tables: tuple[QualifiedName, ...] = ()
     full: bool = False
@@ -855,7 +880,7 @@ class Vacuum(Statement):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Analyze(Statement):
-    """ANALYZE [VERBOSE] [table [(column, ...)], ...]. tables: none are all; each with columns, none being all."""
+    """ANALYZE [VERBOSE] [table [(column, ...)], ...]. tables: empty for all; each with its columns, empty for all."""
 
     tables: tuple[tuple[QualifiedName, tuple[str, ...]], ...] = ()
     verbose: bool = False

@@ -128,7 +128,7 @@ def _alter_relation(reader: StatementReader, kind: RelationKind) -> Statement:
 
 
 def _view_options(reader: StatementReader) -> tuple[tuple[str, str | None], ...]:
-    """SET or RESET of options; nothing where something else stands."""
+    """Read SET or RESET of options; return nothing if something else comes next."""
     if not reader.symbol_at("(", ahead=1):
         return ()
     if reader.take("set"):
@@ -147,7 +147,7 @@ def _alter_sequence(reader: StatementReader, name: QualifiedName, exists: bool) 
 
 
 def _actions(reader: StatementReader) -> tuple[TableAction, ...]:
-    """One renaming or move, or a list of changes."""
+    """Read one renaming or move, or a list of changes."""
     if reader.take("rename"):
         return (_rename(reader),)
     if reader.take("set", "schema"):
@@ -169,7 +169,7 @@ def _rename(reader: StatementReader) -> TableAction:
 
 
 def _action(reader: StatementReader) -> TableAction:
-    """alter_table_cmd."""
+    """Read an alter_table_cmd."""
     token = reader.token
     if reader.take("add"):
         return _add(reader)
@@ -189,7 +189,7 @@ def _action(reader: StatementReader) -> TableAction:
 
 
 _COLUMN_SETTINGS: Final = ("statistics", "storage", "compression", "(")
-#: What else alter_table_cmd begins with.
+#: The other words with which an alter_table_cmd begins.
 _REFUSED: Final = frozenset(
     (
         "attach", "cluster", "detach", "disable", "enable", "force", "inherit", "no", "not", "of", "options", "owner",
@@ -269,7 +269,7 @@ def _identity(reader: StatementReader, name: str) -> TableAction:
 
 
 def _set_identity(reader: StatementReader, name: str) -> TableAction:
-    """alter_identity_column_option_list: SET GENERATED ..., SET option ... and RESTART, one after the other."""
+    """Read an alter_identity_column_option_list: SET GENERATED ..., SET option ... and RESTART, one after the other."""
     identity: Literal["always", "by default"] | None = None
     options = SequenceOptions()
     while reader.word_at("set", "restart"):

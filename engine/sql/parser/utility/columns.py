@@ -1,6 +1,8 @@
-"""Columns and constraints as CREATE TABLE and ALTER TABLE write them (gram.y: columnDef, ColQualList, TableConstraint).
+"""Columns and constraints as CREATE TABLE and ALTER TABLE write them (gram.y: columnDef, ColQualList,
+TableConstraint).
 
-Which of them go together is judged by `engine.statements.ddl.table`, as in PostgreSQL, whose grammar takes `a int null not null`.
+`engine.statements.ddl.table` checks which of them may be combined, as in PostgreSQL, whose grammar accepts `a int null
+not null`.
 """
 
 from __future__ import annotations
@@ -41,14 +43,14 @@ class _Qualities:
 
 
 def formula(reader: StatementReader, *, bare: bool) -> Formula:
-    """An expression: a_expr, or b_expr where it is `bare`."""
+    """Read an expression: an a_expr, or a b_expr if `bare`."""
     start = reader.token.start
     tree = reader.bare_expression() if bare else reader.expression()
     return Formula(tree=tree, text=reader.text_since(start))
 
 
 def formula_in_parentheses(reader: StatementReader) -> Formula:
-    """Its text is without further parentheses around the whole, which say nothing."""
+    """Read an expression in parentheses. Its text is without redundant parentheses around the whole."""
     reader.expect_symbol("(")
     first = reader.at
     tree = reader.expression()
@@ -60,7 +62,7 @@ def formula_in_parentheses(reader: StatementReader) -> Formula:
 
 
 def _is_enclosed(tokens: Sequence[Token]) -> bool:
-    """Whether the first token is a parenthesis that the last one closes, and not that of a row."""
+    """Whether the last token closes the parenthesis that the first one opens, unless it is that of a row."""
     signs = [token.text if token.kind is Kind.OPERATOR else "" for token in tokens]
     depths = list(accumulate({"(": 1, ")": -1}.get(sign, 0) for sign in signs))
     return depths[0] == 1 and depths.index(0) == len(tokens) - 1 and (",", 1) not in zip(signs, depths, strict=True)
@@ -71,7 +73,7 @@ def table_constraint_at(reader: StatementReader) -> bool:
 
 
 def column(reader: StatementReader, table: str) -> ColumnDefinition:
-    """columnDef. table: whose messages name it."""
+    """Read a columnDef. table: the name of its table in error messages."""
     start = reader.token.start - reader.base
     name = reader.name()
     typ = reader.type_name()
@@ -85,7 +87,7 @@ def column(reader: StatementReader, table: str) -> ColumnDefinition:
 
 
 def _quality(reader: StatementReader, column: str, table: str, said: _Qualities) -> bool:
-    """One of ColQualList; False where it ends."""
+    """Read one of ColQualList; return False at its end."""
     token = reader.token
     name = reader.name() if reader.take("constraint") else None
     if reader.word_at("null") or reader.words_at("not", "null"):
@@ -143,7 +145,7 @@ def _generation_clause(reader: StatementReader, column: str, table: str, said: _
 def _expression(
     reader: StatementReader, column: str, table: str, said: _Qualities, token: Token, by_default: Token | None
 ) -> None:
-    """(expression) STORED. by_default: where BY DEFAULT stands, if it does."""
+    """Read (expression) STORED. by_default: the token of BY DEFAULT, if it was written."""
     found = formula_in_parentheses(reader)
     reader.expect("stored")
     if by_default is not None:
@@ -159,7 +161,7 @@ def _expression(
 
 
 def generation(reader: StatementReader) -> Literal["always", "by default"]:
-    """ALWAYS or BY DEFAULT."""
+    """Read ALWAYS or BY DEFAULT."""
     if reader.take("always"):
         return "always"
     reader.expect("by", "default")
@@ -171,7 +173,7 @@ def _fail(what: str, column: str, table: str, token: Token) -> None:
 
 
 def take_tablespace(reader: StatementReader, *, required: bool = False) -> None:
-    """TABLESPACE name: there is the default one, where everything lies."""
+    """Read TABLESPACE name: only the default one exists."""
     if required:
         reader.expect("tablespace")
     elif not reader.take("tablespace"):
@@ -184,7 +186,7 @@ def take_tablespace(reader: StatementReader, *, required: bool = False) -> None:
 
 
 def take_collation(reader: StatementReader) -> bool:
-    """COLLATE name. Text compares by bytes: the collation that says so is accepted, and the default, which is the same."""
+    """Read COLLATE name. Text compares by bytes: the C collation is accepted, and the default, which is the same."""
     token = reader.token
     if not reader.take("collate"):
         return False
@@ -197,7 +199,7 @@ def take_collation(reader: StatementReader) -> bool:
 
 
 def table_constraint(reader: StatementReader) -> ConstraintDefinition:
-    """TableConstraint."""
+    """Read a TableConstraint."""
     token = reader.token
     name = reader.name() if reader.take("constraint") else None
     if reader.word_at("exclude"):
@@ -208,7 +210,7 @@ def table_constraint(reader: StatementReader) -> ConstraintDefinition:
 
 
 def _constraint(reader: StatementReader, name: str | None, token: Token, own: str | None) -> ConstraintDefinition:
-    """A check or a key. own: the column that it stands behind."""
+    """Read a check or a key. own: the column that it follows, if any."""
     at = token.start - reader.base
     if reader.take("check"):
         condition = formula_in_parentheses(reader)
@@ -231,7 +233,7 @@ def _constraint(reader: StatementReader, name: str | None, token: Token, own: st
 
 
 def _take_not_valid(reader: StatementReader, made: ConstraintDefinition, deferrable: Deferrable) -> bool:
-    """NOT VALID, if it stands here (gram.y: processCASbits)."""
+    """Read NOT VALID, if it comes next (gram.y: processCASbits)."""
     token = reader.token
     if not reader.take("not", "valid"):
         return False
@@ -243,7 +245,7 @@ def _take_not_valid(reader: StatementReader, made: ConstraintDefinition, deferra
 
 
 def take_nulls_not_distinct(reader: StatementReader) -> bool:
-    """NULLS [NOT] DISTINCT, if it stands here: whether nulls are equal."""
+    """Read NULLS [NOT] DISTINCT, if it comes next; return whether nulls are equal."""
     if not reader.take("nulls"):
         return False
     alike = reader.take("not")
@@ -252,7 +254,7 @@ def take_nulls_not_distinct(reader: StatementReader) -> bool:
 
 
 def _key(reader: StatementReader, own: str | None) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The key's columns, and INCLUDE's, which only a table's constraint may have."""
+    """Read the key's columns, and INCLUDE's, which only a table's constraint may have."""
     if own is None and reader.word_at("using"):
         reader.raise_unsupported("a key USING INDEX")
     columns = (own,) if own is not None else tuple(c.name for c in reader.names())
@@ -268,7 +270,7 @@ def _key(reader: StatementReader, own: str | None) -> tuple[tuple[str, ...], tup
 
 
 def _foreign_key(reader: StatementReader, name: str | None, at: int, own: str | None) -> ConstraintDefinition:
-    """[FOREIGN KEY (columns)] REFERENCES table ..."""
+    """Read [FOREIGN KEY (columns)] REFERENCES table ..."""
     columns: tuple[str, ...] = (own,) if own is not None else ()
     if own is None:
         reader.expect("foreign", "key")
@@ -298,7 +300,7 @@ def _foreign_key(reader: StatementReader, name: str | None, at: int, own: str | 
 
 
 def _match(reader: StatementReader) -> bool:
-    """Whether MATCH FULL is said."""
+    """Read MATCH; return whether it is MATCH FULL."""
     start = reader.token
     if not reader.take("match") or reader.take("simple"):
         return False
@@ -316,7 +318,7 @@ def _key_action(reader: StatementReader) -> KeyAction:
 
 
 def options(reader: StatementReader) -> tuple[tuple[str, str], ...]:
-    """reloptions: ( name [= value], ... ); a value is as it would be shown."""
+    """Read reloptions: ( name [= value], ... ); values are in the form in which they are shown."""
     return tuple(reader.parenthesized_list(lambda: _option(reader)))
 
 

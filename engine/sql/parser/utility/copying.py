@@ -1,4 +1,4 @@
-"""COPY, with its options in parentheses or as they were written before PostgreSQL 9.0 (gram.y: CopyStmt)."""
+"""COPY, with its options in parentheses or in the syntax before PostgreSQL 9.0 (gram.y: CopyStmt)."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def _place(reader: StatementReader) -> str | None:
 
 
 def _delimiters(reader: StatementReader, options: list[CopyOption]) -> None:
-    """[USING] DELIMITERS, of PostgreSQL before 7.3."""
+    """Read [USING] DELIMITERS, the syntax before PostgreSQL 7.3."""
     if reader.take("using"):
         if not reader.word_at("delimiters"):
             reader.fail()

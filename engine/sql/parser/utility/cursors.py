@@ -14,7 +14,7 @@ from wire.errors import FeatureNotSupported, InvalidCursorDefinition
 _Direction = Literal["forward", "backward", "absolute", "relative"]
 _Movement = tuple[_Direction, int | None]
 
-#: The movements that are a word and no more.
+#: The directions that consist of one word.
 _SINGLE: Final[dict[str, _Movement]] = {
     "next": ("forward", 1),
     "prior": ("backward", 1),
@@ -54,7 +54,7 @@ def _declare(reader: StatementReader) -> Statement:
 
 
 def _refuse_locks(strength: str, *, hold: bool, scroll: bool, insensitive: bool) -> None:
-    """analyze.c: transformDeclareCursorStmt."""
+    """Refuse FOR UPDATE in a cursor with these options (analyze.c: transformDeclareCursorStmt)."""
     if hold:
         raise FeatureNotSupported(
             f"DECLARE CURSOR WITH HOLD ... {strength} is not supported", detail="Holdable cursors must be READ ONLY."
@@ -97,7 +97,7 @@ def _movement(reader: StatementReader) -> _Movement:
 
 
 def _is_cursor(reader: StatementReader) -> bool:
-    """Whether the word is the statement's last: then it names a cursor, whatever it is."""
+    """Return whether the word is the statement's last: it then names a cursor, whatever it is."""
     return reader.peek().kind is Kind.END or reader.symbol_at(";", ahead=1)
 
 

@@ -1,5 +1,7 @@
-"""DEFERRABLE and INITIALLY DEFERRED behind a constraint, and SET CONSTRAINTS (gram.y: ConstraintAttributeSpec, processCASbits,
-ConstraintsSetStmt; parse_utilcmd.c: transformConstraintAttrs, which reads what stands behind a column's constraint)."""
+"""DEFERRABLE and INITIALLY DEFERRED after a constraint, and SET CONSTRAINTS (gram.y: ConstraintAttributeSpec,
+processCASbits, ConstraintsSetStmt; parse_utilcmd.c: transformConstraintAttrs, which reads the attributes after a
+column's constraint).
+"""
 
 from __future__ import annotations
 
@@ -24,8 +26,9 @@ class _Said:
 
 
 def attributes(reader: StatementReader, *, of_column: bool, takes: bool) -> Deferrable:
-    """Read the attributes that follow a constraint. of_column: it stands behind a column, not for itself. takes: whether it may
-    be deferred."""
+    """Read the attributes that follow a constraint. of_column: whether the constraint belongs to a column definition.
+    takes: whether it may be deferrable.
+    """
     said = _Said()
     while (token := reader.token) and (clause := _clause(reader)) is not None:
         if of_column and not takes:
@@ -37,7 +40,7 @@ def attributes(reader: StatementReader, *, of_column: bool, takes: bool) -> Defe
 
 
 def refuse_stray(reader: StatementReader) -> bool:
-    """Raises where a clause of constraints stands behind something that takes none; False where none stands there."""
+    """Raises SqlSyntaxError for an attribute after a constraint that takes none; returns False if there is none."""
     token = reader.token
     clause = _clause(reader)
     if clause is None:
@@ -70,7 +73,7 @@ def _note(clause: str, said: _Said, token: Token, *, of_column: bool) -> None:
 
 
 def set_constraints(reader: StatementReader) -> SetConstraints:
-    """After SET."""
+    """Read SET CONSTRAINTS, after SET."""
     reader.expect("constraints")
     names = [] if reader.take("all") else reader.comma_list(reader.qualified_name)
     deferred = reader.take("deferred")

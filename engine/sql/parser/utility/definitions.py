@@ -81,7 +81,7 @@ def _create(reader: StatementReader) -> Statement:
 
 
 def _role_at(reader: StatementReader) -> bool:
-    """USER MAPPING is another thing."""
+    """Return whether USER begins the name of a kind of role; USER MAPPING does not."""
     return reader.word_at(*ROLES) and not reader.word_at("mapping", ahead=1)
 
 
@@ -136,7 +136,7 @@ def _column(reader: StatementReader) -> ColumnDefinition:
 
 
 def _options(reader: StatementReader) -> tuple[tuple[str, str], ...]:
-    """create_generic_options."""
+    """Read create_generic_options."""
     reader.expect_symbol("(")
     found: dict[str, str] = {}
     while True:
@@ -204,7 +204,7 @@ def _drop(reader: StatementReader) -> Statement:
 
 def _drop_kind(reader: StatementReader, kind: _DropKind) -> Statement:
     if kind == "index":
-        reader.take("concurrently")  # nobody is kept out anyway
+        reader.take("concurrently")  # dropping an index blocks no other session anyway
     exists = reader.take("if", "exists")
     names = reader.comma_list(reader.bare_name if kind == "schema" else reader.qualified_name)
     return Drop(kind=kind, names=tuple(names), if_exists=exists, cascade=reader.behaviour(), text="")

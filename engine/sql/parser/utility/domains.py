@@ -20,7 +20,7 @@ from wire.errors import SqlSyntaxError
 
 
 def create_domain(reader: StatementReader) -> Statement:
-    """After CREATE DOMAIN."""
+    """Read CREATE DOMAIN, after these words."""
     name = reader.qualified_name()
     reader.take("as")
     typ = reader.type_name()
@@ -63,7 +63,7 @@ def _check(reader: StatementReader, name: str | None, at: int) -> DomainConstrai
 
 
 def alter_domain(reader: StatementReader) -> Statement:
-    """After ALTER DOMAIN."""
+    """Read ALTER DOMAIN, after these words."""
     name = reader.qualified_name()
     if reader.take("set", "default"):
         return AlterDomain(name=name, action=SetDomainDefault(formula=formula(reader, bare=False)), text="")

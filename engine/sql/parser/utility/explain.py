@@ -1,4 +1,4 @@
-"""EXPLAIN with its options."""
+"""EXPLAIN and its options."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from wire.errors import InvalidParameterValue, SqlSyntaxError
 _BOOLEANS: Final = frozenset(
     ("analyze", "verbose", "costs", "settings", "buffers", "wal", "timing", "summary", "distsql")
 )
-#: Options that say something only of a statement that has run.
+#: Options that have a meaning only for a statement that has run.
 _RUNNING: Final = ("wal", "timing")
 Format = Literal["text", "json", "xml", "yaml"]
 
@@ -50,7 +50,7 @@ def _explain(reader: StatementReader) -> Statement:
 
 
 def _options(reader: StatementReader, chosen: dict[str, bool]) -> Format:
-    """The list in parentheses; a later word of the same option wins. The format is returned."""
+    """Read the list in parentheses and return the format. A later mention of an option overrides an earlier one."""
     form: Format = "text"
     for name, value, token in options(reader):
         if name == "format":

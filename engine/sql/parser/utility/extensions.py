@@ -9,7 +9,9 @@ from engine.sql.parser.utility.reader import StatementReader
 
 
 def create_extension(reader: StatementReader) -> Statement:
-    """From behind EXTENSION. Schema, version and CASCADE say where to put what is not there."""
+    """Read CREATE EXTENSION, after these words. Schema, version and CASCADE are ignored, because there is nothing to
+    install.
+    """
     missing = reader.take("if", "not", "exists")
     name = reader.name()
     reader.take("with")
@@ -25,7 +27,7 @@ def create_extension(reader: StatementReader) -> Statement:
 
 
 def drop_extension(reader: StatementReader) -> Statement:
-    """From behind EXTENSION."""
+    """Read DROP EXTENSION, after these words."""
     exists = reader.take("if", "exists")
     names = reader.comma_list(reader.name)
     reader.behaviour()

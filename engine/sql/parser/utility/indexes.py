@@ -1,5 +1,6 @@
-"""CREATE INDEX (gram.y: IndexStmt). Its method, its columns and expressions with their operator classes, columns that it carries
-along, and which rows it is about: what else an index may have is refused by name."""
+"""CREATE INDEX (gram.y: IndexStmt): its method, its columns and expressions with their operator classes, INCLUDE
+columns, and its predicate. Other parts of an index definition are refused by name.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ from wire.errors import FeatureNotSupported, InvalidObjectDefinition
 
 
 def create_index(reader: StatementReader) -> Statement:
-    """After CREATE; at [UNIQUE] INDEX."""
+    """Read CREATE [UNIQUE] INDEX, after CREATE."""
     unique = reader.take("unique")
     reader.expect("index")
     reader.take("concurrently")
@@ -42,7 +43,7 @@ def create_index(reader: StatementReader) -> Statement:
 
 
 def _included_column(reader: StatementReader) -> str:
-    """A column after INCLUDE (indexcmds.c: ComputeIndexAttrs refuses what only a key may say)."""
+    """Read a column of INCLUDE (indexcmds.c: ComputeIndexAttrs refuses properties that only key columns have)."""
     if reader.symbol_at("(") or reader.symbol_at("(", ahead=1):
         raise FeatureNotSupported("expressions are not supported in included columns")
     name = reader.name()

@@ -27,7 +27,7 @@ def _lock(reader: StatementReader) -> Statement:
 
 
 def _relation(reader: StatementReader) -> QualifiedName:
-    """relation_expr: [ONLY] name [*]."""
+    """Read a relation_expr: [ONLY] name [*]."""
     reader.take("only")
     name = reader.qualified_name()
     reader.take_symbol("*")

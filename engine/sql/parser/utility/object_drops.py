@@ -1,4 +1,4 @@
-"""DROP of what nobody can make here (gram.y: RemoveFuncStmt, RemoveAggrStmt, DropStmt, func_args)."""
+"""DROP of kinds of objects that cannot be created here (gram.y: RemoveFuncStmt, RemoveAggrStmt, DropStmt, func_args)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from engine.sql.parser.utility.reader import StatementReader
 
 _FUNCTIONS: Final[tuple[FunctionKind, ...]] = ("function", "procedure", "routine", "aggregate")
 _PARTS: Final[tuple[RelationPart, ...]] = ("trigger", "rule", "policy")
-#: By their words, and whether a schema may be in their names.
+#: Kinds of objects, by their words, and whether their names may have a schema.
 _OBJECTS: Final = (
     (("event", "trigger"), False), (("access", "method"), False), (("language",), False), (("publication",), False),
     (("subscription",), False), (("tablespace",), False), (("statistics",), True), (("collation",), True),
@@ -30,7 +30,7 @@ _OBJECTS: Final = (
 
 
 def drop_object(reader: StatementReader) -> Statement | None:
-    """From behind DROP. None for what is none of these."""
+    """Read DROP, after this word. Returns None for other kinds of objects."""
     if reader.words_at("procedural", "language"):
         reader.next()
     for words, qualified in _OBJECTS:
@@ -74,11 +74,11 @@ def _function(reader: StatementReader, kind: FunctionKind) -> NamedFunction:
 
 
 def _argument(reader: StatementReader) -> Argument | None:
-    """None for one that is only given back."""
+    """Read an argument; None for an OUT argument."""
     only_out = _mode(reader)
     argument = _type(reader)
     if not reader.symbol_at(",", ")"):
-        # What was read is its name, or a mode behind that.
+        # The token read was the argument's name, which a mode may follow.
         reader.at = argument[1] + 1
         only_out = _mode(reader) or only_out
         argument = _type(reader)
@@ -94,7 +94,7 @@ def _mode(reader: StatementReader) -> bool:
 
 
 def _type(reader: StatementReader) -> tuple[Argument, int]:
-    """And where it began."""
+    """Read a type; return it and the index of its first token."""
     start = reader.at
     grammar = reader.constant_type_at()
     typ = reader.type_name()

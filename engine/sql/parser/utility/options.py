@@ -15,18 +15,23 @@ _TRUE: Final = ("", "true", "on", "1")
 _FALSE: Final = ("false", "off", "0")
 
 
-#: None where nothing was said; several words in parentheses, or two numbers with OF between them; `*`.
+#: An option's value: None without one; a tuple for several words in parentheses, or for two numbers with OF between
+#: them; `*`.
 Written = str | tuple[str, ...] | None
 
 
 def options(reader: StatementReader) -> Iterator[tuple[str, str, Token]]:
-    """(name, value or the empty string, where the name stands) of each, up to the closing parenthesis: words and numbers."""
+    """Yield each option up to the closing parenthesis: its name, its value (a word or a number, or an empty string),
+    and the name's token.
+    """
     for name, value, token in _each(reader, _word_or_number):
         yield "analyze" if name == "analyse" else name, "" if value is None else value.lower(), token
 
 
 def generic_options(reader: StatementReader) -> Iterator[tuple[str, Written, Token]]:
-    """The same where a value may be a list, a star, or `number OF number` (COPY's PARTITION), and words are as they are written."""
+    """Yield the same for options whose value may be a list, a star, or `number OF number` (COPY's PARTITION); words
+    stay as they are written.
+    """
     yield from _each(reader, _generic)
 
 
@@ -41,7 +46,7 @@ def _each(reader: StatementReader, value: Callable[[StatementReader], T]) -> Ite
 
 
 def boolean(name: str, value: str) -> bool:
-    """Parse an option's Boolean value; none is true (defGetBoolean)."""
+    """Parse an option's Boolean value; no value is true (defGetBoolean)."""
     if value in _TRUE:
         return True
     if value in _FALSE:

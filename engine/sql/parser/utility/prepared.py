@@ -1,4 +1,4 @@
-"""PREPARE, EXECUTE, DEALLOCATE, and what resets a session beside it: DISCARD."""
+"""PREPARE, EXECUTE, DEALLOCATE, and DISCARD."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _prepare(reader: StatementReader) -> Statement:
 
 
 def execute(reader: StatementReader) -> Statement:
-    """EXECUTE name [(arguments)]."""
+    """Read EXECUTE name [(arguments)]."""
     start = reader.token.start
     reader.next()
     name = reader.name()

@@ -28,14 +28,14 @@ _DEFAULTS: Final[dict[str, GrantKind]] = {
     "tables": "table", "sequences": "sequence", "functions": "function", "routines": "function", "schemas": "schema",
     "types": "type",
 }  # fmt: skip
-#: Kinds of objects that are not here.
+#: Kinds of objects that Sluice lacks.
 _REFUSED: Final = (
     "foreign", "function", "language", "large", "parameter", "procedure", "routine", "tablespace",
 )  # fmt: skip
 
 
 def privileges_at(reader: StatementReader) -> bool:
-    """Whether a GRANT or REVOKE, after its verb, is about objects: told from roles by the ON behind the privileges."""
+    """Return whether a GRANT or REVOKE, after its verb, concerns objects rather than roles: ON follows the privileges."""
     ahead = 0
     while not reader.word_at("to", "from", ahead=ahead) and reader.peek(ahead).kind is not Kind.END:
         if reader.word_at("on", ahead=ahead):
@@ -45,7 +45,7 @@ def privileges_at(reader: StatementReader) -> bool:
 
 
 def grant(reader: StatementReader) -> GrantPrivileges:
-    """After GRANT."""
+    """Read GRANT, after this word."""
     said, columns = _privileges(reader)
     reader.expect("on")
     kind, names, in_schemas = _target(reader)
@@ -60,7 +60,7 @@ def grant(reader: StatementReader) -> GrantPrivileges:
 
 
 def revoke(reader: StatementReader) -> GrantPrivileges:
-    """After REVOKE."""
+    """Read REVOKE, after this word."""
     option = reader.take("grant", "option", "for")
     said, columns = _privileges(reader)
     reader.expect("on")
@@ -75,7 +75,7 @@ def revoke(reader: StatementReader) -> GrantPrivileges:
 
 
 def _privileges(reader: StatementReader) -> tuple[tuple[Privilege, ...], tuple[str, ...]]:
-    """The privileges, and the columns of ALL (columns)."""
+    """Read the privileges, and the columns of ALL (columns)."""
     if reader.take("all"):
         reader.take("privileges")
         return (), _columns(reader)
@@ -117,7 +117,7 @@ def _simple_names(reader: StatementReader) -> tuple[QualifiedName, ...]:
 
 
 def alter_default_privileges(reader: StatementReader) -> Statement:
-    """After ALTER DEFAULT PRIVILEGES."""
+    """Read ALTER DEFAULT PRIVILEGES, after these words."""
     owners: tuple[RoleName, ...] = ()
     schemas: tuple[str, ...] = ()
     while reader.word_at("for", "in"):
@@ -160,7 +160,7 @@ def _reassign(reader: StatementReader) -> Statement:
 
 
 def drop_owned(reader: StatementReader) -> Statement:
-    """After DROP OWNED."""
+    """Read DROP OWNED, after these words."""
     reader.expect("by")
     return DropOwned(roles=role_specs(reader), cascade=reader.behaviour(), text="")
 

@@ -1,4 +1,4 @@
-"""The grammar of queries with what utility statements need beside: nested queries, qualified names, plain values."""
+"""The grammar of queries, extended by what utility statements need: nested queries, qualified names, plain values."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from wire.errors import FeatureNotSupported, SqlSyntaxError
 
 
 class StatementReader(MutationGrammar):
-    """Reads whole statements."""
+    """The reader of whole statements."""
 
     def text_since(self, start: int) -> str:
-        """The source from `start` to the end of the last token read."""
+        """Return the source from `start` to the end of the last token read."""
         return self.sql[start : self.tokens[self.at - 1].end]
 
     def query_statement(self) -> Query:
-        """A query as a statement of its own; positions in its tree count from its beginning."""
+        """Read a query as a statement of its own; positions in its tree count from its beginning."""
         start = self.token.start
         outer, self.base = self.base, start
         tree = self.query()
@@ -29,7 +29,9 @@ class StatementReader(MutationGrammar):
         return Query(tree=tree, text=self.text_since(start), offset=start)
 
     def mutation_statement(self) -> MutationStatement:
-        """INSERT, UPDATE, DELETE or MERGE as a statement of its own; positions in its trees count from its beginning."""
+        """Read INSERT, UPDATE, DELETE or MERGE as a statement of its own; positions in its trees count from its
+        beginning.
+        """
         start = self.token.start
         outer, self.base = self.base, start
         statement = self.mutation()
@@ -37,18 +39,18 @@ class StatementReader(MutationGrammar):
         return replace(statement, text=self.text_since(start), offset=start)
 
     def name(self) -> str:
-        """ColId, as text."""
+        """Read a ColId, as text."""
         return self.column_id().name
 
     def any_name(self) -> list[str]:
-        """The parts of a name with dots."""
+        """Read the parts of a dotted name."""
         parts = [self.name()]
         while self.take_symbol("."):
             parts.append(self.column_label().name)
         return parts
 
     def bare_name(self) -> QualifiedName:
-        """The name of what lies in no schema."""
+        """Read the name of an object that belongs to no schema."""
         token = self.token
         return QualifiedName(schema=None, name=self.name(), position=token.start - self.base)
 
@@ -61,7 +63,7 @@ class StatementReader(MutationGrammar):
         return self.relation(parts, token)
 
     def relation(self, parts: Sequence[str], token: Token) -> QualifiedName:
-        """The relation of such parts (makeRangeVarFromNameList), the first of them at `token`."""
+        """Return the relation with these name parts (makeRangeVarFromNameList), of which the first is at `token`."""
         dotted = ".".join(parts)
         if len(parts) > 3:
             raise SqlSyntaxError(f"improper relation name (too many dotted names): {dotted}")
@@ -71,7 +73,7 @@ class StatementReader(MutationGrammar):
         return QualifiedName(schema=schema, name=parts[-1], position=token.start - self.base)
 
     def into_target(self) -> tuple[QualifiedName, bool]:
-        """OptTempTableName: the name of the table that SELECT ... INTO makes, and whether it is temporary."""
+        """Read an OptTempTableName: the name of the table that SELECT ... INTO creates, and whether it is temporary."""
         if self.word_at("unlogged"):
             self.raise_unsupported("SELECT INTO UNLOGGED")
         temporary = self.take_temporary()
@@ -79,13 +81,13 @@ class StatementReader(MutationGrammar):
         return self.qualified_name(), temporary
 
     def take_temporary(self) -> bool:
-        """[GLOBAL | LOCAL] {TEMPORARY | TEMP}."""
+        """Read [GLOBAL | LOCAL] {TEMPORARY | TEMP}, if it comes next; return whether it does."""
         if self.word_at("local", "global") and self.word_at("temp", "temporary", ahead=1):
             self.next()
         return self.take("temp") or self.take("temporary")
 
     def number(self) -> str:
-        """NumericOnly: a constant with its sign."""
+        """Read a NumericOnly: a constant with its sign."""
         sign = "-" if self.take_symbol("-") else ""
         if not sign:
             self.take_symbol("+")
@@ -98,7 +100,7 @@ class StatementReader(MutationGrammar):
         return self.peek(ahead).kind in (Kind.INTEGER, Kind.DECIMAL)
 
     def integer(self) -> int:
-        """SignedIconst: an int4."""
+        """Read a SignedIconst: an int4."""
         token = self.token
         negative = self.take_symbol("-")
         if not negative:

@@ -1,4 +1,4 @@
-"""Roles as statements name them (gram.y: RoleSpec, role_list)."""
+"""Names of roles in statements (gram.y: RoleSpec, role_list)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def role_specs(reader: StatementReader) -> tuple[RoleName, ...]:
 
 
 def grantees(reader: StatementReader) -> tuple[RoleName, ...]:
-    """grantee_list: GROUP before a name says nothing (gram.y)."""
+    """Read a grantee_list; GROUP before a name has no meaning (gram.y)."""
 
     def grantee() -> RoleName:
         reader.take("group")
@@ -28,7 +28,7 @@ def grantees(reader: StatementReader) -> tuple[RoleName, ...]:
 
 
 def role_spec(reader: StatementReader) -> RoleName:
-    """RoleSpec."""
+    """Read a RoleSpec."""
     token = reader.token
     if token.kind is Kind.WORD and (special := _SPECIAL.get(token.text)) is not None:
         reader.next()

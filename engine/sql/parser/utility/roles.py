@@ -1,5 +1,6 @@
-"""CREATE, ALTER and DROP of ROLE, USER and GROUP, and GRANT and REVOKE, of roles here (gram.y: CreateRoleStmt, AlterRoleStmt,
-AlterRoleSetStmt, AlterGroupStmt, DropRoleStmt, GrantRoleStmt)."""
+"""CREATE, ALTER and DROP of ROLE, USER and GROUP, and GRANT and REVOKE of roles (gram.y: CreateRoleStmt,
+AlterRoleStmt, AlterRoleSetStmt, AlterGroupStmt, DropRoleStmt, GrantRoleStmt).
+"""
 
 from __future__ import annotations
 
@@ -23,14 +24,14 @@ from engine.sql.parser.utility.role_names import role_spec, role_specs
 from engine.sql.parser.utility.settings import READERS as SETTINGS
 from wire.errors import ReservedName, SqlSyntaxError
 
-#: The words that begin what these statements are about.
+#: The keywords for a role in these statements.
 KINDS: Final = ("role", "user", "group")
 _FLAGS: Final = ("superuser", "inherit", "createrole", "createdb", "login", "replication", "bypassrls")
 _NO_OPTIONS: Final = RoleOptions()
 
 
 def create_role(reader: StatementReader) -> Statement:
-    """After CREATE, at one of `KINDS`."""
+    """Read CREATE ROLE, USER or GROUP, after CREATE."""
     kind = reader.next().text
     name = _new_name(reader)
     reader.take("with")
@@ -40,7 +41,7 @@ def create_role(reader: StatementReader) -> Statement:
 
 
 def alter_role(reader: StatementReader) -> Statement:
-    """After ALTER, at one of `KINDS`."""
+    """Read ALTER ROLE, USER or GROUP, after ALTER."""
     group = reader.next().text == "group"
     if not group and reader.take("all"):
         return _setting(reader, None, _in_database(reader))
@@ -86,7 +87,7 @@ def _setting(reader: StatementReader, role: RoleName | None, database: str) -> S
 
 
 def drop_role(reader: StatementReader) -> Statement:
-    """After DROP, at one of `KINDS`."""
+    """Read DROP ROLE, USER or GROUP, after DROP."""
     reader.next()
     exists = reader.take("if", "exists")
     return DropRole(roles=role_specs(reader), if_exists=exists, text="")
@@ -121,7 +122,7 @@ def _grantor(reader: StatementReader) -> RoleName | None:
 
 
 def _new_name(reader: StatementReader) -> str:
-    """RoleId."""
+    """Read a RoleId."""
     token = reader.token
     role = role_spec(reader)
     _require_name(role, token)
@@ -147,7 +148,7 @@ def _options(reader: StatementReader, *, creating: bool) -> dict[str, Any]:
 
 
 def _option(reader: StatementReader, token: Token, *, creating: bool) -> dict[str, Any]:
-    """One of OptRoleList, or of AlterOptRoleList, as fields of `RoleOptions`."""
+    """Read one of OptRoleList, or of AlterOptRoleList, as fields of `RoleOptions`."""
     if reader.take("encrypted"):
         reader.expect("password")
         return _password(reader)

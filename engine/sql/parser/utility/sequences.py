@@ -1,4 +1,4 @@
-"""CREATE SEQUENCE and what is said of sequences (gram.y: SeqOptList, OptParenthesizedSeqOptList)."""
+"""CREATE SEQUENCE and the options of sequences (gram.y: SeqOptList, OptParenthesizedSeqOptList)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _ENDS: Final = (";", ",", ")")
 
 
 def create_sequence(reader: StatementReader, temporary: bool) -> CreateSequence:
-    """After CREATE [TEMPORARY] SEQUENCE."""
+    """Read CREATE [TEMPORARY] SEQUENCE, after these words."""
     missing = reader.take("if", "not", "exists")
     name = reader.qualified_name()
     return CreateSequence(
@@ -86,7 +86,7 @@ def _without(reader: StatementReader) -> tuple[str, Any]:
 
 
 def _number(reader: StatementReader) -> int:
-    """NumericOnly that is a whole number of 64 bits (defGetInt64)."""
+    """Read a NumericOnly that is a whole number of 64 bits (defGetInt64)."""
     return read_integer(t.INT8, reader.number())
 
 

@@ -1,4 +1,4 @@
-"""SET, SHOW and RESET in all their spellings, as names and values of settings."""
+"""SET, SHOW and RESET in all their spellings, read as names and values of settings."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from engine.sql.parser.utility.reader import StatementReader
 from engine.sql.parser.utility.transactions import modes
 from wire.errors import FeatureNotSupported
 
-#: Settings whose value is a list of names, each kept quoted where it has to be (GUC_LIST_QUOTE).
+#: Settings whose value is a list of names, which are quoted if necessary (GUC_LIST_QUOTE).
 _NAME_LISTS: Final = frozenset(("search_path", "temp_tablespaces", "local_preload_libraries"))
 _PLAIN: Final = frozenset("abcdefghijklmnopqrstuvwxyz0123456789_")
 
 
 def _variable(reader: StatementReader) -> str:
-    """var_name: settings are found in any case."""
+    """Read a var_name; the case of settings' names does not matter."""
     name = reader.name()
     while reader.take_symbol("."):
         name += "." + reader.name()
@@ -46,7 +46,7 @@ def _set(reader: StatementReader) -> Statement:
 
 
 def _is_set(reader: StatementReader) -> bool:
-    """`SET session = ...`, `SET session TO`: a setting of that name."""
+    """Return whether the word is the name of a setting, as in `SET session = ...` and `SET session TO`."""
     return reader.symbol_at("=", ".", ahead=1) or reader.word_at("to", ahead=1)
 
 
@@ -82,7 +82,7 @@ def _one(reader: StatementReader, local: bool) -> Statement:
 
 
 def _values(reader: StatementReader, name: str) -> str | None:
-    """The value as one text, None for DEFAULT (flatten_set_variable_args)."""
+    """Read the value as one text, None for DEFAULT (flatten_set_variable_args)."""
     if reader.take("default"):
         return None
     return ", ".join(reader.comma_list(lambda: _value(reader, name)))
@@ -96,7 +96,7 @@ def _value(reader: StatementReader, name: str) -> str:
 
 
 def _word(reader: StatementReader) -> str:
-    """opt_boolean_or_string: a string, a word that is not reserved, TRUE, FALSE or ON."""
+    """Read an opt_boolean_or_string: a string, a word that is not reserved, TRUE, FALSE or ON."""
     token = reader.token
     if token.kind in (Kind.STRING, Kind.NAME):
         return reader.next().text
@@ -117,7 +117,7 @@ def _encoding(reader: StatementReader) -> str | None:
 
 
 def _zone(reader: StatementReader) -> str | None:
-    """zone_value; an interval is passed on as the text that the setting takes for one."""
+    """Read a zone_value; an interval becomes the text that the setting accepts for it."""
     if reader.take("default") or reader.take("local"):
         return None
     if reader.number_at():
@@ -131,7 +131,7 @@ def _zone(reader: StatementReader) -> str | None:
 
 
 def _quote(name: str) -> str:
-    """quote_identifier."""
+    """Quote a name if necessary (quote_identifier)."""
     keyword = name in RESERVED or name in COLUMN_NAME or name in TYPE_FUNCTION_NAME
     if name and set(name) <= _PLAIN and not name[0].isdigit() and not keyword:
         return name

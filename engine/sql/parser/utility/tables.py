@@ -1,6 +1,6 @@
 """CREATE TABLE, CREATE TABLE AS, SELECT INTO (gram.y: CreateStmt, CreateAsStmt).
 
-What PostgreSQL has here and Sluice has not is refused by name.
+Clauses that PostgreSQL has here and Sluice lacks are refused by name.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class _Head:
 
 
 def create_table(reader: StatementReader, temporary: bool, unlogged: bool = False) -> Statement:
-    """After CREATE [TEMPORARY | UNLOGGED] TABLE."""
+    """Read CREATE [TEMPORARY | UNLOGGED] TABLE, after these words."""
     missing = reader.take("if", "not", "exists")
     head = _Head(reader.qualified_name(), temporary, unlogged, missing)
     for word in ("of", "partition"):
@@ -63,7 +63,7 @@ def create_table(reader: StatementReader, temporary: bool, unlogged: bool = Fals
 
 
 def _columns_only_at(reader: StatementReader) -> bool:
-    """Whether CREATE TABLE AS comes: no list, or a list of nothing but names."""
+    """Return whether the statement is a CREATE TABLE AS: it has no list, or a list of names only."""
     if not reader.symbol_at("("):
         return True
     ahead = 1
@@ -100,7 +100,7 @@ def _with_data(reader: StatementReader) -> bool:
 
 
 def create_materialized_view(reader: StatementReader) -> Statement:
-    """After CREATE MATERIALIZED VIEW."""
+    """Read CREATE MATERIALIZED VIEW, after these words."""
     missing = reader.take("if", "not", "exists")
     name = reader.qualified_name()
     columns = tuple(c.name for c in reader.names()) if reader.symbol_at("(") else ()
@@ -116,7 +116,7 @@ def create_materialized_view(reader: StatementReader) -> Statement:
 
 
 def refresh(reader: StatementReader) -> Statement:
-    """REFRESH MATERIALIZED VIEW [CONCURRENTLY] name [WITH [NO] DATA]."""
+    """Read REFRESH MATERIALIZED VIEW [CONCURRENTLY] name [WITH [NO] DATA]."""
     reader.expect("refresh", "materialized", "view")
     concurrently = reader.take("concurrently")
     name = reader.qualified_name()
@@ -126,21 +126,21 @@ def refresh(reader: StatementReader) -> Statement:
 def _elements(
     reader: StatementReader, table: str
 ) -> tuple[tuple[ColumnDefinition | LikeTable, ...], tuple[ConstraintDefinition, ...]]:
-    """( columns and table constraints )."""
+    """Read ( columns and table constraints )."""
     found = reader.parenthesized_list(lambda: _element(reader, table), empty=True)
     columns = tuple(element for element in found if not isinstance(element, ConstraintDefinition))
     return columns, tuple(element for element in found if isinstance(element, ConstraintDefinition))
 
 
 def _element(reader: StatementReader, table: str) -> ColumnDefinition | LikeTable | ConstraintDefinition:
-    """TableElement."""
+    """Read a TableElement."""
     if reader.take("like"):
         return _like(reader)
     return table_constraint(reader) if table_constraint_at(reader) else column(reader, table)
 
 
 def _like(reader: StatementReader) -> LikeTable:
-    """TableLikeClause."""
+    """Read a TableLikeClause."""
     name = reader.qualified_name()
     including: set[str] = set()
     while reader.word_at("including", "excluding"):
@@ -153,7 +153,7 @@ def _like(reader: StatementReader) -> LikeTable:
 
 
 def _layout(reader: StatementReader, unlogged: bool = False) -> TableLayout:
-    """[PARTITION BY] [USING method] [WITH (...) | WITHOUT OIDS] [ON COMMIT ...] [TABLESPACE]."""
+    """Read [PARTITION BY] [USING method] [WITH (...) | WITHOUT OIDS] [ON COMMIT ...] [TABLESPACE]."""
     partition_by = _partition_by(reader) if reader.take("partition", "by") else ()
     if reader.take("using"):
         _access_method(reader)
@@ -169,7 +169,7 @@ def _layout(reader: StatementReader, unlogged: bool = False) -> TableLayout:
 
 
 def _on_commit(reader: StatementReader) -> OnCommit:
-    """After ON COMMIT."""
+    """Read the action after ON COMMIT."""
     if reader.take("drop"):
         return "drop"
     if reader.take("delete", "rows"):
@@ -179,7 +179,9 @@ def _on_commit(reader: StatementReader) -> OnCommit:
 
 
 def _partition_by(reader: StatementReader) -> tuple[tuple[str, int], ...]:
-    """LIST (column) or RANGE (columns): rows of one value lie in one folder, whichever was said. HASH has no meaning here."""
+    """Read LIST (column) or RANGE (columns). For both, rows with the same values are stored in one folder. HASH is not
+    supported.
+    """
     token = reader.token
     strategy = reader.name()
     if strategy == "hash":
@@ -213,7 +215,9 @@ def _access_method(reader: StatementReader) -> None:
 
 
 def select_into(query: Query) -> Statement:
-    """The query itself, or CREATE TABLE AS where it is SELECT ... INTO: said in the first SELECT of a set operation."""
+    """Return the query, or a CREATE TABLE AS for SELECT ... INTO, which is written in the first SELECT of a set
+    operation.
+    """
     first = query.tree
     while isinstance(first, exp.SetOperation):
         first = first.this

@@ -12,7 +12,7 @@ _LEVELS: Final = (("read", "uncommitted"), ("read", "committed"), ("repeatable",
 
 
 def modes(reader: StatementReader) -> tuple[tuple[str, str], ...]:
-    """transaction_mode_list as settings; commas between modes may be left out."""
+    """Read a transaction_mode_list as settings; commas between modes are optional."""
     found: list[tuple[str, str]] = []
     while True:
         mode = _mode(reader)

@@ -26,7 +26,7 @@ from engine.sql.parser.utility.reader import StatementReader
 
 
 def create_type(reader: StatementReader) -> Statement:
-    """After CREATE TYPE."""
+    """Read CREATE TYPE, after these words."""
     name = reader.qualified_name()
     if not reader.take("as"):
         reader.raise_unsupported("CREATE TYPE of a base type")
@@ -49,7 +49,7 @@ def _label(reader: StatementReader) -> str:
 
 
 def alter_type(reader: StatementReader) -> Statement:
-    """After ALTER TYPE."""
+    """Read ALTER TYPE, after these words."""
     name = reader.qualified_name()
     if reader.take("add", "value"):
         return AlterType(name=name, action=_add_label(reader), text="")
@@ -97,7 +97,7 @@ _T = TypeVar("_T")
 
 
 def _with_behaviour(reader: StatementReader, read: _T) -> _T:
-    """CASCADE and RESTRICT are for typed tables, which are not here."""
+    """Read CASCADE or RESTRICT, which have no effect: they are for typed tables, which Sluice lacks."""
     reader.behaviour()
     return read
 

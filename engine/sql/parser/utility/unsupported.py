@@ -1,4 +1,4 @@
-"""Statements that PostgreSQL's grammar has and Sluice has not: refused by name, before anything else is said of them."""
+"""Statements that PostgreSQL's grammar has and Sluice lacks: refused by name, before any other error."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ _STATEMENTS: Final = frozenset(
         "security", "truncate", "update",
     )
 )  # fmt: skip
-#: What is code in a language, and what a client can do instead.
+#: Statements that contain code in a procedural language, and the hint for clients.
 _CODE: Final = frozenset(
     ("DO", "CALL", *(f"CREATE {kind}" for kind in ("FUNCTION", "PROCEDURE", "TRIGGER", "EVENT TRIGGER", "LANGUAGE")))
 )
 _PROCEDURAL: Final = "There is no procedural language here: the client has to send the statements by itself."
-#: Words between CREATE or ALTER and what it creates.
+#: Words between CREATE or ALTER and the kind of object.
 _PASSED: Final = frozenset(
     ("or", "replace", "temp", "temporary", "global", "local", "unlogged", "trusted", "procedural", "default")
 )
-#: First words of kinds of objects that have two.
+#: The first words of kinds of objects that have two words.
 _TWO_WORDS: Final = frozenset(
     ("access", "event", "foreign", "large", "materialized", "operator", "owned", "text", "unique", "user")
 )
@@ -38,7 +38,7 @@ _OBJECTS: Final = _TWO_WORDS | frozenset(
 
 
 def refuse(reader: StatementReader) -> NoReturn:
-    """Raise FeatureNotSupported for a statement that PostgreSQL knows, else its syntax error."""
+    """Raise FeatureNotSupported for a statement that PostgreSQL has, otherwise PostgreSQL's syntax error."""
     token = reader.token
     if token.kind is not Kind.WORD or token.text not in _STATEMENTS:
         reader.fail()

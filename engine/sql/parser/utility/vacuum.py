@@ -11,7 +11,7 @@ from engine.sql.parser.utility.options import boolean, options
 from engine.sql.parser.utility.reader import StatementReader
 from wire.errors import FeatureNotSupported, SqlSyntaxError
 
-#: PostgreSQL's. What the others ask for, a stored table has not.
+#: PostgreSQL's options. Those that are not in `_OURS` have no meaning for a stored table.
 _OPTIONS: Final = frozenset(
     (
         "verbose", "full", "analyze", "freeze", "skip_locked", "disable_page_skipping", "index_cleanup", "process_toast",
@@ -20,7 +20,7 @@ _OPTIONS: Final = frozenset(
 )  # fmt: skip
 _OURS: Final = ("full", "verbose", "analyze")
 _ANALYZE_OPTIONS: Final = ("verbose", "skip_locked")
-#: Options that take something else than a Boolean.
+#: Options whose value is not a Boolean.
 _OTHERS: Final = ("index_cleanup", "parallel")
 
 
@@ -48,7 +48,7 @@ def _analyze(reader: StatementReader) -> Statement:
         for name, value, token in options(reader):
             if name not in _ANALYZE_OPTIONS:
                 raise SqlSyntaxError(f'unrecognized ANALYZE option "{name}"', position=token.start + 1)
-            # Nothing is locked, so that nothing is skipped.
+            # Nothing is locked, so SKIP_LOCKED skips nothing.
             verbose = boolean(name, value) if name == "verbose" else verbose
     else:
         verbose = reader.take("verbose")
@@ -56,7 +56,7 @@ def _analyze(reader: StatementReader) -> Statement:
 
 
 def _relations(reader: StatementReader) -> tuple[tuple[QualifiedName, tuple[str, ...]], ...]:
-    """Tables with the columns that are named of each (gram.y: opt_vacuum_relation_list)."""
+    """Read tables with their column lists (gram.y: opt_vacuum_relation_list)."""
     if reader.at_end() or reader.symbol_at(";"):
         return ()
     return tuple(reader.comma_list(lambda: _relation(reader)))
@@ -80,7 +80,7 @@ def _choose(name: str, token: Token, chosen: set[str]) -> None:
 
 
 def _options(reader: StatementReader, chosen: set[str]) -> None:
-    """The list in parentheses; of one that is said twice the later counts."""
+    """Read the list in parentheses. A later mention of an option overrides an earlier one."""
     for name, value, token in options(reader):
         if name not in _OPTIONS:
             raise SqlSyntaxError(f'unrecognized VACUUM option "{name}"', position=token.start + 1)
