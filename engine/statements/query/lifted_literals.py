@@ -76,6 +76,10 @@ class LiftedQuery:
 
 #: By text and offset: a statement that was parsed is kept by nobody here.
 _LIFTED: Final[WeightedLruCache[tuple[str, int], LiftedQuery | None]] = WeightedLruCache(256)
+#: Queries with parameters, by text, offset, and whether only the literals of a catalog query are lifted. Nobody changes them.
+_SHARED: Final[WeightedLruCache[tuple[str, int, bool], Query]] = WeightedLruCache(
+    256, 1 << 19, lambda key, _: len(key[0])
+)
 
 
 def lift_literals(query: Query) -> LiftedQuery | None:
@@ -89,19 +93,26 @@ def _lift(query: Query, *, of_catalog: bool) -> LiftedQuery | None:
     places = _liftable(query.tree, query.text, of_catalog=of_catalog)
     if not places or len(places) > _MOST or query.tree.find(exp.Parameter) is not None:
         return None
-    tree = copy_tree(query.tree)
-    places = sorted(_liftable(tree, query.text, of_catalog=of_catalog), key=position)
+    places.sort(key=position)
     parts: list[str] = []
     end = 0
     for number, literal in enumerate(places, 1):
         start = position(literal)
         parts += query.text[end:start], f"${number}"
         end = start + len(_literal_text(literal))
-        literal.replace(exp.Parameter(this=str(number)))
+    text = "".join((*parts, query.text[end:]))
     types = tuple(0 if literal.is_string else t.INT4.oid for literal in places)
-    lifted = replace(query, tree=tree, text="".join((*parts, query.text[end:])))
     literals = tuple(literal.name for literal in places)
-    return LiftedQuery(lifted, types, literals, all(map(_is_number, literals)))
+    shared = _SHARED.get((text, query.offset, of_catalog), lambda: _with_parameters(query, text, of_catalog=of_catalog))
+    return LiftedQuery(shared, types, literals, all(map(_is_number, literals)))
+
+
+def _with_parameters(query: Query, text: str, *, of_catalog: bool) -> Query:
+    """Return the query of this text, which has parameters in the places of the literals that can be lifted."""
+    tree = copy_tree(query.tree)
+    for number, literal in enumerate(sorted(_liftable(tree, query.text, of_catalog=of_catalog), key=position), 1):
+        literal.replace(exp.Parameter(this=str(number)))
+    return replace(query, tree=tree, text=text)
 
 
 def _may_read_catalog(query: Query) -> bool:
