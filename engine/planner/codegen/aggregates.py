@@ -1,8 +1,8 @@
 """Aggregate calls: DISTINCT, ORDER BY, WITHIN GROUP and FILTER around the templates of the function table.
 
-Order inside a call matters to the aggregates that keep their input (array_agg, string_agg and their kin); for the others
-it is left out. DuckDB takes it inside the call. Spark has no such thing: there a list of (keys, value) structs is
-collected, sorted by its keys, and the values taken out of it.
+The order of the input matters only to aggregates that keep their input, such as array_agg and string_agg; for all
+others ORDER BY is left out. DuckDB takes ORDER BY inside the call. Spark does not: there the call collects a list of
+(keys, value) structs, sorts it by its keys, and takes the values out of it.
 """
 
 from __future__ import annotations

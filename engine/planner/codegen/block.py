@@ -1,14 +1,14 @@
 """A SELECT under construction.
 
-Nodes of a plan are folded into one SELECT for as long as SQL's order of evaluation allows (FROM, WHERE, GROUP BY, HAVING,
-window functions and select list, ORDER BY, LIMIT); where it does not, what there is becomes a derived table. Columns are
-kept as trees, written when the SELECT is closed: only those that somebody wants are.
+Nodes of a plan are folded into one SELECT for as long as SQL's order of evaluation allows (FROM, WHERE, GROUP BY,
+HAVING, window functions and select list, ORDER BY, LIMIT). Where it does not, the SELECT built so far becomes a derived
+table. Columns are kept as trees and written when the SELECT is closed, and only those that are used.
 
-What must not happen when nodes are folded, and is prevented by deriving a table first:
-- an expression computed twice because two places refer to it (columns and casts of them are cheap, all else is not), above
+Folding derives a table first wherever it would otherwise:
+- compute an expression twice because two places refer to it (columns and casts of them are cheap, all else is not), above
   all a volatile one;
-- an expression moved above a LIMIT, or to the null-supplying side of an outer join;
-- a column reference from inside a subquery replaced by an expression, which the engines' correlation does not like.
+- move an expression above a LIMIT, or to the null-supplying side of an outer join;
+- replace a column reference from inside a subquery by an expression, which the engines' decorrelation does not handle.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A fragment as the compiler gives it to an executor."""
+"""A fragment as the compiler hands it to an executor."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Expressions that a block's derived table computes, so that what stands above refers to columns.
+"""Expressions that a block computes in a derived table, so that what stands above refers to columns.
 
-DuckDB takes some expressions only as columns: keys of windows that may raise errors (`window_keys`), arguments of DISTINCT
-aggregates (`grouping`).
+DuckDB takes some expressions only as columns: keys of windows that may raise errors (`window_keys`), and arguments of
+DISTINCT aggregates (`grouping`).
 """
 
 from __future__ import annotations

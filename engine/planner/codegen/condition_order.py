@@ -1,8 +1,10 @@
-"""Conditions that AND joins in WHERE and ON: PostgreSQL computes them from the left, so one may keep an error from those behind it.
+"""Evaluation order of the conditions that AND joins in WHERE and ON.
 
-DuckDB orders them anew where no scan takes them: what compares columns with constants comes last above a LIMIT, and in an outer
-join's condition the operands of each comparison are computed for all rows of their side. A part that may raise an error is
-therefore computed only where the parts before it hold. Of a comparison that goes for its operands, so that a join keeps its key.
+PostgreSQL evaluates such conditions from left to right, so that a condition can keep those after it from raising an
+error. DuckDB reorders the conditions that no scan takes: above a LIMIT, comparisons of columns with constants come
+last, and in an outer join's condition the operands of each comparison are computed for all rows of their side. A part
+that may raise an error is therefore wrapped so that it is computed only where the parts before it hold. In a comparison
+the operands are wrapped instead of the whole, so that a join keeps its key.
 
 Source: PostgreSQL 15, execExprInterp.c (EEOP_QUAL).
 """

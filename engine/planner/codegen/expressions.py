@@ -1,8 +1,8 @@
 """Bound expressions as trees of one engine.
 
-`render` gives the expression itself, in the storage type of its type. `condition` gives something that is true exactly
-when the expression is true, where false and null need not be told apart (WHERE, ON, HAVING, FILTER, CASE WHEN): that is
-often simpler, above all for subqueries.
+`render` returns the expression itself, in the storage type of its type. `condition` returns a tree that is true exactly
+when the expression is true, for places where false and null are equivalent (WHERE, ON, HAVING, FILTER, CASE WHEN). Such
+a tree is often simpler, above all for subqueries.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """The files of a foreign table as a table function of the local engine.
 
-The files are those that the catalog resolved, named one by one, or, in a physical plan, the value of a parameter that each
-instance of the fragment is given. What DuckDB would find out or add by itself (globs, Hive
-partitions, types) is switched off or said; the dialect of a CSV file is as the table's options say, else as found out.
+The files are those that the catalog resolved, named one by one. In a physical plan they are the value of a parameter
+that each instance of the fragment receives. Whatever DuckDB would detect or add by itself (globs, Hive partitions,
+types) is switched off or specified. The dialect of a CSV file follows the table's options, and otherwise is as
+detected.
 """
 
 from __future__ import annotations

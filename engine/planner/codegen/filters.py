@@ -1,4 +1,4 @@
-"""WHERE or HAVING of a block, whichever its stage asks for."""
+"""WHERE or HAVING of a block, depending on the block's stage."""
 
 from __future__ import annotations
 

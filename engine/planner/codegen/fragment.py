@@ -1,4 +1,4 @@
-"""From a logical plan to a fragment that an executor can run."""
+"""Compilation of a logical plan to a fragment that an executor can run."""
 
 from __future__ import annotations
 

@@ -1,10 +1,12 @@
-"""GROUPING SETS, ROLLUP and CUBE on Spark: the set without columns has a row even where its input has none.
+"""GROUPING SETS, ROLLUP and CUBE on Spark: the empty grouping set returns a row even if its input has none.
 
-Spark makes of each row one for each set, and so of no rows nothing. Here the input gets one row more, of nulls, which a mark tells
-from the others: it is in no aggregate, and every set but the empty one is grouped by the mark as well, so that the groups that
-the row makes there are left out by it. In the empty set the mark is null, as all columns outside of a set are.
+Spark expands each input row into one row for each set, so an empty input gives no rows at all. This pass adds one row
+of nulls to the input, with a mark that distinguishes it from the others. No aggregate takes that row. Every set but the
+empty one also groups by the mark, so that a filter can drop the groups which the added row makes there. In the empty
+set the mark is null, as is every column that is not in a set.
 
-Source: PostgreSQL 15, 7.2.4 (a grouping set without columns is a group of all input rows, "even if no input rows were present").
+Source: PostgreSQL 15, 7.2.4 (a grouping set without columns is a group of all input rows, "even if no input rows were
+present").
 """
 
 from __future__ import annotations

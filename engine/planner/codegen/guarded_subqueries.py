@@ -1,12 +1,15 @@
-"""Correlated subqueries that PostgreSQL computes for some rows only: behind CASE WHEN, and after operands of AND, OR and COALESCE.
+"""Correlated subqueries that PostgreSQL evaluates for some rows only: behind CASE WHEN, and after operands of AND, OR
+and
+COALESCE.
 
-DuckDB computes a subquery as a join below the expression, for all rows, and `CASE WHEN z <> 0 THEN (SELECT 10 / z) END` divides by
-zero. Therefore such a subquery sees null in the place of each outer column where its value is not wanted: functions of null
-raise no error, and what the subquery then gives is not looked at.
+DuckDB computes a subquery as a join below the expression, for all rows, so that `CASE WHEN z <> 0 THEN (SELECT 10 / z)
+END` divides by zero. Therefore such a subquery sees null in place of each outer column on rows for which its value is
+not needed: functions of null raise no error, and the result of the subquery is ignored there.
 
-Left as they are: subqueries whose functions of outer columns raise no error, those without any (they are computed once, wanted or
-not), and conditions that have a subquery or a volatile function themselves, since conditions are written again within the subquery.
-Neighbour: `short_circuit`, the same for AND and OR without subqueries. Source: PostgreSQL 15, execExprInterp.c (EEOP_JUMP_*).
+Three kinds are left unchanged: subqueries whose functions of outer columns raise no error, uncorrelated subqueries
+(they are computed once, whether needed or not), and subqueries behind conditions that contain a subquery or a volatile
+function themselves, since the pass repeats the conditions inside the subquery. Neighbour: `short_circuit`, the same for
+AND and OR without subqueries. Source: PostgreSQL 15, execExprInterp.c (EEOP_JUMP_*).
 """
 
 from __future__ import annotations

@@ -1,12 +1,13 @@
 """Infinite dates and timestamps on Spark, which has none.
 
-Files of stored tables hold them, as the least and the greatest number of their type (`engine.storage.types`). Spark takes those
-for days like others, which is right where values are only compared, sorted, grouped, passed on or printed, and wrong where
-something is computed of them. So what a function, an operator or a cast computes of a date is computed of finite ones only;
-an infinite one is 0A000 there.
+Files of stored tables hold infinities as the least and the greatest number of their type (`engine.storage.types`).
+Spark takes these for ordinary days. That is right where values are only compared, sorted, grouped, passed on or
+printed, and wrong where something is computed from them. So on Spark a function, an operator or a cast that computes
+with a date accepts finite dates only, and raises 0A000 for an infinite one.
 
-Asked is what may be infinite: a column, and what passes a column's value on. Constants and parameters are refused as literals
-(`literals`), and no function with such a result gives an infinity of finite arguments.
+An argument is tested if it may be infinite: a column, or an expression that passes a column's value on. Infinite
+constants and parameters are refused as literals (`literals`), and no function with such a result type returns an
+infinity for finite arguments.
 """
 
 from __future__ import annotations

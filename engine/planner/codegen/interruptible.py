@@ -1,14 +1,15 @@
-"""Where a Spark task must look whether it has been cancelled, because Spark itself would not.
+"""Places where a Spark task must check whether it has been cancelled, because Spark itself would not check in time.
 
-A task looks when it asks its reader for a batch of rows, and what one batch costs is bounded unless each of its rows meets
-every row of another input: in a join without an equality (Spark's nested loop), and in a correlated subquery without one. There
-4,096 rows times sixty thousand can be minutes, and nothing else runs in that slot meanwhile. So the inputs of such a join
-are filtered by an expression that is true for each row and ends with InterruptedException in a thread that has been
-interrupted, as the thread of a killed task has.
+A task checks when it asks its reader for a batch of rows. The cost of a batch is bounded unless each of its rows meets
+every row of another input: in a join without an equality (Spark's nested loop), and in a correlated subquery without
+one. There 4,096 rows times sixty thousand can take minutes, during which the slot runs nothing else. So the inputs of
+such a node are filtered by an expression that is true for each row, and that raises InterruptedException in a thread
+that has been interrupted, as the thread of a killed task has.
 
-Which inputs: of inner joins next to each other (Spark reorders these) all, when their equalities do not connect them (one
-that each branch of an OR has is one: Spark takes it out); of an outer join both, when its condition has no equality between
-them; what is under a correlated subquery without an equality.
+These inputs are filtered: all inputs of adjacent inner joins (which Spark reorders) if their equalities do not connect
+them; both inputs of an outer join if its condition has no equality between them; and the inputs of a node that
+evaluates a correlated subquery without an equality. An equality that every branch of an OR has counts, since Spark
+extracts it.
 """
 
 from __future__ import annotations

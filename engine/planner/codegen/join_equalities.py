@@ -1,26 +1,32 @@
-"""Equalities of a WHERE as conditions of the joins that they are about, where DuckDB would not do well with them.
+"""Equalities of a WHERE moved into the conditions of the joins that they concern, where DuckDB would not handle them
+well.
 
-**Beside subqueries.** DuckDB brings a condition of WHERE down to the join that it is about. It does not where a scalar subquery is
-correlated with both sides, as one is that the condition guards (`condition_order`), and a mark join of an IN lies between: then
-every pair of rows is formed first. `a, b WHERE a.x = b.x AND (SELECT ... a.y ...) AND a.z IN (SELECT ...)` took 4.4 s over two
-tables of 5,000 rows, and 0.004 s with ON a.x = b.x; information_schema.role_column_grants took 9 s, and 0.2 s.
+**Beside subqueries.** DuckDB pushes a condition of WHERE down to the join that it concerns. It does not if a scalar
+subquery is correlated with both sides, as a subquery is that the condition guards (`condition_order`), and the mark
+join of an IN lies between: then it first forms every pair of rows. `a, b WHERE a.x = b.x AND (SELECT ... a.y ...) AND
+a.z IN (SELECT ...)` took 4.4 s over two tables of 5,000 rows, and 0.004 s with ON a.x = b.x;
+information_schema.role_column_grants took 9 s, and 0.2 s.
 
-**Of many relations.** DuckDB makes all pairs of operands that are equal to each other, anew for each join that it brings them
-through: 120 relations with two equalities each took 30 s and 2.4 GB, outside of its limit and beyond any interrupt. So the
-equalities of a class of many operands are replaced by fewer that say the same: the first operand's with one of each relation,
-and those among the operands of a relation. And its order of joins is computed from all equalities of each set of relations that it
-considers: 200 relations that are joined with one took 18 s. So more than `_ORDERED_MAX` are divided into tables derived from one
-another, with a barrier between them (`engine.planner.codegen.barrier`): the order is DuckDB's within a table, and between tables it
-is the written one, except that a relation that an equality connects with those before it precedes one that none does.
+**Of many relations.** DuckDB forms all pairs of operands that are equal to each other, again for each join through
+which it pushes them: 120 relations with two equalities each took 30 s and 2.4 GB, outside of its memory limit and
+without a chance to interrupt it. So the equalities of a class of many operands are replaced by fewer equivalent ones:
+those of the first operand with one operand of each relation, and those among the operands of one relation.
 
-An equality of two columns raises no error, so it may be looked at before whatever precedes it. Only inner joins are given one.
+DuckDB also computes its join order from all equalities of each set of relations that it considers: 200 relations that
+are joined with one took 18 s. So more than `_ORDERED_MAX` relations are divided into tables derived from one another,
+with a barrier between them (`engine.planner.codegen.barrier`). Within a table DuckDB chooses the order. Between tables
+the order is the written one, except that a relation that an equality connects with those before it precedes one that no
+equality connects.
 
-Of an equality that is in no class, since it is computed, no pairs are made where it is written as IS NOT DISTINCT FROM and IS NOT
-NULL. Those that may raise an error stay where they are, but for those of many relations, which would join nothing above the derived
-tables.
+An equality of two columns raises no error, so it may be evaluated before whatever precedes it. Only inner joins receive
+equalities.
 
-Rejected: that for all equalities; what says that an operand is not null is then brought through all joins instead. DuckDB's
-setting that disables its order of joins; it is the whole process's.
+An equality of computed operands belongs to no class. DuckDB forms no pairs from it if it is written as IS NOT DISTINCT
+FROM and IS NOT NULL. Equalities that may raise an error stay where they are, except among so many relations that
+derived tables are needed: above these they would join nothing.
+
+Rejected: IS NOT DISTINCT FROM for all equalities; DuckDB then pushes the IS NOT NULL of each operand through all joins
+instead. DuckDB's setting that disables join ordering; it applies to the whole process.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """JOIN: two inputs in one FROM clause.
 
-An input stays as it is where its SELECT is no more than a table and filters; otherwise it becomes a derived table. The
-null-supplying side of an outer join must give plain columns of its own: an expression computed above the join, or a column of an
-outer query that it passes on, would not become null.
+An input whose SELECT is no more than a table and filters stays as it is; any other becomes a derived table. The
+null-supplying side of an outer join must return plain columns of its own: an expression computed above the join, or a
+column of an outer query that it passes on, would not become null.
 """
 
 from __future__ import annotations

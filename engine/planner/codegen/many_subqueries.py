@@ -1,24 +1,26 @@
-"""Many subqueries of one SELECT for DuckDB: a few of them at a time, each time over rows that are materialized.
+"""Many subqueries of one SELECT for DuckDB: computed a few at a time, each time over materialized rows.
 
-DuckDB makes a dependent join of a correlated subquery and of each LATERAL item, above those before it, and takes them apart again
-before its optimizer begins. What that takes grows with the fourth power of their number: 25 of them take 0.2 s, 50 take 5 s and 100
-several minutes, in which nothing interrupts it. No setting of the optimizer changes that. It does not look through a
-materialized common table expression, so a SELECT of many computes some, has its rows in such an expression, and goes on over
-those: 100 take it 0.4 s. Subqueries that are not correlated take a fraction of that, and weigh less.
+DuckDB turns a correlated subquery, and each LATERAL item, into a dependent join above those before it, and removes
+these joins again before its optimizer begins. The time for that grows with the fourth power of their number: 25 take
+0.2 s, 50 take 5 s and 100 several minutes, during which nothing interrupts DuckDB. No setting of the optimizer changes
+that. DuckDB does not look through a materialized common table expression. So a SELECT with many subqueries computes
+some of them, holds its rows in such an expression, and continues over those rows: 100 take 0.4 s. Uncorrelated
+subqueries take a fraction of the time, and weigh less.
 
-Conditions that an AND joins filter the rows a few at a time. Of all other expressions the subqueries become columns of the
-materialized rows: what they see keeps PostgreSQL's order of evaluation (`engine.planner.codegen.guarded_subqueries`). What DuckDB
-takes grows with the columns that each part passes on to the next: 100 EXISTS joined by OR took it 7 s as a hundred columns.
-So what AND and OR make of a few of them is one column, from which the next few go on; with nulls, too, it does not matter how
-operands are grouped. One that may raise an error stays where it is, as those before it may decide. Subqueries that are left (of a
-list of columns, of the branches of a CASE) are the fields of one record for each part. 100 take half a second to a second.
+Conditions that an AND joins filter the rows a few at a time. The subqueries of all other expressions become columns of
+the materialized rows: what they see keeps PostgreSQL's order of evaluation
+(`engine.planner.codegen.guarded_subqueries`). DuckDB's time grows with the columns that each part passes on to the
+next: 100 EXISTS joined by OR took 7 s as a hundred columns. So the result of AND or OR over a few of them is one
+column, and the next few continue from it; AND and OR are associative with nulls, too. An operand that may raise an
+error stays where it is, since the operands before it may decide. The remaining subqueries (of a list of columns, of the
+branches of a CASE) are the fields of one record for each part; 100 of them take half a second to a second.
 
-In a subquery of its own, or in a recursion, where such an expression would have to refer to what is around
-it, derived tables stand in its place, which helps by a factor of ten. What is left then, and what would be too many in
-all, is refused before it is sent (`require_plannable`).
+Within a subquery, or in a recursion, a common table expression would have to refer to its surroundings. There derived
+tables take its place, which helps by a factor of ten. Whatever is still too much, and a statement with too many
+subqueries in all, is refused before it is sent to DuckDB (`require_plannable`).
 
-Rejected: materializing after each subquery; the expressions become what takes long. LIMIT or OFFSET, through which DuckDB looks.
-Records within records: twice as slow for what is asked of them many times.
+Rejected: materializing after each subquery; then the expressions dominate the time. LIMIT or OFFSET; DuckDB looks
+through them. Records within records; accessing fields many times is twice as slow.
 """
 
 from __future__ import annotations

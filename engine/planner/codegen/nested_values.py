@@ -1,10 +1,11 @@
-"""Structs, maps and lists of files as jsonb, in DuckDB's SQL: the text that PostgreSQL's to_jsonb makes of such a value.
+"""Structs, maps and lists of files as jsonb, in DuckDB's SQL: the text that PostgreSQL's to_jsonb makes of such a
+value.
 
-A jsonb is kept in its normal form: keys by their length in bytes, then by their bytes, numbers as numerics. The order of a struct's
-fields is known when the statement is made; a map's entries are sorted for each row. Floats whose text has an exponent are few, and
-go to the function that reads any document.
+A jsonb is kept in its normal form: keys sorted by their length in bytes, then by their bytes, and numbers as numerics.
+The order of a struct's fields is known when the statement is compiled; a map's entries are sorted for each row. Floats
+whose text has an exponent are rare, and go to the function that parses any document.
 
-For Spark these are values that its tasks read through DuckDB (`engine.planner.codegen.scans`): there is one text for both engines.
+On Spark, tasks read these values through DuckDB (`engine.planner.codegen.scans`), so both engines use the same SQL.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Plans as queries: each node of the logical plan folded into a `Block`, from the leaves up.
 
-This module has the dispatch and the nodes that filter, compute and order. Where rows come from is `sources`, `joins`
-combines, `grouping` aggregates, `sets` has set operations and common table expressions.
+This module has the dispatch, and the nodes that filter, compute and order. `sources` has the nodes that rows come from,
+`joins` those that combine, `grouping` aggregation, and `sets` set operations and common table expressions.
 """
 
 from __future__ import annotations

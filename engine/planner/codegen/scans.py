@@ -1,13 +1,15 @@
-"""Files that Spark has no reader for, as a relation of Spark's whose tasks read them through DuckDB: a scan.
+"""Files that Spark has no reader for, as a scan: a Spark relation whose tasks read the files through DuckDB.
 
-Spark's S3 connector is in no registry of Python's packages, Spark reads some names of folders otherwise than all others do, it
-has no jsonb, without Delta's own package it knows no deletion vectors, and of CSV files it takes one header for those of all. So
-the reader is compiled for the local engine, columns and filter included, and Spark's tasks run that statement over their share of
-the files (`engine.executors.spark.scan_task`). What a file means is then said once for both engines, and what neither the columns
-nor the filter ask for is not fetched. Spark applies the filter again.
+Spark's own readers fall short in five ways. Spark's S3 connector is in no registry of Python packages. Spark interprets
+some folder names differently from all other engines. It has no jsonb. Without Delta's own package it knows no deletion
+vectors. It applies the header of one CSV file to all files of a table. So the reader is compiled for the local engine,
+columns and filter included, and each Spark task runs that statement over its share of the files
+(`engine.executors.spark.scan_task`). Both engines then interpret a file in the same way, and a task does not fetch what
+neither the columns nor the filter need. Spark applies the filter again.
 
-Rejected: PySpark's Python data sources. They are told which filters there are but not which columns, and each statement starts two
-more Python processes on the driver to plan it; Arrow's own readers, which are a third opinion on csv, JSON and folders.
+Rejected: PySpark's Python data sources, which receive the filters but not the columns, and for which each statement
+starts two more Python processes on the driver during planning; Arrow's own readers, which would be a third
+interpretation of csv, JSON and folders.
 """
 
 from __future__ import annotations

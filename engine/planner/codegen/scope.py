@@ -1,7 +1,8 @@
-"""The state that the parts of one compilation share: the engine, the bindings, fresh names; and the SQL of columns.
+"""The state that the parts of one compilation share (the engine, the bindings, fresh names), and the SQL of columns.
 
-A `Scope` says how each column of a SELECT's FROM clause is written there. Scopes nest as the SELECTs do: a column that is
-not found here is an outer query's, and since every alias is unique in the statement it can be named from inside as it is.
+A `Scope` says how each column of a SELECT's FROM clause is written there. Scopes nest as the SELECTs do. A column that
+is not found in a scope belongs to an outer query; since every alias is unique in the statement, the inner query can
+name it by the same text.
 """
 
 from __future__ import annotations

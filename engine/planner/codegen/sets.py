@@ -1,7 +1,8 @@
 """Set operations and common table expressions.
 
-A common table expression that refers to nothing around it goes to the statement's own WITH, wherever it was written: names
-are unique, and both engines like it best there. One that does refer to an outer query or to a recursion stays in place.
+A common table expression that refers to nothing around it moves to the statement's own WITH, wherever it was written:
+names are unique, and both engines handle it best there. One that refers to an outer query or to a recursion stays in
+place.
 """
 
 from __future__ import annotations

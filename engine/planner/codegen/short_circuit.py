@@ -1,10 +1,10 @@
-"""AND, OR and COALESCE as values: PostgreSQL computes operands from the left until one decides, so what follows may not raise an
-error.
+"""Short-circuit evaluation of AND, OR and COALESCE as values.
 
-DuckDB does the same where it selects rows (WHERE, ON, CASE WHEN). Elsewhere (select lists, FILTER, below NOT) it computes all
-operands for all rows, and `b <> 0 AND 3 / b = 1` divides by zero. There a CASE computes an operand that may raise an error, only
-for rows that the operands before it leave open. Those are written twice, so subqueries and volatile functions among them are left
-out: they keep no error from what follows.
+PostgreSQL evaluates operands from left to right until one decides, so an operand after that one may not raise an error.
+DuckDB does the same where it selects rows (WHERE, ON, CASE WHEN). Elsewhere (select lists, FILTER, below NOT) it
+computes all operands for all rows, and `b <> 0 AND 3 / b = 1` divides by zero. There a CASE computes an operand that
+may raise an error only for rows that the operands before it leave undecided. The CASE repeats those earlier operands,
+so subqueries and volatile functions among them are left out: they protect no later operand from raising an error.
 
 Source: PostgreSQL 15, execExprInterp.c (EEOP_BOOL_AND_STEP, EEOP_BOOL_OR_STEP).
 """

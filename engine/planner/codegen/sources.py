@@ -1,4 +1,6 @@
-"""Where rows come from: tables, edges of a physical plan, VALUES, functions in FROM, set-returning functions in a select list."""
+"""Sources of rows: tables, edges of a physical plan, VALUES, functions in FROM, set-returning functions in a select
+list.
+"""
 
 from __future__ import annotations
 

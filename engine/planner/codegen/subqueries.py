@@ -1,8 +1,8 @@
-"""Subqueries in expressions: scalar, EXISTS, IN, ANY, ALL, ARRAY. A correlated one stays nested SQL.
+"""Subqueries in expressions: scalar, EXISTS, IN, ANY, ALL, ARRAY. A correlated subquery stays nested SQL.
 
 `x op ANY (query)` is true if a row makes `x op row` true, else null if a row makes it null, else false; ALL is the same
-with false in true's place. Written with EXISTS twice, it needs no equality and no order of the engine's own; where null
-counts as false, as in WHERE, the second is not needed.
+with true and false exchanged. Written as two EXISTS, it needs no equality and no ordering support of the engine; where
+null counts as false, as in WHERE, the second EXISTS is not needed.
 """
 
 from __future__ import annotations

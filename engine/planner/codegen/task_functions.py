@@ -1,19 +1,19 @@
 """Calls that Spark has no template for, computed by DuckDB in Spark's tasks, a batch at a time.
 
-A call becomes a call of a temporary function of Spark's, whose code (`engine.executors.spark.function_task`) runs the local
-engine's template over each Arrow batch of arguments. So such a function has one meaning on both engines. Calls inside a call that
-Spark lacks as well are part of the same statement of DuckDB's; constants and parameters are written into it, as templates may
-depend on them. What Spark can compute is an argument.
+Such a call becomes a call of a temporary Spark function, whose code (`engine.executors.spark.function_task`) runs the
+local engine's template over each Arrow batch of arguments. So the function has one meaning on both engines. If calls
+among its arguments lack a Spark template as well, they are part of the same DuckDB statement. Constants and parameters
+are written into that statement, as templates may depend on them. Whatever Spark can compute is an argument.
 
-**Errors.** Spark computes such functions before the expression that they stand in, for all rows, also where a CASE would never ask
-for the value. So the function never fails: it gives a struct of the value and of the error's text, and the expression around it
-raises the error where the value is used.
+**Errors.** Spark computes such functions before the expression that contains them, for all rows, even where a CASE
+would never use the value. So the function itself never fails: it returns a struct of the value and of the error's text,
+and the expression around it raises the error where the value is used.
 
-Only values that Arrow carries alike between both engines can be arguments and results (`CARRIED`). Spark computes no such function
-inside a lambda, nor in the condition of an outer join: such a statement runs in process (`check_places`).
+Only values that Arrow carries alike between both engines can be arguments and results (`CARRIED`). Spark computes no
+such function inside a lambda, nor in the condition of an outer join: such a statement runs in process (`check_places`).
 
-Rejected: templates for Spark written by hand, as for other functions: 247 more texts, and JSON, text search and exact logarithms
-cannot be said in Spark's SQL at all.
+Rejected: templates for Spark written by hand, as for other functions: 247 more texts, and JSON, text search and exact
+logarithms cannot be expressed in Spark's SQL at all.
 """
 
 from __future__ import annotations

@@ -1,9 +1,12 @@
-"""Long lists and tables of constants and parameters for DuckDB: a literal a column, read as rows, not an expression a value.
+"""Long lists and tables of constants and parameters for DuckDB: one literal per column, read as rows, not one
+expression
+per value.
 
-`x IN (1, 2, ...)` costs DuckDB several passes over as many expressions, during which it looks for no interrupt: 200,000 numbers
-take it ten seconds. The same numbers as one text, `x IN (SELECT CAST(UNNEST(FROM_JSON('["1","2",...]', ...)) AS INTEGER))`, are
-read by vectorised functions and looked up in a hash table. So it is with VALUES of many rows. The answer is the same where the
-condition of a WHERE or HAVING stands: what is null on the left, or meets a null in the list and no equal, is not kept either way.
+`x IN (1, 2, ...)` costs DuckDB several passes over as many expressions, during which it checks for no interrupt:
+200,000 numbers take ten seconds. The same numbers as one text, `x IN (SELECT CAST(UNNEST(FROM_JSON('["1","2",...]',
+...)) AS INTEGER))`, are parsed by vectorised functions and looked up in a hash table. VALUES of many rows are written
+in the same way. In the condition of a WHERE or HAVING the answer is the same: a row whose left side is null, or which
+has no equal in a list with a null, is not kept either way.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Keys of windows (PARTITION BY, ORDER BY) by which DuckDB has no windows.
+"""Keys of windows (PARTITION BY, ORDER BY) that DuckDB does not accept as expressions.
 
-DuckDB takes every expression that may raise an error for one that differs each time, as it does `random()`, and refuses such keys.
-They are computed in a derived table, whose columns are keys like others.
+DuckDB treats every expression that may raise an error as one that differs at each evaluation, as `random()` does, and
+refuses such keys. They are computed in a derived table, whose columns are accepted as keys.
 """
 
 from __future__ import annotations

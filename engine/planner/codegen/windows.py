@@ -1,11 +1,12 @@
 """Window calls: OVER (PARTITION BY ... ORDER BY ... frame) around the templates of the function table.
 
-DuckDB has PostgreSQL's windows whole. Spark has neither GROUPS nor EXCLUDE; its FILTER is said by a CASE in the argument,
-its ROWS offsets are int literals and its RANGE offsets literals too, and a function that ranks must have an ORDER BY:
-without one PostgreSQL holds all rows to be peers, and so does an ordering by a constant.
+DuckDB supports all of PostgreSQL's windows. Spark has neither GROUPS nor EXCLUDE. Its FILTER is expressed by a CASE in
+the argument, its ROWS offsets are int literals and its RANGE offsets are literals too. A ranking function must have an
+ORDER BY there: without one PostgreSQL takes all rows as peers, and an ordering by a constant has the same effect.
 
-A call that tells rows apart by their place (row_number, lag, first_value ...) and has no ORDER BY of its own takes the rows
-as they come: where a subquery below ordered them, its order becomes the call's, and the frame stays all of the partition.
+A call whose result depends on the position of rows (row_number, lag, first_value ...) and that has no ORDER BY of its
+own takes the rows in their input order: where a subquery below ordered them, that order becomes the call's, and the
+frame remains the whole partition.
 """
 
 from __future__ import annotations
