@@ -1,4 +1,5 @@
-"""A stream of Arrow record batches, as executors and receivers give it; the rules are those of `engine.contracts.executor`."""
+"""A stream of Arrow record batches, as executors and receivers return it; `engine.contracts.executor` states its rules.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far each COPY of this member is: pg_stat_progress_copy."""
+"""Progress of each COPY on this member: pg_stat_progress_copy."""
 
 from __future__ import annotations
 

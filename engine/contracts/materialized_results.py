@@ -1,4 +1,6 @@
-"""Results that are there before they are asked for: of SHOW, EXPLAIN and their kin, of RETURNING, and of constant queries."""
+"""Results that are complete before they are fetched: of SHOW, EXPLAIN and similar statements, of RETURNING, and of
+constant queries.
+"""
 
 from __future__ import annotations
 

@@ -1,9 +1,10 @@
-"""How much memory the statements of one role may have on a member (`sluice.memory_max`), and what follows from it.
+"""The memory that the statements of one role may use on a member (`sluice.memory_max`), and the limits derived from it.
 
-The share is enforced where most memory goes, in DuckDB: what a limited role runs has a database of its own, of which all its
-statements together get so much (`engine.executors.local.role_databases`). What is held around it for one statement at a time (a
-page of rows and the windows of streams, small inputs of a stage, what a writer of files keeps) is cut down to parts of the
-share; the rows of RETURNING, which have no other bound, are counted by statement.
+The share is enforced where most memory is used, in DuckDB: the statements of a limited role run in a database of their
+own, and all of them together get the share (`engine.executors.local.role_databases`). Buffers around it, which each
+statement has for itself (a page of rows, the windows of streams, small inputs of a stage, the buffers of a writer of
+files), are reduced to fractions of the share. The rows of RETURNING, which have no other bound, are counted by
+statement.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""The mesh as the runtime sees it: who is there, and how to tell them something. Implemented by `server.cluster.mesh_link`.
+"""The mesh as the runtime sees it: the members, and messages to them. Implemented by `server.cluster.mesh_link`.
 
 A `Mesh` delivers control messages in the order in which they were sent to a member, at most once. A member that is lost
-(its connection broke, its heartbeats stopped, it left) is reported once; messages to it are dropped from then on, until it
-is back with another incarnation.
+(its connection broke, its heartbeats stopped, it left) is reported once; messages to it are dropped from then on, until
+it is back with another incarnation.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""From what an engine gives to the carriers of `wire.types.carriers`: the one cast at an executor's boundary.
+"""The one cast at an executor's boundary: from an engine's output to the carriers of `wire.types.carriers`.
 
-Both executors use it: Spark's in the tasks that send (which is why it imports nothing but Arrow and numpy), DuckDB's in the
-member. Where the bytes already are those of the carrier, arrays are re-labelled, not copied; the rest goes through Arrow's
-kernels. Sources: the storage types of `engine.sql.trees.storage_types`, as each engine exports them.
+Both executors use it: Spark's in the tasks that send (which is why it imports nothing but Arrow and numpy), DuckDB's in
+the member. Where the bytes already are those of the carrier, arrays are re-labelled, not copied; the rest goes through
+Arrow's kernels. Sources: the storage types of `engine.sql.trees.storage_types`, as each engine exports them.
 
 | from | to | how |
 |---|---|---|

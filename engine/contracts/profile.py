@@ -1,11 +1,12 @@
-"""Counters of the operators of an engine's own plan, as EXPLAIN ANALYZE asks for them.
+"""Counters of the operators of an engine's own plan, as EXPLAIN ANALYZE collects them.
 
-A tree of operators; between members it travels as counters, which have names and numbers (`engine.runtime.analysis`):
+A profile is a tree of operators; between members it travels as counters, which have names and numbers
+(`engine.runtime.analysis`):
 
 operator.<fragment>.<instance>.<number>.<depth>.<kind>.<source>      rows; numbers go parents first
 
-`engine.executors.local.profile` and `engine.executors.spark.profile` make it; `engine.planner.explain.actual_rows` finds out
-which of our operators are meant.
+`engine.executors.local.profile` and `engine.executors.spark.profile` make it; `engine.planner.explain.actual_rows`
+matches it with our operators.
 """
 
 from __future__ import annotations

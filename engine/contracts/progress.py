@@ -1,7 +1,7 @@
-"""The progress of a session's statement, for a client that asks to be told while it waits (`sluice.progress`).
+"""The progress of a session's statement, for a client that wants reports while it waits (`sluice.progress`).
 
-`RunningQuery` belongs to the session and is written by whoever begins to run its queries, at no cost for each row: which query
-it is, which engines run it, and the stream that its rows come from. `Progress` is one reading of it.
+`RunningQuery` belongs to the session. The code that begins to run the session's queries writes it, at no cost for each
+row: the query, the engines that run it, and the stream that its rows come from. `Progress` is one reading of it.
 """
 
 from __future__ import annotations

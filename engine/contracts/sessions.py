@@ -10,16 +10,16 @@
     await session.close(); await engine.close()
 
 A session belongs to one client connection and is used by one task at a time, but several of its executions may be
-suspended at once (portals). It owns the client's settings, its catalog transaction and its temporary objects. The server
-owns what the protocol owns: prepared statements' and portals' names, transaction status, pages.
+suspended at once (portals). It owns the client's settings, its catalog transaction and its temporary objects. The
+server owns the objects of the protocol: prepared statements' and portals' names, transaction status, pages.
 
 Transactions: the server calls `begin` at BEGIN (or at the start of an implicit block), then exactly one of `commit` or
-`rollback`; `savepoint`, `rollback_to`, `release` in between. They cover the catalog and transactional settings
-(SET is undone by ROLLBACK, SET LOCAL by both).
+`rollback`; `savepoint`, `rollback_to`, `release` in between. They cover the catalog and transactional settings (SET is
+undone by ROLLBACK, SET LOCAL by both).
 
-Interruption: a cancel, a timeout or a client that has gone is an `asyncio.CancelledError` inside whatever the server awaits
-here. `prepare` and `execute` then leave nothing of theirs behind; after an interrupted `next_batch` the server awaits the
-execution's `close`, and the session is usable again.
+Interruption: a cancel, a timeout or a client that has gone is an `asyncio.CancelledError` inside whatever the server
+awaits here. `prepare` and `execute` then leave nothing of theirs behind; after an interrupted `next_batch` the server
+awaits the execution's `close`, and the session is usable again.
 """
 
 from __future__ import annotations

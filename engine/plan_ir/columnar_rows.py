@@ -1,4 +1,6 @@
-"""Rows of VALUES kept by columns: thousands of rows whose columns are lists of constants or parameters are a few values."""
+"""Rows of VALUES stored by column: thousands of rows whose columns are lists of constants or parameters become a few
+values.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A condition as the parts that AND joins, and back."""
+"""Conversion between a condition and its conjuncts, the parts that AND joins."""
 
 from __future__ import annotations
 

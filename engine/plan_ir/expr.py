@@ -1,9 +1,9 @@
 """Bound expressions: names resolved, every node typed by PostgreSQL's rules, every function chosen.
 
-What the binder produces and the plan carries. An expression tree is immutable and knows neither SQL text nor engine;
-`engine.planner.codegen` turns it into a sqlglot tree for one engine with the templates of its functions. A row of the function
-table (`Function`) and the base of the plan's nodes (`Node`) are here too, since an expression holds both, and each of them
-expressions.
+The binder produces these expressions, and the plan carries them. An expression tree is immutable and knows neither SQL
+text nor engine; `engine.planner.codegen` turns it into a sqlglot tree for one engine with the templates of its
+functions. A row of the function table (`Function`) and the base of the plan's nodes (`Node`) are here too, since an
+expression holds both, and each of them holds expressions.
 
 Columns are identified by number, unique within a statement: a reference from a correlated subquery to a column of an
 outer query is just a `ColumnRef` whose column is not produced inside the subquery's plan.

@@ -1,4 +1,6 @@
-"""Groups of inner joins: relations and the conditions between them, whatever the order in which they were written."""
+"""Groups of inner joins: the relations and the conditions between them, regardless of the order in which they were
+written.
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""A MUTATE as participants are told of it, and back again: `engine.plan_ir.spec.MutationSpec`.
+"""Encoding of a MUTATE for participants, and decoding: `engine.plan_ir.spec.MutationSpec`.
 
-Only what the sink goes by travels (`engine.writers.sink`): which of a row's columns is what, the table as far as files and
-messages need it, and the sequences whose values are taken. What makes the rows is the fragment's statement; keys, and which files
-go, are the initiator's.
+Only the data that the sink uses travels (`engine.writers.sink`): the role of each of a row's columns, the table as far
+as files and messages need it, and the sequences whose values are taken. The fragment's statement makes the rows; the
+initiator handles keys, and decides which files are removed.
 """
 
 from __future__ import annotations

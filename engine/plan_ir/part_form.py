@@ -1,4 +1,6 @@
-"""The parts of a folder that a COPY TO makes, where they are rows as COPY writes them rather than a table's files."""
+"""The format of the parts in a folder that COPY TO writes, if they hold rows as COPY writes them rather than a table's
+files.
+"""
 
 from __future__ import annotations
 

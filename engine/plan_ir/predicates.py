@@ -1,4 +1,4 @@
-"""Questions about a condition that several passes ask."""
+"""Predicates on conditions that several passes use."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Walking and rebuilding plans and expressions: what every pass needs, and nothing about any one of them.
+"""Traversal and rewriting of plans and expressions, shared by all passes.
 
 Nodes and expressions are frozen dataclasses, so a rewrite makes new ones where something changed and shares the rest.
 Subqueries inside expressions carry plans of their own; `rewrite_plan` reaches those too.

@@ -1,4 +1,6 @@
-"""The outermost select list of a query's plan: below what limits and sorts its rows, which pass them on as they are."""
+"""The outermost select list of a query's plan, found below the nodes that limit and sort its rows and pass them on
+unchanged.
+"""
 
 from __future__ import annotations
 

@@ -1,13 +1,15 @@
-"""A topology: which members there are, between which of them data may flow, how much each takes, which files it alone holds.
+"""A topology: the members, the links along which data may flow, each member's capacity, and the files that it alone
+holds.
 
-The channel seed's file as immutable values (`server.config.topology` reads it). Every **logical source** is a table in SQL; its
-**physical sources** are files at members ("pinned": nobody else can read them). **Links** say where data may flow: `up`
-from the node that names the link to the other (as in the seed's pictures, where sources are at the bottom and the sink is
-on top), `down` from the other to it, `both` both ways. A file without any link forbids nothing: every member may send to
-every other. Who is not linked directly is reached through the members between; they pass on what they receive.
+The channel seed's file as immutable values (`server.config.topology` reads it). Every **logical source** is a table in
+SQL; its **physical sources** are files at members ("pinned": nobody else can read them). **Links** say where data may
+flow: `up` from the node that names the link to the other (as in the seed's pictures, where sources are at the bottom
+and the sink is on top), `down` from the other to it, `both` both ways. A file without any link forbids nothing: every
+member may send to every other. A member without a direct link is reached through the members between; they pass on what
+they receive.
 
-What is wrong with a topology is told as `Fault`s, each with the key at which it stands, so that whoever read it from a file
-can add the line.
+Errors in a topology are reported as `Fault`s, each with the key at which it stands, so that the reader of a file can
+add the line.
 """
 
 from __future__ import annotations

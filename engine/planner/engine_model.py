@@ -1,24 +1,26 @@
-"""How long each engine takes for a plan's work: a small model of both, and the choice between them.
+"""Estimates how long each engine takes for a plan's work, and chooses between the engines.
 
     verdict = model.decide(work)
 
-Pure arithmetic over `PlanWork` (`engine.planner.optimizer.plan_work`). The model is a value: it belongs to what a query is planned
-by, as settings do, so that the same model chooses the same engine on every machine. `EngineModel()` has the constants below, which
-were measured on two cores of an AMD EPYC with TPC-H; a member measures its own and corrects them by what statements take
-(`engine.runtime.engine_times`).
+The module is pure arithmetic over `PlanWork` (`engine.planner.optimizer.plan_work`). The model is a value and an input
+of planning, as settings are, so that the same model chooses the same engine on every machine. `EngineModel()` has the
+constants below, which were measured on two cores of an AMD EPYC with TPC-H; a member measures its own and corrects them
+by the times of its statements (`engine.runtime.engine_times`).
 
-An engine takes a fixed time for a statement, one for each time that rows meet (an exchange between Spark's tasks, with a stage to
-plan and to schedule), and then what its cores take for the bytes and rows. What it gives to a client or a writer comes on top.
+An engine takes a fixed time for a statement, a fixed time for each exchange (between Spark's tasks, with a stage to
+plan and to schedule), and then the time that its cores take for the bytes and rows. The time to give rows to a client
+or a writer is added.
 
-**What is not a matter of time**: what the local engine would spill beyond `SPILL_MAX` of its memory, and what writes more than
-`WRITTEN_MAX`, is Spark's, whose tasks share it out and write for themselves.
+**Not decided by time**: a plan that the local engine would spill beyond `SPILL_MAX` of its memory, and one that writes more
+than `WRITTEN_MAX`, goes to Spark, whose tasks share the work and write for themselves.
 
-The estimates are monotone: more bytes, rows or stages never take less time, more cores never take more. So where Spark has fewer
-cores, or more to start, nothing goes to Spark that stayed here before (`tests/properties/test_engine_choice.py`).
+The estimates are monotone: more bytes, rows or stages never take less time, more cores never take more. So where Spark
+has fewer cores, or a longer start, no plan goes to Spark that stayed here before
+(`tests/properties/test_engine_choice.py`).
 
-Rejected: costs as PostgreSQL has them, in units of a page that is read. Spark's plan is made by Spark, and nobody would know what
-its units are worth here. And a model of each operator: what decides between two engines that differ by a factor of ten is the
-order of magnitude, and each parameter more is one that no statement tells apart from the others.
+Rejected: costs as PostgreSQL has them, in units of a page that is read. Spark plans by itself, and nobody would know
+what those units are worth there. Also a model of each operator: the choice between two engines that differ by a factor
+of ten depends on the order of magnitude, and statements cannot tell further parameters apart.
 """
 
 from __future__ import annotations

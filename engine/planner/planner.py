@@ -1,11 +1,12 @@
-"""From a bound query to a fragment that an engine can run: the passes in their order, the choice of engine, compilation.
+"""From a bound query to a fragment that an engine can run: the passes in their order, the choice of engine,
+compilation.
 
-The passes, and why each stands where it does:
+The passes, and the reason for the place of each:
 
-1. `push_filters` brings conditions to the readers, so that files are pruned and the size of the input is told rightly.
-2. `prune_columns` drops what nobody reads; after filters, whose own columns are needed while they are above.
-3. `insert_sorts` meets ordering requirements; after pruning, so that sort keys count as used.
-4. `relax_orderings` takes out the sorts that nobody can tell, those of the query's own subqueries.
+1. `push_filters` pushes conditions to the readers, so that files are pruned and the size of the input is right.
+2. `prune_columns` drops columns that nobody reads; it runs after `push_filters`, since a filter's columns are in use while it is above.
+3. `insert_sorts` meets ordering requirements; it runs after pruning, so that sort keys count as used.
+4. `relax_orderings` removes sorts that do not affect the output: those of the query's own subqueries.
 """
 
 from __future__ import annotations

@@ -2,11 +2,12 @@
 
     plan = distribute(logical_plan, Setting(("a", "b"), initiator="a"))
 
-A pure function (CockroachDB's RFC, "From logical to physical"). Each logical node becomes a *flow* (`flow`), bottom up: a
-reader has an instance on every member with a split of its table; programs go on where their input is; where rows must meet, an
-exchange cuts a fragment off and rows are hashed, mirrored or gathered (`assembly`); the root is on the initiator. One file an
-operator family: `readers`, `evaluators`, `joins` (after `join_order`, with `lookups`), `aggregates` (with `partials`), `sets`,
-`windows`, `orderings`, `mutations`, `root`; what is not taken apart is `whole`'s.
+A pure function (CockroachDB's RFC, "From logical to physical"). Each logical node becomes a *flow* (`flow`), bottom up.
+A reader has an instance on every member that has a split of its table. Operators run where their input is. Where rows
+must meet, an exchange cuts off a fragment, and its rows are hashed, mirrored or gathered (`assembly`). The root runs on
+the initiator. Each operator family has one file: `readers`, `evaluators`, `joins` (after `join_order`, with `lookups`),
+`aggregates` (with `partials`), `sets`, `windows`, `orderings`, `mutations`, `root`; nodes that are not distributed
+belong to `undistributable`.
 """
 
 from __future__ import annotations

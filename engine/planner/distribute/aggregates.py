@@ -1,20 +1,23 @@
-"""AGGREGATOR: two stages where the aggregates allow it, so that little moves.
+"""AGGREGATOR: two stages where the aggregates allow it, so that few rows move.
 
-The first stage groups what each instance has; its results go by hash of the group key to as many instances, or to one where there
-is no group key, and the second stage puts them together. FILTER belongs to the first stage, HAVING to the second. With grouping
-sets the first stage's rows also carry which set they are of, as a further key.
+The first stage groups the rows of each instance. Its results are hashed by the group key to as many instances, or sent
+to one instance if there is no group key, and the second stage combines them. FILTER belongs to the first stage, HAVING
+to the second. With grouping sets, rows of the first stage also carry the number of their set as a further key.
 
-**DISTINCT**: the first stage groups by the argument too, which takes out what repeats. With a group key the second stage is the
-aggregate itself over what is left; without one, the rows go by hash of the argument, so that no two instances have one in common;
-there they are grouped once more, and what is left is an aggregate without DISTINCT, in two stages.
+**DISTINCT**: the first stage also groups by the argument, which removes duplicates. With a group key, the second
+stage is the aggregate itself over the remaining rows. Without one, the rows are hashed by the argument, so that no two
+instances share a value; there they are grouped once more, and an aggregate without DISTINCT over the rest runs in two
+stages.
 
-Where the files of a table each have groups of their own, none of that is needed (`side_by_side`).
+None of this is needed where the files of a table are laid out so that each instance has groups of its own
+(`colocated_join`).
 
-Where little is left after the first stage (few groups, by what footers say of the keys, or little input), the second stage is the
-initiator's: a stream from each instance, instead of one between any two, and a fragment less to wait for.
+Where the first stage leaves little (few groups, by what footers say of the keys, or little input), the second stage
+runs on the initiator: that needs one stream from each instance instead of one between any two, and one fragment less to
+wait for.
 
-What cannot be taken apart goes by hash of the group key as it is, or to one place: without a group key, where an aggregate
-listens to its input's order, or where its result cannot cross an edge.
+An aggregator that has no second stage is hashed by its group key as it is, or gathered in one place: without a group
+key, if an aggregate depends on the order of its input, or if its result cannot cross an edge.
 """
 
 from __future__ import annotations

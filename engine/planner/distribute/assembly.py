@@ -1,8 +1,9 @@
-"""The physical plan under construction: fragments cut so far, edges, fresh numbers, and what every operator may ask.
+"""The physical plan under construction: the fragments cut so far, their edges, fresh numbers, and services that every
+operator uses.
 
-An exchange cuts a flow: what has grown becomes a fragment, and a new flow begins with `Receive` on the members where the rows
-go. Fragments are cut producers first, so that their order is topological; one that nobody receives from in the end (its rows
-turned out to be read where they are needed) is left out by `finish`.
+An exchange cuts a flow: the nodes built so far become a fragment, and a new flow begins with `Receive` on the members
+that the rows go to. Fragments are cut producers first, so that their order is topological. `finish` leaves out a
+fragment that nobody receives from in the end, because its rows turned out to be read where they are needed.
 """
 
 from __future__ import annotations

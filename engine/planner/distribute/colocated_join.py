@@ -1,14 +1,17 @@
-"""Rows that meet without moving: tables dealt out by the values of a key, such that equal ones are on one member.
+"""Co-located joins and groups: tables are dealt out by the values of a key, so that equal values are on one member and
+no
+row moves.
 
-Where footers allow it (`engine.planner.distribute.splits_by_key`), neither the join of lines with their orders nor a sum for
-each order sends a row anywhere. It is what CockroachDB's planner gets of ranges that one node holds, and what others call a
-co-located or a bucketed join; here nothing was declared.
+Where footers allow it (`engine.planner.distribute.splits_by_key`), neither the join of lines with their orders nor a
+sum for each order sends a row anywhere. CockroachDB's planner gets the same from ranges that one node holds; others
+call it a co-located or a bucketed join. Here nothing has to be declared.
 
-The splits of a flow are made before it is known what it will be joined with. So they are made anew when it is: as long as no row of
-it has moved, and nothing in it depends on which rows share an instance, the plan stays the same and only the splits change. What
-may stand above a reader is therefore what takes each row by itself: evaluators, and joins with sides that every instance has whole.
-Aggregators may, if their groups are whole by the same key already. What is in one place stays there: a plan may have been put there
-because it must not be in several. And since a key that is null has no place, a column that an outer join pads is none.
+The splits of a flow are made before it is known what the flow will be joined with, so the join makes them anew. As long
+as no row of the flow has moved, and nothing in it depends on which rows share an instance, the plan stays the same and
+only the splits change. So only nodes that take each row by itself may stand above a reader: evaluators, and joins with
+sides that every instance has whole. Aggregators may, if the same key already keeps their groups whole. A plan in one
+place stays there, since it may have been put there because it must not run in several. Null keys have no place, so a
+column that an outer join pads cannot be the key.
 """
 
 from __future__ import annotations

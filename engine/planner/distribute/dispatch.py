@@ -1,18 +1,20 @@
-"""From a physical plan to what its participants are told (`engine.plan_ir.spec`): fragments compiled, edges with their schemas.
+"""From a physical plan to the specs of its participants (`engine.plan_ir.spec`): compiled fragments, edges with their
+schemas.
 
-A fragment that feeds a hash or a range router, or an ordered merge, computes for its rows what those go by, in its statement's
-last columns: `sort_key`, bytes whose order is the edge's, and then `bucket`, the number of the receiver. Both are ordinary
-expressions of an EVALUATOR on top of the fragment (below its SORT, where it has one), so that one compiler sees to where they may
-stand.
+A fragment that feeds a hash or a range router, or an ordered merge, computes the values that these use in the last
+columns of its statement: `sort_key`, bytes whose order is the edge's, and then `bucket`, the number of the receiver.
+Both are ordinary expressions of an EVALUATOR on top of the fragment (below its SORT, if it has one), so that one
+compiler decides where they may stand.
 
-**bucket** is DuckDB's hash of the keys, modulo the receivers. Keys of one class (`engine.planner.distribute.hashing`) are
-brought to one form first: exact numbers are rounded to integers (their scales may differ from side to side; rounding is exact
-and the same for equal values, where a double would not be), floats are doubles, bpchar has no trailing blanks. A fragment that
-Spark runs has no such column: the task that sends asks DuckDB for it (`RouterSpec.parting`), of the columns that the edge
-carries. A range router's number is a CASE of comparisons with its bounds, the integers among them as bigints.
+**bucket** is DuckDB's hash of the keys, modulo the number of receivers. Keys of one class
+(`engine.planner.distribute.hashing`) are first brought to one form: exact numbers are rounded to integers (their scales
+may differ from side to side; rounding is exact and the same for equal values, where a double would not be), floats
+become doubles, bpchar has no trailing blanks. A fragment that Spark runs has no such column: the sending task asks
+DuckDB for it (`RouterSpec.parting`), from the columns that the edge carries. A range router's number is a CASE of
+comparisons with its bounds, integers among them as bigints.
 
-**sort_key** is DuckDB's `create_sort_key`, in the C collation, with NaN last and infinities in their places. It compares an
-interval's parts and not its length, so that is computed first.
+**sort_key** is DuckDB's `create_sort_key`, in the C collation, with NaN last and infinities in their places. It would
+compare an interval's fields instead of its length, so the length is computed first.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""By which equalities of its condition a join's sides can be brought together, and the keys as columns that a router goes by."""
+"""Equalities of a join's condition by which its sides can be brought together, and their keys as columns for a router.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""EVALUATOR and PROJECT SET: each row by itself, so they stay where their input is.
+"""EVALUATOR and PROJECT SET: both take each row by itself, so they run where their input is.
 
-Columns that are passed on keep what is known of them: by which columns the rows are parted, and their order. An order by a
-column that is not passed on could not be restored after an exchange, so such an input is brought to one place first.
+Columns that are passed on keep their properties: the partitioning of the rows, and their order. An order by a column
+that is not passed on could not be restored after an exchange, so such an input is gathered in one place first.
 """
 
 from __future__ import annotations

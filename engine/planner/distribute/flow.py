@@ -1,8 +1,9 @@
-"""A logical stream as it will flow: the open piece of plan that makes it, and where that runs.
+"""A logical stream being planned: the open piece of plan that produces it, and the instances that run it.
 
-A `Flow` is a fragment that has not been cut yet. Operators that need no movement of rows grow it; an exchange cuts it
-(`engine.planner.distribute.assembly`) and begins another. Its *distribution* is told by three things: how many instances it has
-(one: all rows are in one place), by which columns its rows are parted over them, and in which order each instance gives them.
+A `Flow` is a fragment that has not been cut yet. Operators that need no movement of rows extend it; an exchange cuts it
+(`engine.planner.distribute.assembly`) and begins another. Its *distribution* has three parts: the number of its
+instances (one: all rows are in one place), the columns by which its rows are partitioned over them, and the order in
+which each instance gives them.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""Rows dealt out by the hash of their keys: by which columns that can be done.
+"""Hash partitioning: which keys rows can be hashed by, and the exchange that does it.
 
-Two flows that are hashed to the same members agree on where a key goes only if both compute the same number from equal values.
-Equal values of different types may be stored differently, so keys are compared by *class*: those of one class are brought to
-one form before they are hashed (`engine.planner.distribute.dispatch`). A key without a class is not hashed by.
+Two flows that are hashed to the same members agree on the place of a key only if both compute the same number from
+equal values. Equal values of different types may be stored differently, so keys are compared by *class*: those of one
+class are brought to one form before they are hashed (`engine.planner.distribute.dispatch`). A key without a class
+cannot be hashed by.
 """
 
 from __future__ import annotations

@@ -1,23 +1,25 @@
-"""The order of inner joins, so that few rows are left by the time that many would move, and each exchange has an equality to go by.
+"""The order of inner joins, chosen so that few rows are left to move, and so that each exchange has an equality to
+partition by.
 
-An engine that is given a whole query orders its joins itself; here fragments are cut between them, and `FROM a, b, c WHERE ...`
-is at first a product of a and b. So a group of inner and cross joins, with the filter above it, is taken apart into relations and
-conjuncts and built anew, left-deep: the largest relation first, since it is the one that should not move, then always one that an
-equality connects with what is there. Of these
+An engine that receives a whole query orders its joins itself. Here fragments are cut between joins, and `FROM a, b, c
+WHERE ...` begins as a product of a and b. So a group of inner and cross joins, with the filter above it, is taken apart
+into relations and conjuncts and rebuilt left-deep: first the largest relation, since it is the one that should not
+move, then always a relation that an equality connects with those before it. Among these
 
-1. those that move nothing come first: relations that every instance reads whole (`everywhere`), and those whose files lie beside
-   the largest one's (`side_by_side`), unless they would multiply the rows;
+1. those that move nothing come first: relations that every instance reads whole (`replicated`), and those that are
+   co-located with the largest one (`colocated_join`), unless they would multiply the rows;
 2. then the one that leaves the fewest rows (`engine.planner.optimizer.cardinality`); of equals, the smallest;
-3. what nothing connects comes last.
+3. relations that no equality connects come last.
 
-Each conjunct goes to the first join where all that it names is there. An equality that every branch of an OR has is taken out of
-it, besides staying in it, and so is what every branch says of one relation: the OR of that goes to the relation (PostgreSQL's
-orclauses.c). A condition with a subquery that stands for itself goes to the relation that it concerns. A correlated one is dear,
-as each instance asks it of a whole table: it waits for the joins that move nothing, and is done before the first that does.
+Each conjunct goes to the first join at which all of its columns are present. An equality that every branch of an OR has
+is extracted from it, besides staying in it, and so are the conditions of every branch on one relation: their OR goes to
+the relation (PostgreSQL's orclauses.c). A condition with an uncorrelated subquery goes to the relation that it
+concerns. A correlated one is expensive, as each instance evaluates it over a whole table: it waits for the joins that
+move nothing, and runs before the first one that does.
 
-Taking the smallest relation instead was tried first: TPC-H's query 5 then joins customers with suppliers of the same nation
-before it looks at the orders, and has sixty rows for each of lineitem's. Within a fragment the order does not matter: there the
-engine chooses again.
+Rejected: beginning with the smallest relation. TPC-H's query 5 then joins customers with suppliers of the same nation
+before it looks at the orders, and has sixty rows for each of lineitem's. Within a fragment the order does not matter:
+there the engine chooses again.
 """
 
 from __future__ import annotations

@@ -1,17 +1,18 @@
-"""JOIN: one side brought to the other, or both to where their keys meet.
+"""JOIN: one side is brought to the other, or both to where their keys meet.
 
 In the order of preference:
 
-1. **read whole**: a small side whose tables every member can read, and that does not depend on chance, is left as it is in every
-   instance of the other side. It is read as often as there are instances, which costs less than an exchange's round trip;
-2. **side by side**: the files of both sides are dealt out such that what matches is on one member already (`side_by_side`);
+1. **read whole**: a small side whose tables every member can read, and that is deterministic, stays as it is in every
+   instance of the other side. It is read once for each instance, which costs less than an exchange's round trip;
+2. **co-located**: the files of both sides are dealt out such that matching rows are already on one member (`colocated_join`);
 3. **by lookup**: each of a few rows goes to the one instance of a large table that has its key (`lookups`);
 4. **mirrored**: another small side (pinned, or a result) is sent to every instance of the other;
-5. **hashed**: both sides go where their equality keys meet; a side that is there already does not move;
+5. **hashed**: both sides go where their equality keys meet; a side that is hashed so already does not move;
 6. **mirrored** again, whatever its size, where there is no equality: comparing all with all costs more than sending does;
 7. **gathered**: everything goes to the initiator.
 
-What is sent everywhere must not be the side whose rows an outer join keeps when nothing matches: each instance would keep them.
+The side that is sent everywhere must not be one whose rows an outer join keeps when nothing matches: each instance
+would keep them.
 """
 
 from __future__ import annotations

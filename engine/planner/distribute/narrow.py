@@ -1,8 +1,9 @@
-"""Below joins, only columns that are used above: what crosses an exchange is what its consumer needs.
+"""Narrow joins: an exchange below a join carries only the columns that its consumer needs.
 
-The passes prune what nobody reads. What is read for a filter, or for a join that is done, is still among a join's columns, which
-are all of its inputs', and would be sent along. So each input of a join that has such columns gets an EVALUATOR that leaves them
-out. It costs nothing where nothing moves: the engines see through it.
+The optimizer's passes remove columns that nobody reads. A column that is read for a filter, or for a join that is done,
+is still among a join's columns, which are all of its inputs' columns, and would be sent along. So each input of a join
+that has such columns gets an EVALUATOR that leaves them out. It costs nothing where nothing moves, since the engines
+optimise it away.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""From a logical node to its flow: which file knows what about which operator.
+"""From a logical node to its flow: the dispatch to the file of each operator.
 
-First come the subqueries in a node's own expressions, whose rows may be sent to it. Then every operator asks whether its
-expressions may be evaluated in several places (`whole.may_be_spread`); if not, it runs on the initiator over what its inputs send
-there. Then its own rule applies.
+Subqueries in a node's own expressions come first, since their rows may be sent to it. Then every operator is checked
+for whether its expressions may be evaluated in several places (`undistributable.may_be_spread`); if not, it runs on the
+initiator over the rows that its inputs send there. Otherwise its own rule applies.
 """
 
 from __future__ import annotations

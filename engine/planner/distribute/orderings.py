@@ -1,12 +1,14 @@
-"""SORT and LIMIT: sorted, and cut, where the rows are; merged, and cut again, on the initiator.
+"""SORT and LIMIT: rows are sorted and cut where they are; they are merged, and cut again, on the initiator.
 
-The rows that a LIMIT wants are among the first `count + offset` of each instance, ties included. The second stage is left to
-the consumer (`Flow.limit`): FINAL passes the merged streams on and counts, which stops the producers when it has enough.
+The rows that a LIMIT wants are among the first `count + offset` of each instance, ties included. The second stage is
+left to the consumer (`Flow.limit`): FINAL passes the merged streams on and counts rows, and stops the producers when it
+has enough.
 
-Where a table's files can be dealt out so that each instance's rows precede the next one's, a LIMIT over that order reads the
-instances in turn, most often the first alone; so does one over groups by that column, of which no two instances have the same.
-Without a LIMIT it does not: all instances had better work at once. Whether a SORT is left at all is seen when it is known who reads
-what (`engine.planner.optimizer.file_order`).
+Where a table's files can be dealt out so that each instance's rows precede the next one's, a LIMIT over that order
+reads the instances in turn, most often only the first. So does a LIMIT over groups by that column, since no two
+instances have a group in common. Without a LIMIT the instances are not read in turn: then all of them had better work
+at once. Whether a SORT is needed at all is decided once it is known who reads what
+(`engine.planner.optimizer.file_order`).
 
 A Limit without a count only states that its rows have an order, which they keep.
 """

@@ -1,6 +1,7 @@
-"""The columns that a fragment's edge carries for its router and its consumer: the receiver's number, and a key to merge by.
+"""The columns that a fragment's edge carries for its router and its consumer: the receiver's number, and a key to merge
+by.
 
-They are computed by the fragment's statement, in the local engine; `engine.planner.distribute.dispatch` has them compiled.
+The fragment's statement computes them, in the local engine; `engine.planner.distribute.dispatch` has them compiled.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-"""Aggregates in two stages: what each instance computes of its rows, how those results are put together, and what is made of them.
+"""Aggregates in two stages: the partial results of each instance, their combination, and the final value.
 
-The first stage uses rows of the function table, so that either engine can run it. The second always runs in process; its
-functions are this file's own. Sums are carried in the widest type that they may need (a numeric of 38 digits, a double), so that
-an average or a variance is divided once, at the end, to PostgreSQL's digits.
+The first stage uses rows of the function table, so that either engine can run it. The second always runs in process;
+its functions are this file's own. Sums are carried in the widest type that they may need (a numeric of 38 digits, a
+double), so that an average or a variance is divided once, at the end, to PostgreSQL's digits.
 
-Variances and regressions of floats are put together from counts, means and squared deviations, pair by pair (Chan, Golub, LeVeque:
-"Updating formulae and a pairwise algorithm for computing sample variances"). The sums of squares would be simpler, and would lose
-all digits of values that lie far from zero and close together.
+Variances and regressions of floats are combined from counts, means and squared deviations, pair by pair (Chan, Golub,
+LeVeque: "Updating formulae and a pairwise algorithm for computing sample variances"). The sums of squares would be
+simpler, but they lose all digits of values that lie far from zero and close together.
 """
 
 from __future__ import annotations

@@ -1,21 +1,23 @@
 """Placement: which operator runs on which member, when sources are pinned and data flows only along links.
 
-The channel seed's bottom-up placement. Operators form a tree; its leaves are pinned to the members that hold their files, its
-root to the member that answers the client (single sink). From the sources on:
+The channel seed's bottom-up placement. Operators form a tree; its leaves are pinned to the members that hold their
+files, its root to the member that answers the client (single sink). From the sources on:
 
 - an operator with one input goes where its input is while that member has room, else to the first member with room on the
   way to the next pinned consumer (usually the sink);
-- an operator with several inputs goes to the lowest common ancestor of theirs, in the tree that the links make towards that
-  consumer (`Topology.next_hops`: of several paths one is taken), else on along the way.
+- an operator with several inputs goes to their lowest common ancestor, in the tree that the links make towards that
+  consumer (`Topology.next_hops` takes one of several paths), or, if that member is full, to the first one with room on the way.
 
-Then `decompose` groups by member what is adjacent, and stitches the parts together with channels of one hop each. A member
-that is only passed through gets a part without operators: it passes on, which takes none of its capacity.
+Then `decompose` groups adjacent operators by member, and connects the parts with channels of one hop each. A member
+that is only passed through gets a part without operators, which forwards rows and takes none of its capacity.
 
-An operator is whatever the caller places as one: a fragment's instance (`engine.planner.distribute.relocate`), or finer. Pure;
-the same arguments give the same placement, a random one only with a generator of the caller's.
+The caller decides what an operator is: a fragment's instance (`engine.planner.distribute.relocate`), or something
+finer. The placement is pure: the same arguments give the same result, and it is random only with a generator of the
+caller's.
 
-Considered: searching all trees for one with room. The seed takes one and names the trade-off; an error that says which members
-are full is answered in the topology file, and a plan that one can predict is worth more than the last slot of a network.
+Considered: searching all trees for one with room. The seed takes one tree and names the trade-off. The error says which
+members are full, and the topology file can be changed; a predictable plan is worth more than the last slot of a
+network.
 """
 
 from __future__ import annotations

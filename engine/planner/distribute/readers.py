@@ -1,10 +1,10 @@
 """TABLE READER: one instance on every member that reads a split of the table.
 
-A table whose files (or row groups) are all excluded by the filter has no instance: it is read, as no rows, on the initiator. So
-is one with a single split, which nobody would read sooner.
+A table whose files (or row groups) are all excluded by the filter has no split: the initiator reads it, as no rows. The
+initiator also reads a table with a single split, which no other member would read sooner.
 
-Where the files' ranges of a column do not overlap, the instances can follow one another by it (`in_order`): what reads a table in
-turn, or sends rows to those that have their keys, asks for that.
+Where the files' ranges of a column do not overlap, the instances can follow one another by it (`in_order`). Plans that
+read a table in turn, or that send rows to the instances that have their keys, use that.
 """
 
 from __future__ import annotations

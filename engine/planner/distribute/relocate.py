@@ -1,19 +1,22 @@
-"""A physical plan on a network where not everybody may send to everybody: moved so that rows flow along links only.
+"""Relocation of a physical plan on a network where not every member may send to every other, so that rows flow along
+links
+only.
 
-Plans are made for members that all reach one another. Where a topology forbids what such a plan needs (or has not the room),
-this pass makes another with the same answer:
+Plans are made for members that all reach one another. Where a topology forbids the streams of such a plan (or lacks
+room for it), this pass makes another plan with the same answer:
 
-- a fragment without inputs stays where its files are, instance by instance; so does one that has a single instance, which
-  is where it is for a reason (the initiator's own tables, functions that give another value each time);
+- a fragment without inputs stays where its files are, instance by instance; so does one that has a single instance, since
+  it has a reason to be there (the initiator's own tables, functions that give another value each time);
 - any other fragment becomes one instance, placed bottom up (`engine.planner.distribute.placement`): at the lowest common
   ancestor of its inputs. Its hash and mirror routers become single ones, since one instance sees all groups. Files that it
   reads beside its inputs are read by fragments of their own, where they lie;
-- a stream that passes members in between is passed on there, by a fragment that only receives and sends. An edge that
-  arrives partly by way of others is several edges: their union, sorted again where it was merged in order. That is a
-  fragment of its own, so that who wanted one ordered edge still gets one.
+- a stream that passes members in between is forwarded there by a fragment that only receives and sends. An edge that
+  arrives partly by way of others becomes several edges: their union, sorted again if the edge was merged in order. The
+  union is a fragment of its own, so that a consumer that wants one ordered edge still gets one.
 
-Rejected: hash buckets on several members of such a network. Whoever hashes must reach every bucket; the members between
-would need routers of their own, to part again what comes to them parted. The seed's tree has one place where flows meet.
+Rejected: hash buckets on several members of such a network. A member that hashes must reach every bucket; the members
+between would need routers of their own, to partition again the rows that reach them. The seed's tree has one place
+where flows meet.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""Rows with equal keys in one instance: whether it is the case already, and else the way that moves the least."""
+"""Repartitioning: rows with equal keys in one instance, by the way that moves the least if they are not there already.
+"""
 
 from __future__ import annotations
 

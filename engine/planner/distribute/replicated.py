@@ -1,6 +1,7 @@
-"""Plans with the same result on every member: each instance may read for itself, instead of being sent what one has read.
+"""Plans with the same result on every member: each instance may evaluate them for itself, instead of receiving the rows
+from one.
 
-All that such a plan reads can be read everywhere, and its rows do not depend on chance.
+Every member can read all tables of such a plan, and its rows are deterministic.
 """
 
 from __future__ import annotations

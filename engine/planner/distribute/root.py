@@ -1,8 +1,8 @@
 """FINAL: the root fragment, one instance on the initiator, which feeds the portal.
 
-Where everything is on the initiator already, FINAL tops that fragment. Where it is not, the root only merges what arrives and
-counts the rows of a LIMIT: it has no statement, so that the first row goes on as soon as it is there, and producers are stopped
-when the last is.
+If everything is on the initiator already, FINAL tops that fragment. If not, the root only merges the streams that
+arrive and counts the rows of a LIMIT. It then has no statement, so it passes the first row on as soon as it arrives,
+and stops the producers when the last has arrived.
 """
 
 from __future__ import annotations

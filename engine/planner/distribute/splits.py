@@ -3,22 +3,23 @@
 A split is a file, or whole row groups of one where a table has fewer files than there are members. Row groups that the
 reader's filter excludes by their statistics are in no split, and a member without a split has no instance.
 
-**Files** go to members by rendezvous hashing: each member has a score for each file, and the highest wins. So the choice
-needs no state, all members agree on it, and one that joins takes its share from the others and moves nothing between them,
-which keeps their caches warm. Shares are bounded by size: a member takes the files that chose it while at least half of the
-next one fits below the average of all bytes, so that as many files as members make one for each; the rest choose again among
-those that have room, at last among all below the average. As long as something is left, somebody is, so this ends, and
-nobody has more than the average and one file. Files that are pinned stay where they are.
+**Files** are assigned to members by rendezvous hashing: each member has a score for each file, and the highest wins. So
+the choice needs no state, all members agree on it, and a member that joins takes its share from the others and moves
+nothing between them, which keeps their caches warm. Shares are bounded by size. A member takes the files that chose it
+while at least half of the next file fits below the average of all bytes, so that with as many files as members each
+gets one. The remaining files choose again among the members that have room, and finally among all that are below the
+average. As long as files are left, some member is below the average, so the assignment ends, and no member has more
+than the average and one file. Pinned files stay where they are.
 
-**Ranges**: a reader has one range for all its files, so an instance has a range of one file. Members are dealt to files by
-size, and each file is cut into as many runs of row groups of about the same size.
+**Ranges**: a reader has one range for all its files, so an instance has a range of one file. Members are dealt to files
+by size, and each file is cut into as many runs of row groups of about the same size.
 
-**In order**: where the files' ranges of a column do not overlap, runs of them can be dealt out so that each instance's values
-precede the next one's (the RFC's inter-stream ordering). Then a LIMIT over that order reads one instance after the other, and
-a row that is to be joined by that column has one instance to go to.
+**In order**: where the files' ranges of a column do not overlap, runs of them can be dealt out so that each instance's
+values precede the next one's (the RFC's inter-stream ordering). Then a LIMIT over that order reads one instance after
+the other, and a row that is to be joined by that column has one instance to go to.
 
-Considered and rejected: a ring with virtual nodes (it balances worse, and needs hundreds of points a member to come near);
-rendezvous without a bound (the greatest share of ten files on four members is often twice the average).
+Considered and rejected: a ring with virtual nodes (it balances worse, and needs hundreds of points a member to come
+near); rendezvous without a bound (the greatest share of ten files on four members is often twice the average).
 """
 
 from __future__ import annotations

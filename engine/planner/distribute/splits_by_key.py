@@ -1,21 +1,25 @@
-"""Splits of tables by the values of a key that they share: rows with equal keys on one member, whichever table they are of.
+"""Splits of tables by the values of a shared key: rows with equal keys are on one member, whichever table they belong
+to.
 
-What is loaded by order number, or day by day, lies in files and row groups that each have a narrow range of it, and footers say
-which. Such tables can be joined by that key, and one of them grouped by it, without moving a row. There are two ways to deal them:
+Data loaded by order number, or day by day, lies in files and row groups that each have a narrow range of that key, and
+footers record the range. Such tables can be joined by that key, and one of them grouped by it, without moving a row.
+There are two ways to deal them out:
 
-**In groups**, where the files' ranges fall into groups that do not overlap, in all tables together: a member that has all files of
-a group has all rows of its values. Files that are pinned stay where they are, if those of a group agree about it.
+**In groups**, where the files' ranges fall into groups that do not overlap, in all tables together: a member that has all
+files of a group has all rows of its values. Pinned files stay where they are, if all pinned files of a group are on one
+member.
 
-**In ranges**, where files are within everybody's reach: the values are cut, where a row group of the largest table begins, into as
-many ranges of about the same size as there are members. Each reads the files that reach into its range, and of those only the rows
-that lie in it: a filter, by which the engine passes most row groups by. What lies across a cut is read twice. So tables need not
-be cut at the same keys, nor be in order altogether, as long as that does not become much (`_MOST_READ`).
+**In ranges**, where every member can read the files: the key space is cut, at the beginnings of row groups of the largest
+table, into as many ranges of about the same size as there are members. Each member reads the files that reach into its
+range, and of those only the rows that lie in it: a filter, by which the engine skips most row groups. Row groups that
+lie across a cut are read twice. So tables need not be cut at the same keys, nor be in order altogether, as long as the
+repeated reads stay within `_MOST_READ`.
 
-The values of a partition column are in the names of folders, one for each file, so that files of one value are a group: a join or
-a sum by what tables are partitioned by moves nothing, whoever wrote the files and in whichever order. Files without a value are
-a group, too: null matches nothing, and groups with itself.
+The values of a partition column are in the names of folders, one for each file, so that files of one value are a group:
+a join or a sum by the partition columns of tables moves nothing, whoever wrote the files and in whichever order. Files
+whose value is null are a group, too: null matches nothing, and groups with itself.
 
-A key that is null is in no range, so elsewhere a column with nulls is no key.
+Elsewhere a column with nulls cannot be the key, since a null is in no range.
 
 Rejected: an exchange by range of the rows beyond the common cuts. It would move few rows, and yet wait for all of them.
 """

@@ -1,15 +1,16 @@
-"""Nodes that are not distributed: their expressions must be evaluated in one place. And plans inside of expressions.
+"""Nodes that are not distributed, since their expressions must be evaluated in one place, and plans inside of
+expressions.
 
-A subquery in an expression that stands for itself (no column of an enclosing query in it) and reads more than a little is
-distributed like a query of its own, and its rows are mirrored to every instance of the node that asks. Any other, and a lateral
-join's right side, is evaluated whole by every instance, if each would find the same: all it reads can be read everywhere, and
-its rows do not depend on chance. Where that is not so the node runs on the initiator; there, what its subqueries read from
-members' own files is sent, and the rest is read in place. A part that stands for itself and aggregates is distributed too, since
-its few rows are cheaper than its input. Common table expressions that are used more than once are such parts, with their body on
-the initiator.
+An uncorrelated subquery in an expression that reads more than a little is distributed like a query of its own, and its
+rows are mirrored to every instance of the node that contains it. Any other subquery, and a lateral join's right side,
+is evaluated whole by every instance, if each would find the same: every member can read all of its tables, and its rows
+are deterministic. Where that is not so, the node runs on the initiator. There, rows that its subqueries need from other
+members' own files are sent, and all else is read in place. An uncorrelated part that aggregates is distributed too,
+since its few rows are cheaper than its input. Common table expressions that are used more than once are such parts,
+with their body on the initiator.
 
-Considered and rejected: correlated subqueries as semi and anti joins, hashed like others. The engines find these joins by
-themselves inside of one fragment; here it would be a rewrite of its own, with its own rules for nulls.
+Considered and rejected: correlated subqueries as semi and anti joins, hashed like others. The engines find these joins
+by themselves inside of one fragment; here it would be a rewrite of its own, with its own rules for nulls.
 """
 
 from __future__ import annotations

@@ -1,15 +1,16 @@
 """Matches an engine's operators, and the rows that it counted for them, with a plan's operators.
 
-An engine optimises: it pushes filters down, changes the order of joins, fuses LIMIT with SORT. So its tree is not ours, and there
-is no name that both have. But what an operator *is* can be told from what it does (groups, joins, sorts, limits, reads) and from
-the tables that it does it to. Both trees are seen as **segments**: an operator that makes rows of another kind, with the filters
-and projections above it. A segment of ours and one of the engine's are the same if they do the same thing over the same tables,
-and there are as many of that kind on both sides, one above the other. All else is not told: a join that the engine made of other
-sides than ours, the two readers of a table that is joined with itself, what asks a subquery for each row. What is told is what the
-engine counted, so that rows which it filtered further down are missing above.
+An engine optimises: it pushes filters down, changes the order of joins, fuses LIMIT with SORT. So its tree differs from
+ours, and the two share no names. But an operator can be recognised by its action (it groups, joins, sorts, limits,
+reads) and by the tables that it works on. Both trees are divided into **segments**: an operator that makes rows of
+another kind, with the filters and projections above it. A segment of ours and one of the engine's are the same if they
+do the same thing over the same tables, and there are as many of that kind on both sides, one above the other. No count
+is reported for the rest: a join of other sides than ours, the two readers of a table that is joined with itself, an
+operator that evaluates a subquery for each row. The reported figures are the engine's, so that rows which it filtered
+further down are missing above.
 
-Within a segment, rows after its filters are those that the uppermost operator gave; below a filter, what the segment's own
-operator gave. An EVALUATOR without a filter gives as many rows as it gets.
+Within a segment, the rows after its filters are those that the uppermost operator gave; below a filter, those that the
+segment's own operator gave. An EVALUATOR without a filter gives as many rows as it gets.
 """
 
 from __future__ import annotations

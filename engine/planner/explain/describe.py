@@ -1,4 +1,4 @@
-"""Expressions and nodes in words, for EXPLAIN and golden plans: PostgreSQL's notation, columns by their names."""
+"""Expressions and nodes as text, for EXPLAIN and golden plans: PostgreSQL's notation, columns by their names."""
 
 from __future__ import annotations
 

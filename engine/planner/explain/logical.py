@@ -1,7 +1,7 @@
-"""EXPLAIN: the plan in the RFC's words, with the engine that runs it and why, as text or JSON.
+"""EXPLAIN: the plan in the RFC's terms, with the engine that runs it and the reason, as text or JSON.
 
-A plan is printed as PostgreSQL prints one: consumers first, inputs indented under an arrow, properties below their node.
-The same lines are the golden plans in `tests/golden`.
+A plan is printed as PostgreSQL prints one: consumers first, inputs indented under an arrow, properties below their
+node. The golden plans in `tests/golden` consist of the same lines.
 """
 
 from __future__ import annotations

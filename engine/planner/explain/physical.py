@@ -1,13 +1,16 @@
-"""EXPLAIN (DISTSQL): a physical plan for people, as text or JSON. What runs where, what moves, and why.
+"""EXPLAIN (DISTSQL): a physical plan as text or JSON. It shows what runs where, which rows move, and why.
 
-Text: the root fragment first, as PostgreSQL prints a plan's consumers first; each fragment with its engine and the reason for
-it, its instances with what they read, the edge it feeds with the router, and its operators (`engine.planner.explain.logical`).
-An edge's synchronizer stands with the RECEIVE that reads it, since it belongs to the consumer.
+Text: the root fragment first, as PostgreSQL prints a plan's consumers first; each fragment with its engine and the
+reason for it, its instances with what they read, the edge it feeds with the router, and its operators
+(`engine.planner.explain.logical`). An edge's synchronizer stands with the RECEIVE that reads it, since it belongs to
+the consumer.
 
-JSON: `Plan` is the whole plan as one tree, the producing fragment below each RECEIVE, so that a viewer of PostgreSQL plans
-draws it; `Fragments` and `Edges` say the rest. Names of analysis values begin with "Actual", as PostgreSQL's do.
+JSON: `Plan` is the whole plan as one tree, with the producing fragment below each RECEIVE, so that viewers of
+PostgreSQL plans draw it; `Fragments` and `Edges` hold the rest. Names of analysis values begin with "Actual", as
+PostgreSQL's do.
 
-Considered for text: the same single tree. It hides what belongs to a fragment, which is what one looks for here.
+Considered for text: the same single tree. It hides which operators belong to a fragment, and readers of this output
+look for that.
 """
 
 from __future__ import annotations

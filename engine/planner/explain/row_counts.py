@@ -1,8 +1,8 @@
-"""How many rows each node gives, beside its name in EXPLAIN: as estimated, and with ANALYZE as counted.
+"""The rows of each node, beside its name in EXPLAIN: the estimate, and with ANALYZE the count.
 
-Counted is what crosses a boundary that is ours: what the client would get, what a fragment gives out, what an edge brings; and
-between two of those what the engine counted by operators of its own plan, where it can be told which of these it means
-(`engine.planner.explain.actual_rows`).
+Counts come from the boundaries that are ours: the rows that the client would get, those that a fragment gives out,
+those that an edge brings. Between two boundaries they come from the operators of the engine's own plan, where these can
+be matched with ours (`engine.planner.explain.actual_rows`).
 """
 
 from __future__ import annotations

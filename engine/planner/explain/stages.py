@@ -1,12 +1,12 @@
 """Pairs of aggregators in a physical plan that are two stages of one, for people who read plans.
 
-The RFC calls them `summer-stage1` and `summer-stage2`. A plan does not say so, since nothing that runs it needs to know:
-both are aggregators. It can be seen from what lies between them: nothing but edges, and what only passes rows on. Both have
-the same group key, or the first a longer one by the arguments of the second's DISTINCT aggregates, whose duplicates it
-takes out; one that does nothing else may have any longer key.
+The RFC calls them `summer-stage1` and `summer-stage2`. A plan does not record this, since nothing that runs it needs to
+know: both are aggregators. It follows from the nodes between them: only edges, and nodes that pass rows on. Both have
+the same group key, or the first has a longer one by the arguments of the second's DISTINCT aggregates, whose duplicates
+it removes; a first stage that only removes duplicates may have any longer key.
 
-Rejected: a field of `Aggregator` that the planner sets. Every pass that rebuilds an aggregator would have to keep it, for
-two words in a listing.
+Rejected: a field of `Aggregator` that the planner sets. Every pass that rebuilds an aggregator would have to keep it,
+for two words in a listing.
 """
 
 from __future__ import annotations

@@ -1,10 +1,11 @@
-"""Tests of column bounds put to many files at a time, with Arrow's kernels.
+"""Tests of column bounds, applied to many files at a time with Arrow's kernels.
 
-What `engine.planner.optimizer.column_bounds` asks of the bounds of one file, as a mask over the files of a log: true where the file
-may have a row that passes. A table of a million files is pruned in tens of milliseconds. The rules are that module's, and a
-property test holds the two against each other: whatever is not known of a file leaves it in.
+`engine.planner.optimizer.column_bounds` tests the bounds of one file. This module computes the same test as a mask over
+the files of a log: true where the file may have a row that passes. A table of a million files is pruned in tens of
+milliseconds. The rules are that module's, and a property test compares the two: a file without known bounds stays in.
 
-Of a column that the table is partitioned by, a file has one value: the test is put to each value that there is, not to each file.
+In a column that the table is partitioned by, each file has one value: the test runs once for each distinct value, not
+for each file.
 """
 
 from __future__ import annotations

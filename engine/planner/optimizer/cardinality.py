@@ -1,18 +1,20 @@
-"""How many rows each node of a plan gives, roughly: for the order of joins between fragments, for what is sent where, for EXPLAIN.
+"""Cardinality estimates of a plan's nodes, for the order of joins between fragments, for the choice of exchanges, and
+for
+EXPLAIN.
 
-**Tables.** A Parquet footer says how many rows a row group has and the least and greatest value of each column. A column of
-integers or dates has at most as many distinct values as its range is wide, which is what tells a key (as many as rows) from a
-code (few). Where ANALYZE has run (`engine.planner.optimizer.column_statistics`) it says how many there are, and conditions are
-estimated by its lists and histograms; footers still say how many rows there are by now, and at most how many are left of those
-that were not excluded.
+**Tables.** A Parquet footer says how many rows a row group has, and the least and greatest value of each column. A column
+of integers or dates has at most as many distinct values as its range is wide, which tells a key (as many values as
+rows) from a code (few). Where ANALYZE has run (`engine.planner.optimizer.column_statistics`), its statistics give the
+number of distinct values, and conditions are estimated by its most common values and histograms. Footers still give the
+current number of rows, and an upper bound of the rows in row groups that were not excluded.
 
-**Joins** are `join_estimates`'s. An outer join keeps at least the rows of its side. What conditions keep is `selectivity`'s to
-guess.
+**Joins** are estimated by `join_estimates`. An outer join keeps at least the rows of its preserved side. `selectivity`
+estimates the rows that conditions keep.
 
 **Groups**: the product of their keys' distinct values, and never more than there are rows.
 
-What is not known (other formats without statistics, files that this member does not see, functions that return sets) is taken to
-have a row for each `ROW_BYTES`, all of them distinct. A wrong guess costs time and never rows.
+Inputs of unknown size (other formats without statistics, files that this member does not see, functions that return
+sets) count as one row for each `ROW_BYTES`, all of them distinct. A wrong estimate costs time and never rows.
 """
 
 from __future__ import annotations

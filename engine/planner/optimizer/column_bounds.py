@@ -1,23 +1,25 @@
-"""Tests whether a condition may be true for one of some rows, by statistics of their columns.
+"""Tests whether a condition may be true for some row of a set, by statistics of the columns in that set.
 
-The one place that judges. Who asks has facts of columns for a set of rows, whichever: a Parquet file's row group, a whole file by
-what Delta's log says of it, a folder by its partition's value. A condition becomes a test of such facts once, and each set is put
-to it. No may be wrong in one direction only: rows that cannot match may be read, rows that match are never passed over.
+All pruning decisions are made here. The caller has bounds of columns for a set of rows, whatever the set: a Parquet
+file's row group, a whole file by its entry in Delta's log, a folder by its partition value. A condition is compiled
+once into a test of such bounds, and the test is applied to each set. A test may be wrong in one direction only: rows
+that cannot match may be read, but rows that match are never skipped.
 
-What makes a No certain:
+These rules make a negative answer certain:
 
-- **One order.** A fact counts only where its values are what the column's type means by them: integers for integers, dates for
-  dates, decimals of no more digits behind the point than the column has. character(n) ignores blanks, a real is compared as it was
-  rounded, a time of day or a uuid is text in files: of those nothing is concluded.
-- **Bounds may be wide.** Texts that were cut, times that were rounded: least and greatest need only lie outside of the values. Text
-  is compared by code points, which is the order of UTF-8's bytes and PostgreSQL's C collation.
-- **NaN** is greater than all numbers in PostgreSQL and left out by Parquet: a float's greatest value says nothing of what is
-  greater. What is equal or less is within the range still.
-- **Null** is no match of a comparison, so rows of which a column has only nulls match none, and a comparison with null none at all.
-- **Both ways.** NOT turns the question round: may it be false? An inverse operator answers that, AND and OR change places. What is
-  neither known to be one nor the other may be both.
+- **One order.** Bounds count only if the values in files mean what the column's type means: integers for integers, dates for
+  dates, decimals with no more digits behind the point than the column has. character(n) ignores blanks, a real is compared as
+  it was rounded, a time of day or a uuid is text in files: these types are never pruned.
+- **Bounds may be wide.** Texts may be cut and times rounded: the bounds only need to enclose the values. Text is compared by
+  code points, which is the order of UTF-8's bytes and of PostgreSQL's C collation.
+- **NaN** is greater than all numbers in PostgreSQL and left out by Parquet: a float's greatest value does not bound its values
+  from above. Values that are equal or less are within the range still.
+- **Null** does not match a comparison, so rows in which a column has only nulls match none, and no row matches a comparison
+  with null.
+- **Both directions.** NOT inverts the question: may the condition be false? An inverse operator answers that, and AND and OR
+  change places. A condition of which neither is known may be both.
 
-Functions, casts and columns compared with columns are not judged: whoever reads finds out.
+Functions, casts and columns compared with columns are not tested: the reader evaluates them.
 """
 
 from __future__ import annotations

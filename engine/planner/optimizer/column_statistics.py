@@ -1,4 +1,6 @@
-"""ANALYZE's statistics of a column in the form that estimates of conditions use: its values as statistics have them."""
+"""ANALYZE's statistics of a column in the form that selectivity estimates use, with values as file statistics have
+them.
+"""
 
 from __future__ import annotations
 

@@ -1,20 +1,24 @@
-"""Order that files have already: a SORT above a table's reader that would change nothing is left out.
+"""Sort orders that files already have: a SORT above a table's reader that would change nothing is left out.
 
-A stored table with a sort order has each file sorted, and the file's footer says so: that is what counts, since other writers of a
-Delta log do not sort. Files whose ranges of the first key do not overlap are read one after the other, by that key. The engine in
-process keeps the order of files and rows where nothing reorders them, so it gives the first rows at once, and a LIMIT reads no more
-than it wants. This is done once it is known who reads what: of a plan in process for all of a table's files, of a physical plan for
-the splits of each instance. There the streams are merged by their order as before, but nobody sorts; splits of different instances
-may overlap as they like, so that files that were appended over one another are in order as long as no two of them are one member's.
+Each file of a stored table with a sort order is sorted, and its footer says so. Only the footer counts, since other
+writers of a Delta log do not sort. Files whose ranges of the first key do not overlap are read one after the other, by
+that key. The in-process engine keeps the order of files and rows where nothing reorders them, so it gives the first
+rows at once, and a LIMIT reads no more than it wants.
 
-**What a footer's word is worth.** It is said of each row group by itself. Of a file with several the ranges of the first key must
-follow one another, too; where one ends with the value that the next begins with, that key is all that is certain.
+The pass runs once it is known who reads what: on a plan in process for all of a table's files, on a physical plan for
+the splits of each instance. There the streams are merged by their order as before, but nobody sorts. Splits of
+different instances may overlap, so that files which were appended over one another are in order as long as no two
+overlapping ones are on one member.
 
-Only what stands between the top and the reader is looked at, and only nodes that take row by row: below anything else order is not
-asked of rows but of what is made of them.
+**How far a footer is trusted.** A footer states the order of each row group by itself. In a file with several row groups
+the ranges of the first key must follow one another, too; where one ends with the value that the next begins with, only
+the first key is certain.
 
-Rejected: the same on Spark. It deals out pieces of files to tasks by their sizes, largest first, and promises nothing of it; what
-orders its tasks among each other is its own SORT.
+The pass looks only at nodes between the top and the reader, and only at those that take row by row: below any other
+node the order of rows does not reach the output.
+
+Rejected: the same on Spark. It deals out pieces of files to tasks by their sizes, largest first, and makes no promise
+about it; its tasks are put in order by its own SORT.
 """
 
 from __future__ import annotations

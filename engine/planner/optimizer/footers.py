@@ -1,14 +1,15 @@
-"""Parquet footers as planning knows them: rows, sizes, and the least and greatest values of columns, by row group.
+"""Parquet footers for planning: rows, sizes, and the least and greatest values of columns, by row group.
 
-A plan reads all footers of a table of up to `_AT_ONCE` files. Of a larger one it reads so many that are not known yet, spread over
-the table, so that what a plan costs does not grow with the files; the next plans read further ones until all are known. A footer
-that no plan has read is an UnknownFooterError to who asks for it: such a file is in the plan, and the others tell about how large
-it is and how many rows it has.
+A plan reads all footers of a table of up to `_AT_ONCE` files. Of a larger table it reads that many unknown footers,
+spread over the table, so that the cost of planning does not grow with the number of files; the next plans read further
+ones until all are known. Access to a footer that no plan has read raises UnknownFooterError: such a file stays in the
+plan, and its size and rows are estimated from the other files.
 
-A footer is known by its file and, where files may be replaced under their names, by the file's size and time
+The cache key of a footer is its file and, where files may be replaced under their names, the file's size and time
 (`engine.lakes.file_stamps`). So a file that comes, goes or changes costs one footer and not those of the whole table.
 
-Rejected: to read the footers in the background, after the plan that wanted them: plans would depend on how far that has come.
+Rejected: reading the footers in the background, after the plan that wanted them: plans would depend on how far that has
+come.
 """
 
 from __future__ import annotations

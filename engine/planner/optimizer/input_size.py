@@ -1,9 +1,9 @@
-"""How much column data a plan would read: what is left of its files after pruning by their statistics.
+"""The column data that a plan would read, in bytes: the remaining parts of its files after pruning by their statistics.
 
-Parquet footers say each column chunk's size and its least and greatest value. A row group that a reader's filter excludes
-does not count, columns that are not read do not count. CSV and JSON files count whole. The figure chooses between engines;
-the engines prune by themselves when they read, so an estimate that is too large costs time and never rows. What is left is
-also what `engine.planner.distribute.splits` hands out to the instances of a reader.
+Parquet footers say each column chunk's size and its least and greatest value. A row group that a reader's filter
+excludes does not count, nor do columns that are not read. CSV and JSON files count whole. The figure chooses between
+engines; the engines prune by themselves when they read, so an estimate that is too large costs time and never rows.
+`engine.planner.distribute.splits` deals out the same remaining row groups to the instances of a reader.
 """
 
 from __future__ import annotations

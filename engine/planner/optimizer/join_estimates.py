@@ -1,12 +1,14 @@
-"""How many rows joins give: of two relations, and of a group that conditions join in any order.
+"""Cardinality estimates of joins: of two relations, and of a group that conditions join in any order.
 
-**Two relations.** By an equality: the product of the rows over the larger number of distinct values (Selinger et al., "Access path
-selection in a relational database management system"). By several equalities it is over the product of these numbers, as far as one
-of the inputs has that many rows before its filters: a key of two columns has no more values than its table has rows.
+**Two relations.** By an equality: the product of the rows over the larger number of distinct values (Selinger et al.,
+"Access path selection in a relational database management system"). By several equalities: over the product of these
+numbers, but no more than the rows that one of the inputs has before its filters, since a key of two columns has no more
+values than its table has rows.
 
-**A group** (`engine.plan_ir.join_groups`), such as FROM a, b, c WHERE ..., is estimated as engines join it: from the largest
-relation on, always the one that leaves the fewest rows of those that a condition connects. To estimate it as it is written, a
-product of a and b first, gives numbers beyond all rows that there are: the bound on several equalities is then that of c alone.
+**A group** (`engine.plan_ir.join_groups`), such as FROM a, b, c WHERE ..., is estimated as engines join it: beginning with
+the largest relation, then always the relation that leaves the fewest rows among those that a condition connects. An
+estimate in the written order, with a product of a and b first, gives numbers beyond all rows that there are, since the
+bound on several equalities is then that of c alone.
 """
 
 from __future__ import annotations

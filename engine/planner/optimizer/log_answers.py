@@ -1,13 +1,15 @@
-"""Aggregates over a whole stored table that its log answers: no file is opened.
+"""Aggregates over a whole stored table that its log answers, without opening a file.
 
-Of `count(*)`, `count(x)`, `min(x)` and `max(x)` over all rows of a table, without GROUP BY, HAVING, DISTINCT or FILTER, the answer
-is a sum or an extreme of what each file's statistics say. Runs when a query is about to be compiled, when the files are known:
-those of the pinned version without those that were taken away since, and those that came since, by commits and by the transaction.
+The answer of `count(*)`, `count(x)`, `min(x)` and `max(x)` over all rows of a table, without GROUP BY, HAVING, DISTINCT
+or FILTER, is a sum or an extreme of the files' statistics. The pass runs when a query is about to be compiled, when the
+files are known: those of the pinned version without those that were removed since, and those that commits and the
+transaction have added since.
 
-Only what is exact counts. The rows of a file are counted by its writer. Bounds are exact for integers and dates; those of texts are
-cut, those of times rounded, and floats and decimals have been through JSON (`engine.storage.statistics`). A file of which the log
-does not say the rows, or of which it does not say the nulls or the bounds of a column that is asked for, leaves the whole query to
-the engines: one that another writer has added, one that is older than the column, one with an infinite date.
+Only exact statistics count. The writer counts the rows of a file. Bounds are exact for integers and dates; those of
+texts are cut, those of times rounded, and floats and decimals have been through JSON (`engine.storage.statistics`). If
+the log lacks a file's rows, or the nulls or bounds of a column that the query needs, the whole query is left to the
+engines: that is so for a file that another writer has added, one that is older than the column, or one with an infinite
+date.
 """
 
 from __future__ import annotations

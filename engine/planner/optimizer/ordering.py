@@ -1,7 +1,7 @@
 """Ordering guarantees: the RFC's ordering characterisation, `ord(input orders) -> output order`, for every node.
 
-An ordering is a list of keys; a stream ordered by (a, b) is ordered by (a) too. A guarantee is worth having only where an
-engine keeps it, so nodes that both engines run by hashing (aggregation, joins, set operations, windows) give none.
+An ordering is a list of keys; a stream ordered by (a, b) is ordered by (a) too. A guarantee is useful only if an engine
+keeps it, so nodes that both engines run by hashing (aggregation, joins, set operations, windows) give none.
 """
 
 from __future__ import annotations

@@ -1,15 +1,17 @@
 """The work of a plan, in figures by which an engine's time for it is estimated (`engine.planner.engine_model`).
 
-All figures follow from the estimates that the planner has (`cardinality`, `input_size`); none depends on the machine. They are
-counted over the logical plan as it is, subqueries included, each once: both engines decorrelate subqueries, and both order joins by
-themselves. So of a group of joins, such as FROM a, b, c WHERE ..., the rows of its relations count and those that it gives.
+All figures follow from the planner's estimates (`cardinality`, `input_size`); none depends on the machine. They are
+counted over the logical plan as it is, subqueries included, each once: both engines decorrelate subqueries, and both
+order joins by themselves. So a group of joins, such as FROM a, b, c WHERE ..., counts as the rows of its relations and
+the rows that the group gives.
 
-**Memory** is what an engine holds at once and cannot stream: the smaller sides of joins, groups, rows that are sorted or that a
-window function sees. All of a plan are added up, which is more than is held at any time in most plans. A row is as wide there as
-its columns are in memory, by their types and by ANALYZE's widths.
+**Memory** is the data that an engine holds at once and cannot stream: the smaller sides of joins, groups, rows that are
+sorted or that a window function sees. All of a plan are added up, which is more than is held at any time in most plans.
+The width of a row is that of its columns in memory, by their types and by ANALYZE's widths.
 
-**Groups.** `cardinality` bounds the values of a column from above, and a footer bounds no text: GROUP BY of a flag would give a
-group for each few rows. Here the size of a text column in its files says how many values it has, four times as many to be safe.
+**Groups.** `cardinality` bounds the values of a column from above, and a footer gives no such bound for text: GROUP BY of a
+flag would be estimated as a group for each few rows. Here the size of a text column in its files gives the number of
+its values, multiplied by four to be safe.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""Takes out the columns that nobody uses: of readers, of evaluators, aggregates and window calls.
+"""Removes unused columns from readers, evaluators, aggregates and window calls.
 
-A column is used when some expression, key or group of the statement names it, or when it is among the columns of a query
-that are taken by position (FINAL's, a set operation's, a cte's, a subquery's). What a column is computed from is used only if
-the column is. A group key is never taken out, since it makes the groups, nor is a set-returning call, which makes rows. A call
-that returns nothing (`FROM pg_sleep(1)`) is made for what it does: where its column goes, it becomes a condition that all rows
-fulfil, since engines take out unused columns too.
+A column is used when some expression, key or group of the statement names it, or when it is among the columns of a
+query that are taken by position (FINAL's, a set operation's, a cte's, a subquery's). The inputs of a column's
+expression are used only if the column is. A group key is never removed, since it makes the groups, nor is a
+set-returning call, which makes rows. A call that returns nothing (`FROM pg_sleep(1)`) is made for its effect: where its
+column is removed, it becomes a condition that all rows fulfil, since engines remove unused columns too.
 """
 
 from __future__ import annotations

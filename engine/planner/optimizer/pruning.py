@@ -1,11 +1,12 @@
-"""Files that need not be read, since what is known of them says that none of their rows passes their reader's filter.
+"""File pruning: removes files from a plan if statistics show that none of their rows passes their reader's filter.
 
-Runs when a query is about to be compiled, with its parameters' values, and before anything is said of how much it reads: engine,
-splits and members are chosen for what is left. Stored tables are asked first what their log says of whole files, which is in
-memory; of what is left, and of foreign Parquet, the footers are asked. An engine would open each file to find the same out.
+The pass runs when a query is about to be compiled, with its parameters' values, and before its input is measured:
+engine, splits and members are chosen for the remaining files. For stored tables the log's statistics of whole files
+come first, since they are in memory; the footers of the remaining files, and of foreign Parquet, come second. Without
+this pass an engine would open each file to find the same out.
 
-What the log says is wider than what footers say (`engine.storage.statistics`; a time may have been cut to its millisecond by
-another writer). Its floats and decimals have been through JSON and are not used.
+The log's statistics are wider than those of footers (`engine.storage.statistics`; another writer may have cut a time to
+its millisecond). Its floats and decimals have been through JSON and are not used.
 """
 
 from __future__ import annotations

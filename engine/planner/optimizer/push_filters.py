@@ -1,11 +1,13 @@
-"""Brings conditions down to the readers: conjuncts of a filter that concern one table only become that reader's filter.
+"""Predicate pushdown: conjuncts of a filter that concern one table only become that reader's filter.
 
-The engines push filters by themselves; here it is for what the planner decides before them: which files and row groups are
-read, and how large the input is. A conjunct goes through joins to the side whose columns it names (never to the side of an
-outer join that is padded with nulls), and from a join's ON too: an inner join's to both sides, an outer join's to the side that
-is padded, since a row of it that fails matches nothing. One with a subquery or a volatile function stays.
+The engines push filters by themselves. This pass serves the decisions that the planner takes before them: which files
+and row groups are read, and how large the input is. A conjunct goes through joins to the side whose columns it names,
+but never to the side of an outer join that is padded with nulls. Conjuncts of a join's ON are pushed too: an inner
+join's to both sides, an outer join's to the padded side, since a row of that side that fails the condition matches
+nothing. A conjunct with a subquery or a volatile function stays.
 
-Into a view with security_barrier, which the engines cannot look into, goes what is leakproof, in the names of what is below it.
+Leakproof conjuncts are also pushed into a view with security_barrier, which the engines cannot look into, with the
+view's columns replaced by those below it.
 """
 
 from __future__ import annotations

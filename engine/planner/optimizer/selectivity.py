@@ -1,22 +1,23 @@
-"""Estimates the part of the rows that a condition keeps: by ANALYZE's statistics, else by Parquet's footers of columns, else
-by constants alone.
+"""Estimates the fraction of the rows that a condition keeps: by ANALYZE's statistics, else by Parquet's footers of
+columns, else by constants alone.
 
-**Analysed columns** are estimated as PostgreSQL does (selfuncs.c). An equality with a common value keeps what that value has of the
-rows, with any other one its part of what the common values leave (var_eq_const). Inequalities keep the common values for which they
-hold, and of the rest what lies between their bounds in the histogram, with a straight line within a part (scalarineqsel); several
-of one column are one interval. A pattern is tried on all values that are known. Nulls match nothing.
+**Analysed columns** are estimated as PostgreSQL does (selfuncs.c). An equality with a common value keeps that value's
+fraction of the rows; one with any other value keeps that value's share of the rows without common values
+(var_eq_const). Inequalities keep the common values for which they hold and, of the rest, the part between their bounds
+in the histogram, by linear interpolation within a bucket (scalarineqsel); several inequalities of one column form one
+interval. A pattern is tried on all values that are known. Nulls match nothing.
 
-**The others:**
+**Other columns.**
 
-A comparison with a constant keeps the part of the column's range that it leaves, as if values were spread evenly. An equality
-keeps one of the column's values, of which integers and dates have at most as many as their range is wide. Of other types a
-footer does not say it, but what a chunk takes once it is encoded and compressed is about what its values differ: a column of b
-bits a row is as surprising as one of 2^b values that are equally frequent. That is near the truth for codes, flags and names of
-things, and errs towards fewer values, so more rows, where a file is sorted.
+A comparison with a constant keeps the part of the column's range that it leaves, as if values were spread evenly. An
+equality keeps one of the column's values, of which integers and dates have at most as many as their range is wide. For
+other types a footer does not bound the number of values, but the encoded and compressed size of a column chunk
+approximates its entropy: a column of b bits a row counts as one of 2^b values that are equally frequent. That is near
+the truth for codes, flags and names of things, and errs towards fewer values, so more rows, where a file is sorted.
 
-For the rest there are guesses, in the manner of PostgreSQL's selfuncs.h and larger than they are there: PostgreSQL's give way to
-a histogram as soon as somebody analyzes the table, while these stay, and to take a side for smaller than it is costs more here (it
-is sent everywhere, or looked up row by row) than the opposite.
+The remaining conditions have constant estimates, in the manner of PostgreSQL's selfuncs.h and larger than they are
+there. PostgreSQL's constants give way to a histogram as soon as somebody analyzes the table, while these stay; and here
+it costs more to take a side for smaller than it is (it is sent everywhere, or looked up row by row) than for larger.
 """
 
 from __future__ import annotations

@@ -1,18 +1,20 @@
-"""How much a plan has to do, by which its engine is chosen and whether it is spread: bytes of column data, and what they are.
+"""The workload of a plan: bytes of column data, and a description of them. It decides on the plan's engine and its
+distribution.
 
-Without statistics that is what its readers read: bytes of files, after pruning. Where ANALYZE has run on all of its tables,
-estimates know better, both ways, and the largest of three measures counts:
+Without statistics the workload is the input of the readers: bytes of files, after pruning. Where ANALYZE has run on all
+tables of the plan, estimates are better, both ways, and the largest of three measures counts:
 
-- what its tables give after their filters, since the rest goes no further than the scan;
+- the rows that its tables give after their filters, since all other rows go no further than the scan;
 - the most rows that one of its joins gives: a join of small tables may be large;
-- a part of what is scanned, since rows that are thrown away have to be found too. They cost no memory and no exchange, so that the
-  part is small.
+- a fraction of the scanned bytes, since rows that are discarded have to be found too. They cost no memory and no exchange, so
+  the fraction is small.
 
-All are in bytes as stored, so that they compare with `sluice.local_limit` and with each other: a row is as wide as what its readers
-read of each, and a join's as both sides', of which each is taken to have a few bytes at least: equal values that lie together in a
-file are next to nothing, and do not stay together. Considered and rejected: widths in memory (ANALYZE's), which are several times
-those of compressed files and would have moved every query with statistics to Spark at a fraction of the limit; the sum over all
-operators, which counts rows that an engine passes on without ever holding them.
+All measures are in bytes as stored, so that they compare with `sluice.local_limit` and with each other. A row is as
+wide as the columns that its readers read, and a join's row as both sides' together, each taken to have at least a few
+bytes: equal values that lie together in a file take next to nothing, and do not stay together. Considered and rejected:
+widths in memory (ANALYZE's), which are several times those of compressed files and would have moved every query with
+statistics to Spark at a fraction of the limit; the sum over all operators, which counts rows that an engine passes on
+without ever holding them.
 """
 
 from __future__ import annotations
