@@ -1,5 +1,4 @@
-"""A stream of Arrow record batches, as executors and receivers return it; `engine.contracts.executor` states its rules.
-"""
+"""A stream of Arrow record batches, as executors and receivers return it; `engine.contracts.executor` states its rules."""
 
 from __future__ import annotations
 

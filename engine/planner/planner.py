@@ -4,7 +4,7 @@ compilation.
 The passes, and the reason for the place of each:
 
 1. `push_filters` pushes conditions to the readers, so that files are pruned and the size of the input is right.
-2. `prune_columns` drops columns that nobody reads; it runs after `push_filters`, since a filter's columns are in use while it is above.
+2. `prune_columns` drops columns that nobody reads; it runs after filters, whose own columns count as used while they are above.
 3. `insert_sorts` meets ordering requirements; it runs after pruning, so that sort keys count as used.
 4. `relax_orderings` removes sorts that do not affect the output: those of the query's own subqueries.
 """

@@ -19,7 +19,7 @@ from engine.sql.trees.build import integer
 
 
 def add_barrier(block: Block) -> Block:
-    """The rows of `block`, none of them seen by a condition that stands above."""
+    """Return the rows of `block` as a derived table that no condition from above is pushed into."""
     table = block.as_derived_table(keep_order=True)
     assert table.source is not None
     bernoulli = exp.Var(this="BERNOULLI") if block.compilation.engine == "local" else None

@@ -17,7 +17,8 @@ from engine.planner.codegen.block import Block
 def computed_below(
     block: Block, label: str, computed: Sequence[tuple[Expr, exp.Expression]]
 ) -> tuple[Block, Callable[[Expr], Expr]]:
-    """Return the block that reads a derived table with these expressions, and a function that puts their columns in their place.
+    """Return a block that reads a derived table with these expressions, and a function that replaces the expressions by
+    its columns.
 
     label: the beginning of the columns' names. computed: different expressions, each with its tree in `block`.
     """

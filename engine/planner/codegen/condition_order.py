@@ -28,7 +28,9 @@ _GUARDS_MAX: Final = 8
 
 
 def keep_order(test: Expr, may_guard: MayGuard) -> Expr:
-    """A condition of WHERE or ON for the local engine, true for the same rows."""
+    """Rewrite a condition of WHERE or ON for the local engine, so that it is true for the same rows and raises no
+    needless error.
+    """
     if not isinstance(test, And) or len(test.args) > _PARTS_MAX:
         return test
     args = tuple(_in_turn(test.args[:place], arg, may_guard) for place, arg in enumerate(test.args))

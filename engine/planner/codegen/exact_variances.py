@@ -21,7 +21,9 @@ from wire.types import pg_types as t
 def render_exact_variance(
     aggregate: AggregateCall, args: Sequence[exp.Expression], scope: Scope
 ) -> exp.Expression | None:
-    """The call over the rows of a SELECT of Spark's; None for what Spark computes by its own template. args: compiled."""
+    """Compile the call over the rows of a Spark SELECT; return None if Spark computes it by its own template. args:
+    compiled.
+    """
     function = aggregate.function
     if scope.engine != "spark" or function.name not in VARIANCES or aggregate.distinct:
         return None

@@ -34,7 +34,7 @@ SMALL_ROWS: Final = 2000
 
 
 def compile_plan(plan: Node, engine: EngineName, bindings: Bindings) -> CompiledFragment:
-    """One statement for `engine` that computes `plan`, its columns labelled `c<id>`.
+    """Compile `plan` to one statement for `engine`, its columns labelled `c<id>`.
 
     Raises Unsupported for what the engine cannot do, SqlError for what is wrong already (LIMIT -1).
     """
@@ -73,7 +73,9 @@ def compile_plan(plan: Node, engine: EngineName, bindings: Bindings) -> Compiled
 
 
 def _parameters(statement: exp.Expression, compilation: Compilation) -> Mapping[str, tuple[int, SqlType]]:
-    """The placeholders that the statement has: what was compiled and then not wanted has left none."""
+    """Return the parameters whose placeholders are in the statement; an expression that was compiled and then dropped
+    has left none.
+    """
     if not compilation.placeholders:
         return {}
     written = {node.name for node in statement.find_all(exp.Placeholder)}
@@ -94,7 +96,7 @@ def _tables(plan: Node) -> tuple[Table | SystemTable, ...]:
 
 
 def is_small(node: Node, bindings: Bindings) -> bool:
-    """Whether the result is small by construction: one group, a small LIMIT, literal rows."""
+    """Return whether the result is small by construction: one group, a small LIMIT, literal rows."""
     match node:
         case Aggregator():
             return (not node.group and node.grouping_sets is None) or is_small(node.input, bindings)

@@ -26,7 +26,7 @@ _BOOL = st.of(t.BOOL)
 
 
 def with_grand_totals(plan: Node) -> Node:
-    """The plan with such rows; itself where nothing needs them."""
+    """Return the plan with the rows of empty grouping sets over empty inputs; the plan itself if nothing needs them."""
     if not any(_needs(node) for node in walk_all(plan)):
         return plan
     fresh = count(1 + max(column.id for node in walk_all(plan) for column in node.columns))
@@ -65,7 +65,7 @@ def _add_totals(node: Aggregator, fresh: Iterator[int]) -> Node:
 
 
 def _with_row(node: Node, marks: tuple[Column, ...], fresh: Iterator[int]) -> Node:
-    """The rows, marked as true, and one of nulls, marked as false."""
+    """Return the rows, marked as true, and one row of nulls, marked as false."""
     columns = (*node.columns, *marks)
 
     def copies() -> tuple[Column, ...]:

@@ -1,6 +1,5 @@
 """Correlated subqueries that PostgreSQL evaluates for some rows only: behind CASE WHEN, and after operands of AND, OR
-and
-COALESCE.
+and COALESCE.
 
 DuckDB computes a subquery as a join below the expression, for all rows, so that `CASE WHEN z <> 0 THEN (SELECT 10 / z)
 END` divides by zero. Therefore such a subquery sees null in place of each outer column on rows for which its value is
@@ -47,7 +46,7 @@ _CONDITIONS_MAX: Final = 8
 
 
 def guard_subqueries(plan: Node) -> Node:
-    """`plan` with null in the place of outer columns where a subquery's value is not wanted."""
+    """Return `plan` with null in place of outer columns where a subquery's value is not needed."""
     return rewrite_plan(plan, lambda node: map_expressions(node, lambda expr: rewrite_expr(expr, _guard_operands)))
 
 
@@ -61,7 +60,9 @@ def _guard_operands(expr: Expr) -> Expr:
 
 
 def _stops_before(conditions: Iterable[Expr]) -> list[tuple[Expr, ...]]:
-    """For each condition those before it that are written into subqueries, and at the end for what follows them all."""
+    """Return for each condition those before it that are written into subqueries, and a last entry with those for what
+    follows them all.
+    """
     before: list[tuple[Expr, ...]] = [()]
     for condition in conditions:
         stops = before[-1]
@@ -71,7 +72,7 @@ def _stops_before(conditions: Iterable[Expr]) -> list[tuple[Expr, ...]]:
 
 
 def _decisions(expr: And | Or | Coalesce) -> Iterator[Expr]:
-    """The conditions of which each makes the operands behind it unwanted."""
+    """Yield for each operand but the last the condition under which the operands after it are not needed."""
     for arg in expr.args[:-1]:
         if isinstance(expr, And):
             yield Not(arg.type, arg)
@@ -92,7 +93,9 @@ def _guard_case(expr: Case) -> Case:
 
 
 def _guard(expr: Expr, stops: Sequence[Expr], only: Expr | None = None) -> Expr:
-    """`expr`, wanted where none of `stops` is true, and `only` is if there is one."""
+    """Return `expr` with its subqueries guarded: they are needed where none of `stops` is true and, if given, `only`
+    is.
+    """
     only = only if only is not None and is_repeatable(only) else None
     if not stops and only is None:
         return expr
@@ -111,7 +114,9 @@ def _guard(expr: Expr, stops: Sequence[Expr], only: Expr | None = None) -> Expr:
 
 
 def _mask_outer_columns(plan: Node, where_wanted: Callable[[Expr], Expr]) -> Node:
-    """A subquery's plan with its outer columns as `where_wanted` has them, if it may raise an error because of them."""
+    """Return a subquery's plan with its outer columns wrapped by `where_wanted`, if it may raise an error because of
+    them.
+    """
     outer = free_columns(plan)
     if not outer or not _may_raise_over(plan, outer):
         return plan
@@ -123,8 +128,9 @@ def _mask_outer_columns(plan: Node, where_wanted: Callable[[Expr], Expr]) -> Nod
 
 
 def _may_raise_over(plan: Node, outer: frozenset[Column]) -> bool:
-    """Whether a function that may raise an error takes an outer column, or what is computed of one. Others do not depend on the
-    outer row, and DuckDB joins by plain columns faster."""
+    """Return whether a function that may raise an error takes an outer column, or an expression of one. Errors of
+    others do not depend on the outer row, and DuckDB joins by plain columns faster.
+    """
     taken = set(outer)
     for node in reversed(list(walk_all(plan))):
         if isinstance(node, Evaluator):

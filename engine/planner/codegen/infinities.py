@@ -33,7 +33,9 @@ _CLOCKED: Final = frozenset((t.TIMESTAMP, t.TIMESTAMPTZ))
 
 
 def finite_only(call: Call | AggregateCall, template: Builder) -> Builder:
-    """A template for Spark that fails for infinite arguments, if the call may have some; else the template itself."""
+    """Return a template for Spark that fails for infinite arguments, if the call may have some; else the template
+    itself.
+    """
     suspects = () if _takes_infinities(call.function) else _suspects(call)
     if not suspects:
         return template
@@ -57,7 +59,9 @@ def _takes_infinities(function: Function) -> bool:
 
 
 def _suspects(call: Call | AggregateCall) -> tuple[tuple[int, t.PgType], ...]:
-    """The arguments that may be infinite, with their types; what is declared polymorphic is passed on, or printed."""
+    """Return the arguments that may be infinite, with their types. Arguments that are declared polymorphic are left
+    out: they are passed on or printed.
+    """
     declared = call.function.args
     pairs = ((place, declared[min(place, len(declared) - 1)], arg) for place, arg in enumerate(call.args))
     return tuple((place, typ) for place, typ, arg in pairs if typ in FINITE_ON_SPARK and _may_be_infinite(arg))

@@ -31,12 +31,12 @@ _INNER = ("inner", "cross")
 
 
 def watched_inputs(plan: Node) -> list[Node]:
-    """The nodes of `plan` whose rows must each be a chance to stop."""
+    """Return the nodes of `plan` at each of whose rows the task must check for an interrupt."""
     return list(_nodes_to_watch(plan, ()))
 
 
 def interruptible(block: Block) -> Block:
-    """The rows of `block`, each of them a chance to stop."""
+    """Return the rows of `block`, with a check for an interrupt at each row."""
     block = block.at_most(Stage.FILTERED)
     if block.source is None:
         return block
@@ -77,7 +77,7 @@ def _of_join(node: Join, above: Sequence[Expr]) -> Iterator[Node]:
 
 
 def _flatten_joins(node: Node) -> tuple[list[Node], list[Expr]]:
-    """The inputs of inner joins next to each other, and their conditions."""
+    """Return the inputs of adjacent inner joins, and their conditions."""
     if not isinstance(node, Join) or node.kind not in _INNER or node.lateral:
         return [node], []
     (left, left_conditions), (right, right_conditions) = _flatten_joins(node.left), _flatten_joins(node.right)
@@ -85,7 +85,7 @@ def _flatten_joins(node: Node) -> tuple[list[Node], list[Expr]]:
 
 
 def _is_connected(inputs: Sequence[Node], conditions: Iterable[Expr]) -> bool:
-    """Whether equalities lead from every input to every other."""
+    """Whether equalities connect all inputs, directly or by way of others."""
     owner = {column.id: index for index, node in enumerate(inputs) for column in node.columns}
     group = list(range(len(inputs)))
     for left, right in _equalities(conditions):
@@ -108,7 +108,9 @@ def _equalities(conditions: Iterable[Expr]) -> Iterator[tuple[Expr, Expr]]:
 
 
 def _has_key(subquery: Subquery) -> bool:
-    """Whether Spark can look the subquery's rows up; so it can what does not depend on the row at all."""
+    """Whether Spark can look up the subquery's rows by an equality, or the subquery does not depend on the outer row at
+    all.
+    """
     if subquery.kind is SubqueryKind.IN:
         return subquery.operator is None and subquery.quantifier == "any"
     free = {column.id for column in free_columns(subquery.plan)}

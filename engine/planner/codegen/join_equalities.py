@@ -70,7 +70,7 @@ class PlacedEqualities:
 
 
 def place_equalities(plan: Node) -> PlacedEqualities:
-    """Give the joins of a plan for DuckDB their equalities; see above."""
+    """Give the joins of a plan for DuckDB their equalities; see the module's docstring."""
     if not any(is_inner_join(node) for node in walk_all(plan)):
         return PlacedEqualities(plan, frozenset())
     placement = _Placement()
@@ -78,13 +78,15 @@ def place_equalities(plan: Node) -> PlacedEqualities:
 
 
 class _Placement:
-    """Places the equalities of a plan. derived: joins that are to be derived tables."""
+    """Places the equalities of a plan. derived: ids of the joins that are to be derived tables."""
 
     def __init__(self) -> None:
         self.derived: list[Join] = []
 
     def place(self, node: Node) -> Node:
-        """The node with the equalities of its groups, and of those below and in its expressions, in place."""
+        """Return the node with the equalities of its join groups in place, and of those below it and in its
+        expressions.
+        """
         root = node.input if isinstance(node, Evaluator) and not node.barrier else node
         if not is_inner_join(root):
             return self._place_below(node)
@@ -117,7 +119,7 @@ class _Placement:
         return self._place_below(node) if is_inner_join(node) else self.place(node)
 
     def _place_inside(self, node: Node) -> Node:
-        """The node with the plans of the subqueries in its expressions done."""
+        """Return the node with equalities placed in the subqueries of its expressions."""
 
         def in_expr(expr: Expr) -> Expr:
             if not isinstance(expr, Subquery):
@@ -129,9 +131,9 @@ class _Placement:
 
 
 class _Group:
-    """Relations that are joined, with what is known of them.
+    """Relations that are joined, with the conditions on them.
 
-    rest: conditions that are not for a join.
+    rest: conditions that cannot be a join's.
     """
 
     def __init__(self, relations: Sequence[Node], *, many: bool) -> None:
@@ -143,7 +145,9 @@ class _Group:
         self._computed = {id_ for node in relations for id_ in _computed_columns(node)}
 
     def take(self, parts: Iterable[Expr], *, every: bool) -> tuple[Expr, ...]:
-        """Take conditions for the joins: of ON all that may stand there, of WHERE the equalities; return those of WHERE left."""
+        """Take conditions for the joins: of ON all that may stand there, of WHERE the equalities. Return the rest of
+        WHERE.
+        """
         left: list[Expr] = []
         for part in parts:
             if self._connects(part) or (every and not is_volatile(part) and not has_subquery(part)):
@@ -153,7 +157,7 @@ class _Group:
         return tuple(self._without_pairs(left) if self._many else left)
 
     def join_all(self, derived: list[Join]) -> Node:
-        """The relations joined. derived: is given the joins that are to be derived tables."""
+        """Join the relations. derived: receives the joins that are to be derived tables."""
         order = list(range(len(self._relations)))
         if len(order) > _ORDERED_MAX:
             order = order_by_links(len(order), (self._owners(part) for part in self._conditions if is_equality(part)))
@@ -180,7 +184,7 @@ class _Group:
         return is_equality(part) and all(map(self._is_plain, part.args)) and len(self._owners(part)) == 2
 
     def _is_plain(self, operand: Expr) -> bool:
-        """Whether it is a column that a relation has, or a cast of one that raises no error."""
+        """Whether it is a relation's column, or a cast of one that raises no error."""
         match operand:
             case ColumnRef(column=column):
                 return column.id in self._owner and column.id not in self._computed
@@ -191,7 +195,9 @@ class _Group:
         return False
 
     def _span_classes(self, order: Sequence[int]) -> list[Expr]:
-        """The conditions, with few of each large class of equal operands, from which the others follow."""
+        """Return the conditions, with each large class of equal operands reduced to a few equalities that imply the
+        others.
+        """
         place = {number: index for index, number in enumerate(order)}
         families = [(self._family(part), part) for part in self._conditions]
         kept = self._without_pairs([part for family, part in families if family is None])
@@ -210,7 +216,7 @@ class _Group:
         return kept
 
     def _without_pairs(self, parts: Sequence[Expr]) -> list[Expr]:
-        """Conditions that are none of a class, without equalities of which DuckDB would make pairs."""
+        """Rewrite equalities that belong to no class, so that DuckDB does not combine them into pairs."""
         if sum(map(self._is_computed, parts)) <= _FEW_OPERANDS:
             return list(parts)
         found: list[Expr] = []
@@ -223,14 +229,16 @@ class _Group:
         return found
 
     def _is_computed(self, part: Expr) -> bool:
-        """Whether it is an equality, of operands of one type, that says something of several relations."""
+        """Whether it is an equality of operands of one type that refers to several relations."""
         if not is_equality(part) or has_subquery(part) or is_volatile(part) or len(self._owners(part)) < 2:
             return False
         one, other = (arg.type for arg in part.args)
         return one == other and not one.pg.is_row and not one.pg.is_array
 
     def _family(self, part: Expr) -> object:
-        """The types among whose values equality is transitive, of an equality that connects relations; None of anything else."""
+        """Return the types among whose values equality is transitive, for an equality that connects relations; None for
+        any other condition.
+        """
         if not self._connects(part) or not isinstance(part, Call):
             return None
         types = {arg.type for arg in part.args}
@@ -246,7 +254,9 @@ def _widens(source: SqlType, target: SqlType) -> bool:
 
 
 def _classes(parts: Iterable[tuple[object, Expr]]) -> Iterator[list[Call]]:
-    """The equalities by the operands that are equal through them. parts: each with its family, which None has none."""
+    """Yield the equalities grouped into classes of operands that they make equal. parts: each with its family; a part
+    whose family is None is in no class.
+    """
     parents: dict[tuple[object, Expr], tuple[object, Expr]] = {}
 
     def root(key: tuple[object, Expr]) -> tuple[object, Expr]:
@@ -268,7 +278,7 @@ def _classes(parts: Iterable[tuple[object, Expr]]) -> Iterator[list[Call]]:
 
 
 def _computed_columns(node: Node) -> Iterator[int]:
-    """Columns of a relation whose computing may raise an error."""
+    """Yield the columns of a relation whose computation may raise an error."""
     while isinstance(node, Evaluator):
         for column, expr in zip(node.columns, node.emit, strict=True):
             if may_raise(expr) or has_subquery(expr) or is_volatile(expr):

@@ -29,7 +29,7 @@ _GROUP: Final = 64
 
 
 def all_of(exprs: Sequence[Expr], trees: Sequence[exp.Expression]) -> exp.Expression:
-    """An AND of conditions, given as expressions and as trees."""
+    """Build an AND of conditions, given as expressions and as trees."""
     if len(exprs) <= _GROUP:
         return conjunction(list(trees))
     joined: list[exp.Expression] = []
@@ -42,7 +42,7 @@ def all_of(exprs: Sequence[Expr], trees: Sequence[exp.Expression]) -> exp.Expres
 
 
 def any_of(exprs: Sequence[Expr], trees: Sequence[exp.Expression]) -> exp.Expression:
-    """An OR of conditions, given as expressions and as trees."""
+    """Build an OR of conditions, given as expressions and as trees."""
     is_long = len(exprs) > _GROUP and any(isinstance(expr, And) for expr in exprs)
     if not is_long or any(map(has_subquery, exprs)):
         return disjunction(list(trees))
@@ -55,7 +55,7 @@ def _split(trees: Sequence[exp.Expression]) -> Iterator[list[exp.Expression]]:
 
 
 def _hide(test: exp.Expression) -> exp.Expression:
-    """A condition that DuckDB's optimizer does not look into."""
+    """Wrap a condition so that DuckDB's optimizer does not look into it."""
     return case([(test, exp.true())], exp.false())
 
 

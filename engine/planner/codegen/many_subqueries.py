@@ -56,7 +56,7 @@ _FIRST_ID: Final = 1_000_000_000
 
 
 def note_subquery(expr: Subquery, compilation: Compilation) -> None:
-    """Count a subquery that is being written. Raises StatementTooComplex as soon as they are too many in all."""
+    """Count a subquery that is being written. Raises StatementTooComplex as soon as the statement has too many."""
     compilation.subqueries += 1
     found = _weigh_subquery(expr, compilation)
     compilation.weight += found
@@ -66,7 +66,9 @@ def note_subquery(expr: Subquery, compilation: Compilation) -> None:
 
 
 def note_lateral(block: Block) -> Block:
-    """Count a LATERAL item that the block is about to have: the block, or one over its rows."""
+    """Count a LATERAL item that is about to be added to the block. Returns the block, or one over its materialized
+    rows.
+    """
     compilation = block.compilation
     compilation.subqueries += 1
     compilation.weight += CORRELATED
@@ -78,7 +80,7 @@ def note_lateral(block: Block) -> Block:
 
 
 def require_plannable(compilation: Compilation) -> None:
-    """Raises StatementTooComplex where DuckDB would take long to plan the statement, which could not be canceled."""
+    """Raise StatementTooComplex if DuckDB would take long to plan the statement, which could not be cancelled."""
     if not compilation.bounds_subqueries:
         return
     if compilation.undivided > _UNDIVIDED_MAX or compilation.weight > _STATEMENT_MAX:
@@ -96,7 +98,8 @@ def _too_many(compilation: Compilation) -> StatementTooComplex:
 def divide_filter(block: Block, test: Expr) -> list[Expr]:
     """Return conditions by which to filter the block one after the other: `test`, or the operands of its AND.
 
-    Those without subqueries come first, as in PostgreSQL, which filters a table before it joins what EXISTS asks for.
+    Conditions without subqueries come first, as in PostgreSQL, which filters a table before it joins the rows of
+    EXISTS.
     """
     if not block.compilation.bounds_subqueries or not _is_heavy(block, [test]):
         return [test]
@@ -152,7 +155,8 @@ def _fold_all(block: Block, exprs: Sequence[Expr]) -> tuple[Block, list[Expr]]:
 
 
 def _fold(block: Block, expr: Expr, marks: set[int]) -> tuple[Block, Expr]:
-    """Compute the operands of AND and OR a few at a time, as far as they raise no errors, and what they come to as one column.
+    """Compute the operands of AND and OR a few at a time, as far as they raise no errors, each time with their combined
+    value as one column.
 
     marks: ids of such columns, each of which one expression refers to.
     """
@@ -193,7 +197,7 @@ def _fold_junction(block: Block, expr: And | Or, marks: set[int]) -> tuple[Block
 
 
 def _compute_mark(block: Block, expr: Expr, marks: set[int]) -> tuple[Block, Expr]:
-    """The block's rows, materialized, with the value of a condition in the place of the marks that it refers to."""
+    """Materialize the block's rows, with the value of a condition in place of the marks that it refers to."""
     weight = _weigh(_subqueries([expr]), block.compilation)
     block = block.at_most(Stage.FILTERED)
     if block.subqueries + weight > _SELECT_MAX:
@@ -216,7 +220,7 @@ def _new_column(typ: SqlType, compilation: Compilation) -> Column:
 
 
 def _compute(block: Block, group: Sequence[Subquery], columns: dict[int, Expr]) -> Block:
-    """The block's rows, materialized, with the values of these subqueries as one column."""
+    """Materialize the block's rows, with the values of these subqueries as one column."""
     block = block.ready_for(group)
     block.subqueries += _weigh(group, block.compilation)
     values = SqlType(t.RECORD, fields=tuple((f"f{number}", expr.type) for number, expr in enumerate(group, 1)))
@@ -228,7 +232,9 @@ def _compute(block: Block, group: Sequence[Subquery], columns: dict[int, Expr]) 
 
 
 def _materialize(block: Block) -> Block:
-    """The block's rows as a materialized common table expression; as a derived table where it could not be named at the top."""
+    """Return the block's rows as a materialized common table expression, or as a derived table where that could not
+    move to the top.
+    """
     compilation, weight = block.compilation, block.subqueries
     block = block.as_derived_table(keep_order=True)
     if block.scope.is_inside or compilation.in_place or compilation.recursing:
@@ -257,7 +263,9 @@ def _subqueries(exprs: Iterable[Expr]) -> Iterator[Subquery]:
 
 
 def _outermost(exprs: Sequence[Expr]) -> list[Subquery]:
-    """The subqueries that are in no other, nor in what another is compared with."""
+    """Return the subqueries that are neither inside another one nor inside an operand that another one is compared
+    with.
+    """
     found: list[Subquery] = []
 
     def note(part: Expr) -> Expr:

@@ -30,7 +30,9 @@ _COLON: Final = ": "
 
 
 def type_in_files(typ: FileType, *, old_instants: bool = False) -> exp.DataType:
-    """DuckDB's type for what files hold. old_instants: they hold instants as Parquet's old ones, which DuckDB reads as UTC."""
+    """Return DuckDB's type for the values in files. old_instants: files hold instants in Parquet's old form, which
+    DuckDB reads as UTC.
+    """
     return exp.DataType.build(_name(typ, old_instants), dialect="duckdb")
 
 
@@ -53,7 +55,7 @@ def _quote(name: str) -> str:
 
 
 def as_jsonb(column: exp.Expression, typ: FileType, *, old_instants: bool = False) -> exp.Expression:
-    """A column of files as jsonb's text; null is null."""
+    """Convert a column of files to jsonb's text; null stays null."""
     # The file need not have the fields that others have, nor in their order: DuckDB casts structs by the names of fields.
     whole = exp.Cast(this=column, to=type_in_files(typ, old_instants=old_instants))
     return _Writer(old_instants).convert(whole, typ, 0)
@@ -64,7 +66,9 @@ class _Writer:
         self._old = old_instants
 
     def convert(self, tree: exp.Expression, typ: FileType, depth: int) -> exp.Expression:
-        """depth: how many lambdas it is in, each of which needs a parameter of its own."""
+        """Convert a value to jsonb's text. depth: the number of enclosing lambdas, each of which needs a parameter name
+        of its own.
+        """
         match typ.kind:
             case "value":
                 return self._value(tree, typ.type)
@@ -137,7 +141,7 @@ class _Writer:
 
 
 def _without_zero(text: exp.Expression) -> exp.Expression:
-    """A text, which is an error where it has a zero byte: files may, PostgreSQL's documents may not."""
+    """Raise an error for a text with a zero byte: files may have such texts, PostgreSQL's documents may not."""
     wrong = raises("local", "22P05", "unsupported Unicode escape sequence")
     return sql("local", "CASE WHEN contains($1, chr(0)) THEN $2 ELSE $1 END", text, wrong)
 

@@ -40,7 +40,7 @@ _COMPARISONS: Final = frozenset(("=", "<>", "<", "<=", ">", ">="))
 
 
 def is_scanned(node: TableReader) -> bool:
-    """Whether Spark has no reader of its own for what is read of a table's files."""
+    """Return whether Spark has no reader of its own for some of the columns or files that are read."""
     table = node.table
     assert isinstance(table, Table), "a table of the catalog"
     if table.storage is not None or table.lake == "spark":
@@ -52,7 +52,9 @@ def is_scanned(node: TableReader) -> bool:
 
 
 def scan(node: TableReader, scope: Scope) -> Scan:
-    """Raises Unsupported for columns that cannot cross, and for what the local engine cannot read."""
+    """Return the scan for a reader. Raises Unsupported for columns that cannot cross, and for what the local engine
+    cannot read.
+    """
     table = node.table
     assert isinstance(table, Table), "a table of the catalog"
     for column in node.columns:

@@ -31,7 +31,7 @@ _CLASSES: dict[str, type[exp.Union] | type[exp.Intersect] | type[exp.Except]] = 
 
 
 def set_operation(node: SetOperation, scope: Scope, relation: Relation) -> Block:
-    """UNION, INTERSECT or EXCEPT, a chain of one kind without parentheses."""
+    """Compile UNION, INTERSECT or EXCEPT; a chain of one kind has no parentheses."""
     distinct = not node.all
     if (distinct or node.kind != "union") and _need_keys(node.columns, scope):
         if node.kind == "union":
@@ -49,7 +49,7 @@ def _need_keys(columns: Sequence[Column], scope: Scope) -> bool:
 
 
 def _operand(node: Node, columns: Sequence[Column], scope: Scope, relation: Relation) -> QueryTree:
-    """One side, labelled as the operation's columns are and with their digits."""
+    """Compile one side, labelled as the operation's columns are and with their digits."""
     block = relation(node, scope)
     labels = [c.label for c in columns]
     pairs = list(zip(node.columns, columns, strict=True))
@@ -63,8 +63,9 @@ def _operand(node: Node, columns: Sequence[Column], scope: Scope, relation: Rela
 
 
 def _relabel(query: QueryTree, labels: Sequence[str]) -> bool:
-    """Gives the columns of an operation other labels, in its first SELECT, where they come from; False if that is not
-    in plain sight."""
+    """Give the columns of an operation other labels, in its first SELECT, where they come from. Returns False if that
+    SELECT cannot be found.
+    """
     first: exp.Expression = query
     while isinstance(first, exp.SetOperation):
         first = first.this
@@ -76,7 +77,7 @@ def _relabel(query: QueryTree, labels: Sequence[str]) -> bool:
 
 
 def _parenthesize(query: QueryTree) -> exp.Expression:
-    """An operand in parentheses where it has clauses, or an operation, of its own."""
+    """Put an operand in parentheses if it has clauses, or an operation, of its own."""
     clauses = ("order", "limit", "offset", "with_")
     if isinstance(query, exp.SetOperation) or any(query.args.get(clause) for clause in clauses):
         return exp.Subquery(this=query)
@@ -84,7 +85,7 @@ def _parenthesize(query: QueryTree) -> exp.Expression:
 
 
 def _whole(query: QueryTree, columns: Sequence[Column], scope: Scope) -> Block:
-    """A block that is a complete query; its columns are in reach once it is a derived table."""
+    """Return a block that is a complete query; its columns can be referenced once it is a derived table."""
     scope.columns = {c.id: exp.column(c.label) for c in columns}
     return Block(scope, whole=query)
 
@@ -101,7 +102,7 @@ def cte_reader(node: CteReader, scope: Scope) -> Block:
 
 
 def with_(node: With, scope: Scope, relation: Relation) -> Block:
-    """The body, with its common table expressions hoisted, or before it."""
+    """Compile the body, with its common table expressions hoisted, or before it."""
     compilation = scope.compilation
     kept: list[exp.CTE] = []
     for cte in node.ctes:

@@ -28,7 +28,7 @@ _DEPTH_MAX: Final = 8
 
 
 def junction(exprs: Sequence[Expr], trees: Sequence[exp.Expression], *, every: bool, depth: int = 0) -> exp.Expression:
-    """The value of AND (`every`) or OR over operands, given as expressions and as trees."""
+    """Compile the value of AND (`every`) or OR over operands, given as expressions and as trees."""
     join = conjunction if every else disjunction
     place = next((number for number in range(1, len(exprs)) if may_raise(exprs[number])), 0)
     if not place or depth == _DEPTH_MAX:
@@ -43,7 +43,9 @@ def junction(exprs: Sequence[Expr], trees: Sequence[exp.Expression], *, every: b
 
 
 def alternatives(exprs: Sequence[Expr], trees: Sequence[exp.Expression]) -> exp.Expression:
-    """COALESCE. DuckDB computes what two expressions have in common before both, out of COALESCE too but not out of CASE."""
+    """Compile COALESCE. DuckDB extracts common subexpressions and computes them first, out of COALESCE too but not out
+    of CASE.
+    """
     place = next((number for number in range(1, len(exprs)) if may_raise(exprs[number])), 0)
     if not place or not all(map(is_repeatable, exprs[:place])):
         return call("COALESCE", *trees)
@@ -53,7 +55,7 @@ def alternatives(exprs: Sequence[Expr], trees: Sequence[exp.Expression]) -> exp.
 
 
 def may_raise(expr: Expr) -> bool:
-    """Whether computing an expression may raise an error, as far as its functions tell."""
+    """Whether computing an expression may raise an error, judging by its functions."""
     calls = (part for part in expr.walk() if isinstance(part, Call))
     return not all(is_safe_operator(call.function) for call in calls)
 

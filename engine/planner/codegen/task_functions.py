@@ -48,12 +48,12 @@ _PREFIX: Final = "sluice_task_"
 
 
 class TaskCall:
-    """One call on its way into a task; of a function that returns a set, the array of its rows.
+    """One call that is being compiled for a task; a function that returns a set gives the array of its rows.
 
-    inlined: calls in its arguments that Spark lacks as well are part of it. arguments: what Spark computes for it, in the order of
-    its columns.
+    inlined: calls in its arguments that Spark lacks as well are part of it. arguments: the values that Spark computes
+    for it, in the order of its columns.
 
-    Raises Unsupported where it cannot be computed so.
+    Raises Unsupported if a task cannot compute the call.
     """
 
     def __init__(self, call: Call, parameters: Mapping[int, object], *, inlined: bool) -> None:
@@ -99,28 +99,31 @@ def is_for_tasks(call: Call) -> bool:
 
 
 def may_run_in_task(call: Call) -> bool:
-    """Whether tasks may be able to compute the call: also one that Spark has a template for, but not for these arguments."""
+    """Whether tasks may be able to compute the call. That includes calls for which Spark has a template, but not for
+    these arguments.
+    """
     function = call.function
     kinds = ("function", "operator", "cast")
     return function.local is not None and function.kind in kinds and function.volatility != "volatile"
 
 
 def render_task_call(call: Call, scope: Scope) -> exp.Expression:
-    """A call that Spark's tasks compute, in Spark's statement."""
+    """Compile a call that Spark's tasks compute, as part of Spark's statement."""
     task = TaskCall(call, scope.compilation.bindings.parameters, inlined=True)
     return _call_function(task.function, [scope.compilation.render(arg, scope) for arg in task.arguments], scope)
 
 
 def call_with_arguments(call: Call, arguments: Sequence[exp.Expression], scope: Scope) -> exp.Expression:
-    """The same with arguments that have been compiled for Spark."""
+    """Compile the same with arguments that have been compiled for Spark."""
     task = TaskCall(call, scope.compilation.bindings.parameters, inlined=False)
     compiled = [arguments[call.args.index(arg)] for arg in task.arguments]
     return _call_function(task.function, compiled, scope)
 
 
 def _call_function(function: TaskFunction, arguments: Sequence[exp.Expression], scope: Scope) -> exp.Expression:
-    """A call of the function with the error that it may give instead of a value. It stands in the text once, as the value of a
-    lambda's parameter: calls may be nested."""
+    """Call the function, and raise the error that it may return instead of a value. The call stands in the text once,
+    as the value of a lambda's parameter, since calls may be nested.
+    """
     scope.compilation.functions[function.name] = function
     given = exp.Anonymous(this=function.name, expressions=list(arguments) or [exp.Boolean(this=True)])
     value, error = (exp.Dot(this=label(_GIVEN), expression=exp.to_identifier(field)) for field in (VALUE, ERROR))
@@ -130,7 +133,7 @@ def _call_function(function: TaskFunction, arguments: Sequence[exp.Expression], 
 
 
 def check_places(statement: exp.Expression) -> None:
-    """Raises Unsupported for a statement that calls such a function where Spark cannot compute it."""
+    """Raise Unsupported for a statement that calls such a function where Spark cannot compute it."""
     for called in statement.find_all(exp.Anonymous):
         if called.name.startswith(_PREFIX) and _is_out_of_place(called):
             raise Unsupported("spark", "a function of DuckDB's inside a lambda or the condition of an outer join")

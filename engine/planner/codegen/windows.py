@@ -52,7 +52,9 @@ _SKIPS_NULLS: Final = frozenset(
 
 
 def render_window(window: WindowCall, scope: Scope, input_order: Sequence[exp.Ordered] = ()) -> exp.Expression:
-    """The window call, in the storage type of its result. `input_order`: how the SELECT's rows were ordered below."""
+    """Compile the window call, in the storage type of its result. `input_order`: the order of the SELECT's rows, from
+    below.
+    """
     inner = window.call
     if isinstance(inner, AggregateCall):
         tree = _aggregate(guard_arguments(inner, scope), scope)
@@ -70,7 +72,9 @@ def _may_differ(expr: Expr, scope: Scope) -> bool:
 
 
 def _same_in_all_rows(tree: exp.Expression, expr: Expr, scope: Scope) -> exp.Expression:
-    """A call whose argument PostgreSQL takes from the first row, and the engine from each: an error where that differs."""
+    """Check an argument that PostgreSQL takes from the first row, and the engine from each: raise an error if its
+    values differ.
+    """
     refusal = raises(scope.engine, "0A000", "not supported: ntile with an argument that differs from row to row")
     test = "CASE WHEN min($1) <> max($1) OR (count($1) > 0 AND count($1) < count(*)) THEN $2 ELSE $3 END"
     return sql(scope.engine, test, render(expr, scope), refusal, tree)
@@ -134,7 +138,7 @@ def _spec(frame: Frame, window: WindowCall, scope: Scope) -> exp.WindowSpec:
 def _frame_bound(
     bound: FrameBound, which: str, frame: Frame, window: WindowCall, scope: Scope
 ) -> tuple[exp.Expression | str, str | None]:
-    """sqlglot's (value, side) of a frame's bound."""
+    """Return sqlglot's (value, side) of a frame's bound."""
     if bound.offset is None:
         head, _, side = bound.kind.upper().partition(" ")
         return ("CURRENT ROW", None) if head == "CURRENT" else (head, side)
@@ -149,7 +153,7 @@ def _frame_bound(
 
 
 def _constant(offset: Expr, scope: Scope) -> Any:
-    """The value of a constant offset. Raises Unsupported for any other."""
+    """Return the value of a constant offset. Raises Unsupported for any other."""
     if isinstance(offset, Const):
         return offset.value
     if isinstance(offset, ParamRef):
@@ -185,7 +189,9 @@ def _negative_offset(which: str, unit: FrameUnit) -> SqlError:
 
 
 def _check_offset(offset: Expr, which: str, unit: FrameUnit, scope: Scope) -> exp.Expression:
-    """The offset as DuckDB computes it. One that is computed, as by a subquery, raises the error of its value there."""
+    """Compile the offset for DuckDB. A computed offset, such as a subquery, raises the error of an invalid value when
+    it is evaluated.
+    """
     tree = render(offset, scope)
     if isinstance(offset, (Const, ParamRef)):
         return tree
@@ -209,7 +215,7 @@ def _spark_offset(offset: Expr, frame: Frame, scope: Scope) -> exp.Expression:
 
 
 def _spark_interval(value: Any, scope: Scope) -> exp.Expression:
-    """A RANGE offset in Spark's own interval type: months, or days and microseconds, but not both."""
+    """Convert a RANGE offset to Spark's own interval type: months, or days and microseconds, but not both."""
     months, days, nanos = value
     if months and (days or nanos):
         raise scope.compilation.unsupported_error("window frame offsets of months and days together")

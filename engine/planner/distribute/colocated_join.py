@@ -1,6 +1,5 @@
 """Co-located joins and groups: tables are dealt out by the values of a key, so that equal values are on one member and
-no
-row moves.
+no row moves.
 
 Where footers allow it (`engine.planner.distribute.splits_by_key`), neither the join of lines with their orders nor a
 sum for each order sends a row anywhere. CockroachDB's planner gets the same from ranges that one node holds; others

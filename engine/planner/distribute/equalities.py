@@ -1,5 +1,4 @@
-"""Equalities of a join's condition by which its sides can be brought together, and their keys as columns for a router.
-"""
+"""Equalities of a join's condition by which its sides can be brought together, and their keys as columns for a router."""
 
 from __future__ import annotations
 

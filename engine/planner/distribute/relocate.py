@@ -1,6 +1,5 @@
 """Relocation of a physical plan on a network where not every member may send to every other, so that rows flow along
-links
-only.
+links only.
 
 Plans are made for members that all reach one another. Where a topology forbids the streams of such a plan (or lacks
 room for it), this pass makes another plan with the same answer:

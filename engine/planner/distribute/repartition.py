@@ -1,5 +1,4 @@
-"""Repartitioning: rows with equal keys in one instance, by the way that moves the least if they are not there already.
-"""
+"""Repartitioning: rows with equal keys in one instance, by the way that moves the least if they are not there already."""
 
 from __future__ import annotations
 

@@ -1,6 +1,5 @@
 """Cardinality estimates of a plan's nodes, for the order of joins between fragments, for the choice of exchanges, and
-for
-EXPLAIN.
+for EXPLAIN.
 
 **Tables.** A Parquet footer says how many rows a row group has, and the least and greatest value of each column. A column
 of integers or dates has at most as many distinct values as its range is wide, which tells a key (as many values as
