@@ -93,21 +93,22 @@ def _in_stages(node: Aggregator, below: Flow, assembly: Assembly) -> Flow | None
 
 
 def _without_needless_distinct(call: AggregateCall) -> AggregateCall:
-    """The least of distinct values is the least of all."""
+    """Drop DISTINCT from aggregates that it does not affect, such as min and max."""
     needless = call.function.name in ("min", "max", "bool_and", "bool_or", "every", "bit_and", "bit_or")
     return replace(call, distinct=False) if call.distinct and needless else call
 
 
 def _sets_are_distinct(node: Aggregator) -> bool:
-    """Whether a row of the first stage tells which set it is of."""
+    """Whether a row of the first stage identifies its grouping set."""
     sets = node.grouping_sets
     return sets is None or (len({frozenset(s) for s in sets}) == len(sets) and len(node.group) <= _KEYS_OF_SETS)
 
 
 @dataclass(frozen=True, slots=True)
 class _First:
-    """A first stage. keys: its copies of the group key; of: which set (grouping sets only), then GROUPING's columns;
-    parts: the columns of each aggregate's first calls."""
+    """A first stage. keys: its copies of the group key. of: the column that identifies the set (grouping sets only),
+    then GROUPING's columns. parts: the columns of each aggregate's first calls.
+    """
 
     node: Aggregator
     keys: tuple[Column, ...]
@@ -142,7 +143,7 @@ def _two_stages(node: Aggregator, taken_apart: Sequence[Stages], below: Flow, as
 
 
 def _groups(node: Aggregator, assembly: Assembly) -> int:
-    """At most how many groups there are, a null of each key among them."""
+    """Return an upper bound of the number of groups, counting a null of each key."""
     distinct = assembly.rows(node.input).distinct if node.group else {}
     groups = len(node.grouping_sets or ((),))
     for key in node.group:
@@ -151,7 +152,7 @@ def _groups(node: Aggregator, assembly: Assembly) -> int:
 
 
 def _dealt(flow: Flow, keys: tuple[Column, ...], members: Sequence[str], assembly: Assembly) -> Flow:
-    """The flow's rows such that those that agree in `keys` meet."""
+    """Repartition the flow so that rows which agree in `keys` meet; gather it if it is small."""
     if flow.size <= assembly.setting.gather_limit:
         return assembly.gather(flow)
     usable = tuple(key for key in keys if hash_class(key.type.pg) is not None)
@@ -161,7 +162,7 @@ def _dealt(flow: Flow, keys: tuple[Column, ...], members: Sequence[str], assembl
 def _second_stage(
     node: Aggregator, first: _First, taken_apart: Sequence[Stages], moved: Flow, assembly: Assembly
 ) -> Flow:
-    """The partial results put together, in the columns of `node`, its output filter applied."""
+    """Combine the partial results, in the columns of `node`, and apply its output filter."""
     group = (*first.keys, *first.of)
     calls = [s.second(part) for s, part in zip(taken_apart, first.parts, strict=True)]
     keys = tuple(assembly.column(key.type, key.name) for key in group)
@@ -187,7 +188,7 @@ def _second_stage(
 
 
 def _grouping(column: Column | None) -> Expr:
-    """GROUPING(...): without grouping sets every column is grouped by."""
+    """Return the value of GROUPING(...): without grouping sets every column is grouped by."""
     return ColumnRef(column.type, column) if column is not None else Const(st.of(t.INT4), 0)
 
 
@@ -201,7 +202,9 @@ def _add_having(node: Aggregator, flow: Flow) -> Flow:
 
 
 def _distinct(node: Aggregator, below: Flow, assembly: Assembly) -> Flow | None:
-    """Aggregates over distinct values of one list of arguments, among others that two stages can do; None for the rest."""
+    """Plan aggregates over distinct values of one list of arguments, among others that two stages can do; None for all
+    others.
+    """
     arguments = {call.args for call in node.aggregates if call.distinct}
     odd = any(call.distinct and (call.filter is not None or call.order_by) for call in node.aggregates)
     taken_apart = [stages(call) for call in node.aggregates]
@@ -236,14 +239,14 @@ def _deduplicate(
 
 
 def _once(taken_apart: Stages, over: AggregateCall | None) -> Stages:
-    """The stages of an aggregate over what deduplication left: of one with DISTINCT, itself."""
+    """Return the stages of an aggregate over deduplicated rows: for one with DISTINCT, the aggregate itself."""
     if over is None:
         return taken_apart
     return Stages((), lambda _columns: (over,), lambda columns: references_to(columns)[0])
 
 
 def _with_columns(node: Node, args: tuple[Expr, ...], assembly: Assembly) -> tuple[Node, tuple[Column, ...]]:
-    """The node with a column for each argument."""
+    """Return the node with a column for each argument."""
     if all(isinstance(arg, ColumnRef) for arg in args):
         return node, tuple(arg.column for arg in args if isinstance(arg, ColumnRef))
     columns = tuple(assembly.column(arg.type, "value") for arg in args)

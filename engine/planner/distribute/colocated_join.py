@@ -35,7 +35,7 @@ _PASS_RIGHT: Final = ("inner", "cross", "right")
 
 
 def joined_side_by_side(node: Join, left: Flow, right: Flow, assembly: Assembly) -> tuple[Flow, Flow] | None:
-    """Both sides such that the rows that match are in one instance; None where their files do not lie alike."""
+    """Return both sides with matching rows in one instance; None if their files do not allow it."""
     for pair in equalities(node):
         if not isinstance(pair.left, ColumnRef) or not isinstance(pair.right, ColumnRef):
             continue
@@ -56,7 +56,9 @@ def joined_side_by_side(node: Join, left: Flow, right: Flow, assembly: Assembly)
 
 
 def grouped_side_by_side(flow: Flow, keys: Sequence[Column], assembly: Assembly) -> Flow | None:
-    """The flow such that rows that agree in `keys` are in one instance, on as many members as before."""
+    """Return the flow with rows that agree in one of `keys` in one instance, on at least as many members as before;
+    None if its files do not allow it.
+    """
     for key in keys:
         tables = _keyed_readers(flow, key, assembly)
         readings = None if tables is None else readings_of(tables, assembly)
@@ -68,7 +70,9 @@ def grouped_side_by_side(flow: Flow, keys: Sequence[Column], assembly: Assembly)
 
 
 def find_keyed_reader(node: Node, column: Column, *, grouped: bool = False) -> Keyed | None:
-    """The reader that a column comes from, through what takes each row by itself. grouped: aggregators may be on the way."""
+    """Find the reader that a column comes from, through nodes that take each row by itself. grouped: aggregators may be
+    on the way.
+    """
     match node:
         case TableReader(table=Table() as table) if column in node.columns:
             return Keyed(node, table, column)
@@ -88,8 +92,9 @@ def find_keyed_reader(node: Node, column: Column, *, grouped: bool = False) -> K
 
 
 def _keyed_readers(flow: Flow, column: Column, assembly: Assembly) -> tuple[Keyed, ...] | None:
-    """The readers of the flow that read splits, each with what corresponds to a column of the flow; None where these cannot
-    be dealt out by it."""
+    """Return the flow's readers that read splits, each with its counterpart of a column of the flow; None if these
+    cannot be dealt out by it.
+    """
     if flow.is_single or flow.order or flow.limit is not None or not all(map(assembly.is_mirrored, flow.inputs)):
         return None
     found = find_keyed_reader(flow.node, column, grouped=bool(flow.by_range))
@@ -105,14 +110,14 @@ def _keyed_readers(flow: Flow, column: Column, assembly: Assembly) -> tuple[Keye
 
 
 def readings_of(tables: Sequence[Keyed], assembly: Assembly) -> tuple[KeyedReading, ...] | None:
-    """The tables' readings by their keys (`splits_by_key`); None where their files do not allow it."""
+    """Return the tables' readings by their keys (`splits_by_key`); None if their files do not allow it."""
     setting = assembly.setting
     ranges = setting.engine == "local"
     return readings_by_key(tables, setting.members, setting.pinned, setting.parameters, ranges=ranges)
 
 
 def _dealt(flow: Flow, key: Column, tables: Sequence[Keyed], readings: Sequence[KeyedReading]) -> Flow:
-    """The flow with its readers' files dealt out anew, by a column of it."""
+    """Deal out the files of the flow's readers anew, by a column of the flow."""
     splits: dict[str, dict[int, tuple[Split, ...]]] = {}
     within: dict[str, dict[int, KeyRange]] = {}
     keys: dict[int, Column | None] = {}

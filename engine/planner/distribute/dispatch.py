@@ -78,7 +78,8 @@ def specs(
     memory: MemoryShare | None = None,
     lasting: bool = False,
 ) -> tuple[bytes, Mapping[str, MemberSpec]]:
-    """(the encoded SharedSpec, what each participant is told). The latter holds the former, encoded once.
+    """Encode a plan for its participants. Returns the encoded SharedSpec, and the spec of each member, which includes
+    the former, encoded once.
 
     Raises Unsupported for what an engine cannot do, SqlError for what is wrong already (LIMIT -1).
     """
@@ -146,7 +147,9 @@ def _router(plan: PhysicalPlan, edge: Edge) -> RouterSpec:
 
 
 class _Compiled:
-    """A fragment on its way to those who run it. Statements that differ by instance are compiled once for each kind."""
+    """A fragment compiled for the members that run it. Statements that differ by instance are compiled once for each
+    kind.
+    """
 
     def __init__(self, plan: PhysicalPlan, fragment: Fragment, bindings: Bindings) -> None:
         self._fragment = fragment
@@ -187,7 +190,9 @@ class _Compiled:
         return InstanceSpec(fragment.id, number, told, (), statement)
 
     def _spark_instance(self, number: int, instance: Instance) -> InstanceSpec:
-        """Spark names its tables by what they hold: each instance has tables of its own, and a statement that names them."""
+        """Compile an instance for Spark. Spark names its tables by their content, so each instance has tables of its
+        own, and a statement that names them.
+        """
         files = {reader: tuple(s.file for s in instance.splits.get(reader, ())) for reader in self._readers}
         node = _with_files(self._node, files)
         statement = self._statement(node, tuple(sorted(files.items())))
@@ -221,7 +226,7 @@ def _reader(reader: int, instance: Instance) -> ReaderSpec:
 
 
 def _with_files(node: Node, files: Mapping[int, tuple[str, ...]]) -> Node:
-    """The plan with these readers reading these files, all of them and nothing else."""
+    """Return the plan with these readers reading exactly these files."""
 
     def change(part: Node) -> Node:
         if not (isinstance(part, TableReader) and part.reader in files and isinstance(part.table, Table)):
@@ -248,7 +253,9 @@ def _table(table: Table) -> TableSpec:
 
 
 def passed_on(root: Node, parameters: Mapping[int, Any]) -> tuple[int, int] | None:
-    """(rows to skip, rows to pass on or -1) of a root fragment that only passes its input on; None for another."""
+    """Return (rows to skip, rows to pass on or -1) of a root fragment that only passes its input on; None for any
+    other.
+    """
     node = root.input if isinstance(root, Root) else root
     if isinstance(node, Receive):
         return (0, -1) if node.columns == root.columns else None

@@ -30,7 +30,7 @@ def evaluator(node: Evaluator | ProjectSet, assembly: Assembly) -> Flow:
 
 
 def _rename_partitioning(parted: tuple[Equals, ...] | None, node: Evaluator | ProjectSet) -> tuple[Equals, ...] | None:
-    """The keys in terms of the columns that pass them on; None when one is lost."""
+    """Translate the partitioning into the columns that pass its keys on; None if a key is not passed on."""
     if parted is None:
         return None
     pairs = list(zip(node.columns, node.emit, strict=True))

@@ -23,17 +23,16 @@ Equals = frozenset[int]
 class Flow:
     """See the module's docstring.
 
-    node: the piece of plan. inputs: the edges that it reads.
-    parted: rows that agree in these columns are in one instance; None: nothing is known. Each key is a set of columns that
-        are equal to one another, in the order in which the keys were hashed.
-    by_range: the readers' own columns (one of each reader that reads splits) by whose values the readers' splits were made, if
-        that is how the rows are parted: where a value is then follows from the files, and from no hash.
-    order: every instance gives its rows in this order, by columns of `node`.
-    in_turn: whether each instance's rows precede the next one's in that order.
-    before_sets: the flow below a PROJECT SET over rows in order. No key tells the rows of a set apart, so where streams are not
-        merged but sorted again, it is this flow's that are, and the sets run after that.
-    limit: a LIMIT whose first stage each instance has done, and whose second is still to be done over all of them.
-    size: bytes of column data below it, as far as known: what a choice between moving one side or the other goes by.
+    node: the piece of plan. inputs: the edges that it reads. parted: rows that agree in these columns are in one
+    instance; None: nothing is known. Each key is a set of columns that are equal to one another, in the order in which
+    the keys were hashed. by_range: the readers' own columns (one of each reader that reads splits) by whose values the
+    readers' splits were made, if the rows are partitioned in that way: the place of a value then follows from the
+    files, and not from a hash. order: every instance gives its rows in this order, by columns of `node`. in_turn:
+    whether each instance's rows precede the next one's in that order. before_sets: the flow below a PROJECT SET over
+    ordered rows. No key distinguishes the rows of a set, so if streams are sorted again instead of merged, this flow is
+    sorted, and the sets run after that. limit: a LIMIT whose first stage each instance has done, and whose second is
+    still to be done over all of them. size: bytes of column data below it, as far as known; it decides which side of a
+    join moves.
     """
 
     node: Node
@@ -70,7 +69,9 @@ def same_places(flows: Sequence[Flow]) -> bool:
 
 
 def together(flows: Sequence[Flow]) -> tuple[tuple[Instance, ...], tuple[int, ...]]:
-    """(instances, inputs) of the fragment that several flows grow into: on every member where one of them is."""
+    """Return (instances, inputs) of the fragment that several flows merge into: it runs on every member that has one of
+    them.
+    """
     instances: dict[str, Instance] = {}
     for flow in flows:
         for instance in flow.instances:

@@ -23,7 +23,9 @@ _TEXT: Final = (t.TEXT, t.VARCHAR, t.NAME, t.CHAR, t.UNKNOWN)
 
 
 def hash_class(pg: t.PgType) -> str | None:
-    """Return the class that values are hashed as: equal values of one class have one hash. None: they are not hashed."""
+    """Return the class that values are hashed as: equal values of one class have one hash. None: the type is not
+    hashed.
+    """
     if pg in _EXACT:
         return "exact"
     if pg in (t.FLOAT4, t.FLOAT8):
@@ -42,6 +44,6 @@ def hash_partition(
     assembly: Assembly,
     carried: tuple[Column, ...] | None = None,
 ) -> Flow:
-    """The flow's rows dealt out to `members` by these keys. carried: the columns that go with them, all unless said."""
+    """Send the flow's rows to `members` by the hash of these keys. carried: the columns that cross, all by default."""
     moved = assembly.exchange(flow, HashRouter(keys), tuple(Instance(member) for member in members), carried)
     return replace(moved, parted=tuple(frozenset({key.id}) for key in keys))

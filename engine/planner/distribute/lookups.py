@@ -58,7 +58,7 @@ class _Side:
 
 
 def by_lookup(node: Join, left: Flow, right: Flow, assembly: Assembly) -> tuple[Flow, Flow] | None:
-    """Both sides where the table's instances are; None where a lookup does not apply."""
+    """Return both sides on the members of the table's instances; None if a lookup does not apply."""
     sides = _Side(node.left, left), _Side(node.right, right)
     if node.kind in _LEFT_MOVES:
         moved = _looked_up(*sides, [(pair.left, pair.right) for pair in equalities(node)], assembly)
@@ -74,7 +74,9 @@ def by_lookup(node: Join, left: Flow, right: Flow, assembly: Assembly) -> tuple[
 def _looked_up(
     few: _Side, table: _Side, keys: Sequence[tuple[Expr, Expr]], assembly: Assembly
 ) -> tuple[Flow, Flow] | None:
-    """(the rows that move, the table). keys: an expression of each side, equal where they match."""
+    """Return the flow of the rows that move, and the flow of the table. keys: an expression of each side, equal where
+    they match.
+    """
     if not _is_few(few, table, assembly) or any(any(subplans(part)) for part in table.node.walk()):
         return None
     for key, own in keys:
@@ -85,7 +87,7 @@ def _looked_up(
 
 
 def _is_few(few: _Side, table: _Side, assembly: Assembly) -> bool:
-    """See the module's docstring. A wrong estimate costs time and never rows."""
+    """Whether the rows are few enough; see the module's docstring. A wrong estimate costs time and never rows."""
     if table.flow.is_single:
         return False
     moving = assembly.rows(few.node)
@@ -94,7 +96,7 @@ def _is_few(few: _Side, table: _Side, assembly: Assembly) -> bool:
 
 
 def _by_key(table: _Side, key: Expr, assembly: Assembly) -> InOrder | None:
-    """The table in the order of its key: not on much fewer members than it would be otherwise."""
+    """Return the table in the order of its key, if that leaves it on not many fewer members than otherwise."""
     found = in_order(table.node, OrderKey(key.column), assembly) if isinstance(key, ColumnRef) else None
     if found is None or 2 * len(found.flow.instances) < len(table.flow.instances):
         return None
@@ -106,7 +108,7 @@ def _is_comparable(key: SqlType, own: SqlType) -> bool:
 
 
 def _sent(few: Flow, key: Expr, table: InOrder, assembly: Assembly) -> Flow:
-    """The rows at the instances that have their keys."""
+    """Send the rows to the instances that have their keys."""
     keyed, (column,) = with_keys(few, (key,), assembly)
     members = table.flow.members
     router = RangeRouter((OrderKey(column),), table.bounds, members)

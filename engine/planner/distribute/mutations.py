@@ -31,7 +31,7 @@ def may_mutate(flow: Flow, change: StagedChange, assembly: Assembly) -> bool:
 
 
 def collect_intents(flow: Flow, change: StagedChange, assembly: Assembly) -> Flow:
-    """The root's flow: the intents of all instances."""
+    """Return the root's flow: the intents of all instances."""
     rows = change.rules.input.columns
     node = flow.node if flow.node.columns == rows else Evaluator(rows, flow.node, references_to(rows))
     named = (("changed", t.INT8), ("told", t.TEXT), ("returned", t.BYTEA))

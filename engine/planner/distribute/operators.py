@@ -36,7 +36,7 @@ from engine.planner.distribute.windows import distinct_on, window
 
 
 def plan(node: Node, assembly: Assembly) -> Flow:
-    """The flow of a logical node. Raises NotDistributable."""
+    """Return the flow of a logical node. Raises NotDistributable."""
     if isinstance(node, Aggregator) and node.filter is not None and any(subplans(node)):
         node = _with_having_apart(node)
     if not isinstance(node, (Evaluator, Join)):
@@ -48,7 +48,7 @@ def plan(node: Node, assembly: Assembly) -> Flow:
 
 
 def _with_having_apart(node: Aggregator) -> Evaluator:
-    """HAVING above the groups, where its subqueries have the place of any filter's."""
+    """Move HAVING above the groups, so that its subqueries are treated as those of any filter."""
     groups = replace(node, filter=None)
     return Evaluator(node.columns, groups, references_to(node.columns), node.filter)
 

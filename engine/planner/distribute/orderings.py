@@ -53,7 +53,7 @@ def limit(node: Limit, assembly: Assembly) -> Flow:
 
 
 def _in_turn(node: Limit, assembly: Assembly) -> Flow | None:
-    """The sorted input of a LIMIT whose instances are to be read one after the other; None where they cannot."""
+    """Return the sorted input of a LIMIT whose instances are to be read one after the other; None if they cannot be."""
     if not isinstance(node.input, Sort) or node.with_ties or assembly.setting.engine != "local":
         return None
     first = node.input.keys[0]
@@ -72,7 +72,7 @@ def _same_order(node: Limit, below: Flow, assembly: Assembly) -> Flow:
 
 
 def constant_count(count: Expr | None, assembly: Assembly) -> int | None:
-    """LIMIT's or OFFSET's number as far as it is known and lawful; None otherwise."""
+    """Return LIMIT's or OFFSET's number if it is known and valid; else None."""
     value: Any = None
     if isinstance(count, ParamRef):
         value = assembly.setting.parameters[count.index]

@@ -34,7 +34,7 @@ BUCKET: Final = "bucket"
 
 @dataclass(frozen=True, slots=True)
 class _Named(Column):
-    """A column that is known by its name."""
+    """A column with a fixed name."""
 
     @property
     def label(self) -> str:
@@ -42,7 +42,9 @@ class _Named(Column):
 
 
 def outlet(plan: PhysicalPlan, fragment: Fragment) -> Node:
-    """The fragment's plan with the columns that its edge carries, and those that its router and its consumer go by."""
+    """Return the fragment's plan with the columns that its edge carries, and those that its router and its consumer
+    use.
+    """
     assert fragment.output is not None
     edge = plan.edge(fragment.output)
     fresh = count(1 + max(c.id for node in walk_all(fragment.root) for c in node.columns))
@@ -59,7 +61,7 @@ def outlet(plan: PhysicalPlan, fragment: Fragment) -> Node:
 
 
 def _with_extra(node: Node, carried: tuple[Column, ...], extra: Sequence[tuple[Column, Expr]]) -> Node:
-    """`node` giving these of its columns, then the extra ones, computed before they are sorted."""
+    """Return `node` with these of its columns, then the extra ones, computed before they are sorted."""
     columns = (*carried, *(column for column, _ in extra))
     if isinstance(node, (Sort, Limit)):
         below = node.input.columns
@@ -81,7 +83,7 @@ def _bucket_call(router: HashRouter | RangeRouter, target: Fragment) -> Expr:
 
 
 def bucket_number(router: HashRouter | RangeRouter, keys: Sequence[exp.Expression], target: Fragment) -> exp.Expression:
-    """The receiver's number from the values of the router's keys."""
+    """Compute the receiver's number from the values of the router's keys."""
     if isinstance(router, RangeRouter):
         return _range_number(router, keys[0], [instance.member for instance in target.instances])
     hashed = call("HASH", *(_hash_form(tree, key.type) for tree, key in zip(keys, router.keys, strict=True)))
@@ -89,7 +91,7 @@ def bucket_number(router: HashRouter | RangeRouter, keys: Sequence[exp.Expressio
 
 
 def _range_number(router: RangeRouter, tree: exp.Expression, members: Sequence[str]) -> exp.Expression:
-    """The first range whose end the value does not reach; the last one's has no end."""
+    """Compute the number of the first range whose end is greater than the value; the last range has no end."""
     key = router.ordering[0]
     numbers = [members.index(member) for member in router.members or members]
     typ = _BOUND_TYPES.get(key.column.type.pg, key.column.type)

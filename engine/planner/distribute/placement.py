@@ -33,7 +33,9 @@ from wire.errors import ConfigurationLimitExceeded, ObjectNotInPrerequisiteState
 
 @dataclass(frozen=True, slots=True)
 class Operator:
-    """inputs: names of the operators that it reads. pinned: the member where it must run; leaves and the root have one."""
+    """An operator to place. inputs: names of the operators that it reads. pinned: the member where it must run; leaves
+    and the root have one.
+    """
 
     name: str
     inputs: tuple[str, ...] = ()
@@ -42,8 +44,9 @@ class Operator:
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """nodes: where each operator runs. routes: the members that its output passes, from its own to its consumer's, both
-    included (one where they are the same); the root has none."""
+    """The member of each operator (nodes), and the path of its output (routes): the members from its own to its
+    consumer's, both included (one where they are the same). The root has no route.
+    """
 
     nodes: Mapping[str, str]
     routes: Mapping[str, tuple[str, ...]]
@@ -52,8 +55,8 @@ class Placement:
 def place(operators: Sequence[Operator], topology: Topology, chance: Random | None = None) -> Placement:
     """Place a tree of operators, producers before consumers, the root last.
 
-    chance: takes random paths instead of the first ones. Raises ConfigurationLimitExceeded where members are full, and
-    ObjectNotInPrerequisiteState where the links lead nowhere; ValueError for what is no such tree.
+    chance: chooses random paths instead of the first ones. Raises ConfigurationLimitExceeded where members are full,
+    and ObjectNotInPrerequisiteState where the links lead nowhere; ValueError if the operators are not such a tree.
     """
     consumers = _consumers(operators)
     goals = _goals(operators, consumers)
@@ -94,7 +97,7 @@ def _consumers(operators: Sequence[Operator]) -> Mapping[str, str]:
 
 
 def _goals(operators: Sequence[Operator], consumers: Mapping[str, str]) -> Mapping[str, str]:
-    """For each operator but the root: the member of the next consumer that is pinned."""
+    """Return for each operator but the root the member of the next consumer that is pinned."""
     pinned = {operator.name: operator.pinned for operator in operators}
     goals: dict[str, str] = {}
     for operator in reversed(operators[:-1]):
@@ -104,7 +107,7 @@ def _goals(operators: Sequence[Operator], consumers: Mapping[str, str]) -> Mappi
 
 
 class _Room:
-    """How many operators each member still takes. What is pinned has its room before anything else."""
+    """The number of operators that each member can still take. Pinned operators get their room first."""
 
     def __init__(self, operators: Sequence[Operator], topology: Topology) -> None:
         self._capacity = {node.name: node.capacity for node in topology.nodes}
@@ -113,7 +116,7 @@ class _Room:
             self._check_pinned(member, [o.name for o in operators if o.pinned == member])
 
     def take(self, operator: str, way: Sequence[str]) -> str:
-        """The first member with room on the way. Raises ConfigurationLimitExceeded."""
+        """Take room on the first member of the path that has some. Raises ConfigurationLimitExceeded."""
         for member in way:
             if self._has_room(member):
                 self._taken[member] += 1
@@ -144,7 +147,7 @@ class _Room:
 
 
 def _way(tree: Mapping[str, str], start: str, goal: str) -> tuple[str, ...]:
-    """The members from one to another, both included."""
+    """Return the members from one to another, both included."""
     way = [start]
     while way[-1] != goal:
         if way[-1] not in tree:
@@ -161,7 +164,7 @@ def _until(way: tuple[str, ...], member: str) -> tuple[str, ...]:
 
 
 def _common(ways: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
-    """Return the common end of all ways: it begins at the lowest common ancestor and ends at the goal."""
+    """Return the common end of all paths: it begins at the lowest common ancestor and ends at the goal."""
     first, *others = ways
     at = next(i for i, member in enumerate(first) if all(member in other for other in others))
     return first[at:]
@@ -172,7 +175,7 @@ def _common(ways: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Adjacent operators on one member, producers first; none: it passes on what it receives."""
+    """Adjacent operators on one member, producers first; a part without operators passes on what it receives."""
 
     id: int
     node: str
@@ -189,14 +192,16 @@ class Channel:
 
 @dataclass(frozen=True, slots=True)
 class Decomposition:
-    """parts: producers before consumers, the root last. Every part but the root is the source of one channel."""
+    """A placed tree as parts, producers before consumers, the root last. Every part but the root is the source of one
+    channel.
+    """
 
     parts: tuple[Part, ...]
     channels: tuple[Channel, ...]
 
 
 def decompose(operators: Sequence[Operator], placement: Placement) -> Decomposition:
-    """Cut a placed tree at the members' borders."""
+    """Cut a placed tree at the borders between members."""
     consumers = _consumers(operators)
     parts: list[tuple[str, list[str]]] = []
     targets: list[int] = []

@@ -39,15 +39,20 @@ def table_reader(node: TableReader, assembly: Assembly) -> Flow:
 
 @dataclass(frozen=True, slots=True)
 class InOrder:
-    """A table's rows, each instance's values of a column before the next one's. bounds: as in `splits.Reading`."""
+    """A table's flow in which each instance's values of a column precede the next one's. bounds: as in
+    `splits.Reading`.
+    """
 
     flow: Flow
     bounds: tuple[object, ...]
 
 
 def in_order(node: Node, key: OrderKey, assembly: Assembly, *, grouped: bool = False) -> InOrder | None:
-    """A table's reader below evaluators that pass its column on as the key; None for what is not, or not in its order.
-    grouped: aggregators may be on the way that group by the column: no two instances have a value of it in common."""
+    """Return the flow of a table's reader below evaluators that pass its column on as the key, in the order of that
+    key; None for any other plan, or if the files do not allow it.
+
+    grouped: aggregators that group by the column may be on the way, since no two instances share a value of it.
+    """
     if not may_be_spread(node, assembly):
         return None
     if isinstance(node, TableReader):
@@ -63,7 +68,9 @@ def in_order(node: Node, key: OrderKey, assembly: Assembly, *, grouped: bool = F
 
 
 def _passed_on(node: Node, key: OrderKey, *, grouped: bool) -> Column | None:
-    """The input's column that a node gives as the key, if it takes each row by itself, or each of its groups."""
+    """Return the input's column that a node passes on as the key, if it takes each row by itself, or each of its
+    groups.
+    """
     if key.column not in node.columns:
         return None
     place = node.columns.index(key.column)
@@ -87,7 +94,7 @@ def _reader_in_order(node: TableReader, key: OrderKey, assembly: Assembly) -> In
 
 
 def _over(node: TableReader, found: Reading, assembly: Assembly) -> Flow:
-    """The reader's flow over these splits."""
+    """Return the reader's flow over these splits."""
     number = assembly.reader()
     instances = tuple(Instance(member, {number: splits}) for member, splits in found.splits.items())
     return Flow(replace(node, reader=number, ranged=found.ranged), instances, size=found.size)

@@ -22,7 +22,9 @@ def is_same_everywhere(plan: Node, assembly: Assembly) -> bool:
 
 
 def _is_certain(node: Node, defined: set[int]) -> bool:
-    """Whether the node's rows follow from its inputs': not which of equal rows comes first, not the order of a list."""
+    """Whether the node's rows follow from its inputs' rows: not if it chooses among peers, or returns a list in input
+    order.
+    """
     if any(is_volatile(expr) for expr in expressions(node)):
         return False
     match node:
@@ -39,6 +41,8 @@ def _is_certain(node: Node, defined: set[int]) -> bool:
 
 
 def is_read_whole(plan: Node, assembly: Assembly) -> bool:
-    """Whether a side of a join is small enough, too, that every instance of the other side reads it for itself."""
+    """Whether every instance of the other side reads this side of a join for itself: it is the same everywhere, and
+    small.
+    """
     setting = assembly.setting
     return input_bytes(plan, setting.parameters) <= setting.mirror_limit and is_same_everywhere(plan, assembly)

@@ -41,7 +41,7 @@ def _union_all(node: SetOperation, left: Flow, right: Flow, assembly: Assembly) 
 
 
 def _dealt(flow: Flow, members: tuple[str, ...], assembly: Assembly) -> Flow:
-    """A flow that is in one place, on several members; as it is when it has no column to deal by."""
+    """Deal out a flow that is in one place over several members; return it as it is if it has no column to hash by."""
     keys: tuple[Column, ...] = tuple(c for c in flow.node.columns if hash_class(c.type.pg) is not None)
     return hash_partition(flow, keys, members, assembly) if keys else flow
 

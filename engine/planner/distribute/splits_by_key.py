@@ -56,7 +56,7 @@ _FOLDERS: Final[Mapping[t.PgType, type]] = {
 
 
 class Keyed(NamedTuple):
-    """A table's reader, and the column of it whose values are to be together."""
+    """A table's reader, and the column of it by which rows are kept together."""
 
     reader: TableReader
     table: Table
@@ -64,14 +64,16 @@ class Keyed(NamedTuple):
 
 
 class KeyedReading(NamedTuple):
-    """The parts of a table that are read: splits by member, and the keys of each where files are not read whole."""
+    """The parts of a table that are read: splits by member, and the key range of each member if files are not read
+    whole.
+    """
 
     splits: Mapping[str, tuple[Split, ...]]
     within: Mapping[str, KeyRange]
 
 
 class _Part(NamedTuple):
-    """A file or row group of the table with this number, and its column's least and greatest value."""
+    """A file or row group of the table with this number, with the least and greatest value of its key."""
 
     low: Any
     high: Any
@@ -88,10 +90,10 @@ def readings_by_key(
     *,
     ranges: bool = True,
 ) -> tuple[KeyedReading, ...] | None:
-    """A reading of each of the tables, see the module's docstring; None where the files do not allow it.
+    """Return a reading of each of the tables, see the module's docstring; None if the files do not allow it.
 
-    pinned: the member of each file that only one can read. parameters: canonical values by number, for the readers' filters.
-    ranges: whether instances may share files.
+    pinned: the member of each file that only one can read. parameters: canonical values by number, for the readers'
+    filters. ranges: whether instances may share files.
     """
     values = {_values(keyed) for keyed in tables}
     if len(values) != 1 or values == {None}:
@@ -134,12 +136,12 @@ def _is_partition(keyed: Keyed) -> bool:
 
 
 def _values(keyed: Keyed) -> type | None:
-    """Return the type of the key's values in files or folders; None where values that are equal may look different."""
+    """Return the type of the key's values in files or folders; None if equal values may be represented differently."""
     return _FOLDERS.get(keyed.column.type.pg) if _is_partition(keyed) else ordered_values(keyed.column, keyed.table)
 
 
 def _add_parts(parts: _Parts, keyed: Keyed, number: int, kind: type, parameters: Mapping[int, Any]) -> bool:
-    """Add what a table has; false where it is not known what that is."""
+    """Add the files and row groups of a table. Returns False if a key range is not known."""
     name = _name(keyed)
     for file in files_to_read(keyed.reader, keyed.table, parameters):
         if not _is_partition(keyed):
@@ -177,8 +179,11 @@ def _in_groups(
     pinned: Mapping[str, str],
     uneven: float | None,
 ) -> tuple[KeyedReading, ...] | None:
-    """groups: each of files that are to be on one member. uneven: how many times its share a member may have; None: whatever it
-    is, since no file can be read elsewhere."""
+    """Deal out groups of files; None if the shares would be too uneven, or a group is pinned to several members.
+
+    groups: files that are to be on one member. uneven: how many times its share a member may have; None: no limit,
+    since no file can be read elsewhere.
+    """
     owners = [{pinned[part.file] for part in group if part.file in pinned} for group in groups]
     if any(len(owner) > 1 for owner in owners):
         return None
@@ -196,7 +201,7 @@ def _in_groups(
 
 
 def _apart(parts: Sequence[_Part]) -> Iterator[list[_Part]]:
-    """Runs of files, which are in the order of their least values, such that no two runs have a value in common."""
+    """Yield runs of files such that no two runs have a value in common. parts: in the order of their least values."""
     run: list[_Part] = []
     highest: Any = None
     for part in parts:
@@ -240,7 +245,7 @@ def _in_ranges(
 
 
 def _cuts(lead: Sequence[_Part], members: int) -> list[Any]:
-    """The values at which ranges of about the same size begin, but the first."""
+    """Return the values at which ranges of about the same size begin, except the first."""
     ordered = sorted(lead)
     starts = [start for start, _ in runs([max(part.size, 1) for part in ordered], min(len(ordered), members))]
     return sorted({ordered[start].low for start in starts} - {ordered[0].low})

@@ -30,7 +30,7 @@ from engine.planner.optimizer.input_size import input_bytes
 
 
 def may_be_spread(node: Node, assembly: Assembly) -> bool:
-    """Whether several instances may each evaluate the node's own expressions, and find the same."""
+    """Whether several instances may each evaluate the node's own expressions, and get the same results."""
     if any(is_volatile(expr) for expr in expressions(node)):
         return False
     inner = list(subplans(node))
@@ -40,7 +40,7 @@ def may_be_spread(node: Node, assembly: Assembly) -> bool:
 
 
 def with_results_sent(node: Node, assembly: Assembly) -> tuple[Node, tuple[Flow, ...]]:
-    """The node with subqueries that read what is sent to it, and the flows that arrive so."""
+    """Return the node with subqueries that read rows sent to it, and the flows that bring these rows."""
     arriving: list[Flow] = []
 
     def sent(expr: Expr) -> Expr:
@@ -64,7 +64,7 @@ def _is_worth_sending(plan: Node, assembly: Assembly) -> bool:
 
 
 def on_initiator(node: Node, assembly: Assembly) -> Flow:
-    """The node on the initiator: its inputs are sent there, its subqueries evaluated there."""
+    """Run the node on the initiator: its inputs are sent there, its subqueries evaluated there."""
     local = _Localised(assembly)
     if isinstance(node, With):
         return local.flow(local.node(node))
@@ -75,26 +75,28 @@ def on_initiator(node: Node, assembly: Assembly) -> Flow:
 
 
 class _Localised:
-    """A part of the plan on its way to the initiator, with the flows that come together there."""
+    """A part of the plan that moves to the initiator, with the flows that come together there."""
 
     def __init__(self, assembly: Assembly) -> None:
         self._assembly = assembly
         self._flows: list[Flow] = []
 
     def flow(self, node: Node) -> Flow:
-        """The part's flow, once `node` has been made of everything in it."""
+        """Return the part's flow, once `node` contains all of the part."""
         here = Flow(node, self._assembly.here())
         instances, inputs = together([here, *self._flows])
         return Flow(node, instances, inputs, size=sum(flow.size for flow in self._flows))
 
     def gather(self, node: Node) -> Node:
-        """A node that stands for itself, distributed, its rows sent here."""
+        """Distribute an uncorrelated node, and send its rows here."""
         flow = self._assembly.gather(self._assembly.flow(node))
         self._flows.append(flow)
         return flow.node
 
     def node(self, node: Node) -> Node:
-        """A node that is evaluated here, with what must or should be sent instead of read."""
+        """Return a node that is evaluated here, with those parts replaced whose rows must or should be sent instead of
+        read here.
+        """
         if self._should_be_sent(node):
             return self.gather(node)
         return map_expressions(map_inputs(node, self.node), self.expression)

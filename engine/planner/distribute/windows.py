@@ -27,7 +27,7 @@ def window(node: Window, assembly: Assembly) -> Flow:
 
 
 def _common_keys(calls: tuple[WindowCall, ...]) -> tuple[Column, ...]:
-    """The columns by which all calls part their rows."""
+    """Return the columns by which all calls partition their rows."""
     first, *others = ([e.column for e in call.partition_by if isinstance(e, ColumnRef)] for call in calls)
     return tuple(column for column in first if all(column in other for other in others))
 
