@@ -49,7 +49,7 @@ _WHOLE_SECONDS: Final = 10
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """Seconds that a statement should take. fixed: whatever it has to do. work: for what it has to do."""
+    """The estimated seconds of a statement. fixed: independent of its work. work: the time for its work."""
 
     fixed: float
     work: float
@@ -61,8 +61,9 @@ class Expected:
 
 @dataclass(frozen=True, slots=True)
 class EngineSpeed:
-    """An engine's speed. statement, stage: seconds. read, row, write: bytes, rows, and bytes written a second and core. result:
-    bytes a second of what it gives to this member. writers: how many cores write at the most."""
+    """An engine's speed. statement, stage: seconds. read, row, write: bytes, rows, and bytes written, per second and
+    core. result: bytes per second that it gives to this member. writers: how many cores can write at most.
+    """
 
     statement: float
     stage: float
@@ -82,7 +83,7 @@ class EngineSpeed:
         return Expected(self.statement + self.stage * work.stages, shared + given)
 
     def scale(self, fixed: float, work: float) -> EngineSpeed:
-        """Return an engine that takes so many times as long for what is fixed, and for work."""
+        """Return an engine whose fixed times and times for work are multiplied by these factors."""
         return EngineSpeed(
             self.statement * fixed, self.stage * fixed, self.read / work, self.row / work, self.write / work, self.result / work,
             self.writers,
@@ -100,7 +101,7 @@ SPARK_START: Final = 6.0
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The engine for some work, what both should take, and why in words."""
+    """The engine for some work, the estimates of both engines, and the reason in words."""
 
     engine: EngineName
     local: Expected
@@ -114,8 +115,9 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class EngineModel:
-    """Both engines of a member. local_cores: those that are free for a statement here. spark_cores: of Spark's cluster.
-    local_memory: bytes that the local engine has. spark_start: seconds until Spark takes statements; 0: it has started."""
+    """Both engines of a member. local_cores: cores that are free for a statement here. spark_cores: of Spark's cluster.
+    local_memory: bytes that the local engine has. spark_start: seconds until Spark takes statements; 0: it has started.
+    """
 
     local: EngineSpeed = field(default=LOCAL_SPEED)
     spark: EngineSpeed = field(default=SPARK_SPEED)
@@ -125,7 +127,7 @@ class EngineModel:
     spark_start: float = 0.0
 
     def estimate_local(self, work: PlanWork) -> Expected:
-        """Estimate the local engine's seconds, with those for what it spills."""
+        """Estimate the local engine's seconds, including those for spilled data."""
         expected = self.local.estimate(work, self.local_cores)
         spilled = max(0, work.held - self.local_memory)
         return Expected(expected.fixed, expected.work + spilled / _SPILL_RATE) if spilled else expected
@@ -159,6 +161,6 @@ DEFAULT_MODEL: Final = EngineModel()
 
 
 def _seconds_text(seconds: float) -> str:
-    """Seconds for people to read: `0.13 s`."""
+    """Format seconds for people to read: `0.13 s`."""
     seconds = max(seconds, _SECONDS_MIN)
     return f"{seconds:.0f} s" if seconds >= _WHOLE_SECONDS else f"{seconds:.2g} s"

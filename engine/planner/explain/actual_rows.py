@@ -65,8 +65,9 @@ _Sources = frozenset[tuple[str, int]]
 
 @dataclass(frozen=True, slots=True)
 class _Segment(Generic[T]):
-    """parts: the operator, then the filters and projections above it, upwards. leaves: which of the tree's readers are below it, by
-    their numbers; sources: what these read."""
+    """A segment of a tree. parts: the operator, then the filters and projections above it, upwards. leaves: the numbers
+    of the tree's readers below it. sources: the sources of these readers.
+    """
 
     kind: str
     parts: Sequence[T]
@@ -75,7 +76,7 @@ class _Segment(Generic[T]):
 
 
 def actual_rows(root: Node, counted: Operator) -> dict[int, int]:
-    """How many rows nodes gave, by their `id()`, as far as that can be told."""
+    """Return how many rows nodes gave, by their `id()`, as far as they can be matched."""
     ours: dict[tuple[str, _Sources], list[_Segment[Node]]] = {}
     for segment in _Segments(_our_kind, _our_source, _our_parts).of(root):
         ours.setdefault((segment.kind, segment.sources), []).append(segment)
@@ -115,21 +116,23 @@ def _filter(node: Node) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Segments(Generic[T]):
-    """How a tree is taken apart. kind: what an operator does, "" for what is not known. source: what a reader reads, "" for
-    others. parts: an operator and what it makes rows of, downwards: to the first that makes rows of another kind."""
+    """Divides a tree into segments. kind: returns an operator's action, "" if not known. source: returns what a reader
+    reads, "" for other operators. parts: an operator and those below it, down to the first that makes rows of another
+    kind.
+    """
 
     kind: Callable[[T], str]
     source: Callable[[T], str]
     parts: Callable[[T], tuple[Sequence[T], Sequence[T]]]
 
     def of(self, root: T) -> list[_Segment[T]]:
-        """The segments, those above before those below."""
+        """Return the segments, upper ones before lower ones."""
         segments: list[_Segment[T]] = []
         self._add(root, segments, [])
         return segments
 
     def _add(self, top: T, segments: list[_Segment[T]], read: list[str]) -> None:
-        """read: the sources of the tree's readers so far."""
+        """Add the segments of a subtree. read: the sources of the tree's readers so far."""
         downwards, below = self.parts(top)
         own, first = downwards[-1], len(read)
         place = len(segments)
@@ -195,7 +198,7 @@ def _their_kind(operator: Operator) -> str:
 
 
 def _split_top_n(operator: Operator) -> Operator:
-    """The tree with a LIMIT above a SORT where both were one."""
+    """Return the tree with a LIMIT above a SORT where the engine has one operator for both."""
     below = tuple(map(_split_top_n, operator.below))
     if operator.kind != "TOP_N":
         return replace(operator, below=below)

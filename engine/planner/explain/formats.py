@@ -17,7 +17,7 @@ _NO_TAG: Final = re.compile(r"[^A-Za-z0-9_.-]")
 
 
 def format_document(document: str, form: Format) -> str:
-    """document: in JSON, a list of one object."""
+    """Convert a JSON document, a list of one object, to another format."""
     if form == "json":
         return document
     (whole,) = msgspec.json.decode(document)

@@ -25,8 +25,11 @@ from engine.planner.optimizer.cardinality import Estimator
 def rows_of_plan(
     plan: Node, parameters: Mapping[int, Any], counted: int | None, operators: Operator | None = None, *, costs: bool
 ) -> Annotate:
-    """Annotate a logical plan with rows. parameters: canonical values by number. counted: rows of its result, or that were
-    changed. operators: what its engine counted. costs: EXPLAIN's option of that name: whether estimates are told."""
+    """Annotate a logical plan with rows.
+
+    parameters: canonical values by number. counted: rows of its result, or rows changed. operators: the engine's
+    counters. costs: EXPLAIN's option of that name: whether estimates are shown.
+    """
     estimator = Estimator(parameters, root=plan)
     known = {} if operators is None else actual_rows(plan, operators)
 
@@ -67,7 +70,9 @@ def _rows_by_node(plan: PhysicalPlan, analysis: PhysicalAnalysis) -> dict[int, i
 
 
 def _inside(fragment: Fragment, analysis: PhysicalAnalysis) -> dict[int, int]:
-    """Sum the rows of a fragment's operators over its instances, for the nodes whose rows all that ran have counted."""
+    """Sum the rows of a fragment's operators over its instances, for the nodes that every executed instance has
+    counted.
+    """
     ran = [key for key, instance in analysis.instances.items() if key[0] == fragment.id and instance.executed]
     trees = [analysis.operators.get(key) for key in ran or ([(fragment.id, 0)] if fragment.output is None else [])]
     readers = {n.reader: n.table.oid for n in walk_all(fragment.root) if isinstance(n, TableReader) and n.reader}

@@ -51,7 +51,7 @@ class FileBounds:
 
 @dataclass(frozen=True, slots=True)
 class FileValues:
-    """The values of a column that each file has one of. numbers: for each file which of `values` it is."""
+    """The values of a column that has one value in each file. numbers: for each file the index into `values`."""
 
     numbers: pa.Array
     values: tuple[ColumnBounds | None, ...]
@@ -72,7 +72,7 @@ class LoggedFiles(Protocol):
 
 
 def mask_of(test: Test, files: LoggedFiles) -> pa.Array | None:
-    """The files that may have a row that passes the test; None: all of them."""
+    """Return a mask of the files that may have a row that passes the test; None: all of them."""
     match test:
         case AllOf(tests=tests):
             known = [mask for mask in (mask_of(part, files) for part in tests) if mask is not None]
@@ -148,8 +148,9 @@ def _within(test: _RangeTest, least: pa.Array, greatest: pa.Array) -> pa.Array |
 
 
 def _in_list(least: pa.Array, greatest: pa.Array, values: tuple[Any, ...], *, negated: bool) -> pa.Array:
-    """Find in the sorted list, for all files at once, the first value that is not below the least one of a file. A file whose
-    bounds are null is no matter here: the caller leaves it in."""
+    """Test `IN` for all files at once: find in the sorted list the first value that is not below the least one of a
+    file. A file whose bounds are null may get any result here, since the caller leaves it in.
+    """
     some = _scalar(values[0], least)
     low, high = (pc.fill_null(end, some).to_numpy(zero_copy_only=False) for end in (least, greatest))
     listed = pa.array(values, least.type).to_numpy(zero_copy_only=False)
@@ -161,7 +162,7 @@ def _in_list(least: pa.Array, greatest: pa.Array, values: tuple[Any, ...], *, ne
 
 
 def _comparable(ends: pa.Array | None, pg: t.PgType) -> pa.Array | None:
-    """The bounds of a column where they are of the type that its values have; None where they are of another."""
+    """Return the bounds of a column if they are of the type that its values have; None if they are of another."""
     if ends is None:
         return None
     found = ends.type

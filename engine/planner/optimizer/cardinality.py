@@ -54,13 +54,14 @@ from engine.planner.optimizer.selectivity import VALUES_UNKNOWN, Known, bits_as_
 
 
 def estimate(node: Node, parameters: Mapping[int, Any]) -> Estimate:
-    """The rows of a relation that is to be joined. parameters: canonical values by number."""
+    """Estimate the rows of a relation that is to be joined. parameters: canonical values by number."""
     return Estimator(parameters).of(node)
 
 
 class Estimator:
-    """Estimates of the nodes of one plan, each made once. below: the node whose rows an edge brings, in a physical plan. root: a
-    plan whose common tables are read by nodes that are asked for."""
+    """Estimates of the nodes of one plan, each made once. below: in a physical plan, returns the node whose rows an
+    edge carries. root: the whole plan, whose common table expressions the estimated nodes may read.
+    """
 
     def __init__(
         self,
@@ -116,7 +117,7 @@ class Estimator:
                 return self._by_size(node) if len(inputs) != 1 else _of_rows(node, self.of(inputs[0]).rows, None)
 
     def _rename_estimate(self, node: Node, plan: Node) -> Estimate:
-        """The rows of a plan, its columns under the node's names."""
+        """Return the estimate of a plan, with its columns under the node's ids."""
         made = self.of(plan)
         pairs = zip(node.columns, plan.columns, strict=True)
         distinct = {column.id: made.distinct.get(own.id, made.rows) for column, own in pairs}
@@ -153,7 +154,10 @@ class Estimator:
     def _kept_of(
         self, node: TableReader, rows: float, whole: float, groups: list[RowGroup], table: Table | None
     ) -> Estimate:
-        """rows: those that are read; whole: those of which the filter keeps its part."""
+        """Estimate the rows that a reader's filter keeps.
+
+        rows: those that are read. whole: those to which the filter's selectivity applies.
+        """
         rows, whole = max(rows, 1.0), max(whole, 1.0)
         found = statistics_by_column(table) if table is not None else {}
         distinct: dict[int, float] = {}
@@ -204,7 +208,7 @@ class Estimator:
 
     @staticmethod
     def _combinations(keys: tuple[Column, ...] | list[Column], below: Estimate) -> float:
-        """At most how many combinations of values these columns have."""
+        """Return an upper bound of the number of combinations of values that these columns have."""
         found = 1.0
         for key in keys:
             found = min(found * max(below.distinct.get(key.id, below.rows), 1), below.rows)
@@ -239,7 +243,7 @@ def _without_statistics(node: Node, rows: float) -> Estimate:
 
 
 def _of_rows(node: Node, rows: float, below: Estimate | None) -> Estimate:
-    """So many rows of what is below, whose columns pass through."""
+    """Return the estimate of so many rows whose columns pass through from below."""
     rows = max(rows, 1)
     values = below.distinct if below is not None else {}
     distinct = {column.id: min(values.get(column.id, rows), rows) for column in node.columns}
@@ -247,7 +251,7 @@ def _of_rows(node: Node, rows: float, below: Estimate | None) -> Estimate:
 
 
 def _by_footers(groups: list[RowGroup], name: str, rows: float) -> tuple[float, Known]:
-    """At most how many distinct values a column has, and what its conditions are guessed by."""
+    """Return an upper bound of a column's distinct values, and the statistics by which its conditions are estimated."""
     between = _range(groups, name)
     width = _width(between)
     typical = min(VALUES_UNKNOWN, bits_as_values(sum(group.size((name,)) for group in groups), rows))
@@ -255,7 +259,7 @@ def _by_footers(groups: list[RowGroup], name: str, rows: float) -> tuple[float, 
 
 
 def _range(groups: list[RowGroup], name: str) -> Range | None:
-    """The least and the greatest value of a column in these row groups; None where one of them does not say."""
+    """Return the least and the greatest value of a column in these row groups; None if one of them does not record it."""
     ranges = [group.columns[name][1] for group in groups if name in group.columns]
     known = [r for r in ranges if r is not None]
     if not known or len(known) < len(groups):
@@ -264,7 +268,7 @@ def _range(groups: list[RowGroup], name: str) -> Range | None:
 
 
 def _width(between: Range | None) -> float | None:
-    """At most how many values lie in a range; None where that is no limit."""
+    """Return an upper bound of the number of values in a range; None if the type gives no bound."""
     if between is None:
         return None
     low, high = between

@@ -59,8 +59,9 @@ Range = tuple[Any, Any]
 
 @dataclass(frozen=True, slots=True)
 class ColumnBounds:
-    """The known bounds of a column in some rows. range: its least and greatest value or something beyond them, as `native` has
-    values; None: not known. nulls: how many rows have none; None: not known."""
+    """The known bounds of a column in a set of rows. range: its least and greatest value or values beyond them, in the
+    form of `native`; None: not known. nulls: how many rows are null; None: not known.
+    """
 
     rows: int
     nulls: int | None = None
@@ -98,7 +99,7 @@ _TEXTS: Final = (t.TEXT, t.VARCHAR)
 
 @dataclass(frozen=True, slots=True)
 class AllOf:
-    """Every one of some tests is passed."""
+    """Passed if every one of some tests is passed."""
 
     tests: tuple[Test, ...]
 
@@ -108,7 +109,7 @@ class AllOf:
 
 @dataclass(frozen=True, slots=True)
 class AnyOf:
-    """One of some tests is passed. Without any: what no row passes, as a comparison with null."""
+    """Passed if one of some tests is passed. Without any test no row passes, as in a comparison with null."""
 
     tests: tuple[Test, ...]
 
@@ -122,7 +123,7 @@ NOTHING: Final = AnyOf(())
 
 @dataclass(frozen=True, slots=True)
 class NullTest:
-    """Whether the column is null, or is not (`wanted`)."""
+    """Tests whether the column is null, or not null, as `wanted` says."""
 
     name: str
     wanted: bool
@@ -136,7 +137,7 @@ class NullTest:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """`column operator value`. column: its type; value: as `native` has it."""
+    """Tests `column operator value`. column: its type; value: in the form of `native`."""
 
     name: str
     column: SqlType
@@ -150,9 +151,11 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class ListTest:
-    """`column IN (values)`, or NOT IN where `negated`. column: its type; values: sorted, none of them null, as `native` has them.
+    """Tests `column IN (values)`, or NOT IN if `negated`. column: its type; values: sorted, none of them null, in the
+    form of `native`.
 
-    One test and not a comparison for each value: drivers send lists of tens of thousands."""
+    It is one test and not a comparison for each value, since drivers send lists of tens of thousands.
+    """
 
     name: str
     column: SqlType
@@ -173,7 +176,7 @@ class ListTest:
 
 @dataclass(frozen=True, slots=True)
 class PrefixTest:
-    """Whether the column's text begins with a prefix, which is not empty. column: its type."""
+    """Tests whether the column's text begins with a prefix, which is not empty. column: its type."""
 
     name: str
     column: SqlType
@@ -189,8 +192,9 @@ class PrefixTest:
 
 @dataclass(frozen=True, slots=True)
 class RangeOverlap:
-    """Whether the column may have one of the values of a range, which are of the same column in other files that the same writer
-    made. column: its type; between: the range."""
+    """Tests whether the column may have a value of a range. The range comes from the same column in other files of the
+    same writer. column: its type; between: the range.
+    """
 
     name: str
     column: SqlType
@@ -204,8 +208,9 @@ class RangeOverlap:
 
 
 def reader_test(reader: TableReader, parameters: Mapping[int, Any]) -> Test | None:
-    """The reader's filter as a test of facts by the names that its table's files give columns; None where it has none that
-    facts could answer. parameters: canonical values by number."""
+    """Return the reader's filter as a test of bounds, by the names that its table's files give columns; None if bounds
+    cannot decide any of it. parameters: canonical values by number.
+    """
     names = {column.id: name for column, name in zip(reader.columns, reader.names, strict=True)}
     tests = tuple(_tests(reader.filter, names, parameters))
     return AllOf(tests) if tests else None
@@ -220,13 +225,13 @@ def _tests(condition: Expr | None, names: Mapping[int, str], parameters: Mapping
 
 @dataclass(frozen=True, slots=True)
 class _Judge:
-    """names: of the columns that have facts, by id."""
+    """Compiles conditions into tests. names: of the columns that have bounds, by id."""
 
     names: Mapping[int, str]
     parameters: Mapping[int, Any]
 
     def test(self, expr: Expr, *, truth: bool) -> Test | None:
-        """Whether `expr` may be true, or false, for a row; None where it always may."""
+        """Compile a test of whether `expr` may be true, or false, for a row; None where it always may."""
         match expr:
             case Not(arg=arg):
                 return self.test(arg, truth=not truth)
@@ -242,7 +247,7 @@ class _Judge:
                 return None
 
     def _of_several(self, args: tuple[Expr, ...], *, truth: bool, every: bool) -> Test | None:
-        """every: all of them must be possible, or one of them."""
+        """Compile AND or OR. every: all operands must be possible, instead of one of them."""
         tests = [self.test(arg, truth=truth) for arg in args]
         known = tuple(test for test in tests if test is not None)
         return _all_of(known) if every else _any_of(known, tests)
@@ -252,7 +257,9 @@ class _Judge:
         return None if name is None else NullTest(name, wanted)
 
     def _of_list(self, arg: ColumnRef, items: Sequence[Expr], *, truth: bool) -> Test | None:
-        """IN: one of the equalities; NOT IN: none of them, where a null is equal to nothing and different from nothing."""
+        """Compile IN as one of the equalities; NOT IN as none of them, where a null is neither equal to anything nor
+        different.
+        """
         plain = self._plain_values(arg, items)
         if plain is not None:
             return self._of_plain_values(arg, plain, truth=truth)
@@ -266,7 +273,7 @@ class _Judge:
         return ListTest(compared[0].name, compared[0].column, values, negated=not truth)
 
     def _plain_values(self, arg: ColumnRef, items: Sequence[Expr]) -> Sequence[Any] | None:
-        """The values of a long list that bounds have as they are, where they are the column's; None for other lists."""
+        """Return the values of a long list of the column's type that bounds represent unchanged; None for other lists."""
         if not isinstance(items, Constants | Parameters):
             return None
         column = arg.column.type.pg
@@ -278,7 +285,7 @@ class _Judge:
         return [known[index] for index in items.indexes] if all(index in known for index in items.indexes) else None
 
     def _of_plain_values(self, arg: ColumnRef, values: Sequence[Any], *, truth: bool) -> Test | None:
-        """Do what `_of_list` does."""
+        """Compile such a list into one test, with the meaning of `_of_list`."""
         name = self.names.get(arg.column.id)
         if name is None:
             return None
@@ -319,7 +326,7 @@ class _Judge:
         return Comparison(name, column, operator, value)
 
     def _of_pattern(self, column: Column, pattern: Expr) -> Test | None:
-        """LIKE with a pattern that begins with characters that stand for themselves."""
+        """Compile LIKE with a pattern that begins with literal characters."""
         name = self.names.get(column.id)
         if name is None or column.type.pg not in _TEXTS or not is_known(pattern, self.parameters):
             return None
@@ -336,12 +343,12 @@ def _all_of(known: tuple[Test, ...]) -> Test | None:
 
 
 def _any_of(known: tuple[Test, ...], tests: Sequence[Test | None]) -> Test | None:
-    """One of several, of which all have to be known."""
+    """Return a test of several alternatives; None unless all of them are known."""
     return None if len(known) < len(tests) else AnyOf(known)
 
 
 def _range_or_verdict(facts: ColumnBounds | None, column: SqlType) -> Range | bool:
-    """Return the range that a test is put to; its verdict where there are no values, or nothing is known of them."""
+    """Return the range to which a test is applied, or its verdict if there are no values, or nothing is known of them."""
     if facts is not None and facts.only_nulls:
         return False
     between = None if facts is None else facts.range
@@ -355,7 +362,9 @@ def _may_match(between: Range, operator: str, value: Any) -> bool:
 
 
 def are_of(between: Range, typ: SqlType) -> bool:
-    """Whether both ends are what `native` makes of values of this type, so that their order is that of its values."""
+    """Whether both ends have the Python type that `native` gives values of this type, so that their order is that of
+    the values.
+    """
     return all(_is_of(value, typ.pg) and (typ.pg is not t.NUMERIC or _digits(value) <= typ.scale) for value in between)
 
 
@@ -380,7 +389,9 @@ def _is_of(value: Any, pg: t.PgType) -> bool:
 
 
 def _digits(value: Decimal) -> int:
-    """Behind the point. A file's decimal with more of them than the column has is rounded as it is read."""
+    """Return the digits behind the point. A file's decimal with more of them than the column has is rounded as it is
+    read.
+    """
     exponent = value.as_tuple().exponent
     return -exponent if isinstance(exponent, int) else 0
 
@@ -394,12 +405,14 @@ def is_known(expr: Expr, parameters: Mapping[int, Any]) -> TypeGuard[Const | Par
 
 
 def value_of(constant: Const | ParamRef, parameters: Mapping[int, Any]) -> Any:
-    """The canonical value; None is null."""
+    """Return the canonical value; None is null."""
     return constant.value if isinstance(constant, Const) else parameters[constant.index]
 
 
 def comparison(part: Expr, parameters: Mapping[int, Any]) -> tuple[Column, str, Any] | None:
-    """(column, operator, value as `native` has it) of a condition that compares a column with a constant which is not null."""
+    """Return (column, operator, value in the form of `native`) of a condition that compares a column with a non-null
+    constant.
+    """
     if not isinstance(part, Call) or part.function.name not in _FLIPPED or len(part.args) != 2:
         return None
     left, right = part.args
@@ -413,7 +426,9 @@ def comparison(part: Expr, parameters: Mapping[int, Any]) -> tuple[Column, str, 
 
 
 def native(value: Any, pg: t.PgType) -> Any:
-    """A canonical value as statistics have theirs: dates and times as Python's; None for null and for what these cannot say."""
+    """Convert a canonical value to the form of file statistics: dates and times as Python's; None for null and for
+    values that these cannot represent.
+    """
     if value is None:
         return None
     if pg is t.DATE:

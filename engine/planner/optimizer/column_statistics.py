@@ -21,7 +21,7 @@ _NOT_COMPARED: Final = (t.BPCHAR, t.CHAR)
 
 
 def statistics_by_column(table: Table) -> dict[str, ColumnStatistics]:
-    """The statistics of a table's columns, by the names that its files give them."""
+    """Return the statistics of a table's columns, by the names that its files give them."""
     found = table.statistics
     if found is None:
         return {}
@@ -31,7 +31,7 @@ def statistics_by_column(table: Table) -> dict[str, ColumnStatistics]:
 
 @lru_cache(maxsize=4096)
 def known_statistics(column: ColumnStatistics, rows: float) -> Known:
-    """rows: of the table."""
+    """Convert a column's statistics. rows: of the table."""
     pg = t.BY_OID.get(column.type)
     values = column.values(rows) or max(rows, 1.0)
     if pg is None or pg in _NOT_COMPARED:

@@ -34,7 +34,7 @@ def divides_by_zero(plan: Node) -> bool:
 
 
 def _evaluated_in(node: Node) -> Iterator[Expr]:
-    """The top level expressions of the plan; of EXISTS, nobody asks what its rows have."""
+    """Yield the top-level expressions of the plan. The columns of EXISTS are left out, since nobody evaluates them."""
     for expr in expressions(node):
         yield expr
         for part in expr.walk():
@@ -57,7 +57,7 @@ def _divides(expr: Expr) -> bool:
 
 
 def _evaluated_operands(expr: Expr) -> Iterator[Expr]:
-    """The operands that are evaluated, as far as constants say."""
+    """Yield the operands that are evaluated, as far as constants decide."""
     match expr:
         case And(args=args):
             yield from _until(args, decides=False)
@@ -93,7 +93,9 @@ def _until(args: tuple[Expr, ...], *, decides: bool) -> Iterator[Expr]:
 
 
 def _truth(condition: Expr) -> tuple[bool, object]:
-    """Whether constants decide a condition, and what they say: constants themselves, two whole numbers compared, AND and OR."""
+    """Return whether constants decide a condition, and its value: constants themselves, comparisons of two integers,
+    AND and OR.
+    """
     match condition:
         case Const(value=value):
             return True, value

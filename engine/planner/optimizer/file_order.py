@@ -48,14 +48,14 @@ _Guarantee = Callable[[TableReader], TableReader | None]
 
 
 def in_file_order(plan: logical.Root) -> logical.Root:
-    """The plan as the engine in process may run it. May block on footers that were never read."""
+    """Return the plan without needless sorts, for the engine in process. May block on footers that were never read."""
     rebuilt = _without_sort(plan, _of_whole_table)
     assert isinstance(rebuilt, logical.Root), "FINAL stays on top"
     return rebuilt
 
 
 def in_split_order(plan: PhysicalPlan) -> PhysicalPlan:
-    """The same of a physical plan, whose fragments are where they will run."""
+    """Return a physical plan without needless sorts. It must be final: the fragments are where they will run."""
     return replace(plan, fragments=tuple(map(_in_split_order, plan.fragments)))
 
 
@@ -101,7 +101,7 @@ def _without_sort(node: Node, guarantee: _Guarantee) -> Node:
 
 
 def _guarantee_reader(node: Node, guarantee: _Guarantee) -> Node | None:
-    """The node with its reader's guarantee; None where there is none."""
+    """Return the node with its reader's guarantee; None if there is none."""
     match node:
         case Evaluator():
             below = _guarantee_reader(node.input, guarantee)
@@ -128,7 +128,7 @@ def _of_whole_table(node: TableReader) -> TableReader | None:
 def _of_splits(
     node: TableReader, instances: Sequence[Instance]
 ) -> tuple[TableReader, Sequence[tuple[Split, ...]]] | None:
-    """The reader with what all instances guarantee, and the splits of each in that order."""
+    """Return the reader with the order that all instances guarantee, and the splits of each in that order."""
     table, keys = _sorted_table(node)
     ordered: list[tuple[Split, ...]] = []
     for instance in instances:
@@ -142,7 +142,9 @@ def _of_splits(
 
 
 def _sorted_table(node: TableReader) -> tuple[Table, Ordering]:
-    """The reader's table, and its sort order as far as its columns are read, and files have PostgreSQL's order of their values."""
+    """Return the reader's table, and the prefix of its sort order whose columns are read, and whose types sort in files
+    as in PostgreSQL.
+    """
     assert isinstance(node.table, Table)
     assert node.table.storage is not None
     columns = dict(zip(node.names, node.columns, strict=True))
@@ -160,7 +162,9 @@ def _sorted_table(node: TableReader) -> tuple[Table, Ordering]:
 def _in_order(
     splits: Sequence[Split], table: Table, keys: Ordering, node: TableReader
 ) -> tuple[tuple[Split, ...], Ordering] | None:
-    """The splits such that what they have is in order, read one after the other, and by how many of the keys; None: by none."""
+    """Arrange the splits so that their rows are in order when they are read one after the other. Returns them with the
+    keys of that order; None if there is none.
+    """
     if not keys or not splits:
         return None
     called = {column.id: name for column, name in zip(node.columns, node.names, strict=True)}
@@ -184,7 +188,7 @@ def _groups(split: Split, table: Table) -> tuple[RowGroup, ...]:
 
 
 def _certain(groups: Sequence[RowGroup], names: tuple[str, ...], typ: SqlType) -> int:
-    """By how many of these columns the rows of a file's groups ascend, nulls last. typ: of the first column."""
+    """Return by how many of these columns the rows of a file's groups ascend, nulls last. typ: of the first column."""
     if not groups or any(group.sorted_by[: len(names)] != names for group in groups):
         return 0
     steps = [_step(a.facts(names[0]), b.facts(names[0]), typ) for a, b in pairwise(groups)]
@@ -194,7 +198,7 @@ def _certain(groups: Sequence[RowGroup], names: tuple[str, ...], typ: SqlType) -
 
 
 def _step(before: ColumnBounds | None, after: ColumnBounds | None, typ: SqlType) -> int | None:
-    """How many keys are certain from one row group to the next: none, the first, or as many as there are (None)."""
+    """Return how many keys are in order from one row group to the next: none, the first, or all (None)."""
     if before is None or after is None or before.nulls is None or after.nulls is None:
         return 0
     if before.nulls:
@@ -211,7 +215,9 @@ def _step(before: ColumnBounds | None, after: ColumnBounds | None, typ: SqlType)
 def _one_after_the_other(
     pieces: Sequence[tuple[Split, Sequence[RowGroup]]], name: str, typ: SqlType
 ) -> tuple[Split, ...] | None:
-    """The splits such that each one's values of a column precede the next one's; None where they do not."""
+    """Return the splits in the order of a column, such that each one's values precede the next one's; None if they
+    overlap.
+    """
     if len(pieces) == 1:
         return (pieces[0][0],)
     ranges: list[tuple[Any, Any, Split]] = []

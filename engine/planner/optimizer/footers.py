@@ -48,14 +48,16 @@ _REQUESTS: Final = 16
 
 
 class UnknownFooterError(OSError):
-    """A footer that no plan has read yet, of a table with so many files that this one does not."""
+    """A footer that no plan has read yet, of a table with too many files to read it now."""
 
 
 @dataclass(frozen=True, slots=True)
 class RowGroup:
-    """Rows `first` .. `end` - 1 of a Parquet file. columns: bytes, and least and greatest value, by top-level column.
-    nulls: how many each column has, where that is known. sorted_by: the columns by which the rows ascend, nulls last, by the
-    writer's word."""
+    """Rows `first` .. `end` - 1 of a Parquet file.
+
+    columns: bytes, and least and greatest value, by top-level column. nulls: how many each column has, where that is
+    known. sorted_by: the columns by which the rows ascend, nulls last, as the writer declares.
+    """
 
     first: int
     end: int
@@ -69,7 +71,7 @@ class RowGroup:
         return None if known is None else ColumnBounds(self.end - self.first, self.nulls.get(name), known[1])
 
     def size(self, names: tuple[str, ...]) -> int:
-        """Bytes of these columns."""
+        """Return the bytes of these columns."""
         return sum(self.columns[name][0] for name in names if name in self.columns)
 
 
@@ -81,12 +83,14 @@ _FOOTERS: Final[WeightedLruCache[_Key, tuple[RowGroup, ...]]] = WeightedLruCache
 
 
 def cache_figures() -> CacheFigures:
-    """How well the cache of footers serves."""
+    """Return the hit rate and size of the footer cache."""
     return _FOOTERS.figures()
 
 
 def row_groups(file: str, table: Table) -> tuple[RowGroup, ...]:
-    """The row groups of a table's Parquet file. Raises OSError, UnknownFooterError where the table has too many files."""
+    """Return the row groups of a table's Parquet file. Raises OSError; UnknownFooterError if the table has many files
+    and this footer has not been read.
+    """
     [key] = _keys(table, (file,))
     if len(table.files) <= _AT_ONCE:
         return _FOOTERS.get(key, lambda: _read_row_groups(file))
@@ -97,8 +101,9 @@ def row_groups(file: str, table: Table) -> tuple[RowGroup, ...]:
 
 
 def read_footers(table: Table) -> None:
-    """Read footers of a table that are not known, once for a plan: all of a small one, some of a large one. May block. A file that
-    cannot be read is left out: who asks for it is told."""
+    """Read unknown footers of a table, once for a plan: all of a small table, some of a large one. May block. A file
+    that cannot be read is skipped: the error is raised to the caller that needs its footer.
+    """
     if table.format != "parquet" or (len(table.files) <= _AT_ONCE and not stores.is_remote(table.path)):
         # The latter are read one by one, by who asks.
         return
@@ -127,7 +132,7 @@ def _may_complete(table: Table) -> bool:
 
 
 def _find_unknown(table: Table) -> Sequence[_Key]:
-    """The files of a table whose footers are not known; of one with very many, of those of a sample."""
+    """Return the files of a table whose footers are not known; of a table with very many files, those in a sample."""
     files = table.files if _may_complete(table) else _spread_evenly(table.files, _SAMPLE)
     return _FOOTERS.find_missing(_keys(table, files))
 
@@ -141,7 +146,7 @@ def _keys(table: Table, files: Sequence[str]) -> Sequence[_Key]:
 
 
 def _spread_evenly(items: Sequence[T], most: int) -> Sequence[T]:
-    """At most so many of these items, the first and the last among them, evenly spread."""
+    """Return at most `most` of these items, evenly spread, the first and the last among them."""
     if len(items) <= most:
         return items
     return [items[at * (len(items) - 1) // (most - 1)] for at in range(most)]

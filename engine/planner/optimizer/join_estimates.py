@@ -37,7 +37,9 @@ Relation = tuple["Estimate", frozenset[int]]
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """rows: about how many. distinct: of each column, by id, at most how many values. unfiltered: the rows without filters."""
+    """An estimate of a relation. rows: about how many. distinct: by column id, an upper bound of its distinct values.
+    unfiltered: the rows without filters.
+    """
 
     rows: float
     distinct: Mapping[int, float]
@@ -45,14 +47,14 @@ class Estimate:
 
     @property
     def size(self) -> float:
-        """Bytes, taking all rows to be alike."""
+        """The size in bytes, if all rows are alike."""
         return self.rows * ROW_BYTES
 
 
 def estimate_join(
     left: Estimate, right: Estimate, condition: tuple[Expr, ...], parameters: Mapping[int, Any]
 ) -> Estimate:
-    """The rows of an inner join with these conjuncts."""
+    """Estimate the rows of an inner join with these conjuncts."""
     distinct = {**left.distinct, **right.distinct}
     keys = [sides for part in condition if (sides := _equal_columns(part)) is not None]
     values = math.prod(max(distinct.get(column, 1) for column in sides) for sides in keys)
@@ -105,7 +107,7 @@ def _order_by_equalities(relations: Sequence[Relation], conditions: Sequence[Exp
 
 
 def known_distinct(distinct: Mapping[int, float]) -> dict[int, Known]:
-    """Return what conditions are guessed by where only the distinct values of columns are known."""
+    """Return statistics for selectivity estimates where only the distinct values of columns are known."""
     return {column: Known(min(values, VALUES_UNKNOWN)) for column, values in distinct.items()}
 
 

@@ -29,7 +29,7 @@ def _is_leakproof_operator(part: Expr) -> bool:
 
 @cache
 def _operators() -> frozenset[tuple[str, int, int]]:
-    """(symbol, left, right) of each."""
+    """Return (symbol, left, right) of each leakproof operator."""
     functions = rows("pg_proc").select(["oid", "proleakproof"]).to_pylist()
     silent = {function["oid"] for function in functions if function["proleakproof"]}
     table = rows("pg_operator").select(["oprname", "oprleft", "oprright", "oprcode"]).to_pylist()

@@ -37,12 +37,14 @@ _EPOCH: Final = dt.date(1970, 1, 1).toordinal()
 
 
 class _UnknownError(Exception):
-    """The log does not say it."""
+    """A statistic that the log does not have."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Told:
-    """The log's statistics of a column, of all files together. extremes: (least, greatest); None where all is null."""
+    """The log's statistics of a column, of all files together. extremes: (least, greatest); None if all values are
+    null.
+    """
 
     nulls: int
     extremes: tuple[int, int] | None
@@ -58,8 +60,9 @@ class _Added(msgspec.Struct, rename="camel"):
 
 
 def answer_by_log(node: Aggregator) -> Node:
-    """Return the row that the aggregator gives where the log says it, else the node. May block when the version was never
-    opened before."""
+    """Return the row that the aggregator gives if the log has it, else the node. May block when the version was never
+    opened before.
+    """
     found = _find_reader(node.input)
     grouped = bool(node.group or node.grouping_sets or node.groupings) or node.filter is not None
     if found is None or grouped or not node.aggregates:
@@ -75,8 +78,9 @@ def answer_by_log(node: Aggregator) -> Node:
 
 
 def _find_reader(node: Node) -> tuple[Table, Mapping[int, str]] | None:
-    """Find the stored table of which a node gives all rows, also through evaluators that only pass columns on, and the names that
-    files have for its columns, by the columns' ids."""
+    """Find the stored table all of whose rows a node returns, also through evaluators that only pass columns on.
+    Returns it with the names that files have for its columns, by the columns' ids.
+    """
     if isinstance(node, TableReader):
         table, whole = node.table, node.filter is None and node.of_files is None and not node.reader and not node.ranged
         if not isinstance(table, Table) or table.storage is None or not whole:
@@ -139,7 +143,7 @@ class _Log:
         return _Told(nulls, (min(extremes), max(extremes)) if extremes else None)
 
     def _of_version(self, name: str) -> tuple[int, list[int]]:
-        """Nulls, and the bounds where there are any."""
+        """Return the nulls of a column, and its bounds where there are any."""
         if not len(self._counts):
             return 0, []
         nulls, least, greatest = self._field("null_count", name), self._field("min", name), self._field("max", name)
@@ -163,7 +167,7 @@ class _Log:
 
 
 def _present_files(version: Version, removed: Sequence[str]) -> pa.Array | None:
-    """Return for each file of a version whether it is the table's still; None: all are."""
+    """Return for each file of a version whether it still belongs to the table; None: all do."""
     if not removed:
         return None
     kept = [True] * version.actions.num_rows
@@ -186,7 +190,7 @@ def _statistics(file: DataFile) -> _Added:
 
 
 def _number(bound: Any) -> int:
-    """A bound as the column's canonical value: a date is days since 1970."""
+    """Convert a bound to the column's canonical value: a date is days since 1970."""
     if isinstance(bound, int) and not isinstance(bound, bool):
         return bound
     if isinstance(bound, str):

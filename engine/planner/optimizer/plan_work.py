@@ -66,9 +66,13 @@ _MEETINGS: Final = (Join, Aggregator, DistinctOn, Window, Sort)
 
 @dataclass(frozen=True, slots=True)
 class PlanWork:
-    """read: bytes of column data. rows: that readers, joins, aggregates, sorts and windows see and give, all together. stages: how
-    often rows have to meet. result_bytes: of the rows of the result, in memory. held: bytes that are held at once, at the most.
-    written: bytes of the result that are written into files; 0: it goes to a client."""
+    """The work of a plan.
+
+    read: bytes of column data. rows: the rows that readers, joins, aggregates, sorts and windows take and give, all
+    together. stages: how often rows have to meet. result_bytes: of the rows of the result, in memory. held: an upper
+    bound of the bytes that are held at once. written: bytes of the result that are written into files; 0: it goes to a
+    client.
+    """
 
     read: int
     rows: int = 0
@@ -79,8 +83,11 @@ class PlanWork:
 
 
 def plan_work(plan: Node, parameters: Mapping[int, Any], *, writes: bool = False, read: int | None = None) -> PlanWork:
-    """Count the work of a plan. parameters: canonical values by number. writes: whether its rows are written into files. read:
-    what it reads, where that is known."""
+    """Count the work of a plan.
+
+    parameters: canonical values by number. writes: whether its rows are written into files. read: its input in bytes,
+    if known.
+    """
     nodes = list(walk_all(plan))
     if read is None:
         read = input_bytes(plan, parameters)
@@ -100,7 +107,9 @@ def plan_work(plan: Node, parameters: Mapping[int, Any], *, writes: bool = False
 
 
 class _GroupEstimator(Estimator):
-    """Estimates in which groups by text are as few as the text in the files says; see the module's docstring."""
+    """Estimates the number of groups by text columns from the size of the text in the files; see the module's
+    docstring.
+    """
 
     def __init__(self, parameters: Mapping[int, Any], plan: Node, nodes: Sequence[Node]) -> None:
         super().__init__(parameters, root=plan)
@@ -116,7 +125,7 @@ class _GroupEstimator(Estimator):
         return Estimate(most, distinct, min(made.unfiltered, most))
 
     def _values(self, key: Column, otherwise: float) -> float:
-        """Estimate how many values a column has. otherwise: where nothing says so."""
+        """Estimate how many values a column has. otherwise: the estimate if neither statistics nor sizes are known."""
         at = key.id
         while at not in self._readers and at in self._origins:
             at = self._origins[at]
@@ -135,7 +144,7 @@ class _GroupEstimator(Estimator):
 
 
 def _origins(nodes: Iterable[Node]) -> Iterator[tuple[int, int]]:
-    """Yield the columns that are another one under a new id. Filters emit columns under the ids that they have."""
+    """Yield pairs of a column and the column that it renames. Filters emit columns under the ids that they have."""
     for node in nodes:
         pairs: Iterable[tuple[Column, Column]] = ()
         if isinstance(node, Evaluator):
@@ -187,7 +196,7 @@ class _Count:
         return sum(map(self.rows, self._sides(node))) + self.rows(self._groups.get(id(node), node))
 
     def _sides(self, node: Join) -> Sequence[Node]:
-        """Return the relations that are joined: of a group all."""
+        """Return the relations that are joined; for a join group, all of its relations."""
         return take_apart(node)[0] if id(node) in self._groups else (node.left, node.right)
 
     def _held_by_join(self, node: Join) -> float:
@@ -216,7 +225,7 @@ class _Count:
 
 
 def _known_widths(nodes: Iterable[Node]) -> Iterator[tuple[int, int]]:
-    """Yield the widths of columns that ANALYZE has told, by the columns' ids."""
+    """Yield the widths of columns that ANALYZE has measured, by the columns' ids."""
     for node in nodes:
         if isinstance(node, TableReader) and isinstance(node.table, Table):
             found = statistics_by_column(node.table)

@@ -39,13 +39,14 @@ from wire.types import pg_types as t
 
 
 def with_files(table: Table, files: Sequence[str]) -> Table:
-    """The table with these files only: another version of it to whoever caches."""
+    """Return the table with these files only, under another version, so that caches distinguish it."""
     digest = zlib.crc32("\0".join((str(table.version), *files)).encode())
     return replace(table, files=tuple(files), version=table.version ^ (digest << 16 | 1))
 
 
 def prune_files(plan: logical.Root, parameters: Mapping[int, Any]) -> logical.Root:
-    """The plan without those files, and without those whose log answers for them (`engine.planner.optimizer.log_answers`).
+    """Return the plan without the files that no row passes from, and with aggregates that the log answers replaced
+    (`engine.planner.optimizer.log_answers`).
 
     parameters: canonical values by number. May block on footers that were never read.
     """
@@ -70,7 +71,7 @@ def prune_files(plan: logical.Root, parameters: Mapping[int, Any]) -> logical.Ro
 
 
 def files_passing(table: Table, test: Test) -> Sequence[str]:
-    """The table's files that may have a row that passes. May block on footers that were never read."""
+    """Return the table's files that may have a row that passes. May block on footers that were never read."""
     if table.format != "parquet":
         return [file for file in table.files if may_pass(file, table, test)]
     kept = table.files
@@ -113,7 +114,7 @@ def _by_log(table: Table, storage: Storage, test: Test) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class _LoggedFiles:
-    """The statistics that the log has of the files in a version of a stored table (`LoggedFiles`)."""
+    """The log's statistics of the files in a version of a stored table (`LoggedFiles`)."""
 
     version: Version
     table: Table
@@ -133,7 +134,7 @@ class _LoggedFiles:
         return FileBounds(self.version.rows, nulls, least, greatest)
 
     def _of_partition(self, name: str) -> FileValues | None:
-        """All rows of a file have one value of a column that the table is partitioned by."""
+        """Return the values of a partition column, which has one value in each file."""
         texts = self.version.partition(name)
         typ = next((column.type.pg for column in self.table.columns if column.file_column == name), None)
         if texts is None:
@@ -145,7 +146,7 @@ class _LoggedFiles:
 
 
 def _of_text(text: str, pg: t.PgType | None) -> Any:
-    """A partition's value, as the log spells it; None where its type is none that statistics have."""
+    """Parse a partition's value as the log spells it; None if statistics do not support its type."""
     try:
         match pg:
             case t.INT2 | t.INT4 | t.INT8:

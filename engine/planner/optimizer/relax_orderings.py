@@ -39,7 +39,9 @@ def relax_orderings(plan: Node) -> Node:
 
 
 def _relax(node: Node, needed: bool) -> Node:
-    """`node` without the sorts that cannot be told from its output; `needed`: whether its consumer can tell."""
+    """Return `node` without the sorts that do not affect its output. `needed`: whether its consumer depends on its
+    order.
+    """
     node = map_expressions(node, lambda expr: rewrite_expr(expr, _in_subquery))
     if isinstance(node, Sort) and not needed:
         return _relax(node.input, False)
@@ -55,7 +57,7 @@ def _relax(node: Node, needed: bool) -> Node:
 
 
 def _only(columns: tuple[Column, ...], node: Node) -> Node:
-    """`node` with these of its columns: a Limit hides those that were there for ORDER BY alone."""
+    """Return `node` with these of its columns: a Limit hides those that were there for ORDER BY alone."""
     if columns == node.columns:
         return node
     return Evaluator(columns, node, tuple(ColumnRef(c.type, c) for c in columns))

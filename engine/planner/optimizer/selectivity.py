@@ -64,11 +64,12 @@ _NEGATED: Final = {"<>": "=", "!~~": "~~", "!~~*": "~~*", "!~": "~", "!~*": "~*"
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """The known statistics of a column, values as `engine.planner.optimizer.column_bounds.native` has them.
+    """The known statistics of a column, values in the form of `engine.planner.optimizer.column_bounds.native`.
 
-    values: how many there are, of those that are not rare. range: its least and greatest. nulls: the part of the rows that have
-    none; None: not known. common: what part of the rows each common value has; bounds: of the other values, those that part
-    them evenly. analysed: whether these come from ANALYZE, so that what they do not say is rare.
+    values: the number of distinct values, without rare ones. range: the least and greatest value. nulls: the fraction
+    of null rows; None: not known. common: the fraction of the rows that has each common value. bounds: the histogram of
+    the other values, which divides them evenly. analysed: whether these come from ANALYZE, so that values missing in
+    them are rare.
     """
 
     values: float
@@ -80,7 +81,7 @@ class Known:
 
     @property
     def rest(self) -> float:
-        """The part of the rows that have a value which is not common."""
+        """The fraction of the rows whose value is neither common nor null."""
         return max(0.0, 1 - sum(self.common.values()) - (self.nulls or 0.0))
 
     @property
@@ -89,12 +90,14 @@ class Known:
 
 
 def bits_as_values(size: int, rows: float) -> float:
-    """How many equally frequent values take so many bytes for so many rows."""
+    """Return how many equally frequent values would take so many bytes for so many rows."""
     return math.exp2(min(8 * size / max(rows, 1), 60))
 
 
 def selectivity(condition: Expr | None, known: Mapping[int, Known], parameters: Mapping[int, Any]) -> float:
-    """The part of the rows for which a condition is true. known: by column. parameters: canonical values by number."""
+    """Return the fraction of the rows for which a condition is true. known: by column. parameters: canonical values by
+    number.
+    """
     parts = conjuncts(condition)
     inequalities: dict[int, list[tuple[str, Any]]] = {}
     part = 1.0
@@ -154,7 +157,9 @@ def _known_nulls(arg: Expr, known: Mapping[int, Known]) -> float:
 
 
 def _of_equality(args: Sequence[Expr], known: Mapping[int, Known], parameters: Mapping[int, Any]) -> float:
-    """With a constant: its part; else one of the values of the column with the most."""
+    """Estimate an equality. With a constant it keeps the constant's fraction; else one value of the column that has the
+    most.
+    """
     columns = [known[arg.column.id] for arg in args if isinstance(arg, ColumnRef) and arg.column.id in known]
     constants = [arg for arg in args if is_known(arg, parameters)]
     if len(columns) == len(constants) == 1 and columns[0].analysed:
@@ -171,7 +176,7 @@ def _of_value(column: Known, value: Any) -> float:
 
 
 def _of_pattern(args: Sequence[Expr], known: Mapping[int, Known], parameters: Mapping[int, Any]) -> float | None:
-    """LIKE with a constant: tried on the values that are known. None where too few are."""
+    """Estimate LIKE with a constant by trying it on the known values. None if too few are known."""
     left, right = args
     column = known.get(left.column.id) if isinstance(left, ColumnRef) else None
     if column is None or not column.analysed or not is_known(right, parameters):
@@ -193,11 +198,11 @@ def _of_pattern(args: Sequence[Expr], known: Mapping[int, Known], parameters: Ma
 
 
 def like_matches(pattern: str, values: Sequence[str]) -> list[bool] | None:
-    """Tell which values a LIKE pattern matches; None where nobody should try.
+    """Return for each value whether a LIKE pattern matches it; None if the pattern is too long or invalid.
 
-    Pattern and values are users'. Arrow's kernel (RE2) takes time that is linear in a value's length and gives up the
-    interpreter's lock meanwhile. Rejected: `re`, which tries `%a%a%a%b` on a run of `a` in as many ways as there are to place the
-    letters, and answers nobody else until it has.
+    Pattern and values come from users. Arrow's kernel (RE2) takes time that is linear in a value's length and releases
+    the interpreter's lock meanwhile. Rejected: `re`, which backtracks: it tries `%a%a%a%b` on a run of `a` in as many
+    ways as there are to place the letters, and blocks all other threads until it has.
     """
     if len(pattern) > _PATTERN_LENGTH_MAX:
         return None
@@ -209,7 +214,7 @@ def like_matches(pattern: str, values: Sequence[str]) -> list[bool] | None:
 
 
 def _of_range(column: Known | None, tests: Sequence[tuple[str, Any]]) -> float:
-    """Estimate the part of a column's values, or of its range, that several inequalities leave."""
+    """Estimate the fraction of a column's values, or of its range, that several inequalities leave."""
     if column is not None and column.analysed and (part := _of_interval(column, tests)) is not None:
         return part
     if column is None or column.range is None:
@@ -228,7 +233,9 @@ def _of_range(column: Known | None, tests: Sequence[tuple[str, Any]]) -> float:
 
 
 def _of_interval(column: Known, tests: Sequence[tuple[str, Any]]) -> float | None:
-    """The common values for which all inequalities hold, and of the rest what the histogram has between them."""
+    """Estimate several inequalities: the common values for which all hold, and of the rest the histogram's part between
+    them.
+    """
     try:
         common = sum(part for value, part in column.common.items() if all(_HOLDS[op](value, v) for op, v in tests))
         if len(column.bounds) < 2:
@@ -242,7 +249,7 @@ def _of_interval(column: Known, tests: Sequence[tuple[str, Any]]) -> float | Non
 
 
 def _below(bounds: Sequence[Any], value: Any) -> float:
-    """The part of a histogram that is less than a value."""
+    """Return the fraction of a histogram that is less than a value."""
     at = bisect_right(bounds, value)
     if at == 0:
         return 0.0
@@ -253,7 +260,7 @@ def _below(bounds: Sequence[Any], value: Any) -> float:
 
 
 def _interpolate(low: Any, high: Any, value: Any) -> float:
-    """Where a value lies in a part of the histogram; of texts nobody knows."""
+    """Return where a value lies within a histogram bucket, from 0 to 1; for texts the middle."""
     if isinstance(low, str):
         return 0.5
     return float((value - low) / (high - low))

@@ -41,7 +41,9 @@ _LEAST_WIDTH: Final = 4.0
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """size: bytes. text: what they are, as a sentence without its end. read: bytes that the plan reads, whatever counts."""
+    """The workload of a plan. size: bytes. text: a description of them, as a sentence without its end. read: bytes that
+    the plan reads, whichever measure counts.
+    """
 
     size: int
     text: str
@@ -49,8 +51,9 @@ class Workload:
 
 
 def workload(plan: Node, parameters: Mapping[int, Any], enough: int) -> Workload:
-    """Estimate the work of a plan. parameters: canonical values by number. enough: bytes below which nobody asks further: where
-    nothing joins, what is read is the most that it can be."""
+    """Estimate the workload of a plan. parameters: canonical values by number. enough: bytes up to which the input
+    alone decides: without joins, the workload is at most the input.
+    """
     read = input_bytes(plan, parameters)
     by_size = Workload(read, f"it reads {size_text(read)} of column data", read)
     nodes = list(walk_all(plan))
@@ -65,7 +68,7 @@ def _is_analysed(nodes: list[Node]) -> bool:
 
 
 def _by_statistics(plan: Node, nodes: list[Node], parameters: Mapping[int, Any], read: int) -> Iterator[Workload]:
-    """The three measures."""
+    """Yield the three measures."""
     measure = _Measure(plan, parameters)
     readers = [node for node in nodes if isinstance(node, TableReader)]
     rows = sum(measure.rows(reader) for reader in readers)
@@ -82,8 +85,9 @@ def _by_statistics(plan: Node, nodes: list[Node], parameters: Mapping[int, Any],
 
 
 def _joins(nodes: list[Node]) -> Iterator[Node]:
-    """Yield the joins of the plan, each with the condition that makes it one: FROM a, b WHERE ... has it above the product. Of a
-    group, whose joins may be made in any order, only what it gives counts."""
+    """Yield the joins of the plan, each with its condition: FROM a, b WHERE ... has it above the product. A group,
+    whose joins may be made in any order, is yielded once, so that only its output counts.
+    """
     groups = [node for node in nodes if isinstance(node, Evaluator) and is_inner_join(node.input)]
     inner = {id(join) for node in groups for join in joins_within(node.input)}
     yield from groups
@@ -104,7 +108,7 @@ class _Measure:
         return round(self._estimator.of(node).rows * self._width(node))
 
     def _width(self, node: Node) -> float:
-        """Bytes of a row, as its readers read it."""
+        """Return the bytes of a row, as its readers read it."""
         if isinstance(node, TableReader):
             return reader_bytes(node, self._parameters) / max(self._estimator.of(node).unfiltered, 1)
         widths = [max(self._width(below), _LEAST_WIDTH) for below in node.inputs()]
