@@ -42,7 +42,7 @@ def joins_within(node: Node) -> Iterator[Join]:
 
 
 def order_by_links(count: int, links: Iterable[Collection[int]]) -> list[int]:
-    """Return the numbers below `count` in such an order that each is linked to one before it, as far as there is one.
+    """Return the numbers below `count` in an order in which each is linked to one before it, where possible.
 
     links: numbers that an equality connects.
     """

@@ -13,9 +13,11 @@ from wire.types.carriers import NumericScale
 
 
 class PartForm(Struct, frozen=True):
-    """form: json: the only column has the objects. layout, encoding: of the others, as `engine.statements.copy.options.CopyFormat`.
+    """The format of a part. form: json: the only column has the objects. layout, encoding: of the other formats, as
+    `engine.statements.copy.options.CopyFormat`.
 
-    digits: each column's display and minimum (`wire.types.output.EncodedColumn`), which the columns of a table do not have.
+    digits: each column's display and minimum (`wire.types.output.EncodedColumn`), which the columns of a table do not
+    have.
     """
 
     form: Literal["text", "csv", "json"]

@@ -27,15 +27,15 @@ _SHORT_BYTES: Final = 1 << 16
 
 
 class Struct(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
-    """Fields go by position: new ones are added at the end, with a default."""
+    """Base of the structs. Fields are encoded by position: new ones are added at the end, with a default."""
 
 
 class RouterSpec(Struct, frozen=True):
-    """How the output is split over the receivers.
+    """The partitioning of the output over the receivers.
 
     hash: the statement's column `bucket` numbers the receiver. range: as hash, in the order of the receivers.
-    parting: for senders on Spark: the statement of the local engine over the relation `part` (a batch of the edge) whose
-        only column is that number.
+    parting: for senders on Spark: the statement of the local engine over the relation `part` (a batch of the edge)
+        whose only column is that number.
     """
 
     kind: Literal["single", "mirror", "hash", "range"]
@@ -47,9 +47,9 @@ class EdgeSpec(Struct, frozen=True):
 
     schema: Arrow IPC schema message of its batches, without the columns that only the router reads.
     senders, receivers: the members of the producing and consuming instances, in the order of the instances.
-    synchronizer: ordered: by the binary column `sort_key`, the last of the schema, which the merge takes away.
-    counted: whether each sender is one stream, numbered as its instance (a Spark sender opens one a partition, and says
-        which when it is done).
+    synchronizer: ordered: by the binary column `sort_key`, the last of the schema, which the merge removes.
+    counted: whether each sender is one stream, numbered as its instance (a Spark sender opens one for each partition,
+        and reports them when it is done).
     """
 
     id: int
@@ -62,7 +62,7 @@ class EdgeSpec(Struct, frozen=True):
 
 
 class WrittenColumn(Struct, frozen=True):
-    """A column of a table that is written. stored: its name in files, where that is another."""
+    """A column of a table that is written. stored: its name in files, if that differs."""
 
     name: str
     type: TypeTold
@@ -72,7 +72,7 @@ class WrittenColumn(Struct, frozen=True):
 
 
 class SequenceSpec(Struct, frozen=True):
-    """A sequence whose values a writer takes by itself: as `engine.catalog.model.objects.Sequence`."""
+    """A sequence from which a writer takes values by itself: as `engine.catalog.model.objects.Sequence`."""
 
     oid: int
     name: str
@@ -86,15 +86,17 @@ class SequenceSpec(Struct, frozen=True):
 
 
 class MutationSpec(Struct, frozen=True):
-    """The writing of a fragment's rows into files of a table; instead of its rows it sends its intents.
+    """The writing of a fragment's rows into files of a table; the fragment sends its intents instead of its rows.
 
-    schema, table: names, for messages. columns: all of the table's. location: its folder below that of tables. area: the
-        statement's folder in it, where files are staged. partition_by, sort_by: as in `engine.catalog.model.objects.Storage`.
-    input: Arrow IPC schema message of the rows, in carriers. The rest says which of its columns is what, by index, as
-        `engine.plan_ir.logical.Mutate`: rows; checks, each with its name and whether it is a view's; changed, dropped, twice,
-        -1 for none; again; filled, each with its sequence; returning; passed; fresh.
-    output: how values are written in messages. alone: whether Spark, where it makes the rows, may write them without us.
-    parts: how rows are written where they become no table's.
+    schema, table: names, for messages. columns: all of the table's. location: its folder below that of tables. area:
+        the statement's folder in it, where files are staged. partition_by, sort_by: as in
+        `engine.catalog.model.objects.Storage`.
+    input: Arrow IPC schema message of the rows, in carriers. The other fields give the roles of its columns, by index,
+        as `engine.plan_ir.logical.Mutate`: rows; checks, each with its name and whether it is a view's; changed,
+        dropped, twice, -1 for none; again; filled, each with its sequence; returning; passed; fresh.
+    output: the settings by which messages print values. alone: whether Spark, if it makes the rows, may write them
+        without the member.
+    parts: the format of rows that become no table's files.
     readable, given: names of columns, as in `engine.plan_ir.shown_columns`.
     """
 
@@ -131,8 +133,9 @@ class FragmentSpec(Struct, frozen=True):
     inputs: the edges it reads, as the relations `engine.plan_ir.physical.relation_of`.
     output: the edge it feeds, or None for the root.
     The statement's columns are those of the edge's schema, then `bucket` where a hash router wants it.
-    skip, count: the first rows to pass over, the number to pass on (-1: all); they stop the producers when reached.
-    mutation: what becomes of the statement's rows, where it is not they that the edge carries.
+    skip, count: the number of rows to skip, and the number to pass on (-1: all); the producers are stopped when it is
+        reached.
+    mutation: the writing of the statement's rows, if the edge carries intents instead of them.
     """
 
     id: int
@@ -162,14 +165,17 @@ class SharedSpec(Struct, frozen=True):
 
     @classmethod
     def decode(cls, encoded: bytes | msgspec.Raw) -> SharedSpec:
-        """Raises msgspec.MsgspecError. What was read a short while ago is not read again: statements are repeated."""
+        """Decode a SharedSpec. Raises msgspec.MsgspecError. A recently decoded one comes from a cache, since statements
+        are repeated.
+        """
         return _read_again(bytes(encoded)) if len(encoded) <= _SHORT_BYTES else _SHARED.decode(encoded)
 
 
 class ReaderSpec(Struct, frozen=True):
-    """The files and rows that one reader reads here. files: as DuckDB takes them (wildcards escaped), for the parameter
-    `$r<reader>`. rows: the range (first, end) within each file; None: all of them. keys: for a reader with a key, the range of
-    it as text (at least, less than), each None where there is no limit."""
+    """The files and rows that one reader reads here. files: paths for DuckDB (wildcards escaped), the value of the
+    parameter `$r<reader>`. rows: the range (first, end) within each file; None: all of them. keys: for a reader with a
+    key, its range as text (at least, less than), each None where there is no limit.
+    """
 
     reader: int
     files: tuple[str, ...]
@@ -178,7 +184,7 @@ class ReaderSpec(Struct, frozen=True):
 
 
 class TableSpec(Struct, frozen=True):
-    """A table that Spark has to know by name: a version of its own for each set of files.
+    """A table that Spark has to know by name, with a version of its own for each set of files.
 
     columns: (name, type, typmod). partition_by: those whose values are in the names of folders.
     """
@@ -197,7 +203,7 @@ class TableSpec(Struct, frozen=True):
 class InstanceSpec(Struct, frozen=True):
     """One fragment on this member. instance: its number among the fragment's instances.
 
-    statement: where it differs by instance (Spark names its tables by what they hold), else None.
+    statement: set if it differs by instance (Spark names its tables by their content), else None.
     """
 
     fragment: int
@@ -208,8 +214,9 @@ class InstanceSpec(Struct, frozen=True):
 
 
 class ChannelSpec(Struct, frozen=True):
-    """A receiving end of the initiator, so that nobody has to ask for it: the consuming instance of an edge, and what a stream
-    to it shows (`wire.mesh.messages.Open`)."""
+    """A receiving end of the initiator, so that senders need not look it up: the consuming instance of an edge, and the
+    token that a stream to it presents (`wire.mesh.messages.Open`).
+    """
 
     edge: int
     receiver: int
@@ -218,8 +225,9 @@ class ChannelSpec(Struct, frozen=True):
 
 
 class MemberSpec(Struct, frozen=True):
-    """The `start` message of one member. shared: an encoded SharedSpec. channels: those at (host, port), if there are any. trace:
-    the traceparent of the statement's span (`engine.common.tracing`); empty: none."""
+    """The `start` message of one member. shared: an encoded SharedSpec. channels: the receiving ends at (host, port),
+    if there are any. trace: the traceparent of the statement's span (`engine.common.tracing`); empty: none.
+    """
 
     shared: msgspec.Raw
     instances: tuple[InstanceSpec, ...]
@@ -230,12 +238,12 @@ class MemberSpec(Struct, frozen=True):
 
     @classmethod
     def decode(cls, encoded: bytes) -> MemberSpec:
-        """Raises msgspec.MsgspecError."""
+        """Decode a MemberSpec. Raises msgspec.MsgspecError."""
         return _MEMBER.decode(encoded)
 
 
 class _Decoder(Generic[S]):
-    """A decoder that has one kind of error: msgspec's own tell of a text that is no UTF-8 in another way."""
+    """A decoder that raises one kind of error: msgspec itself raises another one for text that is not UTF-8."""
 
     def __init__(self, kind: type[S]) -> None:
         self._decoder = msgspec.msgpack.Decoder(kind)

@@ -44,7 +44,7 @@ PASSES: Final[tuple[Callable[[Node], Node], ...]] = (push_filters, prune_columns
 
 
 def optimise(plan: logical.Root) -> logical.Root:
-    """The plan after all passes; FINAL stays on top. Raises StatementTooComplex for one that is too deep to walk."""
+    """Run all passes on a plan; FINAL stays on top. Raises StatementTooComplex for a plan that is too deep to walk."""
     node: Node = plan
     with bounded_depth():
         for run in PASSES:
@@ -56,8 +56,9 @@ def optimise(plan: logical.Root) -> logical.Root:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The engine of a fragment, and the reason in words for EXPLAIN. expected: what the fragment should take there, where that was
-    estimated."""
+    """The engine of a fragment, and the reason in words for EXPLAIN. expected: the estimated time of the fragment
+    there, if it was estimated.
+    """
 
     engine: EngineName
     reason: str
@@ -73,8 +74,9 @@ def choose(
     *,
     writes: bool = False,
 ) -> Choice:
-    """The engine that should run `plan`. `local_limit`: bytes of column data; see `sluice.local_limit`. writes: whether its rows
-    are written into files."""
+    """Choose the engine that runs `plan`. `local_limit`: bytes of column data; see `sluice.local_limit`. writes:
+    whether its rows are written into files.
+    """
     tables = [node.table for node in walk_all(plan) if isinstance(node, TableReader)]
     if are_in_memory(tables):
         return Choice("local", "the system catalog is the member's own")
@@ -96,9 +98,10 @@ def choose(
 def compile_choice(
     plan: logical.Root, choice: Choice, wish: Wish, bindings: Bindings
 ) -> tuple[CompiledFragment, Choice]:
-    """The fragment on the chosen engine or, where that one lacks something and the choice was ours, on the other.
+    """Compile the fragment for the chosen engine. If that engine lacks something, and the user has not set the engine,
+    compile it for the other one.
 
-    Raises FeatureNotSupported naming what neither has (or what the engine that was asked for lacks).
+    Raises FeatureNotSupported naming what the chosen engine lacks.
     """
     try:
         return _compile(plan, choice.engine, bindings), choice

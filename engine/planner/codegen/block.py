@@ -56,10 +56,12 @@ def is_cheap(tree: exp.Expression) -> bool:
 class Block:
     """A SELECT under construction; see the module's docstring.
 
-    scope: how each column is written in this SELECT. source: the first item of FROM, None for a SELECT without one.
+    scope: how each column is written in this SELECT.
+    source: the first item of FROM, None for a SELECT without one.
     whole: a complete query instead (a set operation), with its columns; everything but `close` derives a table from it.
-    volatile: ids of columns that are computed anew at each reference. subqueries: the weight of the subqueries that
-    DuckDB decorrelates together with this SELECT's (`engine.planner.codegen.many_subqueries`).
+    volatile: ids of columns that are computed anew at each reference.
+    subqueries: the weight of the subqueries that DuckDB decorrelates together with this SELECT's
+        (`engine.planner.codegen.many_subqueries`).
     """
 
     scope: Scope
@@ -125,9 +127,9 @@ class Block:
     ) -> Block:
         """Return a block that reads this SELECT as a derived table.
 
-        extra: further expressions of this SELECT to include in the table, by label (`extra_column`). keep_order: order
-        the new SELECT as this one is, by columns of the table. move_order: the same, and do not sort this SELECT,
-            which may have no LIMIT.
+        extra: further expressions of this SELECT to include in the table, by label (`extra_column`).
+        keep_order: order the new SELECT as this one is, by columns of the table. move_order: the same, and do not sort
+            this SELECT, which may have no LIMIT.
         """
         assert not (move_order and self.stage is Stage.LIMITED)
         alias = self.compilation.alias()

@@ -23,17 +23,19 @@ from engine.sql.trees.printed import PrintedStatement
 class CompiledFragment:
     """A fragment ready to run.
 
-    statement: the relational part, a tree in the dialect of `engine`. columns: its output, in order. tables: the
-    catalog tables it reads; the statement names them by `engine.sql.trees.storage_types.relation_name` where the
-        engine needs them registered first (Spark), or reads their files in place (local).
-    ordered: whether the rows' order matters to the consumer. small: the output is small by construction (global
-    aggregate, LIMIT n <= a few thousand rows): Spark collects it
+    statement: the relational part, a tree in the dialect of `engine`.
+    columns: its output, in order.
+    tables: the catalog tables it reads; the statement names them by `engine.sql.trees.storage_types.relation_name`
+        where the engine needs them registered first (Spark), or reads their files in place (local).
+    ordered: whether the rows' order matters to the consumer.
+    small: the output is small by construction (global aggregate, LIMIT n <= a few thousand rows): Spark collects it
         through the driver instead of streaming from its tasks.
-    scans: on Spark: the relations that its tasks read through DuckDB, by their names in the statement. functions: on
-    Spark: the functions that its tasks compute with DuckDB, by name. printed: the statement's text for its engine, if
-    it has been printed already. parameters: the number and type of each parameter that remains in the statement, by its
-    name there. values_in_row: whether the statement reads the values of these from a relation
-    (`engine.sql.trees.parameters.VALUES_ROW`).
+    scans: on Spark: the relations that its tasks read through DuckDB, by their names in the statement.
+    functions: on Spark: the functions that its tasks compute with DuckDB, by name.
+    printed: the statement's text for its engine, if it has been printed already.
+    parameters: the number and type of each parameter that remains in the statement, by its name there.
+    values_in_row: whether the statement reads the values of these from a relation
+        (`engine.sql.trees.parameters.VALUES_ROW`).
     """
 
     engine: EngineName

@@ -49,20 +49,22 @@ class Bindings:
 class Compilation:
     """The compilation of one statement for one engine.
 
-    query: compiles a plan into a complete query, its columns labelled (`engine.planner.codegen.relations`). render:
-    compiles an expression (`engine.planner.codegen.expressions`). ctes: the columns of each common table expression in
-    scope, by its id. hoisted, recursive: the statement's own WITH; in_place: ids of those defined elsewhere; recursing:
-    of those whose
+    query: compiles a plan into a complete query, its columns labelled (`engine.planner.codegen.relations`).
+    render: compiles an expression (`engine.planner.codegen.expressions`).
+    ctes: the columns of each common table expression in scope, by its id.
+    hoisted, recursive: the statement's own WITH; in_place: ids of those defined elsewhere; recursing: of those whose
         recursive term is being compiled.
     watched: ids (Python's) of the nodes whose rows check for an interrupt (`engine.planner.codegen.interruptible`).
-    derived: ids of the joins that are to be derived tables (`engine.planner.codegen.join_equalities`). scans: the
-    relations that Spark's tasks read through DuckDB, by their names in the statement (`engine.planner.codegen.scans`).
+    derived: ids of the joins that are to be derived tables (`engine.planner.codegen.join_equalities`).
+    scans: the relations that Spark's tasks read through DuckDB, by their names in the statement
+        (`engine.planner.codegen.scans`).
     functions: the functions that Spark's tasks compute with DuckDB, by name (`engine.planner.codegen.task_functions`).
-    placeholders: the names of the parameters that remain parameters, by number and type. subqueries, weight, undivided,
-    weights: the number of subqueries written, their total weight, the weight of those that DuckDB
-        decorrelates together, and the weight of each by its identity (`engine.planner.codegen.many_subqueries`).
-    computed: how many columns `many_subqueries` has computed from subqueries. of_catalog: whether the statement reads
-    the system catalog alone.
+    placeholders: the names of the parameters that remain parameters, by number and type.
+    subqueries, weight, undivided, weights: the number of subqueries written, their total weight, the weight of those
+        that DuckDB decorrelates together, and the weight of each by its identity
+        (`engine.planner.codegen.many_subqueries`).
+    computed: how many columns `many_subqueries` has computed from subqueries.
+    of_catalog: whether the statement reads the system catalog alone.
     """
 
     engine: EngineName

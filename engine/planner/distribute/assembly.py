@@ -49,9 +49,10 @@ class Setting:
     """The members on which a plan may run, and the limits of its distribution.
 
     members: those that read data, the initiator among them or not. pinned: the member of each file that only it can
-    read. parameters: canonical values by number. mirror_limit: bytes up to which one side of a join is sent to all
-    members. gather_limit: bytes of partial results up to which they are combined on the initiator. engine: the engine
-    that fragments without inputs run on.
+        read.
+    parameters: canonical values by number. mirror_limit: bytes up to which one side of a join is sent to all members.
+    gather_limit: bytes of partial results up to which they are combined on the initiator.
+    engine: the engine that fragments without inputs run on.
     """
 
     members: tuple[str, ...]

@@ -23,16 +23,18 @@ Equals = frozenset[int]
 class Flow:
     """See the module's docstring.
 
-    node: the piece of plan. inputs: the edges that it reads. parted: rows that agree in these columns are in one
-    instance; None: nothing is known. Each key is a set of columns that are equal to one another, in the order in which
-    the keys were hashed. by_range: the readers' own columns (one of each reader that reads splits) by whose values the
-    readers' splits were made, if the rows are partitioned in that way: the place of a value then follows from the
-    files, and not from a hash. order: every instance gives its rows in this order, by columns of `node`. in_turn:
-    whether each instance's rows precede the next one's in that order. before_sets: the flow below a PROJECT SET over
-    ordered rows. No key distinguishes the rows of a set, so if streams are sorted again instead of merged, this flow is
-    sorted, and the sets run after that. limit: a LIMIT whose first stage each instance has done, and whose second is
-    still to be done over all of them. size: bytes of column data below it, as far as known; it decides which side of a
-    join moves.
+    node: the piece of plan. inputs: the edges that it reads.
+    parted: rows that agree in these columns are in one instance; None: nothing is known. Each key is a set of columns
+        that are equal to one another, in the order in which the keys were hashed.
+    by_range: the readers' own columns (one of each reader that reads splits) by whose values the readers' splits were
+        made, if the rows are partitioned in that way: the place of a value then follows from the files, and not from a
+        hash.
+    order: every instance gives its rows in this order, by columns of `node`.
+    in_turn: whether each instance's rows precede the next one's in that order.
+    before_sets: the flow below a PROJECT SET over ordered rows. No key distinguishes the rows of a set, so if streams
+        are sorted again instead of merged, this flow is sorted, and the sets run after that.
+    limit: a LIMIT whose first stage each instance has done, and whose second is still to be done over all of them.
+    size: bytes of column data below it, as far as known; it decides which side of a join moves.
     """
 
     node: Node

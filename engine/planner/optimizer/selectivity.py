@@ -1,5 +1,6 @@
 """Estimates the fraction of the rows that a condition keeps: by ANALYZE's statistics, else by Parquet's footers of
-columns, else by constants alone.
+columns, else
+by constants alone.
 
 **Analysed columns** are estimated as PostgreSQL does (selfuncs.c). An equality with a common value keeps that value's
 fraction of the rows; one with any other value keeps that value's share of the rows without common values
