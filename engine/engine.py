@@ -62,7 +62,7 @@ class Engine:
         files = config.files
         self.roots = files.foreign_roots
         self.tables = config.tables
-        # Nowhere among the server's own files.
+        # COPY must not read or write the server's own files.
         self.copy_roots = CopyRoots(config.copy_folders, (config.private, config.tables, *config.catalog_files))
         if config.topology is not None:
             self.store.declare(files.topology_tables())

@@ -19,9 +19,9 @@ StatementState = Literal["planning", "running", "suspended", "finished", "failed
 EngineUsed = Literal["local", "spark", "distributed"]
 #: waiting: a stream's sender is out of credit. interrupted: it has lost its connection and goes on over another.
 StreamState = Literal["open", "waiting", "interrupted", "done"]
-#: A part of an answer. recent: the newest of those that have finished. status: asked of processes of one server only, as members of
-#: earlier releases do not know it.
-#: progress: of COPY, VACUUM and ANALYZE. statements: what pg_stat_statements is made of.
+#: A part of an answer. recent: the newest finished statements. status: requested from processes of one server only, as
+#: members of earlier releases do not know it.
+#: progress: of COPY, VACUUM and ANALYZE. statements: the data of pg_stat_statements.
 Part = Literal[
     "sessions", "running", "finished", "recent", "fragments", "edges", "spark_jobs", "graph", "status", "progress", "statements"
 ]  # fmt: skip
@@ -223,7 +223,7 @@ class StatementsKept(Report, frozen=True):
     since: float = 0.0
 
 
-#: What a member has counted of queries: instances of fragments, and ends of streams.
+#: A member's counters of queries: instances of fragments, and ends of streams.
 Observed = tuple[list[FragmentCounters], list[EdgeCounters]]
 
 

@@ -118,7 +118,7 @@ class _ObservedStream:
             self._bytes = size
             self._batches.append(batch)
         else:
-            # The rest of them would be few enough.
+            # Stop keeping batches: the remaining ones alone would be few enough.
             self._bytes = _CONSTANT_BYTES + 1
             self._rows = ConstantRows()
             self._batches.clear()

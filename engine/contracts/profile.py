@@ -16,7 +16,7 @@ from dataclasses import replace
 
 from wire.dataclass import dataclass
 
-#: The source of what reads relations that are given to a statement: inputs of its fragment, the system catalog.
+#: The source of operators that read relations given to a statement: inputs of its fragment, the system catalog.
 GIVEN = "given"
 #: The rows of an operator that did not count them.
 UNKNOWN = -1

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from engine.catalog.model.objects import Constraint, SystemTable, Table
     from engine.plan_ir.part_form import PartForm
 
-#: What a TableReader may read beside its table's columns: the file that a row is in (its path, as in `Table.files`), and the
-#: row's number in it, from 0. No column of a user's has such a name.
+#: Columns that a TableReader may read beside its table's own: the file of a row (its path, as in `Table.files`), and the
+#: row's number in it, from 0. No user's column has such a name.
 FILE = "\0file"
 ROW = "\0row"
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from engine.catalog.model.objects import Relation
     from engine.plan_ir.expr import Column, Expr
 
-#: Schemas whose relations everybody may read, but those that are closed; none is of rows in memory.
+#: Schemas whose relations everybody may read, except closed ones. The schema of relations in memory is "".
 _OPEN: Final = ("pg_catalog", "information_schema", "sluice", TEMPORARY, "")
 #: The kind of a requirement about a file of the server's machine, whose path is its name.
 FILE: Final = "file"

@@ -17,7 +17,7 @@ from engine.plan_ir.expr import Constants, Expr, Frame, FrameBound, Node, OrderI
 from engine.plan_ir.logical import Aggregator, Cte
 
 NodeT = TypeVar("NodeT", bound=Node)
-#: Fields that hold neither nodes nor expressions, whatever has them.
+#: Fields that hold neither nodes nor expressions, in any class.
 _NEVER: Final = frozenset(("columns", "type", "position", "table", "names", "kind", "function"))
 
 
@@ -33,7 +33,7 @@ def _rebuild(value: Any, on_node: Callable[[Node], Node], on_expr: Callable[[Exp
     if isinstance(value, (OrderItem, Cte, Frame, FrameBound)):
         return _replace_fields(value, on_node, on_expr)
     if isinstance(value, ColumnarRows) and not value.is_data:
-        # A row after the other: functions of the session are called in that order.
+        # Rewritten row by row, since functions of the session are called in that order.
         rows = tuple(value)
         rebuilt = _rebuild(rows, on_node, on_expr)
         return value if rebuilt is rows else rebuilt

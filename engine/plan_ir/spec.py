@@ -21,7 +21,7 @@ from wire.types.text_settings import OutputSettings
 from wire.types.user_types import TypeTold
 
 S = TypeVar("S", bound=msgspec.Struct)
-#: How many plans are remembered, of which length.
+#: The number of plans in the cache, and their greatest length.
 _READ: Final = 64
 _SHORT_BYTES: Final = 1 << 16
 

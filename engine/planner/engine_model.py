@@ -34,16 +34,16 @@ from engine.planner.optimizer.plan_work import PlanWork
 from engine.settings.session_settings import size_text
 from wire.dataclass import dataclass
 
-#: How often the memory of the local engine a plan may need: the rest is spilled to the disk.
+#: How many times the memory of the local engine a plan may need: the rest is spilled to disk.
 SPILL_MAX: Final = 8
-#: Bytes of rows, as they are in memory, that the local engine writes.
+#: Bytes of rows, as they are in memory, up to which the local engine writes.
 WRITTEN_MAX: Final = 4 << 30
-#: Bytes a second that are spilled and read again.
+#: Bytes per second that are spilled and read again.
 _SPILL_RATE: Final = 250e6
 _CORES_MIN: Final = 1e-3
-#: What is told at the least.
+#: The shortest time that is shown.
 _SECONDS_MIN: Final = 0.001
-#: Seconds from which on no fraction is told.
+#: Seconds from which on no fraction is shown.
 _WHOLE_SECONDS: Final = 10
 
 

@@ -81,7 +81,8 @@ def choose(
     if are_in_memory(tables):
         return Choice("local", "the system catalog is the member's own")
     if wish != "auto":
-        # Few statements are Spark's by choice, so those that are by wish tell how fast it is.
+        # The planner chooses Spark for few statements, so its speed is also learnt from those for which the user chose
+        # it.
         is_told = wish == "spark" and bool(tables)
         expected = model.estimate_spark(plan_work(plan, parameters, writes=writes)) if is_told else None
         return Choice(wish, f"sluice.engine is {wish}", expected)

@@ -29,7 +29,7 @@ from engine.sql.trees.literals import struct
 from engine.sql.trees.storage_types import storage_type
 from wire.types import pg_types as t
 
-#: Aggregates whose result tells the order of their input.
+#: Aggregates whose result depends on the order of their input.
 ORDER_SENSITIVE: Final = frozenset(
     {"array_agg", "string_agg", "json_agg", "jsonb_agg", "json_object_agg", "jsonb_object_agg", "xmlagg"}
 )

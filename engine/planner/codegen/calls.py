@@ -20,7 +20,7 @@ from engine.sql.trees.unsupported import Unsupported
 from wire.errors import FeatureNotSupported
 from wire.types import pg_types as t
 
-#: Marks an argument inside a template's tree, so that what belongs to the template can be told from what was put in.
+#: Marks an argument inside a template's tree, to distinguish it from the template's own nodes.
 _ARGUMENT = "argument"
 _LACKING: Final = "not supported: "
 

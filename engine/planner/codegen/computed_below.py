@@ -23,7 +23,7 @@ def computed_below(
     label: the beginning of the columns' names. computed: different expressions, each with its tree in `block`.
     """
     block = block.as_derived_table({f"{label}{n}": tree for n, (_, tree) in enumerate(computed)}, keep_order=True)
-    # Of no node of the plan, whose columns count upwards.
+    # Negative ids belong to no node of the plan, whose ids count upwards.
     columns = [(expr, Column(-1 - n, "", expr.type)) for n, (expr, _) in enumerate(computed)]
     block.scope.columns |= {column.id: block.extra_column(f"{label}{n}") for n, (_, column) in enumerate(columns)}
 

@@ -20,9 +20,10 @@ from engine.plan_ir.conjuncts import conjunction
 from engine.plan_ir.expr import And, Call, Case, Const, Expr
 from engine.planner.codegen.short_circuit import is_repeatable, is_safe_operator, may_raise
 
-#: Whether the first condition may be written into the second expression: what that refers to has to be there all the same.
+#: Returns whether the first condition may be written into the second expression, which then needs the columns of both.
 MayGuard = Callable[[Expr, Expr], bool]
-#: Conditions with more parts are left as they are: programs write them, as lists of alike tests. A part has the first few guards.
+#: Conditions with more parts are left as they are: programs generate them as lists of similar tests. A part gets the
+#: first few guards.
 _PARTS_MAX: Final = 64
 _GUARDS_MAX: Final = 8
 

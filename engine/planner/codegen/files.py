@@ -36,18 +36,18 @@ _ESCAPED: Final = re.compile(r"\[([*?[])\]")
 #: file_fdw's option names and DuckDB's.
 _CSV_OPTIONS: Final = {"delimiter": "delim", "quote": "quote", "escape": "escape", "null": "nullstr"}
 _TRUE: Final = ("true", "on", "1", "yes")
-#: What text in a CSV file means for these types is not what DuckDB takes it for.
+#: DuckDB interprets the text of these types in a CSV file differently from PostgreSQL.
 _NOT_IN_CSV: Final = (t.BYTEA, t.INTERVAL, t.TIMETZ, t.RECORD)
-#: What reads the text of a document.
+#: The functions that parse the text of a document.
 _READ_BY: Final = {t.JSONB: "SLUICE_JSONB", t.JSON: "SLUICE_JSON"}
 #: DuckDB's column that counts the rows of a Parquet file.
 ROW_NUMBER: Final = "file_row_number"
-#: What the column is called that says which file a row is in, where the table has none of that name.
+#: The name of the column with a row's file; underscores are added if the table has a column of that name.
 _FILE_NAME: Final = "sluice_file"
-#: What rows are called before those that deletion vectors name have been left out.
+#: The name of the relation with the rows before deletion vectors are applied.
 _READ: Final = "rows_read"
 _BITS: Final = exp.DataType.build("BIT", dialect="duckdb")
-#: What it is called, to begin with, where values are computed from it: that is cheap only as long as it is a constant of a file.
+#: The name of that column if partition values are computed from it, which is cheap only as long as it is constant in a file.
 FOLDERS_NAME: Final = "sluice_folders"
 
 
@@ -80,7 +80,8 @@ def file_reader(
     if FILE in names or folders or table.deleted:
         reader.append("expressions", _option("filename", string(file_name)))
     if table.storage is not None and any(_has_rows(c.type.pg) for c in table.columns if c.name in names):
-        # Files of before an attribute came lack it, and DuckDB would take the first file's fields for those of all.
+        # Files written before an attribute was added lack it, and DuckDB would take the first file's fields for those
+        # of all.
         reader.append("expressions", _option("union_by_name", exp.true()))
     location = {FILE: label(file_name), ROW: label(ROW_NUMBER)}
     trees: list[exp.Expression] = [exp.Column(this=location.get(n) or name(n), table=label(alias)) for n in names]
@@ -112,7 +113,7 @@ def _with_types(reader: exp.Anonymous, types: Mapping[str, exp.DataType], alias:
     nulls = [exp.Alias(this=cast(exp.Null(), typ), alias=name(n)) for n, typ in types.items()]
     everything = exp.select("*").from_(exp.Table(this=reader))
     nothing = exp.Select(expressions=nulls, where=exp.Where(this=exp.false()))
-    # No file that is read need have the column: of the other side its type is known, which gives no row.
+    # Perhaps no file has the column; the other side of the union, which gives no row, provides its type.
     union = exp.Union(this=everything, expression=nothing, distinct=False, by_name=True)
     return exp.Subquery(this=union, alias=table_alias(alias))
 
@@ -200,7 +201,7 @@ def _without_deleted(table: Table, source: exp.Expression, file_name: str, alias
         return exp.Subquery(this=exp.select("*").from_(source), alias=table_alias(alias))
     vectors = exp.Values(expressions=rows, alias=table_alias("vectors", ["file", "bits"]))
     bits, number = (exp.Column(this=label(n), table=label(of)) for n, of in (("bits", "vectors"), (ROW_NUMBER, _READ)))
-    # A row after the last bit is there, and so is one of a file without a vector.
+    # A row after the last bit is not deleted, nor is a row of a file without a vector.
     is_within = exp.LT(this=number, expression=call("BIT_LENGTH", bits))
     bit = call("GET_BIT", bits.copy(), cast(number.copy(), exp.DataType.build("INT")))
     kept = case([(is_within, exp.EQ(this=bit, expression=integer(0)))], exp.true())
@@ -277,7 +278,8 @@ def _no_partitions() -> exp.Expression:
 
 
 def _parquet(_table: Table, paths: exp.Expression) -> exp.Anonymous:
-    # DuckDB judges row groups by their least and greatest values, which leave NaN out, unless it is told that there may be some.
+    # DuckDB skips row groups by their least and greatest values, which leave NaN out, unless the option says that there
+    # may be NaN.
     return call("READ_PARQUET", paths, _no_partitions(), _option("can_have_nan", exp.true()))
 
 

@@ -34,7 +34,7 @@ def _add_condition(block: Block, test: Expr) -> Block:
         if block.scope.engine != "local" or tree.find(exp.Lambda) is None:
             block.having.append(tree)
             return block
-        # DuckDB takes the parameter of a lambda in HAVING for a column that is not grouped by.
+        # In HAVING, DuckDB takes the parameter of a lambda for an ungrouped column.
         block = block.as_derived_table(keep_order=True)
         tree = conjunct(test, block.scope)
     block.where.append(tree)

@@ -29,7 +29,7 @@ from engine.sql.trees.build import QueryTree
 from engine.sql.trees.parameters import read_from_row
 from wire.types import pg_types as t
 
-#: Up to this many rows a result is small whatever its columns hold.
+#: Up to this many rows a result is small, whatever its columns are.
 SMALL_ROWS: Final = 2000
 
 

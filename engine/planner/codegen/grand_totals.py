@@ -35,7 +35,7 @@ def with_grand_totals(plan: Node) -> Node:
 
 def _needs(node: Node) -> bool:
     sets = node.grouping_sets if isinstance(node, Aggregator) else None
-    # The only set, without columns, is compiled as no GROUP BY at all.
+    # A single empty set is compiled without GROUP BY.
     return sets is not None and sets != ((),) and () in sets
 
 
@@ -43,7 +43,8 @@ def _add_totals(node: Aggregator, fresh: Iterator[int]) -> Node:
     if not _needs(node):
         return node
     assert node.grouping_sets is not None, "it needs a total"
-    # What is grouped by is null where it is outside of a set, for Spark in the aggregates that HAVING names, too: so there are two.
+    # A grouped column is null outside of its sets; in Spark also in the aggregates that HAVING names. So there are two
+    # marks.
     mark, other, key = (Column(next(fresh), "mark", _BOOL) for _ in range(3))
     grouped = any(node.grouping_sets)
     keys, place = len(node.group), len(node.group)
@@ -60,7 +61,8 @@ def _add_totals(node: Aggregator, fresh: Iterator[int]) -> Node:
     refs = _refs(node.columns)
     if node.filter is None:
         return Evaluator(node.columns, aggregator, refs)
-    # Spark finds no column for a HAVING of both; nor may one fail for groups that are not there.
+    # Spark does not resolve the columns of a combined HAVING, and the query's HAVING must not fail for groups that do
+    # not exist.
     return Evaluator(node.columns, Evaluator(node.columns, aggregator, refs, barrier=True), refs, node.filter)
 
 

@@ -32,7 +32,7 @@ def aggregate(node: Aggregator, block: Block) -> Block:
     if block.stage > Stage.FILTERED or block.whole is not None:
         block = block.as_derived_table(keep_order=True)
     block = block.ready_for([*node.aggregates, *(ColumnRef(c.type, c) for c in node.group)])
-    # An aggregate of what is an outer query's alone would be the outer query's.
+    # An aggregate whose columns all belong to an outer query would be the outer query's aggregate.
     if block.passes_on() or not all(_may_be_key(block.scope.column(c), node) for c in node.group):
         block = block.as_derived_table(keep_order=True)
     if any(map(_listens, node.aggregates)) and not block.order:

@@ -41,7 +41,7 @@ from engine.planner.codegen.short_circuit import is_repeatable, is_safe_operator
 from wire.types import pg_types as t
 
 _BOOL: Final = st.of(t.BOOL)
-#: How many conditions are written into a subquery; of a longer list the first ones.
+#: At most this many conditions are written into a subquery: the first ones of a longer list.
 _CONDITIONS_MAX: Final = 8
 
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from engine.plan_ir.expr import AggregateCall
 
 _COMPARISONS: Final = frozenset(("=", "<>", "<", "<=", ">", ">="))
-#: Moments of two kinds are compared on the session's clock, which has no place for an infinity.
+#: A timestamp and a timestamptz are compared in the session's time zone, which has no place for an infinity.
 _CLOCKED: Final = frozenset((t.TIMESTAMP, t.TIMESTAMPTZ))
 
 

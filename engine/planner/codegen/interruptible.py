@@ -43,7 +43,7 @@ def interruptible(block: Block) -> Block:
     slept = call(
         "JAVA_METHOD", string("java.lang.Thread"), string("sleep"), cast(integer(0), exp.DataType.build("BIGINT"))
     )
-    # Thread.sleep gives nothing, which Spark may show as a word or as null; it is neither than the test allows.
+    # Thread.sleep returns nothing, which Spark may show as a word or as null; the test is true for either.
     block.where.append(exp.NEQ(this=call("COALESCE", slept, string("")), expression=string("interrupted")))
     block.stage = Stage.FILTERED
     return block.as_derived_table()

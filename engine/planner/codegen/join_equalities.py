@@ -49,13 +49,13 @@ from engine.planner.codegen.short_circuit import may_raise
 from wire.dataclass import dataclass
 from wire.types import pg_types as t
 
-#: A group of so many relations is left as it is: DuckDB considers all orders of these.
+#: Groups of up to this many relations are left as they are: DuckDB considers all join orders of these.
 _FEW_RELATIONS: Final = 12
-#: A class of so many equal operands is left as it is.
+#: Classes of up to this many equal operands are left as they are.
 _FEW_OPERANDS: Final = 8
-#: So many relations are ordered by DuckDB at once. Half a second for relations that are all joined with one.
+#: Up to this many relations are ordered by DuckDB at once, which takes half a second if all are joined with one.
 _ORDERED_MAX: Final = 64
-#: The relations of a derived table, where there are more.
+#: The number of relations in each derived table, if there are more.
 _TABLE_MAX: Final = 16
 #: Casts among these from left to right raise no error, and equal values stay equal.
 _WIDER: Final = (t.INT2, t.INT4, t.INT8, t.NUMERIC)
@@ -97,7 +97,7 @@ class _Placement:
             return self._place_below(node)
         group = _Group(tuple(map(self.place, relations)), many=many)
         group.take(conditions, every=True)
-        # What stays above derived tables would not be brought into them.
+        # DuckDB would not push conditions from above into the derived tables.
         left = group.take(above, every=len(relations) > _ORDERED_MAX)
         joined = group.join_all(self.derived)
         if isinstance(node, Evaluator):
@@ -109,7 +109,7 @@ class _Placement:
 
     def _place_below(self, node: Node) -> Node:
         if isinstance(node, Join) and is_inner_join(node):
-            # A group that is left as it is: its joins are no groups of their own.
+            # The group is left as it is, so its joins are not groups of their own.
             return self._place_inside(map_inputs(node, self._place_within))
         if isinstance(node, Evaluator) and is_inner_join(node.input) and not node.barrier:
             return self._place_inside(map_inputs(node, self._place_within))

@@ -24,7 +24,8 @@ from engine.plan_ir.expr import And, ColumnRef, Expr, Subquery
 from engine.plan_ir.predicates import has_subquery
 from engine.sql.trees.build import case, conjunction, disjunction
 
-#: Conditions of a group, and those that are left as they are: with so many DuckDB plans for some 20 ms.
+#: The size of a group, and the number of conditions that are left as they are: DuckDB plans for some 20 ms with so
+#: many.
 _GROUP: Final = 64
 
 

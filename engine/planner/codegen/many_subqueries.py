@@ -44,11 +44,13 @@ from wire.errors import StatementTooComplex
 from wire.types import pg_types as t
 
 _UNCORRELATED: Final = 1
-#: Up to so many subqueries of a statement are taken for correlated ones, which spares short statements the search.
+#: Up to this many subqueries of a statement count as correlated, which spares short statements the search for outer
+#: columns.
 _FEW: Final = 8
-#: What a SELECT may weigh: twelve correlated subqueries, which take DuckDB 50 ms.
+#: The weight that a SELECT may have: twelve correlated subqueries, which take DuckDB 50 ms.
 _SELECT_MAX: Final = 12 * CORRELATED
-#: What may be left that could not be divided, and all of a statement. Either takes DuckDB two to three seconds.
+#: Limits of the weight that could not be divided, and of a statement's total weight. Either takes DuckDB two to three
+#: seconds.
 _UNDIVIDED_MAX: Final = 40 * CORRELATED
 _STATEMENT_MAX: Final = 240 * CORRELATED
 #: Ids of columns that no node of the plan has.
@@ -182,7 +184,7 @@ def _fold_junction(block: Block, expr: And | Or, marks: set[int]) -> tuple[Block
         block, arg = _fold(block, given, marks)
         own = _weigh(_subqueries([arg]), block.compilation)
         if own > _SELECT_MAX or may_raise(arg):
-            # Whatever is before it may decide without it: it stays where it is.
+            # The operands before it may decide without it, so it stays where it is.
             args += (*run, arg)
             run, weight = [], 0
             continue
@@ -238,7 +240,8 @@ def _materialize(block: Block) -> Block:
     compilation, weight = block.compilation, block.subqueries
     block = block.as_derived_table(keep_order=True)
     if block.scope.is_inside or compilation.in_place or compilation.recursing:
-        # DuckDB takes apart what a derived table has by itself, but is not done with it then: it counts on in `undivided`.
+        # DuckDB decorrelates a derived table by itself, but that is not all it does with it: its weight still counts in
+        # `undivided`.
         block.subqueries = 0
         return block
     source = block.source
@@ -288,7 +291,7 @@ def _weigh_subquery(expr: Subquery, compilation: Compilation) -> int:
     if known is None:
         few = compilation.subqueries <= _FEW and len(compilation.weights) <= _FEW
         weight = CORRELATED if few or free_columns(expr.plan) else _UNCORRELATED
-        # The subquery is kept with its weight, so that no other can have its identity.
+        # The subquery is kept with its weight, so that no other can get its `id()`.
         known = compilation.weights[id(expr)] = (expr, weight)
     return known[1]
 

@@ -24,7 +24,7 @@ from engine.sql.trees.storage_types import storage_name
 from wire.types import pg_types as t
 
 _FLOATS: Final = (t.FLOAT4, t.FLOAT8)
-#: How jsonb is written.
+#: The separators of jsonb's text.
 _COMMA: Final = ", "
 _COLON: Final = ": "
 
@@ -56,7 +56,8 @@ def _quote(name: str) -> str:
 
 def as_jsonb(column: exp.Expression, typ: FileType, *, old_instants: bool = False) -> exp.Expression:
     """Convert a column of files to jsonb's text; null stays null."""
-    # The file need not have the fields that others have, nor in their order: DuckDB casts structs by the names of fields.
+    # A file may lack fields that others have, or have them in another order: DuckDB casts structs by the names of
+    # fields.
     whole = exp.Cast(this=column, to=type_in_files(typ, old_instants=old_instants))
     return _Writer(old_instants).convert(whole, typ, 0)
 
@@ -125,7 +126,7 @@ class _Writer:
             "local", f"array_to_string(list_transform($1, lambda {entry}: $2), $3)", entries, shown, literal(_COMMA)
         )
         whole = concat("local", [literal("{"), joined, literal("}")])
-        # Files may have a key twice, which a map may not.
+        # Files may have a key twice, which jsonb does not allow.
         twice = raises("local", "22030", "duplicate JSON object key value")
         checked = "CASE WHEN len(list_distinct(map_keys($1))) < len(map_keys($1)) THEN $2 ELSE $3 END"
         return _unless_null(tree, sql("local", checked, tree, twice, whole))

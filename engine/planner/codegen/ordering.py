@@ -19,7 +19,7 @@ def sorted_block(block: Block, keys: Ordering) -> Block:
     order = order_by(block, keys)
     if order == block.order:
         return block
-    # Spark takes a window function in ORDER BY, but nothing that is computed of one.
+    # Spark takes a window function in ORDER BY, but no expression over one.
     windowed = block.scope.engine == "spark" and any(
         item.this.find(exp.Window) not in (None, item.this) for item in order
     )

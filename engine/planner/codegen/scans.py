@@ -32,7 +32,7 @@ from engine.sql.trees.storage_types import STORED_ALIKE, storage_name
 from engine.sql.trees.unsupported import Unsupported
 from wire.types import pg_types as t
 
-#: The types whose values Spark does not read as PostgreSQL does, nor makes of what files have instead.
+#: The types whose values Spark neither reads as PostgreSQL does, nor converts from the types that files have instead.
 DOCUMENTS: Final = (t.JSON, t.JSONB)
 #: The reader's number in a scan's statement: its files are `$r1`.
 READER: Final = 1

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from engine.planner.codegen.scan import Scan
     from engine.planner.codegen.task_function import TaskFunction
 
-#: What a correlated subquery weighs, or a LATERAL item (`engine.planner.codegen.many_subqueries`).
+#: The weight of a correlated subquery, or of a LATERAL item (`engine.planner.codegen.many_subqueries`).
 CORRELATED: Final = 4
 
 

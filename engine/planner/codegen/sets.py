@@ -144,7 +144,8 @@ def _recursion(cte: Cte, base: QueryTree, step: Node, scope: Scope, relation: Re
     if scope.engine == "spark" and not cte.union_all:
         raise scope.compilation.unsupported_error("WITH RECURSIVE with UNION that is not ALL")
     if not cte.union_all and _need_keys(cte.plan.columns, scope):
-        # The engine drops rows that are the same, and would go on with rows that are equal to earlier ones.
+        # The engine drops identical rows only, and would continue with rows that are equal to earlier ones but stored
+        # differently.
         raise scope.compilation.unsupported_error("WITH RECURSIVE with UNION over values whose equals differ in store")
     scope.compilation.recursing.add(cte.id)
     recursive = _operand(step, cte.plan.columns, scope, relation)

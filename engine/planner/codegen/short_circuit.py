@@ -23,7 +23,8 @@ from engine.sql.trees.build import call, case, conjunction, disjunction, is_null
 
 #: Operators that raise no errors whatever their operands are.
 _SAFE: Final = frozenset({"=", "<>", "<", "<=", ">", ">=", "~~", "!~~", "~~*", "!~~*", "^@", "@>", "<@", "&&"})
-#: How deep CASEs are nested: long lists of operands are generated, and what may raise an error comes first in few of them.
+#: The depth to which CASEs are nested. Longer lists of operands are generated, and rarely begin with operands that may
+#: raise errors.
 _DEPTH_MAX: Final = 8
 
 

@@ -41,7 +41,7 @@ from engine.sql.trees.storage_types import VIEW_FILE, VIEW_ROW, relation_name, s
 from engine.sql.trees.unsupported import Unsupported
 from wire.types import pg_types as t
 
-#: Of what stored tables' files hold of one (`engine.storage.types`).
+#: An interval from the struct that stored tables' files hold for it (`engine.storage.types`).
 _INTERVAL: Final = "(to_months(({0}).months) + to_days(({0}).days) + to_microseconds(({0}).micros))"
 _INT8: Final = range(-(2**63), 2**63)
 _PLACES: Final = {FILE: VIEW_FILE, ROW: VIEW_ROW}
@@ -315,7 +315,7 @@ def project_set(node: ProjectSet, block: Block) -> Block:
     columns = zip(node.columns, node.emit, strict=True)
     block.scope.columns = {c.id: unnested[c.id] if c.id in sets else render(e, block.scope) for c, e in columns}
     if engine == "local":
-        # A SELECT of its own: whoever reads it may leave the calls' columns out, but not the rows that they make.
+        # This is a SELECT of its own: its reader may drop the calls' columns, but must keep the rows that they make.
         block = block.as_derived_table(move_order=True)
     return _in_turn(block) if block.order else block
 

@@ -39,10 +39,10 @@ from wire.types import pg_types as t
 
 #: The types of arguments and results: padded text has not been tried.
 CARRIED: Final = STORED_ALIKE - {t.BPCHAR, t.CHAR}
-#: The fields of what such a function gives.
+#: The fields of such a function's result.
 VALUE, ERROR = "v", "e"
 _GIVEN: Final = "given"
-#: The relation of DuckDB's that an Arrow batch of arguments is.
+#: DuckDB's name of the relation that holds an Arrow batch of arguments.
 ARGUMENTS: Final = "arguments"
 _PREFIX: Final = "sluice_task_"
 

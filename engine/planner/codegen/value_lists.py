@@ -29,7 +29,7 @@ from engine.sql.trees.literals import fits
 from engine.sql.trees.storage_types import storage_type
 from wire.types import pg_types as t
 
-#: Below, a list is short to plan, and readers of files look into it for row groups that they need not read.
+#: Shorter lists are planned quickly, and file readers use them to skip row groups.
 _LONG: Final = 1000
 _INTEGERS: Final = (t.INT2, t.INT4, t.INT8)
 _TEXTS: Final = (t.TEXT, t.VARCHAR)

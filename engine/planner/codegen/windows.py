@@ -40,11 +40,11 @@ from wire.errors import SqlError
 from wire.types import pg_types as t
 
 _INT4_MAX: Final = 2**31 - 1
-#: Functions whose result tells the order of the rows though they have none of their own.
+#: Functions whose result depends on the order of the rows even without an ORDER BY of their own.
 _BY_PLACE: Final = frozenset({"row_number", "ntile", "lag", "lead", "first_value", "last_value", "nth_value"})
-#: Functions that look at the partition whatever the frame; Spark refuses any frame but its own for them.
+#: Functions that use the whole partition, whatever the frame; Spark refuses any frame but its own for them.
 _FRAMELESS: Final = frozenset({"row_number", "rank", "dense_rank", "percent_rank", "cume_dist", "ntile", "lag", "lead"})
-#: Aggregates that pass over nulls, so that FILTER may be said by making the argument null.
+#: Aggregates that ignore nulls, so that FILTER may be expressed by making the argument null.
 _SKIPS_NULLS: Final = frozenset(
     {"count", "sum", "avg", "min", "max", "bool_and", "bool_or", "every", "string_agg", "bit_and", "bit_or", "bit_xor"}
     | {"stddev", "stddev_pop", "stddev_samp", "variance", "var_pop", "var_samp", "corr", "covar_pop", "covar_samp"}
@@ -144,7 +144,8 @@ def _frame_bound(
         return ("CURRENT ROW", None) if head == "CURRENT" else (head, side)
     _check_sign(bound.offset, which, frame.unit, scope)
     if _is_zero(bound.offset, scope):
-        # The same rows, which DuckDB 2.0 does not always find as `0 PRECEDING`: it begins at a place of another row's frame.
+        # These are the same rows, but DuckDB 2.0 may miss some with `0 PRECEDING`, since it begins at a position in
+        # another row's frame.
         return "CURRENT ROW", None
     if scope.engine == "local":
         offset = _check_offset(bound.offset, which, frame.unit, scope)

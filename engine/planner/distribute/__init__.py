@@ -33,8 +33,8 @@ from wire.errors import FeatureNotSupported
 __all__ = ["Decision", "Distribution", "NotDistributable", "Setting", "distribute", "should_distribute"]
 
 Distribution = Literal["auto", "off", "always"]
-#: Below this many bytes of column data (`engine.planner.optimizer.workload`) a query is done before its parts would have been
-#: handed out.
+#: Below this many bytes of column data (`engine.planner.optimizer.workload`) a query ends before its fragments could be
+#: dispatched.
 WORTHWHILE_BYTES: Final = 8 << 20
 Decision = tuple[bool, str]
 

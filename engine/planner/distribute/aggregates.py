@@ -39,9 +39,9 @@ from engine.planner.optimizer.relax_orderings import LISTENS
 from wire.dataclass import dataclass
 from wire.types import pg_types as t
 
-#: Bytes that a single row of aggregates is taken to have.
+#: The assumed bytes of a row of aggregates.
 _ONE_ROW: Final = 64
-#: The most groups that an estimate is made of.
+#: The largest estimate of groups.
 _GROUPS_MAX: Final = 1 << 40
 #: GROUPING has a bit for each key, in an int4.
 _KEYS_OF_SETS: Final = 31

@@ -162,7 +162,7 @@ class Assembly:
             node = self._some_column(node)
             columns = node.columns
         if isinstance(router, (HashRouter, RangeRouter)) and self.engine(flow) == "spark":
-            # Its tasks part the rows that they send, so the keys are among the columns that cross.
+            # Spark's tasks partition the rows that they send, so the keys are among the columns that cross.
             columns = (*columns, *(key for key in router.keys if key not in columns))
         check_carriable(columns)
         edge = len(self._edges) + 1

@@ -193,7 +193,7 @@ class _Group:
                 step = self._step(joined, relation)
             joined = step.joined
             self._conditions = [part for part in self._conditions if not _is_within(part, joined.node.columns)]
-        # What is left of the conditions names columns of an enclosing query.
+        # The remaining conditions refer to columns of an enclosing query.
         return _with_filter(joined.node, tuple(self._conditions)), tuple(self._rest)
 
     def _step(self, joined: _Relation, relation: _Relation) -> _Step:

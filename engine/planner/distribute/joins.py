@@ -33,7 +33,7 @@ from engine.planner.distribute.hashing import hash_partition
 from engine.planner.distribute.lookups import by_lookup
 from engine.planner.distribute.replicated import is_read_whole
 
-#: A value that moves is taken to have so many bytes.
+#: The assumed bytes of a value that moves.
 _VALUE_BYTES: Final = 16
 #: The kinds for which a side may be present in every instance of the other.
 _LEFT_EVERYWHERE: Final = ("inner", "cross", "right")

@@ -41,11 +41,11 @@ from engine.planner.distribute.readers import InOrder, in_order
 from wire.dataclass import dataclass
 from wire.types import pg_types as t
 
-#: The table has at least so many rows for each one that looks up.
+#: The table has at least this many rows for each row that looks up.
 _ROWS_FOR_EACH: Final = 10
 _LEFT_MOVES: Final[Sequence[JoinKind]] = ("inner", "left")
 _RIGHT_MOVES: Final[Sequence[JoinKind]] = ("inner", "right")
-#: Types whose values compare with those of a reader's key as their literals do, in classes.
+#: Classes of types whose values compare with those of a reader's key as their literals do.
 _COMPARABLE: Final = ((t.INT2, t.INT4, t.INT8), (t.TEXT, t.VARCHAR), (t.DATE,), (t.TIMESTAMP,))
 
 

@@ -104,7 +104,7 @@ def _range_number(router: RangeRouter, tree: exp.Expression, members: Sequence[s
     return cast(exp.Case(ifs=branches, default=integer(numbers[-1])), exp.DataType.build("INTEGER"))
 
 
-#: What the key is compared with, where its own type may not have the values of the table that the bounds are from.
+#: The types of the bounds, for keys whose own type may not have all values of the table that the bounds are from.
 _BOUND_TYPES: Final[Mapping[t.PgType, SqlType]] = dict.fromkeys((t.INT2, t.INT4), st.of(t.INT8))
 
 
@@ -127,7 +127,7 @@ def _sort_key_call(keys: Ordering) -> Expr:
             placed = f"{direction} NULLS {'FIRST' if key.nulls_first else 'LAST'}"
             for tree in _sort_forms(arg, key.column.type):
                 parts += [tree, string(placed)]
-        # Of a few bytes in all, DuckDB makes a number instead.
+        # From a few bytes in all, DuckDB would make a number instead.
         parts += [string(""), string("ASC NULLS LAST")]
         return call("CREATE_SORT_KEY", *parts)
 

@@ -147,7 +147,7 @@ class _Apart:
 
 # -- the move --------------------------------------------------------------------------------------------------------
 
-#: An operator's name, and the way its rows still have to go.
+#: An operator's name, and the path that its rows still have to take.
 _Arrival = tuple[str, tuple[str, ...]]
 
 

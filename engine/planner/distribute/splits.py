@@ -47,7 +47,7 @@ from wire.types import pg_types as t
 
 #: Scores computed at a time: as many as fit a processor's cache.
 _SCORES: Final = 1 << 16
-#: The types whose order is that of the statistics' values, and what those are.
+#: The types that sort as the values in statistics do, with the Python types of those values.
 _ORDERED: Final[Mapping[t.PgType, type]] = {
     **dict.fromkeys((t.INT2, t.INT4, t.INT8), int),
     **dict.fromkeys((t.TEXT, t.VARCHAR), str),

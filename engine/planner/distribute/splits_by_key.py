@@ -40,12 +40,13 @@ from engine.planner.distribute.splits import ReadFile, assign, files_to_read, or
 from engine.planner.optimizer.input_size import folder_facts
 from wire.types import pg_types as t
 
-#: Of what all tables have, at most so much is read by all members together.
+#: All members together read at most this many times the bytes of all tables.
 _MOST_READ: Final = 1.25
-#: A member has at most so many times its share; with whole groups less, as long as ranges are possible.
+#: A member has at most this many times its share; with whole groups the limit is lower as long as ranges are possible.
 _MOST_UNEVEN: Final = 2.0
 _GROUPS_UNEVEN: Final = 1.25
-#: The types whose values, read from the name of a folder, are equal if and only if they are equal in SQL; and what those are.
+#: The types whose values, read from the name of a folder, are equal if and only if they are equal in SQL, with their
+#: Python types.
 _FOLDERS: Final[Mapping[t.PgType, type]] = {
     **dict.fromkeys((t.INT2, t.INT4, t.INT8), int),
     **dict.fromkeys((t.TEXT, t.VARCHAR), str),

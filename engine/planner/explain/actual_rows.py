@@ -29,7 +29,7 @@ from engine.plan_ir.rewrite import subplans
 from wire.dataclass import dataclass
 
 _PASSED: Final = ("FILTER", "PROJECTION", "RESULT_COLLECTOR", "FilterExec", "ProjectExec")
-#: DuckDB's, then Spark's.
+#: Actions by operators' names: DuckDB's, then Spark's.
 _KINDS: Final[Mapping[str, str]] = {
     "HASH_GROUP_BY": "group",
     "PERFECT_HASH_GROUP_BY": "group",

@@ -22,7 +22,7 @@ def format_document(document: str, form: Format) -> str:
         return document
     (whole,) = msgspec.json.decode(document)
     if form == "yaml":
-        # Few ask for these forms, so whoever does pays for the imports.
+        # These formats are rare, so only their users pay for the imports.
         import yaml
 
         return str(yaml.safe_dump([whole], sort_keys=False, allow_unicode=True, width=2**16)).rstrip("\n")

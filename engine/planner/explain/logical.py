@@ -74,7 +74,7 @@ class Summary:
     actual: Mapping[str, float | int | str] = field(default_factory=dict)
 
 
-#: A node and its description, to one that says more of it (or the same).
+#: Takes a node and its description, and returns a description with more details (or the same).
 Annotate = Callable[[Node, Described], Described]
 
 

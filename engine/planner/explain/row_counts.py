@@ -76,7 +76,7 @@ def _inside(fragment: Fragment, analysis: PhysicalAnalysis) -> dict[int, int]:
     ran = [key for key, instance in analysis.instances.items() if key[0] == fragment.id and instance.executed]
     trees = [analysis.operators.get(key) for key in ran or ([(fragment.id, 0)] if fragment.output is None else [])]
     readers = {n.reader: n.table.oid for n in walk_all(fragment.root) if isinstance(n, TableReader) and n.reader}
-    # DuckDB reads what its readers are told; Spark reads tables.
+    # DuckDB's counters name readers, Spark's name tables.
     tables = {
         source: table_source(oid)
         for reader, oid in readers.items()
@@ -93,6 +93,6 @@ def _inside(fragment: Fragment, analysis: PhysicalAnalysis) -> dict[int, int]:
 
 
 def _with_rows(node: Node, described: Described, estimator: Estimator | None, actual: int | None) -> Described:
-    # A MUTATE's own rows are those of RETURNING; how many it changes its input does not tell.
+    # A MUTATE's own rows are those of RETURNING; its input does not determine how many rows it changes.
     rows = None if estimator is None or isinstance(node, Mutate) else round(estimator.of(node).rows)
     return replace(described, rows=rows, actual=actual)

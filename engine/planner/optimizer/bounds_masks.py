@@ -35,7 +35,7 @@ from engine.planner.optimizer.column_bounds import (
 from wire.dataclass import dataclass
 from wire.types import pg_types as t
 
-#: Times in a log may have been cut to their millisecond.
+#: Times in a log may have been truncated to milliseconds.
 _CUT: Final = pa.scalar(dt.timedelta(milliseconds=1), pa.duration("us"))
 
 
@@ -96,10 +96,10 @@ def _of_column(test: NullTest | _RangeTest, bounds: FileBounds | FileValues | No
             return pa.array(passing, pa.bool_()).take(numbers)
         case FileBounds():
             if not pa.types.is_integer(bounds.nulls.type):
-                # Of a column whose values have fields the log counts the nulls of each field.
+                # For a column of structs the log counts the nulls of each field.
                 bounds = replace(bounds, nulls=pa.nulls(len(bounds.nulls), pa.int64()))
             mask = _of_nulls(test, bounds) if isinstance(test, NullTest) else _of_range(test, bounds)
-            # Of a file whose rows are not known nothing is.
+            # A file whose number of rows is not known stays in.
             return None if mask is None else pc.or_(mask, pc.is_null(bounds.rows))
         case _:
             return None
@@ -185,7 +185,7 @@ def _scalar(value: Any, like: pa.Array) -> pa.Scalar:
     return pa.scalar(value, like.type)
 
 
-#: For `column operator value`, as `column_bounds` has it: of the least and greatest values, and the value.
+#: The tests of `column operator value`, as in `column_bounds`, on the least values, the greatest values, and the value.
 _MAY_MATCH: Final[dict[str, Callable[[pa.Array, pa.Array, pa.Scalar], pa.Array]]] = {
     "=": lambda least, greatest, value: pc.and_(pc.less_equal(least, value), pc.greater_equal(greatest, value)),
     "<>": lambda least, greatest, value: pc.invert(pc.and_(pc.equal(least, value), pc.equal(greatest, value))),

@@ -73,7 +73,7 @@ class Estimator:
         self._below = below
         nodes = walk_all(root) if root is not None else ()
         self._ctes = {cte.id: cte.plan for node in nodes if isinstance(node, With) for cte in node.ctes}
-        #: The nodes are kept, so that no other one comes to have the same number.
+        #: The nodes are kept, so that no other node can get the same `id()`.
         self._made: dict[int, tuple[Node, Estimate]] = {}
 
     def of(self, node: Node) -> Estimate:
@@ -147,7 +147,7 @@ class Estimator:
         rows = sum(group.end - group.first for group in known.groups) * known.scale
         whole = rows
         if table.statistics is not None and (test is not None or node.of_files is not None):
-            # Which part of all rows a condition keeps is known, not which part of those that are left to read.
+            # The selectivity is that of all rows of the table, not of those that remain to be read.
             whole = max(rows, table.statistics.rows)
         return self._kept_of(node, rows, whole, known.groups, table)
 
@@ -175,7 +175,7 @@ class Estimator:
 
     def _evaluator(self, node: Evaluator) -> Estimate:
         if is_inner_join(node.input):
-            # FROM a, b WHERE ...: what joins them stands above the product.
+            # FROM a, b WHERE ...: the join's conditions stand above the product.
             relations, conditions = take_apart(node.input)
             found = [(self.of(relation), frozenset(c.id for c in relation.columns)) for relation in relations]
             below = estimate_group(found, (*conditions, *conjuncts(node.filter)), self._parameters)

@@ -72,10 +72,10 @@ class ColumnBounds:
         return self.nulls is not None and self.nulls >= self.rows
 
 
-#: ColumnBounds of a file's column by its name; None where there are none.
+#: Returns the ColumnBounds of a file's column by its name; None if there are none.
 Told = Callable[[str], ColumnBounds | None]
-#: Whether rows of which these facts are told may have one that matches: one of the classes below, which
-#: `engine.planner.optimizer.bounds_masks` also puts to many files at a time, or another function.
+#: Returns whether rows with these bounds may include a match. It is one of the classes below, which
+#: `engine.planner.optimizer.bounds_masks` also applies to many files at a time, or another function.
 Test = Callable[[Told], bool]
 
 _FLIPPED: Final = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "=", "<>": "<>"}
@@ -89,7 +89,7 @@ _MAY_MATCH: Final[dict[str, Callable[[Any, Any, Any], bool]]] = {
     ">": lambda _low, high, value: bool(high > value),
     ">=": lambda _low, high, value: bool(high >= value),
 }
-#: Comparisons that NaN passes, which no range of floats shows.
+#: Comparisons that NaN passes; a range of floats does not show whether there is a NaN.
 _WITH_NAN: Final = (">", ">=", "<>")
 _LIKE: Final = ("%", "_", "\\")
 

@@ -16,7 +16,7 @@ from wire.types.input import parse_text
 from wire.types.text_settings import InputSettings
 
 _SETTINGS: Final = InputSettings()
-#: Of these a constant need not be spelled as the values are.
+#: Types whose constants may be spelled differently from equal values.
 _NOT_COMPARED: Final = (t.BPCHAR, t.CHAR)
 
 

@@ -41,9 +41,10 @@ from engine.planner.optimizer.input_size import groups_to_read
 from engine.planner.optimizer.ordering import ordering_of, satisfies
 from wire.types import pg_types as t
 
-#: character(n) ignores blanks; of floats it would have to be told where NaN is.
+#: Types that files sort as PostgreSQL does. Not character(n), which ignores blanks, nor floats, whose NaN may be
+#: anywhere.
 _ORDERED: Final = (t.INT2, t.INT4, t.INT8, t.NUMERIC, t.TEXT, t.VARCHAR, t.DATE, t.TIMESTAMP, t.TIMESTAMPTZ)
-#: A reader with its guarantee; None where it has none. May block on footers that were never read.
+#: Returns a reader with its guarantee; None if it has none. May block on footers that were never read.
 _Guarantee = Callable[[TableReader], TableReader | None]
 
 

@@ -35,12 +35,12 @@ from engine.planner.optimizer.column_bounds import ColumnBounds, Range
 from wire.dataclass import dataclass
 
 T = TypeVar("T")
-#: Times that are rounded to microseconds as they are read, one way or the other.
+#: The unit of times that are rounded, up or down, to microseconds as they are read.
 _NANOSECONDS: Final = "nanoseconds"
-#: Footers that are remembered: how many, and how many columns of row groups they have together, at some 300 bytes each.
+#: Limits of the footer cache: footers, and columns of row groups in all of them, at some 300 bytes each.
 _FOOTERS_MOST: Final = 1 << 14
 _FOOTERS_ROOM: Final = 1 << 19
-#: Footers that one plan reads of one table, at some 0.06 ms each; of a table with so many files that not all are remembered.
+#: Footers that one plan reads of one table, at some 0.06 ms each; and of a table with too many files for the cache.
 _AT_ONCE: Final = 512
 _SAMPLE: Final = 64
 #: A store answers many requests at a time, each after some ten milliseconds.
@@ -75,7 +75,7 @@ class RowGroup:
         return sum(self.columns[name][0] for name in names if name in self.columns)
 
 
-#: A file, and what it is told from its successors by; None where it has none.
+#: A file, and the stamp that distinguishes it from later files of that name; None if names are never reused.
 _Key = tuple[str, FileStamp | None]
 _FOOTERS: Final[WeightedLruCache[_Key, tuple[RowGroup, ...]]] = WeightedLruCache(
     _FOOTERS_MOST, _FOOTERS_ROOM, lambda _, groups: sum(1 + len(group.columns) for group in groups)
@@ -105,7 +105,7 @@ def read_footers(table: Table) -> None:
     that cannot be read is skipped: the error is raised to the caller that needs its footer.
     """
     if table.format != "parquet" or (len(table.files) <= _AT_ONCE and not stores.is_remote(table.path)):
-        # The latter are read one by one, by who asks.
+        # Callers read the footers of small local tables one by one.
         return
     wanted = _spread_evenly(_find_unknown(table), _AT_ONCE if _may_complete(table) else _SAMPLE)
     if stores.is_remote(table.path):
@@ -138,7 +138,7 @@ def _find_unknown(table: Table) -> Sequence[_Key]:
 
 
 def _keys(table: Table, files: Sequence[str]) -> Sequence[_Key]:
-    # A file that a log names is what it was when it was named.
+    # A file that a log names never changes.
     if table.storage is not None or table.lake:
         return [(file, None) for file in files]
     stamps = stamps_of(table)

@@ -27,7 +27,7 @@ from engine.planner.optimizer.footers import RowGroup, UnknownFooterError, row_g
 from wire.dataclass import dataclass
 from wire.errors import SqlError
 
-#: What a file is taken to hold that this member does not see: whoever reads it says what is wrong with it.
+#: The assumed size of a file that this member cannot see; the member that reads it reports errors.
 UNSEEN_BYTES: Final = 64 << 20
 
 
@@ -157,7 +157,7 @@ def _folder_facts(raw: str | None, typ: SqlType, empty_is_null: bool) -> ColumnB
     try:
         canonical = None if raw is None else partitions.value(raw, typ, empty_is_null=empty_is_null)
     except SqlError:
-        # What is no value of its type, or not there, is for the reader to say.
+        # The reader reports a value that is invalid or missing.
         return None
     if canonical is None:
         return None if raw is None else ColumnBounds(1, 1)

@@ -25,11 +25,13 @@ from engine.plan_ir.join_groups import order_by_links
 from engine.planner.optimizer.selectivity import VALUES_UNKNOWN, Known, selectivity
 from wire.dataclass import dataclass
 
-#: What a row is taken to have where nothing is known of it.
+#: The assumed bytes of a row of which nothing is known.
 ROW_BYTES: Final = 32
-#: More rows are not estimated: products of these are still numbers (PostgreSQL 15, costsize.c, MAXIMUM_ROWCOUNT).
+#: The largest estimate of rows, so that products of estimates stay finite (PostgreSQL 15, costsize.c,
+#: MAXIMUM_ROWCOUNT).
 _ROWS_MAX: Final = 1e100
-#: Relations of a group among which the next one is looked for; of more it is the next that an equality connects.
+#: Up to this many relations of a group, all are candidates for the next join; with more, it is the next one that an
+#: equality connects.
 _ORDERED_MAX: Final = 16
 #: An estimate, and the ids of the relation's columns.
 Relation = tuple["Estimate", frozenset[int]]

@@ -31,7 +31,7 @@ from wire.dataclass import dataclass
 from wire.errors import SqlError
 from wire.types import pg_types as t
 
-#: Types whose bounds in the log are values of the column.
+#: Types whose bounds in the log are exact values of the column.
 _EXACT: Final = (t.INT2, t.INT4, t.INT8, t.DATE)
 _EPOCH: Final = dt.date(1970, 1, 1).toordinal()
 
@@ -72,7 +72,7 @@ def answer_by_log(node: Aggregator) -> Node:
         log = _Log(table)
         values = tuple(Const(call.type, _value(call, names, log)) for call in node.aggregates)
     except (_UnknownError, SqlError):
-        # What cannot be read is told by whoever reads.
+        # The reader reports files that cannot be read.
         return node
     return Values(node.columns, (values,))
 

@@ -46,21 +46,21 @@ from engine.planner.optimizer.selectivity import bits_as_values
 from wire.dataclass import dataclass
 from wire.types import pg_types as t
 
-#: A value of a type that does not say how long its values are, with what refers to it.
+#: Assumed bytes of a value of variable length, including its pointer.
 _VARIABLE_BYTES: Final = 32
 _WIDTHS: Final[Mapping[t.PgType, int]] = {
     t.BOOL: 1, t.INT2: 2, t.INT4: 4, t.INT8: 8, t.FLOAT4: 4, t.FLOAT8: 8, t.DATE: 4, t.TIME: 8, t.TIMESTAMP: 8,
     t.TIMESTAMPTZ: 8, t.NUMERIC: 16, t.UUID: 16, t.INTERVAL: 16,
 }  # fmt: skip
-#: What a hash table or a sort needs of a row beside its values.
+#: Bytes that a hash table or a sort needs for a row beside its values.
 _ROW_BYTES: Final = 16
-#: A text column has at the most so many times the values that its size in the files says.
+#: A text column has at most this many times the distinct values that its size in the files indicates.
 _VALUES_SAFELY: Final = 4
-#: Of a longer plan only what it reads is known: to estimate the rest would take longer than many a query.
+#: For a longer plan only its input is counted: estimating the rest would take longer than many queries.
 _NODES_MAX: Final = 500
-#: Nor is it asked of a plan that reads so few bytes and joins nothing: its time is the fixed one.
+#: The same holds for a plan that reads fewer bytes and joins nothing: its time is the fixed one.
 _READ_MIN: Final = 1 << 20
-#: Operators that bring rows together: an exchange each, where an engine runs in several tasks.
+#: Operators that bring rows together: each needs an exchange if an engine runs in several tasks.
 _MEETINGS: Final = (Join, Aggregator, DistinctOn, Window, Sort)
 
 
@@ -218,7 +218,7 @@ class _Count:
             case Window(input=below):
                 return self.rows(below) * self.width(below.columns)
             case Sort(input=below):
-                # The first few of an order are kept while the others pass.
+                # Below a LIMIT only the first rows in the order are held.
                 return self.rows(self._limits.get(id(node), below)) * self.width(below.columns)
             case _:
                 return 0.0

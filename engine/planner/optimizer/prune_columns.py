@@ -52,7 +52,7 @@ class _Uses:
 
     def __init__(self, plan: Node) -> None:
         self.used: set[int] = set()
-        #: What columns are computed from that nobody has used yet, by their ids.
+        #: The expressions of columns that nobody has used yet, by the columns' ids.
         self._waiting: dict[int, list[Expr]] = {}
         self._plans: list[Node] = [plan]
         self._columns: list[Column] = []

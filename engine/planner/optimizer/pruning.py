@@ -79,7 +79,7 @@ def files_passing(table: Table, test: Test) -> Sequence[str]:
         kept = _by_log(table, table.storage, test)
     elif table.partition_by:
         kept = tuple(file for file in table.files if may_pass(file, table, test))
-    # How many footers are read is decided by what is left.
+    # The number of remaining files decides how many footers are read.
     left = table if len(kept) == len(table.files) else replace(table, files=kept)
     read_footers(left)
     return [file for file in kept if _by_footer(file, left, test)]
@@ -89,7 +89,7 @@ def _by_footer(file: str, table: Table, test: Test) -> bool:
     try:
         return bool(groups_to_read(file, table, test))
     except OSError:
-        # Another member's, or gone: whoever reads it says so.
+        # The file is another member's, or gone: the reader reports that.
         return True
 
 
@@ -103,7 +103,7 @@ def _by_log(table: Table, storage: Storage, test: Test) -> tuple[str, ...]:
         return table.files
     folder = f"{table.path.rstrip('/')}/"
     if stored.has_all_files(table):
-        # Those that pass are told by the log alone.
+        # The log alone lists the files that pass.
         gone = frozenset(storage.removed)
         paths = [path for path in version.paths_of(mask) if path not in gone]
         paths += [file.path for file in storage.added]

@@ -38,26 +38,27 @@ from engine.plan_ir.expr import And, Call, ColumnRef, Expr, InList, IsNull, Not,
 from engine.planner.optimizer.column_bounds import Range, comparison, is_known, native, value_of
 from wire.dataclass import dataclass
 
-#: An inequality with something that is not known (DEFAULT_INEQ_SEL), or a condition of which nothing is.
+#: An inequality with an unknown value (DEFAULT_INEQ_SEL), or a condition of which nothing is known.
 _SOME: Final = 1 / 3
-#: A pattern. PostgreSQL's 0.005 is right for names and codes; in a text of several words most patterns are one of the words.
+#: A pattern. PostgreSQL's 0.005 is right for names and codes; in a text of several words a pattern is most often one of
+#: the words.
 _MATCH: Final = 0.05
-#: A pattern of a column whose values are known, where it matches none of these (patternsel: 0.0001).
+#: A pattern on a column whose values are known, if it matches none of these (patternsel: 0.0001).
 _MATCH_RARE: Final = 0.0001
-#: Longer ones are not tried: an estimate is not worth it.
+#: Longer patterns are not tried: an estimate is not worth the time.
 _PATTERN_LENGTH_MAX: Final = 1_000
-#: So many bounds tell something of patterns (patternsel: 10).
+#: A histogram needs this many bounds for an estimate of a pattern (patternsel: 10).
 _BOUNDS_TELLING: Final = 10
 #: IS NULL (DEFAULT_UNK_SEL is 0.005).
 _NULL: Final = 0.05
 #: EXISTS, IN a subquery, a boolean column.
 _EVEN: Final = 0.5
-#: An equality with one of so many values, where neither range nor size tells (DEFAULT_EQ_SEL is one in as many).
+#: The assumed number of distinct values if neither range nor size gives one (DEFAULT_EQ_SEL is 1 / 200).
 VALUES_UNKNOWN: Final = 200.0
 
 _HOLDS: Final[Mapping[str, Callable[[Any, Any], bool]]] = {"<": lt, "<=": le, ">": gt, ">=": ge}
 _INEQUALITIES: Final = tuple(_HOLDS)
-#: What rounding leaves of nothing.
+#: Fractions up to this are rounding errors.
 _NOTHING: Final = 1e-6
 _PATTERNS: Final = ("~~", "~~*", "~", "~*")
 _NEGATED: Final = {"<>": "=", "!~~": "~~", "!~~*": "~~*", "!~": "~", "!~*": "~*"}
@@ -245,7 +246,7 @@ def _of_interval(column: Known, tests: Sequence[tuple[str, Any]]) -> float | Non
         below = min((_below(column.bounds, v) for op, v in tests if op in ("<", "<=")), default=1.0)
     except (TypeError, ArithmeticError):
         return None
-    # One value at least may be there, as PostgreSQL takes it: the ends of a histogram are not those of the table.
+    # At least one value is assumed, as in PostgreSQL: the ends of a histogram are not those of the table.
     return common + column.rest * max(below - above, min(1 / column.rest_values, 1.0) if below >= above else 0.0)
 
 

@@ -33,9 +33,9 @@ from engine.planner.optimizer.input_size import input_bytes, reader_bytes
 from engine.settings.session_settings import size_text
 from wire.dataclass import dataclass
 
-#: One byte in so many that are scanned counts.
+#: One scanned byte in this many counts.
 _SCANNED_PART: Final = 4
-#: A row of a table has so many bytes at least, in a join.
+#: The least bytes of a table's row in a join.
 _LEAST_WIDTH: Final = 4.0
 
 
