@@ -44,8 +44,8 @@ T = TypeVar("T")
 
 
 class Engine:
-    """See the module's docstring. `engine.session.context.services` describes the parts that sessions use; `monitor`:
-    reports on running and past statements.
+    """A member's engine; see the module's docstring. `engine.session.context.services` describes the parts that
+    sessions use. monitor: reports on running and past statements.
 
     listener: where Spark's tasks connect; its owner closes it after the engine, and starts it before if other members
         connect there too, else Spark does.
@@ -135,7 +135,7 @@ class Engine:
         await self._runtime.idle()
 
     def abandon_late(self) -> None:
-        """From now on, wait at most a bounded time for a cancelled statement (`engine.executors.local.abandonment`)."""
+        """Bound the wait for each cancelled statement from now on (`engine.executors.local.abandonment`)."""
         self.executors.local.abandon_late()
 
     @property

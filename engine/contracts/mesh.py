@@ -71,7 +71,9 @@ class MembersNow:
 
 
 class Mesh(Members, Protocol):
-    """See the module's docstring. All methods are called on the loop's thread."""
+    """The members, and the control messages between them; see the module's docstring. All methods are called on the
+    loop's thread.
+    """
 
     def send(self, member: str, message: ControlMessage, body: bytes = b"") -> bool:
         """Queue a message. Return False if the member cannot be reached now, and the message is dropped."""

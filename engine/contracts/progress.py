@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """One reading.
+    """One reading of a statement's progress.
 
     query: the query that was begun last; None: the statement has begun none. engines: those that run it. starting:
-    whether it waits for Spark to start. tasks: those of this member's Spark, how many have succeeded and how many there
-    are in all; None if there are none. More may follow: Spark creates the tasks of a stage when the stages before it
-    have ended. rows: how many have been read, or copied.
+        whether it waits for Spark to start. rows: how many have been read, or copied.
+    tasks: those of this member's Spark, how many have succeeded and how many there are in all; None if there are none.
+        More may follow: Spark creates the tasks of a stage when the stages before it have ended.
     """
 
     query: QueryId | None = None

@@ -440,7 +440,9 @@ class FrameUnit(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class FrameBound:
-    """kind: unbounded preceding, preceding, current row, following or unbounded following; offset for the middle two."""
+    """A bound of a window's frame. kind: unbounded preceding, preceding, current row, following or unbounded following;
+    offset for preceding and following.
+    """
 
     kind: Literal["unbounded preceding", "preceding", "current row", "following", "unbounded following"]
     offset: Expr | None = None

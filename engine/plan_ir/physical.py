@@ -116,7 +116,7 @@ Router = SingleRouter | MirrorRouter | HashRouter | RangeRouter
 
 @dataclass(frozen=True, slots=True)
 class Unsynchronized:
-    """Batches are read in the order in which they arrive."""
+    """Batches are read in the order in which they arrive, whichever stream they are from."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +179,9 @@ class Instance:
 
 @dataclass(frozen=True, slots=True)
 class Fragment:
-    """See the module's docstring. reason: why this engine was chosen, in words for EXPLAIN. output: None for the root."""
+    """A piece of the plan that runs without data movement inside; see the module's docstring. reason: why this engine
+    was chosen, in words for EXPLAIN. output: None for the root.
+    """
 
     id: int
     root: Node

@@ -71,7 +71,9 @@ class TopologyNode:
 
 @dataclass(frozen=True)
 class Topology:
-    """See the module's docstring. nodes, logical: in the order of the file, which breaks ties."""
+    """The members, their links and their files; see the module's docstring. nodes, logical: in the order of the file,
+    which breaks ties.
+    """
 
     nodes: tuple[TopologyNode, ...]
     logical: tuple[LogicalSource, ...] = ()

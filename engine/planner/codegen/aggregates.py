@@ -156,8 +156,8 @@ def _decorate(
 
 
 def _is_extreme_of_floats(aggregate: AggregateCall) -> bool:
-    """Whether it is min or max of floats. DuckDB takes these from a file's statistics where nothing filters. The
-    statistics leave NaN out or, where DuckDB is told that there may be some, say that there is, and they have -0 for 0.
+    """Whether it is min or max of floats. Where nothing filters, DuckDB takes these from a file's statistics, which
+    omit NaN or, with the option `can_have_nan`, claim that there is one, and which have -0 for 0.
     """
     return aggregate.function.name in ("min", "max") and aggregate.args[0].type.pg in (t.FLOAT4, t.FLOAT8)
 

@@ -226,7 +226,7 @@ def _type_in_file(column: TableColumn, *, old: bool) -> exp.DataType:
 
 
 def _instant(column: TableColumn, tree: exp.Expression) -> exp.Expression:
-    """Convert a UTC timestamp to an instant if the column is one: DuckDB reads INT96 as a timestamp without time zone."""
+    """Convert a timestamp in UTC, as which DuckDB reads INT96, to an instant; nested values stay as they are."""
     return tree if column.nested is not None else call("TIMEZONE", string("UTC"), tree)
 
 

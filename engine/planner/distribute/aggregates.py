@@ -106,8 +106,11 @@ def _sets_are_distinct(node: Aggregator) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _First:
-    """A first stage. keys: its copies of the group key. of: the column that identifies the set (grouping sets only),
-    then GROUPING's columns. parts: the columns of each aggregate's first calls.
+    """The first stage of an aggregation.
+
+    keys: its copies of the group key. of: the column that identifies the set (grouping sets only), then GROUPING's
+        columns.
+    parts: the columns of each aggregate's first calls.
     """
 
     node: Aggregator

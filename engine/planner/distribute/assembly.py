@@ -41,7 +41,7 @@ from wire.types import pg_types as t
 
 
 class NotDistributable(Exception):
-    """The plan has something that cannot cross an edge; the text says what."""
+    """The plan has something that cannot cross an edge; the message says what."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,9 @@ class Setting:
 
 
 class Assembly:
-    """See the module's docstring. `plan`: makes the flow of a logical node (`engine.planner.distribute.operators`).
+    """The physical plan under construction; see the module's docstring.
+
+    plan: makes the flow of a logical node (`engine.planner.distribute.operators`).
     arrival: a column of numbers that each instance may assign by itself (`Mutate.arrival`).
     """
 

@@ -19,8 +19,8 @@ from wire.dataclass import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Equality:
-    """An expression of each side. In some (IS NOT DISTINCT FROM) two nulls are equal, so a router sends them to one
-    place.
+    """An equality of two expressions, one of each side. Under IS NOT DISTINCT FROM two nulls are equal, so a router
+    sends them to one place.
     """
 
     left: Expr

@@ -21,7 +21,7 @@ Equals = frozenset[int]
 
 @dataclass(frozen=True, slots=True)
 class Flow:
-    """See the module's docstring.
+    """A fragment that has not been cut yet, and the distribution of its rows; see the module's docstring.
 
     node: the piece of plan. inputs: the edges that it reads.
     parted: rows that agree in these columns are in one instance; None: nothing is known. Each key is a set of columns

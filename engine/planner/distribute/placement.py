@@ -44,8 +44,10 @@ class Operator:
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """The member of each operator (nodes), and the path of its output (routes): the members from its own to its
-    consumer's, both included (one where they are the same). The root has no route.
+    """A placed tree of operators.
+
+    nodes: the member of each operator. routes: the members on the path of its output, from its own to its consumer's,
+    both included (one where they are the same); the root has none.
     """
 
     nodes: Mapping[str, str]

@@ -173,7 +173,7 @@ class _Count:
         return self._estimator.of(node).rows
 
     def width(self, columns: Iterable[Column]) -> int:
-        """Bytes of a row in memory."""
+        """Return the bytes of a row in memory."""
         return _ROW_BYTES + sum(self._known.get(column.id, _type_width(column.type)) for column in columns)
 
     def rows_seen(self, node: Node) -> float:
