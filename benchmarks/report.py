@@ -46,14 +46,15 @@ def show(console: Console, result: Result) -> None:
 
 def write(results: Sequence[Result], order: Sequence[Measure]) -> None:
     """Put the results into the page, sections in the order of the measures."""
-    sections = _sections(PAGE.read_text() if PAGE.exists() else "")
-    sections |= {result.measure.name: _section(result) for result in results}
-    kept = [sections[measure.name] for measure in order if measure.name in sections]
+    found = sections(PAGE.read_text() if PAGE.exists() else "")
+    found |= {result.measure.name: _section(result) for result in results}
+    kept = [found[measure.name] for measure in order if measure.name in found]
     PAGE.write_text("\n".join([_HEAD, *kept]))
 
 
-def _sections(page: str) -> dict[str, str]:
-    parts = re.split(r"^<!-- measure: (\w+) -->\n", page, flags=re.MULTILINE)[1:]
+def sections(page: str) -> dict[str, str]:
+    """Return the page's sections by the names of their measures."""
+    parts = re.split(r"^<!-- measure: ([\w-]+) -->\n", page, flags=re.MULTILINE)[1:]
     return {
         name: f"<!-- measure: {name} -->\n{body.rstrip()}\n" for name, body in zip(parts[::2], parts[1::2], strict=True)
     }

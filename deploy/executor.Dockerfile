@@ -1,5 +1,5 @@
-# Spark's executors on Kubernetes: the members' image, whose Python and packages tasks need under the same path, with the programs
-# that Spark's image of the same release starts executors by.
+# The image of Spark's executors on Kubernetes: the members' image, because tasks need its Python and packages under the same path, with
+# the programs by which Spark's image of the same release starts executors.
 #
 #   docker build -f deploy/executor.Dockerfile --build-arg SPARK=apache/spark:4.1.4 --build-arg SLUICE=sluice -t sluice-executor .
 ARG SPARK

@@ -1,8 +1,8 @@
-"""How deep a statement may nest.
+"""The limit on the nesting depth of a statement.
 
-Parser, binder and planner recurse over trees. Python stops a runaway recursion by itself, at a limit made for people's
-mistakes and far below what generated SQL nests (a thousand terms of OR are a tree a thousand deep). So the limit is
-raised, and what still exceeds it becomes PostgreSQL's error instead of a RecursionError.
+Parser, binder and planner recurse over trees. Python's own recursion limit is meant for programming errors and is far
+below the depth of generated SQL (a thousand terms of OR are a tree a thousand deep). So the limit is raised, and a
+statement that still exceeds it gets PostgreSQL's error instead of a RecursionError.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _FRAMES: Final = 15_000
 
 @contextmanager
 def bounded_depth() -> Iterator[None]:
-    """Around whatever recurses over a statement. Raises StatementTooComplex where it is too deep."""
+    """Bound the recursion over a statement within the block. Raises StatementTooComplex if the statement is too deep."""
     if sys.getrecursionlimit() < _FRAMES:
         sys.setrecursionlimit(_FRAMES)
     try:

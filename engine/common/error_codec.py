@@ -1,5 +1,7 @@
-"""How an SqlError gets out of an engine whole: as text, since that is how engines tell why they failed. Out of a Spark task
-(`TaskError`), or of an expression that raises it (`engine.sql.functions.trees.raises` has the SQLSTATE and message alone)."""
+"""Encoding of an SqlError as text, because engines report their failures as text. It carries the whole error out of a
+Spark task (`TaskError`), or the SQLSTATE and message alone out of an expression that raises it
+(`engine.sql.functions.trees.raises`).
+"""
 
 from __future__ import annotations
 
@@ -11,14 +13,14 @@ import msgspec
 
 from wire.errors import About, SqlError
 
-#: Quoted it would be part of a statement, which engines show.
+#: Not after a quote, where it would be part of a statement, which engines show.
 _TOLD: Final = re.compile(r"(?<!['\"])\bSLUICE:([A-Za-z0-9+/=]+):")
-#: SQLSTATE, message, DETAIL, HINT, and what it is about.
+#: SQLSTATE, message, DETAIL, HINT, and the object that the error is about.
 _FIELDS: Final = msgspec.json.Decoder(tuple[str, str, str | None, str | None, About | None])
 
 
 class TaskError(Exception):
-    """An SqlError, said so that it can be found in whatever Spark says of a failed task."""
+    """An SqlError, encoded so that it can be found in the text that Spark reports for a failed task."""
 
     def __init__(self, error: SqlError) -> None:
         super().__init__(as_text(error))
@@ -30,7 +32,7 @@ def as_text(error: SqlError) -> str:
 
 
 def error_from_text(text: str) -> SqlError | None:
-    """The error that a text tells, or None if it has none."""
+    """Decode the error in a text; None if the text has none."""
     found = _TOLD.search(text)
     if found is None:
         return None

@@ -1,24 +1,27 @@
-"""The fragment pool: steps of fragments, short or long, spread by work-stealing (threading seed, 2.3).
+"""The fragment pool: steps of fragments, short or long, distributed by work-stealing (threading seed, 2.3).
 
-Theory. A step is a call that may block for as long as its engine computes; a fragment that waits for input or credits submits
-none. Each thread has a deque. A call from outside goes to the thread with the least before it, a call that a step submits to
-its own thread's deque, whose memory is warm. A thread takes the oldest call of its own deque, then the oldest of another's,
-then sleeps. Of the sleepers the one that fell asleep last is woken: what it needs is still in its core's caches.
+Theory. A step is a call that may block for as long as its engine computes; a fragment that waits for input or credits
+submits none. Each thread has a deque. A call from outside goes to the thread with the fewest calls before it. A call
+that a step submits goes to its own thread's deque, whose memory is warm. A thread takes the oldest call of its own
+deque, then the oldest of another's, then sleeps. Of the sleeping threads the one that fell asleep last is woken,
+because its data is still in its core's caches.
 
-Oldest first, unlike a fork-join pool's newest: nobody here joins a child, and a fragment that submits its next step from its
-last would otherwise keep its thread for itself. Thieves take the oldest too. The other end serves two purposes elsewhere:
-fewer collisions, which a deque under the interpreter's lock does not have, and larger pieces of work, which steps are not;
-here it would let the call that waits behind a long step wait longest.
+Calls are taken oldest first, unlike in a fork-join pool, which takes the newest: nobody here joins a child, and a
+fragment that submits its next step from its last would otherwise monopolise its thread. Thieves take the oldest too.
+Elsewhere, stealing from the other end has two purposes: fewer collisions, which a deque under the interpreter's lock
+does not have, and larger pieces of work, which steps are not. Here it would let the call behind a long step wait
+longest.
 
-No wake-up is lost: a call is put into a deque, and a sleeper woken, under the lock; a thread looks at all deques once more
-under that lock before it sleeps. So either it sees the call, or it sleeps already when it is woken. Taking needs no lock.
+No wake-up is lost. A call is put into a deque, and a sleeper woken, under the lock; a thread looks at all deques once
+more under that lock before it sleeps. So either it sees the call, or it already sleeps when it is woken. Taking a call
+needs no lock.
 
-A thread whose call does not come back for long may be set aside: another one takes its place and its deque, and it ends with its
-call. Of these there are only a few at a time, so that the pool has a bound.
+A thread whose call does not return for long may be set aside: another one takes its place and its deque, and it ends
+with its call. Only a few threads may be set aside at a time, so that the pool is bounded.
 
-Considered and rejected: one shared queue (`ThreadPoolExecutor`): measured, it is as fast with four threads, but a fragment's
-steps wander over all of them. A lock-free list of sleepers: a few microseconds of a round trip in which two threads
-hand the interpreter to each other, and a proof instead of a rule.
+Considered and rejected: one shared queue (`ThreadPoolExecutor`): measured, it is as fast with four threads, but a
+fragment's steps wander over all of them. A lock-free list of sleepers: it would save a few microseconds of a round trip
+in which two threads hand the interpreter to each other, and it would need a proof instead of a rule.
 """
 
 from __future__ import annotations
@@ -34,12 +37,14 @@ from engine.common.pool_calls import Call, Pool, run, with_future
 
 P = ParamSpec("P")
 T = TypeVar("T")
-#: Threads that may be set aside at a time.
+#: The maximal number of threads that are set aside at a time.
 ASIDE_MAX: Final = 4
 
 
 class FragmentPool(Pool):
-    """See the module's docstring; an executor that `loop.run_in_executor` takes. threads: how many; name: of the threads."""
+    """The pool; see the module's docstring. It is an executor for `loop.run_in_executor`. threads: their number; name:
+    the prefix of their names.
+    """
 
     def __init__(self, threads: int, name: str = "sluice-fragment") -> None:
         assert threads > 0, "a pool without threads runs nothing"
@@ -58,13 +63,13 @@ class FragmentPool(Pool):
         return thread
 
     def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
-        """Run the call on some thread; the Future has what it returned or raised."""
+        """Run the call on some thread. The Future receives its result or exception."""
         future, settling = with_future(partial(fn, *args, **kwargs))
         self.post(settling)
         return future
 
     def post(self, call: Call) -> None:
-        """Submit a call that nobody waits for. Raises RuntimeError once closed."""
+        """Submit a call without a waiter. Raises RuntimeError once the pool is closed."""
         with self._lock:
             if self._closed:
                 raise RuntimeError("the fragment pool is closed")
@@ -73,7 +78,7 @@ class FragmentPool(Pool):
                 self._asleep.pop().awake.notify()
 
     def statistics(self) -> Mapping[str, int]:
-        """queued: calls that wait. running: calls at work."""
+        """Count the calls. queued: those that wait. running: those that run."""
         return {
             "queued": sum(len(worker.calls) for worker in self._workers),
             "running": sum(worker.running for worker in self._workers),
@@ -97,7 +102,9 @@ class FragmentPool(Pool):
         return True
 
     def close(self) -> None:
-        """Run what was submitted, then end the threads; returns when they have, but for those that are set aside. Idempotent."""
+        """Run all submitted calls, then end the threads. Returns when they have ended, except those that are set
+        aside. Idempotent.
+        """
         with self._lock:
             self._closed = True
             for worker in self._asleep:
@@ -107,12 +114,14 @@ class FragmentPool(Pool):
             thread.join()
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """`concurrent.futures.Executor`'s name for `close`; it always waits, and cancels nothing."""
+        """Close the pool under the name of `concurrent.futures.Executor`. Always waits, and cancels nothing."""
         del wait, cancel_futures
         self.close()
 
     def _nearest(self) -> _Worker:
-        """The worker whose thread this is, else the one that is woken for it, else the one with the least before it."""
+        """Return the worker of this thread; otherwise the one that fell asleep last; otherwise the one with the fewest
+        calls.
+        """
         ident = threading.get_ident()
         own = next((worker for worker in self._workers if worker.ident == ident), None)
         if own is not None:
@@ -124,7 +133,7 @@ class FragmentPool(Pool):
         while (call := self._next(own)) is not None:
             own.running = True
             run(call)
-            # What the call holds is not to outlive it until the next one comes.
+            # Otherwise the objects that the call references would stay alive until the next call.
             del call
             with self._lock:
                 own.running = False
@@ -133,7 +142,7 @@ class FragmentPool(Pool):
                     return
 
     def _next(self, own: _Worker) -> Call | None:
-        """The next call, as soon as there is one; None once the pool is closed and empty."""
+        """Return the next call as soon as there is one; None once the pool is closed and empty."""
         call = self._take(own)
         if call is None:
             with self._lock:
@@ -143,7 +152,7 @@ class FragmentPool(Pool):
         return call
 
     def _take(self, own: _Worker) -> Call | None:
-        """The oldest call of the own deque, else of the fullest other."""
+        """Remove and return the oldest call of the worker's own deque, otherwise of the longest other one."""
         if (call := own.take()) is not None:
             return call
         for worker in sorted(self._workers, key=lambda worker: -len(worker.calls)):
@@ -153,7 +162,9 @@ class FragmentPool(Pool):
 
 
 class _Worker:
-    """A thread's deque, whose appends and pops are atomic; whether it is at work; what wakes it, under the pool's lock."""
+    """A thread's deque, whose appends and pops are atomic; whether the thread is working; and its wake-up, which needs
+    the pool's lock.
+    """
 
     __slots__ = ("awake", "calls", "ident", "running")
 

@@ -1,4 +1,4 @@
-"""Names as SQL writes them."""
+"""Identifiers as SQL writes them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ _QUOTED: Final = RESERVED | COLUMN_NAME | TYPE_FUNCTION_NAME
 
 
 def quote_ident(name: str) -> str:
-    """A name as SQL must write it (quote_ident): bare only if it is plain and no keyword that means something else."""
+    """Return a name as SQL must write it (quote_ident): without quotes only if it is plain and no keyword with another
+    meaning.
+    """
     if _PLAIN.fullmatch(name) and name not in _QUOTED:
         return name
     return '"' + name.replace('"', '""') + '"'

@@ -1,15 +1,16 @@
-"""Interrupts of the work on one statement: PostgreSQL's CHECK_FOR_INTERRUPTS, for threads that read and plan.
+"""Interrupts of the work on one statement: PostgreSQL's CHECK_FOR_INTERRUPTS, for threads that parse and plan.
 
-A cancel request, `statement_timeout` and a termination end the wait of the session's task at once, but the thread that lexes,
-parses, binds, optimises or compiles cannot be stopped from outside. So whoever waits marks the work as interrupted, and the
-thread looks at the mark with every token, node and expression (`check_for_interrupts`), and ends there.
+A cancel request, `statement_timeout` and a termination end the wait of the session's task at once, but the thread that
+lexes, parses, binds, optimises or compiles cannot be stopped from outside. So the waiting task marks the work as
+interrupted. The thread checks the mark at every token, node and expression (`check_for_interrupts`), and ends there.
 
-What looks is what loops or recurses over a statement: the lexer, the reader of the grammar, the binder of expressions, the
-walks and rewrites that all passes are made of, and the compiler. The same look counts the steps of the work, and every
-`_STEPS` of them asks the member whether there is memory left for more.
+The checks are in everything that loops or recurses over a statement: the lexer, the reader of the grammar, the binder
+of expressions, the walks and rewrites of which all passes are made, and the compiler. The same check counts the steps
+of the work, and every `_STEPS` of them it asks the member whether there is memory left for more.
 
-Considered and rejected: raising an exception in the thread (PyThreadState_SetAsyncExc), which may strike between the taking
-and the release of a lock; a process for each long statement, to and from which trees would have to be copied.
+Considered and rejected: raising an exception in the thread (PyThreadState_SetAsyncExc), which may strike between the
+acquisition and the release of a lock; a process for each long statement, to and from which trees would have to be
+copied.
 """
 
 from __future__ import annotations
@@ -21,16 +22,16 @@ from typing import Final
 
 from wire.errors import QueryCanceled
 
-#: Steps between two looks at the memory: a few megabytes of tokens or nodes.
+#: Steps between two checks of the memory: a few megabytes of tokens or nodes.
 _STEPS: Final = 4096
 
 
 class StatementWork:
-    """The reading, planning or compilation of one statement on one thread.
+    """The parsing, planning or compilation of one statement on one thread.
 
-    require_memory: called every few thousand steps; raises SqlError where the work may not take more memory.
-    interrupted: set from any thread; the work ends with QueryCanceled at its next step.
-    steps: tokens, nodes and expressions that were made or visited.
+    require_memory: called every few thousand steps; raises SqlError if the work may not take more memory. interrupted:
+    may be set from any thread; the work then ends with QueryCanceled at its next step. steps: the number of tokens,
+    nodes and expressions that were made or visited.
     """
 
     __slots__ = ("_look_at", "_require_memory", "interrupted", "steps")
@@ -42,7 +43,7 @@ class StatementWork:
         self._look_at = _STEPS
 
     def step(self) -> None:
-        """Count a step. Raises QueryCanceled where the work is interrupted, and what `require_memory` raises."""
+        """Count a step. Raises QueryCanceled if the work is interrupted, and the errors of `require_memory`."""
         if self.interrupted:
             raise QueryCanceled("canceling statement due to user request")
         self.steps += 1
@@ -56,7 +57,7 @@ _CURRENT: Final[ContextVar[StatementWork | None]] = ContextVar("sluice_statement
 
 @contextmanager
 def work_scope(work: StatementWork) -> Iterator[None]:
-    """Within, on this thread: what is read, planned or compiled is a part of `work`."""
+    """Attribute everything that this thread parses, plans or compiles within the block to `work`."""
     token = _CURRENT.set(work)
     try:
         yield
@@ -65,7 +66,7 @@ def work_scope(work: StatementWork) -> Iterator[None]:
 
 
 def check_for_interrupts() -> None:
-    """Count a step of the work on this thread, if there is one. Raises as `StatementWork.step`."""
+    """Count a step of the work on this thread, if there is one. Raises as `StatementWork.step` does."""
     work = _CURRENT.get()
     if work is not None:
         work.step()

@@ -1,5 +1,5 @@
 # ruff: noqa: SIM905 -- a page of words reads better than a page of quotes
-"""PostgreSQL 15's keywords, by what they may still name (appendix C; pg_get_keywords()).
+"""PostgreSQL 15's keywords, by the kinds of names that they may still be (appendix C; pg_get_keywords()).
 
 A word that is in none of these sets may be any name. Reserved words may be none, except a column label after AS;
 `COLUMN_NAME` words may name tables and columns but no function or type, `TYPE_FUNCTION_NAME` words the other way round.

@@ -1,4 +1,4 @@
-"""Notices of a statement that may run again (`engine.session.transaction`): what it says in both runs is told once."""
+"""Notices of a statement that may run again (`engine.session.transaction`): a notice that both runs raise is sent once."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from wire.errors import Notice
 
 
 class NoticeDeduplicator:
-    """tell: tells the client. Called from one thread at a time."""
+    """Sends notices, except those that an earlier run of the statement has sent. tell: sends a notice to the client.
+    Called from one thread at a time.
+    """
 
     def __init__(self, tell: Callable[[Notice], None]) -> None:
         self._tell = tell
@@ -17,12 +19,12 @@ class NoticeDeduplicator:
         self._known: Counter[Notice] = Counter()
 
     def begin(self) -> None:
-        """A statement begins."""
+        """Begin a statement."""
         self._told.clear()
         self._known.clear()
 
     def again(self) -> None:
-        """It begins once more."""
+        """Begin another run of the same statement."""
         self._known = self._told.copy()
 
     def __call__(self, notice: Notice) -> None:

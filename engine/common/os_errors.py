@@ -1,4 +1,4 @@
-"""SQLSTATEs of the operating system's errors: one place for all who use files.
+"""SQLSTATEs of the operating system's errors, in one place for all code that uses files.
 
 Source: PostgreSQL 15, elog.c (errcode_for_file_access), fd.c (BasicOpenFilePerm).
 """
@@ -21,5 +21,5 @@ _KINDS: Final[dict[int, type[SqlError]]] = {
 
 
 def kind_of(error: OSError) -> type[SqlError]:
-    """The class of error for what the file system said."""
+    """Return the class of SqlError for an error of the file system."""
     return _KINDS.get(error.errno or 0, IoError)

@@ -1,10 +1,11 @@
-"""Calls of the two pools, and how they are run so that nothing they raise ends the thread.
+"""Calls of the two pools, run so that nothing they raise ends the thread.
 
-A call that somebody waits for is made `with_future`: what it returns or raises goes to its Future. What a call lets escape that
-nobody waits for is logged.
+A call with a waiter is made `with_future`: its result or exception goes to its Future. An exception that escapes a call
+without a waiter is logged.
 
-Both functions that run calls let go of them before they return: an error's traceback holds their frames, and would hold
-through them the Future, which holds the error; a ring that keeps batches in memory until the garbage collector comes.
+Both functions that run calls drop their references to them before they return. An error's traceback holds their frames,
+and through them it would hold the Future, which holds the error: a reference cycle that keeps batches in memory until
+the garbage collector runs.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ Call = Callable[[], object]
 
 
 class Pool(Executor):
-    """An executor that takes calls that nobody waits for, too."""
+    """An executor that also accepts calls without a waiter."""
 
     @abstractmethod
     def post(self, call: Call) -> None:
@@ -31,15 +32,16 @@ class Pool(Executor):
 
     @abstractmethod
     def statistics(self) -> Mapping[str, int]:
-        """queued: calls that wait. running: calls at work."""
+        """Count the calls. queued: those that wait. running: those that run."""
 
     @abstractmethod
     def close(self) -> None:
-        """Run what was submitted, then end; returns when it has."""
+        """Run all submitted calls, then end. Returns when everything has ended."""
 
     def set_aside(self, thread: int, *, forced: bool = False) -> bool:
-        """Have another thread in the place of one that is at work, by its identifier, and let that one end with its call, for
-        which nobody waits any more. False where the thread is idle, or too many are set aside already. forced: however many are.
+        """Replace a thread that is running a call, given by its identifier. The thread ends with its call, for which
+        nobody waits any more. Returns False if the thread is idle, or too many are already set aside. forced: ignore
+        that limit.
         """
         del thread, forced
         return False
@@ -51,17 +53,17 @@ class Pool(Executor):
 
 
 def run(call: Call) -> None:
-    """Run a call on a pool's thread."""
+    """Run a call on a pool's thread, and log what it raises."""
     try:
         call()
-    except BaseException:  # noqa: BLE001 - whatever it is, the calls behind it are not to wait for ever
+    except BaseException:  # noqa: BLE001 - whatever it is, the calls behind it must still run
         _log.exception("a call of a pool failed, and nobody waits for it")
     finally:
         del call
 
 
 def with_future(call: Callable[[], T]) -> tuple[Future[T], Call]:
-    """A Future, and the call that settles it."""
+    """Return a Future, and a call that completes it."""
     future: Future[T] = Future()
     return future, partial(_settle, future, call)
 
@@ -71,7 +73,7 @@ def _settle(future: Future[T], call: Callable[[], T]) -> None:
         return
     try:
         result = call()
-    except BaseException as error:  # noqa: BLE001 - it belongs to whoever waits
+    except BaseException as error:  # noqa: BLE001 - the waiter gets it
         future.set_exception(error)
     else:
         future.set_result(result)

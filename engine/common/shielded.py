@@ -1,16 +1,18 @@
-"""Waits that no number of cancels breaks.
+"""Waits that repeated cancellation does not break.
 
-Theory. A task may be cancelled any number of times: by who stops its query, again by who closes the stream that it feeds, again
-by the loop that ends. A cancel breaks the one await that the task stands in, so an await in a `finally`, or in a handler of
-the first cancel, is broken by the second, and what it waited for goes on alone: a call on a thread with a cursor that somebody
-else then uses, a stream that nobody forgets. So whoever must not leave before something has ended waits here: the cancels that
-come meanwhile are kept, and raised once it has.
+Theory. A task may be cancelled any number of times: by the code that stops its query, again by the code that closes the
+stream that it feeds, again by the event loop that ends. A cancel breaks the one await at which the task stands. So an
+await in a `finally`, or in a handler of the first cancel, is broken by the second, and the operation that it waited for
+goes on unattended: a call on a thread with a cursor that another task then uses, a stream that nobody releases. So code
+that must not leave before something has ended waits here: cancels that arrive meanwhile are kept, and raised once it
+has ended.
 
-`asyncio.gather` is not for such waits. It passes a cancel on to all that it runs and returns with the first that ends, not the
-last, so that whoever clears up after it cancels the others a second time, in the middle of their own clearing up. `together` is
-`asyncio.TaskGroup`, which cancels each task once and waits for all, but raises the first error and not a group of them.
+`asyncio.gather` is not suitable for such waits. It passes a cancel on to everything that it runs and returns with the
+first that ends, not the last, so the code that cleans up after it cancels the others a second time, in the middle of
+their own cleanup. `together` is `asyncio.TaskGroup`, which cancels each task once and waits for all, except that it
+raises the first error and not a group of them.
 
-What is waited for must end by itself or have been stopped before.
+The awaited operation must end by itself or have been stopped before.
 """
 
 from __future__ import annotations
@@ -26,7 +28,9 @@ T = TypeVar("T")
 
 
 async def wait_out(*futures: asyncio.Future[Any]) -> None:
-    """Wait until all are done, whatever they come to. Raises CancelledError then, if somebody has cancelled meanwhile."""
+    """Wait until all are done, whatever their outcome. Raises CancelledError afterwards if the caller was cancelled
+    meanwhile.
+    """
     cancelled: asyncio.CancelledError | None = None
     while left := [future for future in futures if not future.done()]:
         try:
@@ -38,8 +42,9 @@ async def wait_out(*futures: asyncio.Future[Any]) -> None:
 
 
 async def shielded(call: Awaitable[T]) -> T:
-    """Await a call that cannot be stopped half-way: one on a thread, or a shutdown. Cancels wait for it; if there were any, an
-    error of the call's is not raised."""
+    """Await a call that cannot be stopped half-way: one on a thread, or a shutdown. Cancels are delivered after it has
+    ended; if there were any, an error of the call is not raised.
+    """
     future = asyncio.ensure_future(call)
     try:
         await wait_out(future)
@@ -51,16 +56,17 @@ async def shielded(call: Awaitable[T]) -> T:
 
 
 async def stop_task(task: asyncio.Future[Any]) -> None:
-    """Cancel a task, once, and wait until it has ended; what it comes to is nobody's concern any more."""
+    """Cancel a task once, and wait until it has ended. Its outcome is ignored."""
     task.cancel()
     await wait_out(task)
     if not task.cancelled():
-        task.exception()  # it has been looked at: asyncio need not tell that nobody did
+        task.exception()  # retrieved, so that asyncio does not log that it never was
 
 
 async def together(*work: Coroutine[Any, Any, T]) -> list[T]:
-    """Run all at once; their results, in that order. The first error, or a cancel, stops the others; all have ended when this
-    returns or raises it."""
+    """Run all concurrently and return their results in order. The first error, or a cancel, stops the others; all have
+    ended when this returns or raises.
+    """
     try:
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(one) for one in work]
@@ -72,8 +78,9 @@ async def together(*work: Coroutine[Any, Any, T]) -> list[T]:
 
 
 async def closed_in_turn(*steps: Callable[[], Awaitable[object] | object]) -> None:
-    """Take every step of a close, in this order, whatever becomes of those before. An error is logged when it comes, and the first
-    one, or a cancel, is raised when the last step has been taken."""
+    """Run every step of a close in this order, whatever the outcome of the preceding ones. Errors are logged as they
+    occur; the first one, or a cancel, is raised after the last step.
+    """
     await awaited_in_turn(*(functools.partial(_close, step) for step in steps))
 
 
@@ -90,13 +97,14 @@ async def _close(step: Callable[[], Awaitable[object] | object]) -> None:
 
 
 async def awaited_in_turn(*steps: Callable[[], Awaitable[object]]) -> None:
-    """Await every step, in this order, whatever becomes of those before; the first error is raised when the last step has ended.
-    No step gets a task of its own, so a cancel must break none of them."""
+    """Await every step in this order, whatever the outcome of the preceding ones. The first error is raised after the
+    last step. The steps get no task of their own, so a cancel must break none of them.
+    """
     first: BaseException | None = None
     for step in steps:
         try:
             await step()
-        except BaseException as error:  # noqa: BLE001 - what follows is to be closed all the same
+        except BaseException as error:  # noqa: BLE001 - the following steps must run all the same
             first = first or error
     if first is not None:
         raise first

@@ -1,13 +1,14 @@
-"""Work in the background that nobody waits for: what becomes of it when it fails.
+"""Supervision of background work that nobody waits for: how its failures are handled.
 
-Theory. A thread or a task that nobody joins ends with the first exception that it does not know, and nobody hears of it: what it
-was to do piles up until somebody looks. So each has a supervisor (Erlang's word), which any exception ends at: a step that failed
-is logged, counted, and taken again after a pause that doubles up to a bound; the loop itself goes on for as long as the process.
-What fails again and again is logged when it begins, when it fails for another reason, and when it is over, not each time.
-`/status` shows all of them under `background`, well or not.
+Theory. A thread or a task that nobody joins ends with the first exception that it does not handle, unnoticed, and its
+work piles up until somebody looks. So each has a supervisor (Erlang's word), which catches any exception. A step that
+failed is logged, counted, and repeated after a pause that doubles up to a bound; the loop itself runs for as long as
+the process. Repeated failures are logged when they begin, when the reason changes, and when they are over, not each
+time. `/status` shows all supervised loops under `background`, whether or not they fail.
 
-Considered and rejected: ending the process, as Erlang's supervisors do in the end. A disk that is full for an hour is no reason to
-lose every client. And starting a thread anew for each step: there is nothing in these threads that a failure spoils.
+Considered and rejected: ending the process, as Erlang's supervisors do in the end. A disk that is full for an hour is
+no reason to lose every client. Also rejected: starting a thread anew for each step, because a failure corrupts nothing
+in these threads.
 """
 
 from __future__ import annotations
@@ -25,21 +26,22 @@ _log: Final = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Backoff:
-    """Pauses after failures in a row, in seconds: `first`, then twice as long each time, `most` at most."""
+    """The pauses after consecutive failures, in seconds: `first`, then twice as long each time, at most `most`."""
 
     first: float = 0.5
     most: float = 10.0
 
     def seconds(self, failures: int) -> float:
-        """failures: in a row; 0: none."""
-        # The power is bounded too: failures may be counted for weeks.
+        """Return the pause. failures: the number of consecutive failures; 0: none."""
+        # The exponent is bounded too, because failures may be counted for weeks.
         return 0.0 if failures <= 0 else float(min(self.first * 2 ** min(failures - 1, 32), self.most))
 
 
 @dataclass(slots=True)
 class Supervised:
-    """One loop's supervisor. name: of the loop. failures: since the start. in_a_row: since it last went well. error: the last one,
-    while it fails."""
+    """The supervisor of one loop. name: the loop's. failures: their number since the start. in_a_row: their number
+    since the last success. error: the last error, while the loop fails.
+    """
 
     name: str
     backoff: Backoff = field(default_factory=Backoff)
@@ -49,21 +51,21 @@ class Supervised:
 
     @property
     def pause(self) -> float:
-        """Seconds until the step should be taken again; 0: it went well."""
+        """The seconds until the step should be repeated; 0 after a success."""
         return self.backoff.seconds(self.in_a_row)
 
     def attempt(self, step: Callable[[], object]) -> bool:
-        """Take a step; whether it went well. Raises nothing."""
+        """Run a step and return whether it succeeded. Raises nothing."""
         try:
             step()
-        except Exception as error:  # noqa: BLE001 - whatever it is, the loop goes on
+        except Exception as error:  # noqa: BLE001 - the loop continues after any error
             self.note_failure(error)
             return False
         self.note_success()
         return True
 
     async def attempt_async(self, step: Callable[[], Awaitable[object]]) -> bool:
-        """Take an asynchronous step, as `attempt` does; a cancel is passed on."""
+        """Run an asynchronous step as `attempt` does. A cancel is passed on."""
         try:
             await step()
         except asyncio.CancelledError:
@@ -98,7 +100,7 @@ class Background:
         self._supervised: dict[str, Supervised] = {}
 
     def supervise(self, name: str, backoff: Backoff | None = None) -> Supervised:
-        """The supervisor of a loop that begins; the same one for the same name."""
+        """Return the supervisor of a loop that begins; the same one for the same name."""
         return self._supervised.setdefault(name, Supervised(name, backoff or Backoff()))
 
     def status(self) -> Mapping[str, Mapping[str, Any]]:

@@ -1,4 +1,4 @@
-"""hashtext: the number that PostgreSQL's hash indexes give a text, by which people name advisory locks.
+"""hashtext: the hash that PostgreSQL's hash indexes compute for a text, which applications use to name advisory locks.
 
 Source: PostgreSQL 15, hashfn.c (hash_bytes), which is Bob Jenkins' lookup3.
 """
@@ -28,7 +28,7 @@ def _mix(a: int, b: int, c: int) -> tuple[int, int, int]:
 
 
 def _final(a: int, b: int, c: int) -> int:
-    """Each is changed by the one before it: c by b, a by c, b by a, and so on, to c."""
+    """Mix the three values. Each is changed by the one before it: c by b, a by c, b by a, and so on, ending with c."""
     one, before, other = c, b, a
     for bits in _ENDING:
         one = ((one ^ before) - _rotate(before, bits)) & _MASK
@@ -37,14 +37,14 @@ def _final(a: int, b: int, c: int) -> int:
 
 
 def hash_text(text: str) -> int:
-    """A number of 32 bits with a sign."""
+    """Return the hash as a signed 32-bit number."""
     data = text.encode()
     a = b = c = (_BEGIN + len(data)) & _MASK
     whole = len(data) - len(data) % _BLOCK
     for x, y, z in struct.iter_unpack("<III", data[:whole]):
         a, b, c = _mix((a + x) & _MASK, (b + y) & _MASK, (c + z) & _MASK)
     data = data[whole:]
-    # The lowest byte of the third is left free, as the length has been added.
+    # The lowest byte of the third word is left free, because the length has been added there.
     x, y, z = struct.unpack("<III", data[:8].ljust(8, b"\0") + (b"\0" + data[8:]).ljust(4, b"\0"))
     found = _final((a + x) & _MASK, (b + y) & _MASK, (c + z) & _MASK)
     return found - (1 << 32) if found >> 31 else found

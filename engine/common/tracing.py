@@ -1,14 +1,15 @@
-"""Spans of statements, for OpenTelemetry: the only module that knows its API.
+"""Spans of statements, for OpenTelemetry. This is the only module that uses its API.
 
-A span's context travels as the text of W3C's `traceparent` header: from the client in a setting, from the session's member to the
-others with the start of their fragments, to the thread of a Spark job. An empty text stands for no trace, which is all there is
-while tracing is off: then nothing of OpenTelemetry is imported, and each call here returns after one comparison.
+A span's context travels as the text of W3C's `traceparent` header: from the client in a setting, from the session's
+member to the others with the start of their fragments, and to the thread of a Spark job. An empty text stands for no
+trace. While tracing is off, every text is empty, nothing of OpenTelemetry is imported, and each call here returns after
+one comparison.
 
-`install` gives the tracer, once for a process, as OpenTelemetry has it. `server.monitor.tracing_setup` makes one from a
-configuration.
+`install` sets the tracer, once for a process, as OpenTelemetry requires. `server.monitor.tracing_setup` makes one from
+a configuration.
 
-Rejected: OpenTelemetry's context variables. A statement passes through threads, tasks of a loop that serve many statements, and
-other processes; a text that is passed on says whose child a span is.
+Rejected: OpenTelemetry's context variables. A statement passes through threads, tasks of an event loop that serve many
+statements, and other processes; a text that is passed on names the parent of a span.
 
 Source: W3C Trace Context, 3.2 (traceparent).
 """
@@ -28,7 +29,7 @@ Attributes = Mapping[str, str | int | float | bool]
 
 
 class _Installed:
-    """The process' tracer; None: tracing is off."""
+    """The process's tracer; None: tracing is off."""
 
     tracer: Any = None
 
@@ -43,13 +44,13 @@ def is_on() -> bool:
 
 
 def find_traceparent(text: str) -> str:
-    """The first valid traceparent in a text; empty: there is none."""
+    """Return the first valid traceparent in a text; an empty text if there is none."""
     found = _TRACEPARENT.search(text) if "-" in text else None
     return "" if found is None else found[0]
 
 
 class Span:
-    """A span that has begun. traceparent: its context, for its children. It is exported when it is ended."""
+    """A span that has begun. traceparent: its context, for its children. The span is exported when it is ended."""
 
     __slots__ = ("_span", "traceparent")
 
@@ -59,7 +60,7 @@ class Span:
         self.traceparent = f"00-{context.trace_id:032x}-{context.span_id:016x}-{int(context.trace_flags):02x}"
 
     def end(self, attributes: Attributes, *, at: float | None = None, error: str | None = None) -> None:
-        """at: in seconds since the epoch; None: now. error: what went wrong."""
+        """End the span. at: in seconds since the epoch; None: now. error: the failure, if there was one."""
         from opentelemetry.trace import Status, StatusCode
 
         self._span.set_attributes(attributes)
@@ -69,7 +70,9 @@ class Span:
 
 
 def begin(name: str, parent: str, *, at: float | None = None) -> Span | None:
-    """Begin a span. parent: a traceparent; empty: it begins a trace. at: in seconds since the epoch. None: tracing is off."""
+    """Begin a span. Returns None if tracing is off. parent: a traceparent; empty: the span begins a trace. at: in
+    seconds since the epoch.
+    """
     tracer = _Installed.tracer
     if tracer is None:
         return None
@@ -86,8 +89,9 @@ def record(
     ended: float | None = None,
     error: str | None = None,
 ) -> str:
-    """Record a span that is over, as a child of one. begun, ended: in seconds since the epoch; None: now. Returns its traceparent;
-    without a parent, or while tracing is off, nothing is recorded."""
+    """Record a finished span as a child of `parent`. begun, ended: in seconds since the epoch; None: now. Returns its
+    traceparent. Without a parent, or while tracing is off, nothing is recorded.
+    """
     if not parent or (span := begin(name, parent, at=begun)) is None:
         return ""
     span.end(attributes, at=ended, error=error)
@@ -95,7 +99,7 @@ def record(
 
 
 def _context_of(traceparent: str) -> Any:
-    """OpenTelemetry's context of a parent."""
+    """Return OpenTelemetry's context of a parent."""
     from opentelemetry.context import Context
     from opentelemetry.trace import NonRecordingSpan, SpanContext, TraceFlags, set_span_in_context
 

@@ -1,17 +1,18 @@
-"""Whether values of parameters are so long that who handles them should not keep the event loop waiting."""
+"""Whether parameters' values are so long that processing them would block the event loop."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import Any, Final
 
-#: Characters, bytes and items.
+#: The limit of characters, bytes and items.
 _LONG: Final = 1 << 16
 
 
 def are_long(values: Iterable[Any], length: int = _LONG) -> bool:
-    """Whether canonical values (`engine.plan_ir.expr`) have many characters, bytes or items together. Looks at no more than it
-    must."""
+    """Return whether canonical values (`engine.plan_ir.expr`) have many characters, bytes or items together. Examines
+    no more of them than necessary.
+    """
     return _room_left(values, length) < 0
 
 

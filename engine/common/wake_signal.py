@@ -1,17 +1,17 @@
-"""A wait for news: one task sleeps until others say that something has changed, and then looks for itself.
+"""A wait for changes: one task sleeps until others signal that something has changed, and then checks for itself.
 
-It is for conditions that are cheap to ask again and that many calls may change (a stream's credit, what a receiver holds). So
-the waiting task asks, and waits only if the answer is no:
+It is for conditions that are cheap to check again and that many calls may change (a stream's credit, the content of a
+receiver). The waiting task checks, and waits only if the condition does not hold:
 
     while not covered():
         await bell.next_ring()
 
-Everything here runs on the loop's thread, and a ring is for who waits at that time: it is not kept. Nothing is missed all the
-same, since no other call runs between the question and `next_ring`, and a ring counts from then on, awaited already or not.
-Another thread rings with `loop.call_soon_threadsafe`.
+Everything here runs on the event loop's thread. A ring wakes only the task that waits at that time; it is not stored.
+No ring is missed all the same, because no other call runs between the check and `next_ring`, and a ring counts from
+that call on, whether or not the future is awaited yet. Another thread rings with `loop.call_soon_threadsafe`.
 
-Considered and rejected: `asyncio.Event`, which keeps a ring until somebody clears it, so that each loop would have to clear it
-before it asks; `asyncio.Condition`, whose lock the callbacks of a transport cannot wait for.
+Considered and rejected: `asyncio.Event`, which stores a ring until it is cleared, so that each loop would have to clear
+it before it checks; `asyncio.Condition`, whose lock the callbacks of a transport cannot wait for.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import asyncio
 
 
 class WakeSignal:
-    """See the module's docstring. One task waits at a time; it may be cancelled."""
+    """The signal; see the module's docstring. Only one task may wait at a time; the wait may be cancelled."""
 
     __slots__ = ("_waiting",)
 
@@ -28,12 +28,12 @@ class WakeSignal:
         self._waiting: asyncio.Future[None] | None = None
 
     def next_ring(self) -> asyncio.Future[None]:
-        """To be awaited: done when it rings."""
+        """Return a future that is done at the next ring."""
         assert self._waiting is None or self._waiting.done(), "somebody waits already"
         self._waiting = asyncio.get_running_loop().create_future()
         return self._waiting
 
     def ring(self) -> None:
-        """Wake who waits, if anybody does."""
+        """Wake the waiting task, if there is one."""
         if self._waiting is not None and not self._waiting.done():
             self._waiting.set_result(None)

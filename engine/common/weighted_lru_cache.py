@@ -1,13 +1,15 @@
-"""A cache bounded by weight: the least recently used entry goes first.
+"""A cache bounded by weight, which evicts the least recently used entry first.
 
-A number of entries bounds nothing where one may take a kilobyte or a hundred megabytes, as with statements, whose texts clients
-write. So entries may have a weight, in whatever unit is cheap to tell and goes with the memory that they take: characters of
-SQL, columns of a footer. One that would take much of the room alone is made anew each time instead of driving out all others.
+A limit on the number of entries bounds nothing where one may take a kilobyte or a hundred megabytes, as with
+statements, whose texts clients write. So entries may have a weight, in any unit that is cheap to determine and
+proportional to their memory: characters of SQL, columns of a footer. An entry that would take much of the room alone is
+made anew each time instead of evicting all others.
 
-What comes in versions has a third bound: so many of one family. A new version is a new entry, and the one before is asked for by
-nobody but who began before; yet nothing drives it out until the whole room is full, of some hundred lists of a table's files.
+Versioned values have a third bound: the number of entries of one family. A new version is a new entry, and only
+statements that began earlier ask for the previous one; yet nothing would evict it until the whole room is full, of some
+hundred lists of a table's files.
 
-Rejected: asking the interpreter what an entry takes (a walk over all its objects, which share what they refer to).
+Rejected: asking the interpreter for an entry's size (a walk over all its objects, which share what they refer to).
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ from typing import Final, Generic, NamedTuple, TypeVar
 
 
 class CacheFigures(NamedTuple):
-    """How well a cache serves. hits, misses: since the process began. entries: now."""
+    """The metrics of a cache. hits, misses: since the process began. entries: now."""
 
     hits: int
     misses: int
@@ -28,16 +30,17 @@ class CacheFigures(NamedTuple):
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
-#: No entry takes more than this part of the room, where nothing else is said.
+#: By default, no entry takes more than one part in this many of the room.
 _SHARE: Final = 8
 
 
 class WeightedLruCache(Generic[K, V]):
-    """Thread-safe. `functools.lru_cache` for functions of more than their key, or of entries of different weights.
+    """A thread-safe cache, for uses that `functools.lru_cache` does not cover: values that depend on more than their
+    key, or entries of different weights.
 
-    most: how many entries at most. room: of what all weigh together, by `weigh`; None: whatever they do.
-    largest: what an entry weighs at most; None: a part of the room.
-    family: of a key, whose entries are versions of one another; each: how many of a family at most; None: any number.
+    most: the maximal number of entries. room: the maximal total weight by `weigh`; None: unlimited. largest: the
+    maximal weight of one entry; None: a part of the room. family: maps a key to its family, whose entries are versions
+    of one another. each: the maximal number of entries of a family; None: unlimited.
     """
 
     def __init__(
@@ -63,7 +66,9 @@ class WeightedLruCache(Generic[K, V]):
         self._misses = 0
 
     def get(self, key: K, make: Callable[[], V]) -> V:
-        """The value of a key, made outside the lock where nobody has asked before: two may make it, one of them is kept."""
+        """Return the value of a key, made outside the lock if it is missing. Two threads may make it at the same time;
+        one value is kept.
+        """
         with self._lock:
             if (known := self._known.get(key)) is not None:
                 self._known.move_to_end(key)
@@ -82,7 +87,7 @@ class WeightedLruCache(Generic[K, V]):
         return made
 
     def find(self, key: K) -> V | None:
-        """The value of a key; None where nobody has made it, or where it is forgotten."""
+        """Return the value of a key; None if it was never made, or has been evicted."""
         with self._lock:
             known = self._known.get(key)
             if known is None:
@@ -99,7 +104,7 @@ class WeightedLruCache(Generic[K, V]):
             return [key for key in keys if key not in known]
 
     def clear(self) -> None:
-        """Forget everything."""
+        """Remove all entries."""
         with self._lock:
             self._known.clear()
             self._weight = 0
@@ -109,7 +114,7 @@ class WeightedLruCache(Generic[K, V]):
             return {"entries": len(self._known), "weight": self._weight}
 
     def figures(self) -> CacheFigures:
-        """Its hits and misses so far."""
+        """Return the metrics of the cache."""
         with self._lock:
             return CacheFigures(self._hits, self._misses, len(self._known))
 

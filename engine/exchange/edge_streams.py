@@ -1,4 +1,4 @@
-"""The streams of one edge at its receiver, by partition, with those whose place a later attempt has taken."""
+"""The streams of one edge at its receiver, by partition, including those that a later attempt has replaced."""
 
 from __future__ import annotations
 
@@ -7,14 +7,18 @@ from engine.exchange.inbound_stream import InboundStream
 
 
 class EdgeStreams:
-    """See the module's docstring. by_partition: those that have been opened and were not replaced."""
+    """The streams of an edge; see the module's docstring. by_partition: the streams that have been opened and were not
+    replaced.
+    """
 
     def __init__(self) -> None:
         self.by_partition: dict[int, InboundStream] = {}
         self.retired: list[InboundStream] = []
 
     def add(self, stream: InboundStream) -> None:
-        """Have a stream in the place of its partition's earlier one, which goes on being closed with the others."""
+        """Add a stream, which replaces an earlier one of its partition. The replaced stream is still closed with the
+        others.
+        """
         partition = stream.opening.partition
         if (previous := self.by_partition.get(partition)) is not None:
             self.retired.append(previous)
@@ -25,7 +29,7 @@ class EdgeStreams:
         return sum(stream.open for stream in self.by_partition.values())
 
     def find_blocked(self, since: float) -> list[InboundStream]:
-        """The streams whose senders have been out of credit since that time."""
+        """Return the streams whose senders have been out of credit since that time."""
         return [stream for stream in self.by_partition.values() if stream.is_blocked(since)]
 
     async def close(self) -> None:

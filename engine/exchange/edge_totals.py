@@ -1,7 +1,7 @@
-"""Totals of what a member has sent over edges since its start, and the figures of its edges of this moment.
+"""Totals of what a member has sent over edges since its start, and the current metrics of its edges.
 
-Totals grow when the instance of a fragment that sends has ended, so that a scrape walks only what runs; the figures of this moment
-are sums over open streams.
+The totals grow when an instance of a sending fragment ends, so that a scrape visits only what is running. The current
+metrics are sums over open streams.
 """
 
 from __future__ import annotations
@@ -17,8 +17,9 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class EdgeTotals:
-    """See the module's docstring. stalls: how often a sender has waited for credit. stalled_seconds: how long, where a member
-    sends; Spark's tasks do not report it."""
+    """The totals; see the module's docstring. stalls: how often a sender has waited for credit. stalled_seconds: the
+    total time of these waits where a member sends; Spark's tasks do not report it.
+    """
 
     bytes: int = 0
     batches: int = 0
@@ -26,7 +27,7 @@ class EdgeTotals:
     stalled_seconds: float = 0.0
 
     def add(self, size: int, batches: int, stalls: int, stalled_seconds: float = 0.0) -> None:
-        """An instance, or a job, has sent that."""
+        """Add what an instance, or a job, has sent."""
         self.bytes += size
         self.batches += batches
         self.stalls += stalls
@@ -42,7 +43,9 @@ class EdgeTotals:
 
 
 def edge_figures(receivers: Iterable[Receiver], sending: int, totals: EdgeTotals) -> Mapping[str, int]:
-    """The figures of a member's edges. receivers: of all edges that end here. sending: how many streams begin here."""
+    """Return the metrics of a member's edges. receivers: the receivers of all edges that end here. sending: the number
+    of streams that begin here.
+    """
     streams = [stream for receiver in receivers for stream in receiver.streams.by_partition.values() if stream.open]
     return {
         "receiving": len(streams),

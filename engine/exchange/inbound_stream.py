@@ -1,7 +1,8 @@
-"""One stream of an edge at its receiver: what of it has arrived, in memory or on disk, and the connection that it comes over.
+"""One stream of an edge at its receiver: the batches that have arrived, in memory or on disk, and the connection that
+carries it.
 
-`engine.exchange.receive` has the theory: attempts, streams that outlive their connections, credits. What a stream asks of its
-receiver is `StreamOwner`.
+`engine.exchange.receive` has the theory: attempts, streams that outlive their connections, credits. `StreamOwner` is
+the part of the receiver that a stream uses.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from wire.mesh.messages import Cancel, DenyReason, Open
 
 
 class Denied(Exception):
-    """The receiver does not take this stream; `reason` as in `wire.mesh.messages.Deny`."""
+    """The receiver rejects this stream; `reason` as in `wire.mesh.messages.Deny`."""
 
     def __init__(self, reason: DenyReason, message: str) -> None:
         super().__init__(message)
@@ -37,14 +38,14 @@ class Link(Protocol):
     def release(self, cost: int) -> None: ...
 
     def cancel(self, sqlstate: str, message: str) -> None:
-        """Stop the sender and close; nothing of this connection is heard afterwards."""
+        """Stop the sender and close the connection, from which nothing is received afterwards."""
         ...
 
 
 class StreamOwner(Protocol):
-    """The receiver, as its streams use it. Its calls come on the loop's thread and do not wait.
+    """The receiver, as its streams use it. Its methods are called on the event loop's thread and do not wait.
 
-    share: what the streams of the edge may have on disk.
+    share: the edge's share of the spool.
     """
 
     share: SpoolShare
@@ -52,24 +53,24 @@ class StreamOwner(Protocol):
     def now(self) -> float: ...
 
     def on_batch(self, stream: InboundStream, batch: BatchArrived) -> None:
-        """A batch has arrived, and is among the stream's entries if it has rows."""
+        """Handle the arrival of a batch. It is among the stream's entries if it has rows."""
         ...
 
     def on_interrupted(self, stream: InboundStream) -> None:
-        """A connection has ended and its stream goes on over another one, if there comes to be one."""
+        """Handle the end of a connection whose stream may continue over another one."""
         ...
 
     def attempt_failed(self, stream: InboundStream, cause: SqlError | None = None) -> None:
-        """An attempt is over before its end."""
+        """Handle an attempt that has failed before its end."""
         ...
 
     def fail(self, error: SqlError) -> None:
-        """The query fails."""
+        """Fail the query."""
         ...
 
 
 class _Entry:
-    """A batch on its way through a stream. `body` is None while it lies on disk only."""
+    """A batch on its way through a stream. `body` is None while the batch is on disk only."""
 
     __slots__ = ("body", "cost", "held", "place", "rows")
 
@@ -82,11 +83,11 @@ class _Entry:
 
 
 class InboundStream:
-    """One attempt at one partition, or all attempts of a stream that outlives its connections. The link calls `arrive`, `lost`,
-    `on_cancelled` and `broken`.
+    """One attempt at one partition, or all attempts of a stream that outlives its connections. The link calls
+    `arrive`, `lost`, `on_cancelled` and `broken`.
 
-    batches, bytes: how many have arrived. spooled: bytes of them that were written to disk. carried: bytes that were in memory when
-    the present connection took over.
+    batches, bytes: the totals that have arrived. spooled: how many bytes of them were written to disk. carried: the
+    bytes that were in memory when the current connection took over.
     """
 
     def __init__(self, owner: StreamOwner, opening: Open, link: Link) -> None:
@@ -110,27 +111,27 @@ class InboundStream:
 
     @property
     def open(self) -> bool:
-        """Whether its sender still holds its place at work."""
+        """Whether the stream is still open, so that its sender still occupies its slot."""
         return not self.complete and not self.dead
 
     @property
     def held(self) -> int:
-        """Bytes of it that are in memory."""
+        """The bytes of the stream that are in memory."""
         return self._link.account.held
 
     @property
     def account(self) -> ReceiveCredits:
-        """The credits of its present connection."""
+        """The credit account of the current connection."""
         return self._link.account
 
     @property
     def is_out_of_credit(self) -> bool:
-        """Whether its sender has no room for one more batch like those before it."""
+        """Whether the sender lacks credit for one more batch of the size of the preceding ones."""
         account = self._link.account
         return self.open and account.held > 0 and account.available < max(self.cost_max, 1)
 
     def is_blocked(self, since: float) -> bool:
-        """Whether its sender has been out of credit since that time."""
+        """Return whether the sender has been out of credit since that time."""
         return self.is_out_of_credit and self.arrived_at <= since and self._spooling is None
 
     def arrive(self, batch: BatchArrived) -> None:
@@ -150,7 +151,7 @@ class InboundStream:
             self.spool()
 
     def lost(self, link: Link) -> None:
-        """The connection ended before the stream did, unless another one has taken over."""
+        """Handle a connection that ended before the stream did. A connection that another one has replaced is ignored."""
         if not self.open or link is not self._link:
             return
         if self.opening.kept is not None:
@@ -160,20 +161,23 @@ class InboundStream:
         self._owner.attempt_failed(self)
 
     def goes_on(self, opening: Open) -> bool:
-        """Whether a later attempt goes on with this stream: its sender has everything that has not arrived."""
+        """Return whether a later attempt continues this stream: whether its sender still has everything that has not
+        arrived.
+        """
         if not self.open or self.opening.kept is None or opening.kept is None:
             return False
         return opening.attempt > self.opening.attempt and opening.kept <= self.batches
 
     def go_on(self, opening: Open, link: Link) -> None:
-        """Another connection takes over, perhaps before the end of the earlier one was noticed. Its account begins with what this
-        one's holds."""
+        """Continue over another connection, perhaps before the end of the earlier one was noticed. The account of the
+        new connection begins with the bytes that the earlier one's holds.
+        """
         earlier = self._link
         self.carried, self.opening, self._link = earlier.account.held, opening, link
         earlier.cancel("40001", "another connection has taken over")
 
     def give_way(self, opening: Open) -> None:
-        """Let a later attempt take this one's place. Raises Denied where it cannot."""
+        """Let a later attempt replace this one. Raises Denied where that is not possible."""
         if self.complete:
             raise Denied("complete", "the stream has arrived whole")
         if self.opening.attempt >= opening.attempt:
@@ -182,11 +186,13 @@ class InboundStream:
             self.dead = True
             self._owner.attempt_failed(self)
         if self.consumed:
-            # Not "closed": a task that hears it ends as if nothing had failed, and the client would hear of a lost connection.
+            # Not "closed", after which a task ends as if nothing had failed; the client would then see a lost connection.
             raise Denied("superseded", "rows of an earlier attempt have been consumed")
 
     def on_cancelled(self, message: Cancel) -> None:
-        """The sender gave the stream up, and says why. That it lost a connection is no more the cause here than it was there."""
+        """Handle the sender's abandonment of the stream, with its reason. If the reason is that the sender lost a
+        connection, it does not count as the cause here.
+        """
         self.dead = True
         lost = message.sqlstate == ConnectionFailure.default_sqlstate
         error: SqlError = ConnectionFailure(message.message)
@@ -195,12 +201,12 @@ class InboundStream:
         self._owner.attempt_failed(self, error)
 
     def broken(self, message: str) -> None:
-        """The peer does not keep to the protocol."""
+        """Fail the query because the peer violates the protocol."""
         self.dead = True
         self._owner.fail(ConnectionFailure(f"a data connection failed: {message}"))
 
     def take(self) -> _Entry:
-        """The next batch, its credit returned. The caller sees that there is one."""
+        """Remove the next batch and return its credit. The caller ensures that there is one."""
         entry = self.entries.popleft()
         self.consumed = True
         self._release(entry)
@@ -214,19 +220,19 @@ class InboundStream:
         return await self._file.read(entry.place)
 
     def drop(self, sqlstate: str, message: str) -> None:
-        """Forget what has arrived and stop the sender."""
+        """Discard what has arrived and stop the sender."""
         self.dead = True
         while self.entries:
             self._release(self.entries.popleft())
         self._link.cancel(sqlstate, message)
 
     def spool(self) -> None:
-        """Write what is held to disk, until the receiver says that it is enough."""
+        """Write the batches in memory to disk for as long as the receiver's share is open."""
         if self._spooling is None and self.open and self.entries:
             self._spooling = asyncio.get_running_loop().create_task(self._spool())
 
     async def close(self) -> None:
-        """Wait for the disk and delete the file; after `drop`, or when everything has been taken."""
+        """Wait for writes to disk and delete the file. To be called after `drop`, or when everything has been taken."""
         try:
             if self._spooling is not None:
                 await shielded(self._spooling)

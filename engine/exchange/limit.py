@@ -1,7 +1,7 @@
-"""LIMIT over a stream, in process: passes over `skip` rows, gives `count`, and then asks for nothing more.
+"""LIMIT over a stream, in process: skip `skip` rows, return `count` rows, and then read no more.
 
-It stands at the root of a distributed plan, where stopping early is the point: whoever reads it to its end closes it, and that
-ends the producers.
+It is placed at the root of a distributed plan, where stopping early matters: a consumer that has read it to its end
+closes it, which stops the producers.
 """
 
 from __future__ import annotations

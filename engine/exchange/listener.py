@@ -1,17 +1,19 @@
-"""The data listener: where senders of other processes connect, and the receivers they connect to.
+"""The data listener: the address to which senders in other processes connect, and the receivers that they reach.
 
-It owns the sockets of the receiving side and drives `wire.mesh.channel.DataReceiver` for each. A receiver
-(`engine.exchange.receive`) is registered under a channel id with a token that only its senders are told; a connection that
-cannot show it is refused. A connection to a channel that is not registered (yet, or any more) is told so and may try again.
+The listener owns the sockets of the receiving side and drives `wire.mesh.channel.DataReceiver` for each. A receiver
+(`engine.exchange.receive`) is registered under a channel id, with a token that only its senders know. A connection
+without the token is refused. A connection to a channel that is not registered (not yet, or no longer) is told so and
+may try again.
 
-Bytes are received straight into the body of the batch they belong to (`asyncio.BufferedProtocol`).
+Bytes are received directly into the body of the batch to which they belong (`asyncio.BufferedProtocol`).
 
-Members' control connections arrive at the same port, so that a firewall has one hole a member. An `Entrance` reads the first
-bytes of every connection, as many as tell what it carries, and hands over to the protocol of that. Where members speak TLS all
-of this is above it (`engine.exchange.tls_server`).
+The members' control connections arrive at the same port, so that a firewall needs one opening per member. An `Entrance`
+reads the first bytes of every connection, as many as identify its kind, and hands the connection over to the protocol
+of that kind. Where members use TLS, all of this runs above TLS (`engine.exchange.tls_server`).
 
-A member that is alone has no mesh port: nobody admits control connections (`admit_control`), and the listener is started with
-Spark (`engine.executors.spark.executor`), for the data connections of its tasks, on a free port of the loopback interface.
+A member without a mesh has no mesh port: nothing admits control connections (`admit_control`), and the listener is
+started with Spark (`engine.executors.spark.executor`), for the data connections of Spark's tasks, on a free port of the
+loopback interface.
 """
 
 from __future__ import annotations
@@ -38,7 +40,7 @@ from wire.mesh.messages import Cancel, Open
 _log = logging.getLogger(__name__)
 _OPEN_SECONDS: Final = 10.0
 _TOKEN_BYTES: Final = 16
-#: Connections that may not have said yet which channel they are for; further ones are closed unheard.
+#: The maximal number of connections that have not named their channel yet; further ones are closed unread.
 _UNOPENED_MAX: Final = 1024
 _CONTROL: Final = PREFACE + HELLO_KIND.to_bytes(2, "big")
 
@@ -48,9 +50,9 @@ ControlFactory = Callable[[], asyncio.BufferedProtocol | None]
 class DataListener:
     """Accepts data connections.
 
-    host, port: where to listen; port 0 takes a free one (see `address`). advertised: where other machines reach it, if that
-    is elsewhere. denied: how many senders were turned away. tls: None: members and tasks connect in the clear; else nobody
-    does, and those who connect to others do it with this too.
+    host, port: the address to listen on; port 0 takes a free one (see `address`). advertised: the address at which
+    other machines reach it, if that differs. denied: the number of senders that were turned away. tls: None: members
+    and tasks connect without TLS; otherwise all must use TLS, and connections to other members use this context too.
     """
 
     def __init__(self, host: str = "127.0.0.1", port: int = 0, *, tls: MeshTls | None = None) -> None:
@@ -69,20 +71,20 @@ class DataListener:
 
     @property
     def address(self) -> tuple[str, int]:
-        """Host and port that it listens on. Only once started."""
+        """The host and port on which it listens. Available only once started."""
         assert self._server is not None, "the listener has not been started"
         host, port = self._server.sockets[0].getsockname()[:2]
         return host, port
 
     @property
     def address_from_here(self) -> tuple[str, int]:
-        """Host and port that senders of this machine are to connect to."""
+        """The host and port to which senders on this machine connect."""
         host, port = self.address
         return WILDCARDS.get(host, host), port
 
     @property
     def address_from_afar(self) -> tuple[str, int]:
-        """Host and port that senders of other machines are to connect to."""
+        """The host and port to which senders on other machines connect."""
         return self.advertised or self.address
 
     @property
@@ -103,18 +105,19 @@ class DataListener:
         return await loop.create_server(lambda: Entrance(self), self._host, self._port)
 
     def admit_control(self, factory: ControlFactory | None) -> None:
-        """Set the factory of protocols for control connections that arrive from now on. Those for whom it gives None are
-        closed, and all of them when there is no factory."""
+        """Set the factory of protocols for control connections that arrive from now on. Connections for which it
+        returns None are closed; without a factory, all are.
+        """
         self._control = factory
 
     def protocol(self, head: bytes) -> asyncio.BufferedProtocol | None:
-        """Return the protocol of a connection that begins with `head`. None: nobody's."""
+        """Return the protocol of a connection that begins with `head`; None if no protocol does."""
         if head == _CONTROL:
             return None if self._control is None else self._control()
         return DataConnection(self)
 
     def register(self, channel: str, receiver: Receiver) -> bytes:
-        """Let senders reach `receiver` as `channel`. Returns the token they need."""
+        """Register `receiver` as `channel`, so that senders can reach it. Returns the token that they need."""
         token = secrets.token_bytes(_TOKEN_BYTES)
         self._channels[channel] = (token, receiver)
         return token
@@ -123,7 +126,7 @@ class DataListener:
         self._channels.pop(channel, None)
 
     def receiver(self, opening: Open) -> Receiver:
-        """The receiver that a sender asks for. Raises Denied."""
+        """Return the receiver that a sender requests. Raises Denied."""
         token, receiver = self._channels.get(opening.channel, (b"", None))
         if receiver is None:
             raise Denied("unknown", "no such channel")
@@ -132,7 +135,7 @@ class DataListener:
         return receiver
 
     async def close(self) -> None:
-        """Stop listening and end what is left of the connections."""
+        """Stop listening and end the remaining connections."""
         if self._server is None:
             return
         await close_server(self._server)
@@ -151,7 +154,7 @@ class DataListener:
             connection.abort()
 
     def connection_identified(self, connection: DataConnection) -> None:
-        """A connection has said what it is for."""
+        """Record that a connection has identified its purpose."""
         self._unopened.discard(connection)
 
     def connection_closed(self, connection: DataConnection | Entrance) -> None:
@@ -163,9 +166,9 @@ class DataListener:
 
 
 class Entrance(asyncio.BufferedProtocol):
-    """A connection of which it is not known what it carries.
+    """A connection whose kind is not known yet.
 
-    It reads no byte further than it must: what follows goes from the socket to where it belongs.
+    It reads no byte more than necessary: the bytes that follow go from the socket directly to their destination.
     """
 
     def __init__(self, listener: DataListener) -> None:

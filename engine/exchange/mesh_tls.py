@@ -1,28 +1,30 @@
-"""TLS between members: what both ends demand of each other, in one place.
+"""TLS between members: the requirements that both ends enforce, in one place.
 
-Every connection to a mesh port, control or data, is TLS 1.3 where `cluster.tls` is configured, and both ends show a
-certificate of the cluster's authority. One certificate serves a member for both roles.
+Where `cluster.tls` is configured, every connection to a mesh port, control or data, uses TLS 1.3, and both ends present
+a certificate of the cluster's authority. One certificate serves a member in both roles.
 
-**Whose certificate.** It has to carry the *member's name* as a subject alternative name (DNS), letter for letter. Everything
-that the mesh grants is granted to a name: queries are named by their initiator, a plan says which member sends to which. A
-certificate for an address would prove that we reached the machine that we dialled, which says nothing to the end that accepts
-and changes whenever a member moves. So the end that dials a seed, of which only the address is known, takes the name from
-`welcome` and compares then, before it proves anything; the end that accepts compares after `proof`; a sender knows from the
-plan who its receiver is, and shows its token to nobody else. The sender of a stream is held to the authority and the token
-alone: only the member that was told the token has it, and Spark tasks may run on machines that have a certificate of their own.
+**Names in certificates.** A certificate must carry the *member's name* as a subject alternative name (DNS), letter for
+letter. Everything that the mesh grants is granted to a name: queries are named by their initiator, and a plan says
+which member sends to which. A certificate for an address would prove that the dialled machine was reached; that tells
+the accepting end nothing, and it changes whenever a member moves. So the end that dials a seed, of which only the
+address is known, takes the name from `welcome` and compares it then, before it proves anything. The accepting end
+compares after `proof`. A sender knows its receiver from the plan, and shows its token to nobody else. The sender of a
+stream has to satisfy only the authority and the token: only the member that received the token has it, and Spark tasks
+may run on machines that have certificates of their own.
 
-OpenSSL's own comparison of names is not used: it ignores case and takes wildcards, where members' names are neither alike nor
-families.
+OpenSSL's own comparison of names is not used: it ignores case and accepts wildcards, whereas members' names are
+case-sensitive and each denotes one member.
 
-**Mistakes** show at start: a member first shakes hands with itself, in memory, both ways. What makes that fail (a key that
-does not belong, an authority that did not sign, a date, a purpose, a name) would have every other member refuse it.
+**Configuration errors** show at start: a member first performs a handshake with itself, in memory, in both directions.
+Whatever makes that fail (a key that does not match, an authority that did not sign, a date, a purpose, a name) would
+make every other member refuse it.
 
-Considered and rejected: the key inside of what Spark ships to its tasks (Spark's network is its own business and mostly in the
-clear, and a member's key is worth more than one query's token), a ticket to resume sessions by (a blocking sender that
-never reads would leave it in its socket, whose close would then take the last batches with it), and a compiled library for
-reading certificates (the handshake gives the names).
+Considered and rejected: putting the key into what Spark ships to its tasks (Spark's network is configured separately
+and mostly unencrypted, and a member's key is worth more than one query's token); session resumption tickets (a blocking
+sender that never reads would leave the ticket in its socket, and closing that socket would then discard the last
+batches); and a compiled library for reading certificates (the handshake gives the names).
 
-Neighbours: `engine.exchange.tls_server` accepts, `engine.exchange.outbound`, `engine.exchange.send` and
+Neighbours: `engine.exchange.tls_server` accepts; `engine.exchange.outbound`, `engine.exchange.send` and
 `server.cluster.mesh_link` dial.
 """
 
@@ -48,19 +50,20 @@ _REASONS: Final = {
 
 
 class MeshTlsError(Exception):
-    """A mistake in `cluster.tls`. key: which file it is about."""
+    """An error in the configuration `cluster.tls`. key: the setting of the file that it concerns."""
 
     def __init__(self, key: str, message: str) -> None:
         super().__init__(f"{key}: {message}")
 
 
 class UntrustedPeer(Exception):
-    """The peer's certificate is good, but not that of the member it should be."""
+    """The peer's certificate is valid, but it is not that of the expected member."""
 
 
 class HandshakeFailed(Exception):
-    """A worker found no member that it could trust. The text of a Spark task is all that reaches its member, so it carries
-    the SQLSTATE (`engine.executors.spark.errors`)."""
+    """A worker reached no member that it could trust. Only the text of a Spark task's error reaches its member, so the
+    text carries the SQLSTATE (`engine.executors.spark.errors`).
+    """
 
     def __init__(self, member: str, why: str) -> None:
         super().__init__(f"SQLSTATE:08006:could not open a data connection to member {member}: {why}")
@@ -68,7 +71,7 @@ class HandshakeFailed(Exception):
 
 @dataclass(frozen=True, slots=True)
 class TlsFiles:
-    """PEM files, by absolute path: the certificate (with what leads up to the authority), its key, the authority."""
+    """The PEM files, by absolute path: the certificate (with its chain up to the authority), its key, the authority."""
 
     certificate: str
     key: str
@@ -77,15 +80,16 @@ class TlsFiles:
 
 @dataclass(frozen=True, slots=True)
 class TlsPeer:
-    """How a worker outside of the member's process is to dial: with which files, which must lie on its machine too, and
-    which member it must find."""
+    """The TLS parameters of a worker outside of the member's process: the files, which must also exist on its machine,
+    and the member that it must reach.
+    """
 
     files: TlsFiles
     member: str
 
 
 class MeshTls:
-    """A member's contexts, made once. member: its name. Blocks on the file system; raises MeshTlsError."""
+    """A member's TLS contexts, created once. member: its name. Blocks on the file system; raises MeshTlsError."""
 
     def __init__(self, files: TlsFiles, member: str) -> None:
         self._files = files
@@ -95,12 +99,12 @@ class MeshTls:
         _try_out(self.accepting, self.dialling, member)
 
     def peer(self, member: str) -> TlsPeer:
-        """For a worker that is to connect to a member."""
+        """Return the parameters for a worker that is to connect to a member."""
         return TlsPeer(self._files, member)
 
 
 def require_member(peer: ssl.SSLObject | ssl.SSLSocket, member: str) -> None:
-    """Raises UntrustedPeer unless the peer's certificate carries the member's name."""
+    """Raise UntrustedPeer unless the peer's certificate carries the member's name."""
     names = _names(peer)
     if member not in names:
         shown = ", ".join(names) or "nobody"
@@ -108,7 +112,7 @@ def require_member(peer: ssl.SSLObject | ssl.SSLSocket, member: str) -> None:
 
 
 def secure_connection(connection: socket.socket, peer: TlsPeer) -> ssl.SSLSocket:
-    """The blocking handshake of a worker; takes the socket over. Raises HandshakeFailed."""
+    """Perform a worker's blocking handshake. Takes ownership of the socket. Raises HandshakeFailed."""
     try:
         wrapped = _client_context(peer.files).wrap_socket(connection)
     except OSError as error:
@@ -124,7 +128,7 @@ def secure_connection(connection: socket.socket, peer: TlsPeer) -> ssl.SSLSocket
 
 
 def explain_failure(error: OSError) -> str:
-    """Why a connection could not be made, in words."""
+    """Return the reason why a connection could not be made, in words."""
     if isinstance(error, ssl.SSLCertVerificationError):
         return f"its certificate is not accepted: {error.verify_message}"
     if isinstance(error, ssl.SSLError):
@@ -169,8 +173,9 @@ def load_own(context: ssl.SSLContext, certificate: str, key: str) -> None:
 
 
 def load_authority(context: ssl.SSLContext, authority: str, name: str) -> None:
-    """Load the authority whose signatures a context believes, from a PEM file. name: of the key that gives it. Raises
-    MeshTlsError."""
+    """Load the authority whose signatures a context accepts, from a PEM file. name: the setting that names the file.
+    Raises MeshTlsError.
+    """
     _require_pem(name, authority, "CERTIFICATE-----")
     try:
         context.load_verify_locations(authority)
@@ -188,16 +193,16 @@ def _require_pem(key: str, path: str, marker: str) -> None:
 
 
 def _no_password() -> str:
-    """OpenSSL would ask at the terminal."""
+    """Refuse to give a password, for which OpenSSL would otherwise ask at the terminal."""
     raise MeshTlsError("key", "expected a key without a passphrase, readable by the member's user only")
 
 
 def _try_out(accepting: ssl.SSLContext, dialling: ssl.SSLContext, member: str) -> None:
-    """The handshake that another member would have with this one."""
+    """Perform the handshake that another member would perform with this one."""
     up, down = ssl.MemoryBIO(), ssl.MemoryBIO()
     dialler, acceptor = dialling.wrap_bio(down, up), accepting.wrap_bio(up, down, server_side=True)
     try:
-        # The second turn of each verifies what the other has shown in its first.
+        # In its second step, each end verifies what the other has presented in its first.
         for end in (dialler, acceptor, dialler, acceptor):
             _shake(end)
         require_member(dialler, member)

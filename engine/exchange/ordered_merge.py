@@ -1,20 +1,21 @@
-"""ORDERED synchronizer: streams that are each ordered, merged into one that is.
+"""The ORDERED synchronizer: a merge of several ordered streams into one ordered stream.
 
-Each batch ends in a binary column `sort_key` that compares bytewise as the ordering does (the sender's engine makes it), so
-the merge knows nothing of types, directions or nulls, and takes the column away.
+Each batch ends in a binary column `sort_key` whose bytewise order is the required ordering (the sender's engine
+computes it). So the merge needs to know nothing of types, directions or nulls, and it removes the column.
 
-**Theory.** With a batch at the head of each stream that has not ended, let the *bound* be the least of the heads' last keys.
-No key that is still to come is less than it, so all rows below the bound may go: in each head that is a prefix, found by
-bisection. So may rows at the bound, by stream: where a head goes whole, more of them may follow, and later streams keep theirs
-until then. The prefixes are joined and sorted by one Arrow kernel, which is stable; where only one of them has rows (streams
-whose ranges hardly overlap) nothing is copied. Rows that tie come by stream, then, and in their stream's order, wherever batches
-end: those of one set, which no key tells apart, stay together.
+**Theory.** With a batch at the head of each stream that has not ended, let the *bound* be the least of the last keys of
+all heads. No key that is still to come is less than the bound, so all rows below it can be emitted: in each head they
+are a prefix, found by bisection. Rows at the bound can be emitted too, stream by stream: if a whole head is emitted,
+more rows with that key may follow in its stream, and later streams keep theirs until then. The prefixes are
+concatenated and sorted by one Arrow kernel, which is stable. If only one prefix has rows (streams whose ranges hardly
+overlap), nothing is copied. So rows with equal keys come stream by stream, and within a stream in its order, wherever
+batches end; those of one set, which no key distinguishes, stay together.
 
-So the work in Python is per batch,
-not per row, and a stream is asked for its next batch only when its head has been used up: what is held is a batch a stream.
+The work in Python is therefore per batch, not per row. A stream is asked for its next batch only when its head has been
+used up, so one batch per stream is held.
 
-Considered and rejected: a heap of rows (a Python step a row), and concatenating everything before one sort (an ORDER BY
-with a LIMIT that the client never reads to its end would read all of every stream).
+Considered and rejected: a heap of rows (one step in Python per row), and concatenating everything before one sort (an
+ORDER BY with a LIMIT that the client never reads to its end would read all of every stream).
 """
 
 from __future__ import annotations
@@ -25,12 +26,14 @@ from collections.abc import Awaitable, Callable
 import pyarrow as pa
 import pyarrow.compute as pc
 
-#: The next batch of a stream, by its number; None at its end.
+#: Returns the next batch of a stream, given by its number; None at its end.
 Pull = Callable[[int], Awaitable[pa.RecordBatch | None]]
 
 
 class OrderedMerge:
-    """The merge of `streams` streams, numbered from 0. `next_batch` gives batches without their key, None at the end."""
+    """The merge of `streams` streams, numbered from 0. `next_batch` returns batches without their sort key, and None
+    at the end.
+    """
 
     def __init__(self, streams: int, pull: Pull) -> None:
         self._pull = pull

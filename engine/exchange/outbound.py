@@ -1,18 +1,20 @@
-"""SEND for the loop: streams of an edge from this member, to another one or to itself.
+"""SEND for the event loop: streams of an edge from this member, to another member or to itself.
 
     stream = await open_remote(host, port, opening)   # or LoopbackStream(receiver, opening)
     await stream.send(body, rows)                     # returns when the batch is on its way: a wait for credit is a future,
     await stream.finish()                             #   never a thread
     stream.abandon(sqlstate, message)                 # instead of finish: tells the receiver why
 
-A `LastingStream` is a remote one that goes on over another connection when its own breaks (`sluice.fault_policy = wait`). It has no
-deadline: it tries until the receiver has everything or refuses it, or until its query ends and it is cancelled.
+A `LastingStream` is a remote stream that continues over another connection when its own breaks (`sluice.fault_policy =
+wait`). It has no deadline: it retries until the receiver has everything or refuses it, or until its query ends and the
+stream is cancelled.
 
-All kinds keep the one rule of a sender without credit: exactly one batch is pending. A receiver that wants no more shows as
-`StreamRefused`, a connection that broke as `ConnectionFailure`. A loopback stream has the receiver's account but no socket: a
-member that is both ends of an edge pays for no copy through the kernel, and no connection of it can break.
+All kinds obey one rule for a sender without credit: exactly one batch is pending. A receiver that needs no more rows
+raises `StreamRefused` at the sender, a broken connection `ConnectionFailure`. A loopback stream uses the receiver's
+credit account but no socket: a member that is both ends of an edge avoids the copy through the kernel, and its
+connection cannot break.
 
-Neighbours: `engine.exchange.send` is the same for a blocking worker, `engine.exchange.receive` the other end.
+Neighbours: `engine.exchange.send` does the same for a blocking worker, `engine.exchange.receive` is the other end.
 """
 
 from __future__ import annotations
@@ -40,12 +42,12 @@ from wire.mesh.messages import Cancel, Deny, DenyReason, Ok, Open
 
 _log = logging.getLogger(__name__)
 _CONNECT_SECONDS: Final = 10.0
-#: Between attempts to connect again; the last one is repeated.
+#: Pauses between attempts to reconnect; the last one is repeated.
 _RECONNECT_SECONDS: Final = (0.005, 0.02, 0.05, 0.1, 0.2, 0.5)
 
 
 class Stalls:
-    """The waits of a stream for credit, their number and their time; a wait that goes on is counted."""
+    """The waits of a stream for credit: their number and their total time, including a wait in progress."""
 
     __slots__ = ("_loop", "_since", "_spent", "count")
 
@@ -68,7 +70,7 @@ class Stalls:
 
 
 class OutboundStream(Protocol):
-    """One stream on its way out; see the module's docstring. bytes: sent so far. stalls: its waits for credit."""
+    """One outgoing stream; see the module's docstring. bytes: the bytes sent so far. stalls: its waits for credit."""
 
     bytes: int
 
@@ -80,27 +82,30 @@ class OutboundStream(Protocol):
         ...
 
     async def finish(self) -> None:
-        """Say that this was all; returns when the receiver has it. Raises StreamRefused, ConnectionFailure."""
+        """Announce the end of the stream. Returns when the receiver has everything. Raises StreamRefused,
+        ConnectionFailure.
+        """
         ...
 
     def abandon(
         self, sqlstate: str, message: str, detail: str = "", hint: str = "", fields: ErrorFields | None = None
     ) -> None:
-        """Give the stream up, unless it is over; never raises, leaves no socket."""
+        """Abandon the stream, unless it has ended. Never raises, and leaves no socket open."""
         ...
 
 
 class ConnectionBroken(ConnectionFailure):
-    """A connection broke or could not be made; another one may carry the stream."""
+    """A connection broke or could not be made. Another connection may carry the stream."""
 
 
 class DeniedNow(Exception):
-    """The receiver does not know the channel; it may be asked again."""
+    """The receiver does not know the channel. The sender may try again."""
 
 
 def refusal(reason: DenyReason, message: str) -> Exception:
-    """Return the error that a deny means for the sender. Rows may stay unsent only if the receiver needs no more of them; every
-    other deny is a fault."""
+    """Return the error that a deny raises at the sender. Rows may remain unsent only if the receiver needs no more of
+    them; every other deny is a fault.
+    """
     if reason == "unknown":
         return DeniedNow(message)
     if reason in ("closed", "complete"):
@@ -117,8 +122,8 @@ async def open_remote(
     member: str = "",
     backlog: Backlog | None = None,
 ) -> RemoteStream:
-    """Connect and introduce the stream. member: who is there; with `tls`, it has to prove that. tls: None: in the clear.
-    backlog: of a stream that outlives this connection.
+    """Connect and introduce the stream. member: the member at that address; with `tls`, it must prove its name. tls:
+    None: without TLS. backlog: the backlog of a stream that outlives this connection.
 
     Raises DeniedNow, StreamRefused, ConnectionFailure (ConnectionBroken where another attempt may succeed).
     """
@@ -135,7 +140,7 @@ async def open_remote(
             try:
                 await stream.wait_opened()
             except BaseException:
-                # Whoever gave it up knows why; to the receiver it is a connection that was lost.
+                # The caller that abandoned the stream knows why; the receiver sees a lost connection.
                 stream.abandon(
                     ConnectionFailure.default_sqlstate, "a data connection was given up before its stream was opened"
                 )
@@ -149,8 +154,9 @@ async def open_remote(
 
 
 class RemoteStream(asyncio.Protocol):
-    """A stream over a data connection of its own. member: where it goes. proved: whether the receiver has to show the
-    certificate of that member. backlog: of a stream that outlives this connection (`LastingStream`)."""
+    """A stream over a data connection of its own. member: the receiving member. proved: whether the receiver must
+    present that member's certificate. backlog: the backlog of a stream that outlives this connection (`LastingStream`).
+    """
 
     def __init__(
         self, opening: Open, member: str = "", *, proved: bool = False, backlog: Backlog | None = None
@@ -165,7 +171,7 @@ class RemoteStream(asyncio.Protocol):
         self._gone = False
         self._bell = WakeSignal()
 
-    # What the transport calls.
+    # Called by the transport.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         # uvloop's transports are not registered as asyncio's.
@@ -186,7 +192,7 @@ class RemoteStream(asyncio.Protocol):
         self._gone = True
         self._bell.ring()
 
-    # What the sender calls.
+    # Called by the sender.
 
     async def wait_opened(self) -> None:
         await self._until(lambda: self._machine.state is not State.OPENING)
@@ -198,7 +204,7 @@ class RemoteStream(asyncio.Protocol):
 
     async def finish(self) -> None:
         self.offer(b"", 0, last=True)
-        # It closes when it has everything. (Closing first would make TCP discard what its grants have not acknowledged.)
+        # The receiver closes when it has everything. (If this end closed first, TCP would discard unacknowledged data.)
         await self.wait_closed()
 
     async def wait_closed(self) -> None:
@@ -217,11 +223,13 @@ class RemoteStream(asyncio.Protocol):
                 await self._until(self._sent_pending)
 
     async def wait_confirmed(self) -> None:
-        """Wait until the receiver has said that it has everything. Only for a stream whose batches it counts."""
+        """Wait until the receiver has confirmed that it has everything. Only for a stream whose batches the receiver
+        counts.
+        """
         await self._until(lambda: self._machine.is_confirmed)
 
     def require_connected(self) -> None:
-        """Raises ConnectionBroken."""
+        """Raise ConnectionBroken if the connection has ended."""
         if self._gone and self._failure is None:
             raise self._broken()
 
@@ -235,7 +243,7 @@ class RemoteStream(asyncio.Protocol):
         self._transport.close()
 
     def _is_trusted(self) -> bool:
-        """Whether the receiver may be shown the token."""
+        """Return whether the token may be sent to the receiver."""
         assert self._transport is not None, "asked of a connection that is made"
         if not self._proved:
             return True
@@ -260,7 +268,7 @@ class RemoteStream(asyncio.Protocol):
         return not self._machine.has_pending
 
     async def _until(self, reached: Callable[[], bool]) -> None:
-        """Wait until `reached()`, which is asked again whenever something was heard."""
+        """Wait until `reached()` is true. It is evaluated again whenever something was received."""
         while True:
             if self._failure is not None:
                 raise self._failure
@@ -283,12 +291,12 @@ class RemoteStream(asyncio.Protocol):
             self._transport.writelines(chunk for chunk in chunks if chunk)
 
 
-#: Makes a connection for a stream. Arguments: which attempt it is, and the stream's backlog. Raises as `open_remote`.
+#: Makes a connection for a stream. Arguments: the number of the attempt, and the stream's backlog. Raises as `open_remote`.
 Connector = Callable[[int, Backlog], Awaitable[RemoteStream]]
 
 
 class LastingStream:
-    """A stream to another member that outlives its connections: `await LastingStream.opened(connect)`."""
+    """A stream to another member that outlives its connections: `await LastingStream.open(connect)`."""
 
     def __init__(self, connect: Connector) -> None:
         self.bytes = 0
@@ -300,7 +308,7 @@ class LastingStream:
 
     @classmethod
     async def open(cls, connect: Connector) -> LastingStream:
-        """Raises StreamRefused, ConnectionFailure."""
+        """Open the stream. Raises StreamRefused, ConnectionFailure."""
         stream = cls(connect)
         await stream._reconnect()
         return stream
@@ -330,7 +338,7 @@ class LastingStream:
 
     async def _sent(self, stream: RemoteStream) -> None:
         await stream.drain()
-        # A loss is noticed here rather than when credit runs out: the receiver waits for what was lost.
+        # Detects a broken connection now rather than when credit runs out, because the receiver waits for the lost batches.
         stream.require_connected()
 
     async def _wait_delivered(self, stream: RemoteStream) -> None:
@@ -338,7 +346,7 @@ class LastingStream:
         await (stream.wait_confirmed() if self._backlog.keeps else stream.wait_closed())
 
     async def _through(self, step: Callable[[RemoteStream], Awaitable[None]]) -> None:
-        """Take a step, over as many connections as it needs."""
+        """Perform a step, over as many connections as it needs."""
         while True:
             try:
                 await step(self._connected_stream)
@@ -364,7 +372,7 @@ class LastingStream:
 
 
 class LoopbackStream:
-    """A stream whose receiver is in this process; it is its own link. Raises Denied."""
+    """A stream whose receiver is in this process. It is its own link. Raises Denied."""
 
     def __init__(self, receiver: Receiver, opening: Open) -> None:
         self.bytes = 0
@@ -375,7 +383,7 @@ class LoopbackStream:
         self._bell = WakeSignal()
         self._inbound: InboundStream = receiver.admit(opening, self)
 
-    # The receiver's view of it (`engine.exchange.inbound_stream.Link`).
+    # Called by the receiver (`engine.exchange.inbound_stream.Link`).
 
     @property
     def account(self) -> ReceiveCredits:
@@ -391,7 +399,7 @@ class LoopbackStream:
         self._refused = message
         self._bell.ring()
 
-    # The sender's.
+    # Called by the sender.
 
     async def send(self, body: pa.Buffer, rows: int) -> None:
         size = body.size

@@ -1,8 +1,9 @@
 """The streams of one Spark task: one to each receiver of its edge, opened when there is something to send.
 
-A receiver that is done with the query (its LIMIT is reached, its other input was empty) is left out from then on, and the
-others go on. One that refuses this attempt, since a later one has taken its place, fails the task: if it ended well, Spark
-would take it for the partition and stop the attempt that the receiver listens to, and its rows would be missing.
+A receiver that is done with the query (its LIMIT is reached, its other input was empty) is left out from then on, and
+the task continues with the others. A receiver that refuses this attempt because a later one has replaced it fails the
+task. If such a task succeeded, Spark would take its result for the partition and stop the attempt to which the receiver
+listens, and that attempt's rows would be missing.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ from wire.dataclass import dataclass
 class Sent:
     """Counts of what the tasks of a job have sent, as their successful attempts report them.
 
-    rows: by receiver and partition: of each stream that the receiver is to have had. bytes, batches, stalls: of all streams.
-    operators: what Spark counted, if that was wanted.
+    rows: by receiver and partition, for each stream that the receiver should have received. bytes, batches, stalls:
+    totals of all streams. operators: the operators' row counts, if they were requested.
     """
 
     rows: Mapping[int, Mapping[int, int]]
@@ -33,10 +34,10 @@ class Sent:
 
 
 class PartitionStreams:
-    """One partition's streams. edges: as of `engine.executors.spark.worker.SendPartition`. attempt, stage: what Spark calls the
-    task. held: closes what is open, whatever happens.
+    """One partition's streams. edges: as in `engine.executors.spark.worker.SendPartition`. attempt, stage: Spark's ids
+    of the task. held: closes what is open, whatever happens.
 
-    Raises StreamRefused for an attempt that is not wanted, and what else `StreamSender` does.
+    Raises StreamRefused for an attempt that is not wanted, and the other errors of `StreamSender`.
     """
 
     def __init__(
@@ -64,7 +65,7 @@ class PartitionStreams:
                 self._sender(receiver).send(rows)
 
     def finish(self) -> dict[int, StreamSender]:
-        """The end of all streams; those that their receivers have whole."""
+        """End all streams. Returns those that their receivers have completely."""
         for receiver, sender in list(self._senders.items()):
             with self._leaving_out(receiver):
                 sender.finish()

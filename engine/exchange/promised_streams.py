@@ -1,6 +1,7 @@
-"""The streams of an edge as their producers have promised them: which are to arrive, and with how many rows.
+"""The streams of an edge as their producers have announced them: which ones are to arrive, and with how many rows.
 
-Data connections and a producer's word travel apart; `engine.exchange.receive` says why the rows are counted.
+Data connections and a producer's announcements travel separately; `engine.exchange.receive` explains why the rows are
+counted.
 """
 
 from __future__ import annotations
@@ -12,9 +13,9 @@ from wire.errors import SerializationFailure, SqlError
 
 
 class PromisedStreams:
-    """The streams that are to arrive. senders: how many producers will `finish`; None: not known yet.
+    """The streams that are to arrive. senders: the number of producers that will `finish`; None: not known yet.
 
-    partitions: those that are promised so far.
+    partitions: the partitions announced so far.
     """
 
     def __init__(self, senders: int | None) -> None:
@@ -24,40 +25,40 @@ class PromisedStreams:
         self._confirmed: dict[int, int] = {}
 
     def finish(self, partitions: Iterable[int]) -> None:
-        """A producer is done; its streams are those of `partitions`."""
+        """Record that a producer has finished; its streams are those of `partitions`."""
         self._finished += 1
         self.partitions.update(partitions)
 
     def confirm(self, rows: Mapping[int, int]) -> None:
-        """The rows that streams are to have, by partition."""
+        """Record the number of rows that each stream must have, by partition."""
         self._confirmed.update(rows)
 
     @property
     def all_partitions(self) -> set[int] | None:
-        """The partitions that are to arrive, once all producers have said so."""
+        """The partitions that are to arrive; None until all producers have finished."""
         return None if self.senders is None or self._finished < self.senders else self.partitions
 
     def is_missing(self, partition: int) -> bool:
-        """Whether it is known that no stream of that partition will come."""
+        """Return whether it is known that no stream of that partition will come."""
         expected = self.all_partitions
         return expected is not None and partition not in expected
 
     def is_passed_over(self, partition: int) -> bool:
-        """Whether that partition is known to have no stream, and a later one may have."""
+        """Return whether that partition is known to have no stream while a later one may have one."""
         return self.is_missing(partition) and partition <= max(self.partitions, default=-1)
 
     def have_arrived(self, streams: Mapping[int, InboundStream]) -> bool:
-        """Whether all are known and have arrived whole."""
+        """Return whether all streams are known and have arrived completely."""
         expected = self.all_partitions
         return expected is not None and all(
             (stream := streams.get(partition)) is not None and stream.complete for partition in expected
         )
 
     def count_error(self, stream: InboundStream) -> SqlError | None:
-        """The query's error if a stream is not what its producer has confirmed."""
+        """Return the query's error if a stream differs from what its producer has confirmed."""
         partition = stream.opening.partition
         if self.is_missing(partition):
-            # An attempt that Spark did not take; its successful one had no rows for this receiver.
+            # An attempt whose result Spark did not take; the successful attempt had no rows for this receiver.
             if stream.consumed or (stream.rows and not stream.dead):
                 return _count_differs(stream.rows, 0)
         elif stream.complete and stream.rows != (confirmed := self._confirmed.get(partition, stream.rows)):

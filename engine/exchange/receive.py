@@ -1,45 +1,47 @@
 """RECEIVE: the streams of one edge, as a `BatchStream`.
 
-A receiver collects the streams of an edge (one per partition of the sending fragment), each over its own data connection,
-and hands their batches to one consumer:
+A receiver collects the streams of an edge (one per partition of the sending fragment), each over its own data
+connection, and passes their batches to one consumer:
 
-- unordered: whichever batch comes first is delivered first;
+- unordered: batches are delivered in the order of their arrival;
 - ordered: the partitions are inter-stream ordered (a range-partitioned sort), so partition 0 is read to its end, then 1, and
-  so on. Later ones fill their windows and wait, or go to disk when `engine.exchange.slots` says that they hold up others.
-  Whoever opens streams may ask for its `turn` first, and then not even begin before it is near;
-- one at a time (`next_from`), for whoever merges streams that are each ordered (`engine.exchange.ordered_merge`).
+  so on. Later ones fill their windows and wait, or go to disk when `engine.exchange.slots` finds that they block others.
+  Code that opens streams may wait for its `turn` first, and so not even begin before its partition is next;
+- one at a time (`next_from`), for a consumer that merges streams that are each ordered (`engine.exchange.ordered_merge`).
 
-A receiver may exist before anybody knows what it receives: a **mailbox** made for a sender that was quicker than the query's
-`start` (RFC, "Mailboxes"). It keeps what arrives within its windows until `adopt` says what the edge is.
+A receiver may exist before it is known what it receives: a **mailbox** made for a sender that was faster than the
+query's `start` (RFC, "Mailboxes"). It keeps what arrives, within its windows, until `adopt` defines the edge.
 
-**Attempts.** A stream is (partition, attempt). A work unit that is tried again opens the stream anew with a higher attempt.
-Of the failed one, batches that nobody has consumed are dropped and the new attempt takes its place; if one was consumed, no
-second attempt can be told apart from it, so the query fails with 40001 (or with the cause, where `on_lost` can find it). A
-stream that arrived whole stays, whatever is tried afterwards.
+**Attempts.** A stream is (partition, attempt). A retried work unit opens the stream again with a higher attempt.
+Batches of the failed attempt that have not been consumed are dropped, and the new attempt replaces it. If a batch was
+consumed, it cannot be told apart from the second attempt's, so the query fails with 40001 (or with the cause, where
+`on_lost` can find it). A stream that has arrived completely stays, whatever is retried afterwards.
 
-**Streams that outlive their connections** (`Open.kept`). When the connection of one breaks, nothing is dropped: what has arrived
-stays and is consumed, and the stream is open. Its sender opens it again with a higher attempt and sends what is missing. So there
-is no second version of any batch, and it does not matter what was consumed (`InboundStream.go_on`). How long that may take is not
-decided here: the stream waits until its query ends.
+**Streams that outlive their connections** (`Open.kept`). When the connection of such a stream breaks, nothing is
+dropped: what has arrived stays and is consumed, and the stream remains open. Its sender opens it again with a higher
+attempt and sends what is missing. So no batch has a second version, and it does not matter what was consumed
+(`InboundStream.go_on`). The receiver sets no time limit: the stream waits until its query ends.
 
-**Confirmed counts.** That a task's stream has ended does not make its partition complete. When an executor's JVM dies between two
-Arrow messages, its Python worker reads an end of input like any other and ends the stream properly, with part of the rows. So the
-producer names the rows of each stream with its end (`confirm`): those that Spark's result of the successful attempt reports. An
-attempt whose stream is here already from an earlier one counts its own input. Where what has arrived differs, the query fails
-with 40001, before its consumer is told the end. An ordered reader must not even go on to the next partition, whose rows would
-follow a part of this one: it waits until the attempt is known as successful (`on_ended`, `accept`), or all counts are there.
-Rejected: to let the worker tell the two ends of input apart (PySpark hides them from a function, and an upstream failure closes
-the same pipe), and a hash of the rows (batches of a retried task may come in another order; a part of the rows has fewer).
+**Confirmed counts.** The end of a task's stream does not prove that its partition is complete. When an executor's JVM
+dies between two Arrow messages, its Python worker sees an ordinary end of input and ends the stream properly, with only
+a part of the rows. So the producer names the number of rows of each stream when it finishes (`confirm`): those that
+Spark's result of the successful attempt reports. An attempt whose stream has already arrived from an earlier one counts
+its own input. If the rows that arrived differ from that number, the query fails with 40001, before its consumer sees
+the end. An ordered reader must not even continue with the next partition, whose rows would follow an incomplete
+partition: it waits until the attempt is known to have succeeded (`on_ended`, `accept`), or until all counts are there.
+Rejected: letting the worker distinguish the two ends of input (PySpark hides them from a function, and an upstream
+failure closes the same pipe), and a hash of the rows (batches of a retried task may come in another order, and an
+incomplete stream already shows in its row count).
 
-**The end.** An edge ends when each of its producers has said so (`finish`, naming the partitions that sent something) and those
-streams have arrived whole; data connections and a producer's word travel apart. Where the streams are known beforehand, the
-receiver's owner says it in the producers' place.
+**The end.** An edge ends when each of its producers has finished (`finish`, naming the partitions that sent something)
+and those streams have arrived completely; data connections and a producer's announcements travel separately. Where the
+streams are known in advance, the receiver's owner calls `finish` in the producers' place.
 
-**Credits.** What is held in memory is bounded by a window per open stream. A batch's credit returns when it leaves: consumed,
-dropped, or written to disk.
+**Credits.** The memory held is bounded by one window per open stream. A batch's credit returns when the batch leaves
+memory: consumed, dropped, or written to disk.
 
-Everything here runs on the loop's thread. Considered and rejected: one queue for all streams (a failed attempt could not be
-taken out of it, and ordered reading needs them apart).
+Everything here runs on the event loop's thread. Considered and rejected: one queue for all streams (a failed attempt
+could not be removed from it, and ordered reading needs the streams separate).
 """
 
 from __future__ import annotations
@@ -66,24 +68,24 @@ from wire.mesh.messages import Open
 
 _log = logging.getLogger(__name__)
 
-#: A stream's window, in batches of the wanted size: one on its way while the consumer works on another.
+#: A stream's window, in batches of the wanted size: one is in transit while the consumer processes another.
 WINDOW_BATCHES: Final = 2
 
 
 class Receiver:
     """The streams of one edge.
 
-    schema: of every batch, in carriers; None: not known yet (`adopt`).
-    senders: how many producers will `finish`; None: not known yet either.
-    window: bytes of credit of each stream.
-    spooler: the member's.
-    on_lost: told once of each attempt that failed: its opening and whether some of it was consumed. It may know the cause;
-        whatever it learns, it says with `fail`. Without it, a consumed attempt fails the query as 40001.
-    retried: whether a failed attempt may be followed by another. If not, `on_lost` is told of any stream that broke.
-    on_ended: told of each stream that has ended, where the next one is read only after it: whether its attempt succeeded is asked
-        elsewhere, and said with `accept`. Without it, a stream that has ended is taken for whole until counts are confirmed.
-    on_interrupted: told of each connection that ended before a stream that outlives it.
-    on_change: called when something happened that `engine.exchange.slots` may want to look at.
+    schema: the schema of every batch, in carriers; None: not known yet (`adopt`). senders: the number of producers that
+    will `finish`; None: not known yet either. window: the bytes of credit of each stream. spooler: the member's.
+    on_lost: called once for each failed attempt, with its opening and whether some of it was consumed. It may find out
+    the cause,
+        and then calls `fail`. Without it, a consumed attempt fails the query with 40001.
+    retried: whether a failed attempt may be followed by another. If not, `on_lost` is called for any stream that broke.
+    on_ended: called for each stream that has ended, if the next one is read only after it. It finds out whether the
+    attempt succeeded,
+        and then calls `accept`. Without it, a stream that has ended counts as complete until counts are confirmed.
+    on_interrupted: called for each connection that ended before a stream that outlives it. on_change: called when
+    something happened that `engine.exchange.slots` may have to examine.
     """
 
     def __init__(
@@ -124,14 +126,17 @@ class Receiver:
     def now(self) -> float:
         return self._loop.time()
 
-    # What the producer's side calls.
+    # Called by the producer's side.
 
     def expect(self, schema: pa.Schema) -> None:
-        """Set the schema of the streams where it was not fully known before. Must be called before the first stream opens."""
+        """Set the schema of the streams if it was not fully known before. Must be called before the first stream
+        opens.
+        """
         self.schema, self._fingerprint = schema, schema_fingerprint(schema.serialize())
 
     def adopt(self, schema: bytes, *, ordered: bool, senders: int, retried: bool) -> None:
-        """Set the schema and the number of senders. Fails the query if a stream that has arrived already has another schema.
+        """Set the schema and the number of senders. Fails the query if a stream that has already arrived has another
+        schema.
 
         schema: as an Arrow IPC message.
         """
@@ -144,7 +149,7 @@ class Receiver:
         self._bell.ring()
 
     def admit(self, opening: Open, link: Link) -> InboundStream:
-        """A sender introduces itself (its token has been checked). Raises Denied."""
+        """Admit a sender that introduces itself (its token has been checked). Raises Denied."""
         if self._closed or self._error is not None:
             raise Denied("closed", "the query is over")
         if self._fingerprint is not None and opening.schema != self._fingerprint:
@@ -177,7 +182,7 @@ class Receiver:
         self._bell.ring()
 
     def attempt_failed(self, stream: InboundStream, cause: SqlError | None = None) -> None:
-        """An attempt is over before its end."""
+        """Handle an attempt that has failed before its end."""
         stream.drop("40001", "the stream failed")
         self._on_change()
         o = stream.opening
@@ -192,7 +197,7 @@ class Receiver:
             self.fail(partly_consumed())
 
     def on_interrupted(self, stream: InboundStream) -> None:
-        """A connection has ended and its stream goes on over another one, if there comes to be one."""
+        """Handle the end of a connection whose stream may continue over another one."""
         o = stream.opening
         _log.warning(
             "stream %s/%s of %s was interrupted after %s batches", o.partition, o.attempt, o.channel, stream.batches
@@ -201,12 +206,12 @@ class Receiver:
         self._on_change()
 
     def deliver(self, batches: Iterable[pa.RecordBatch]) -> None:
-        """Batches that were produced in this process."""
+        """Deliver batches that were produced in this process."""
         self.order.ready.extend(batch for batch in batches if batch.num_rows)
         self._bell.ring()
 
     def finish(self, partitions: Iterable[int] = ()) -> None:
-        """A producer is done; `partitions`: those whose streams are to arrive."""
+        """Record that a producer has finished. `partitions`: those whose streams are to arrive."""
         self.promised.finish(partitions)
         streams = self.streams.by_partition
         if self.retried and any((s := streams.get(p)) is not None and s.dead for p in self.promised.partitions):
@@ -215,20 +220,23 @@ class Receiver:
         self._bell.ring()
 
     def confirm(self, rows: Mapping[int, int]) -> None:
-        """A producer on Spark is done. rows: by partition: of each stream that is to arrive, as Spark's result of the task attempt
-        reports them. Fails the query where other rows have arrived."""
+        """Record that a producer on Spark has finished. rows: the rows of each stream that is to arrive, by partition,
+        as Spark's result of the task attempt reports them. Fails the query if a different number of rows has arrived.
+        """
         self.promised.confirm(rows)
         self.finish(rows)
 
     def accept(self, opening: Open) -> None:
-        """The attempt has succeeded, for all that its engine knows: once its stream has been read, the next one's turn comes."""
+        """Record that an attempt has succeeded, as far as its engine knows. Once its stream has been read, the next
+        partition follows.
+        """
         stream = self.streams.by_partition.get(opening.partition)
         if stream is not None and stream.opening.attempt == opening.attempt:
             stream.accepted = True
             self._bell.ring()
 
     def fail(self, error: SqlError) -> None:
-        """The query fails. The first error is the cause; later ones are echoes."""
+        """Fail the query. The first error is the cause; later ones are consequences and are ignored."""
         if self._error is None and not self._closed:
             self._error = error
             self.order.end()
@@ -248,13 +256,13 @@ class Receiver:
         return self._error is None and self.promised.have_arrived(self.streams.by_partition)
 
     def spool(self, on: bool) -> None:
-        """Let the senders of this edge go on into files, or no more."""
+        """Let the senders of this edge continue into files, or end this."""
         self.share.is_open = on
         if on:
             for stream in self.streams.by_partition.values():
                 stream.spool()
 
-    # What the consumer calls (see `engine.contracts.batch_stream.BatchStream`).
+    # Called by the consumer (see `engine.contracts.batch_stream.BatchStream`).
 
     async def next_batch(self) -> pa.RecordBatch | None:
         while True:
@@ -267,7 +275,7 @@ class Receiver:
             await self._wait_change()
 
     async def next_from(self, partition: int) -> pa.RecordBatch | None:
-        """The next batch of one stream, or None at its end. Not to be mixed with `next_batch`."""
+        """Return the next batch of one stream, or None at its end. Must not be mixed with `next_batch`."""
         while True:
             self._require_usable()
             stream = self.streams.by_partition.get(partition)
@@ -299,18 +307,18 @@ class Receiver:
             raise self._error
 
     def _check_counts(self) -> None:
-        """Fail the query if a stream is not what its producer has confirmed."""
+        """Fail the query if a stream differs from what its producer has confirmed."""
         for stream in self.streams.by_partition.values():
             if (wrong := self.promised.count_error(stream)) is not None:
                 self.fail(wrong)
 
     async def _next_nowait(self) -> pa.RecordBatch | None:
-        """The next batch if one is here."""
+        """Return the next batch if one is available."""
         source = self.order.next_source()
         return None if source is None else await self._take(source)
 
     async def _take(self, source: InboundStream | pa.RecordBatch) -> pa.RecordBatch:
-        """Take a batch that is here."""
+        """Take an available batch."""
         batch: pa.RecordBatch = source
         if isinstance(source, InboundStream):
             entry = source.take()
@@ -337,7 +345,7 @@ def _lost_at_the_end() -> SqlError:
 
 
 def partly_consumed() -> SqlError:
-    """The error of a query that cannot go on since part of a failed attempt has been consumed."""
+    """Return the error of a query that cannot continue because part of a failed attempt has been consumed."""
     return SerializationFailure(
         "a part of the query failed after some of its rows had been read",
         hint="The statement may be repeated.",

@@ -1,9 +1,9 @@
-"""Output routers: which rows of a batch go to which receiver.
+"""Output routers, which decide which rows of a batch go to which receiver.
 
-The single and the mirror router look at no row. For the hash and the range router the statement has computed the receiver's
-number already, as its last column (`bucket`): the engine that runs the fragment hashes faster than any kernel we could call here,
-and both sides of a join agree because it is the same function everywhere. What is left is to part a batch by that column: one
-stable sort of small integers, one gather, and slices.
+The single and the mirror router look at no row. For the hash and the range router the statement has already computed
+the receiver's number, as its last column (`bucket`): the engine that runs the fragment hashes faster than any kernel
+that could be called here, and both sides of a join agree because the function is the same everywhere. What remains is
+to split a batch by that column: one stable sort of small integers, one gather, and slices.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ import pyarrow as pa
 
 
 def part_by_bucket(batch: pa.RecordBatch, receivers: int) -> list[tuple[int, pa.RecordBatch]]:
-    """(receiver, its rows) for those that get any; the order of rows is kept. `bucket` is taken away.
+    """Split a batch by receiver. Returns (receiver, its rows) for receivers that get any; the order of rows is kept,
+    and `bucket` is removed.
 
     Shapes: bucket is int32[rows] in [0, receivers), never null.
     """

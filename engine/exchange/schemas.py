@@ -1,7 +1,7 @@
-"""Schemas of streams, from the messages that carry them in a plan; and batches of them.
+"""Schemas of streams, decoded from the messages that carry them in a plan; and batches with these schemas.
 
-A statement that is repeated has the same edges each time, and to read a schema costs as much as to send a small batch; so those
-of the last plans are remembered.
+A repeated statement has the same edges each time, and decoding a schema costs as much as sending a small batch, so the
+schemas of recent plans are cached.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ _KEPT: Final = 256
 
 @lru_cache(_KEPT)
 def stream_schema(message: bytes) -> pa.Schema:
-    """The schema in an Arrow IPC schema message."""
+    """Decode an Arrow IPC schema message."""
     return pa.ipc.read_schema(pa.py_buffer(message))
 
 
 def received_batch(body: bytes | bytearray, schema: pa.Schema) -> pa.RecordBatch:
-    """The batch in an Arrow IPC message of a peer. Raises ConnectionFailure for one that is none.
+    """Decode a peer's Arrow IPC batch message. Raises ConnectionFailure if it is not one.
 
-    Arrow believes what a message says of its buffers: that they are as long as the rows need is looked at here, before anybody
-    reads beyond them. What the values are is not, as it would cost as much as to compute with them; a peer has proved that it is a
-    member.
+    Arrow trusts a message's description of its buffers. This function checks that the buffers are as long as the rows
+    need, before anybody reads beyond them. The values are not checked, because that would cost as much as computing
+    with them; the peer has proved that it is a member.
     """
     try:
         batch = pa.ipc.read_record_batch(pa.py_buffer(body), schema)

@@ -1,10 +1,10 @@
 """SEND for a blocking worker: one stream of an edge over its own data connection.
 
-The machine is `wire.mesh.channel.DataSender`; this owns its socket. It runs where Spark's tasks run, so it imports nothing
-heavier than Arrow. The peer is `engine.exchange.listener` with a receiver (`engine.exchange.receive`).
+The state machine is `wire.mesh.channel.DataSender`; this module owns its socket. It runs where Spark's tasks run, so it
+imports nothing heavier than Arrow. The peer is `engine.exchange.listener` with a receiver (`engine.exchange.receive`).
 
-The stream is given up with the error that made it fail. A receiver that does not want the stream any more shows as
-`StreamRefused`, one that has gone as `StreamLost`.
+A sender that fails abandons the stream and sends its error to the receiver. A receiver that no longer wants the stream
+raises `StreamRefused` here, one that has disappeared `StreamLost`.
 """
 
 from __future__ import annotations
@@ -32,7 +32,9 @@ _RECEIVE_BYTES: Final = 4096
 
 
 class StreamRefused(Exception):
-    """The receiver denied or cancelled the stream. over: because it is done with the query, rather than with this attempt."""
+    """The receiver denied or cancelled the stream. over: whether it is done with the query, rather than only with this
+    attempt.
+    """
 
     def __init__(self, message: str, *, over: bool = False) -> None:
         super().__init__(message)
@@ -40,15 +42,15 @@ class StreamRefused(Exception):
 
 
 class StreamLost(ConnectionError):
-    """The connection ended without a word: the receiver may still want the stream, from another attempt."""
+    """The connection ended without a message. The receiver may still want the stream, from another attempt."""
 
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """An edge as its senders know it: where its receiver listens, and how to prove that they may send.
+    """An edge as its senders know it: the address of its receiver, and the proof that they may send.
 
-    schema: Arrow IPC schema message of the edge's batches. batch_bytes: the size above which a batch is cut.
-    tls: None: in the clear; else who the receiver has to be, and where the sender has its own certificate.
+    schema: the Arrow IPC schema message of the edge's batches. batch_bytes: the size above which a batch is split. tls:
+    None: without TLS; otherwise the name that the receiver must prove, and the files of the sender's own certificate.
     """
 
     host: str
@@ -64,10 +66,10 @@ class Edge:
 class StreamSender:
     """One stream: `with StreamSender(edge, ...) as stream: stream.send(batch) ...; stream.finish()`.
 
-    Leaving the block without `finish` gives the stream up and tells the receiver why.
-    Counted are rows, bytes and batches that were sent, and stalls: how often one had to wait for credits.
-    `complete` is true when the receiver has this partition's stream from an earlier attempt: nothing is sent, and `rows` are those
-    that the stream must have had. (The earlier attempt may have lost its executor, and ended its stream too soon.)
+    Leaving the block without `finish` abandons the stream and sends the reason to the receiver. The counters are the
+    rows, bytes and batches that were sent, and stalls: how often one had to wait for credit. `complete` is true if the
+    receiver has this partition's stream from an earlier attempt: nothing is sent, and `rows` is the number that the
+    stream must have had. (The earlier attempt may have lost its executor, and ended its stream too soon.)
     """
 
     def __init__(self, edge: Edge, *, partition: int, attempt: int, stage: int) -> None:
@@ -94,7 +96,7 @@ class StreamSender:
             self._socket.close()
 
     def send(self, batch: pa.RecordBatch) -> None:
-        """Send a batch, cut into pieces of about `batch_bytes`; waits while there is no credit for it."""
+        """Send a batch, split into pieces of about `batch_bytes`. Waits while there is no credit."""
         if self.complete:
             self.rows += batch.num_rows
             return
@@ -109,9 +111,10 @@ class StreamSender:
             self._send_piece(batch.slice(start, rows))
 
     def finish(self) -> None:
-        """The end of the stream: everything has been sent. Returns when the receiver has it, which it says by closing.
+        """End the stream after everything has been sent. Returns when the receiver has everything, which it signals by
+        closing the connection.
 
-        (Closing first would not do: with grants unread, TCP would reset the connection and discard the last batches.)
+        (If the sender closed first, with unread grants, TCP would reset the connection and discard the last batches.)
         """
         if self.complete:
             return
@@ -131,7 +134,7 @@ class StreamSender:
         self.batches += 1
 
     def _connect(self) -> tuple[socket.socket, DataSender]:
-        """Open the stream; a receiver that does not know the channel yet is asked again, with growing pauses."""
+        """Open the stream. If the receiver does not know the channel yet, try again, with growing pauses."""
         for pause in _RETRY_SECONDS:
             connection, machine, answer = self._open_once()
             if isinstance(answer, Ok):
@@ -165,7 +168,7 @@ class StreamSender:
         return connection, machine, answer
 
     def _hear(self, data: bytes) -> None:
-        """Process the receiver's bytes. Raises StreamRefused if they say that we may stop."""
+        """Process the receiver's bytes. Raises StreamRefused if the receiver wants no more."""
         for event in self._machine.receive_data(data):
             if isinstance(event, Cancel):
                 raise _refusal(event)
@@ -183,11 +186,13 @@ class StreamSender:
                 )
             )
         except OSError:
-            return  # The receiver has gone: it knows more about the end of this query than we do.
+            return  # The receiver is gone; it knows more about the end of this query than this task.
 
 
 def _cause(error: BaseException) -> SqlError:
-    """Return the error that the receiver is told. A task that lost one of its streams gives up the others: they may be repeated."""
+    """Return the error that the receiver is told. A task that lost one of its streams abandons the others: they may be
+    repeated.
+    """
     if isinstance(error, SqlError):
         return error
     if isinstance(error, StreamRefused | ConnectionError | TimeoutError):
@@ -204,7 +209,7 @@ def _open_socket(edge: Edge) -> socket.socket:
     try:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         if edge.tls is not None:
-            # Imported where it is needed: OpenSSL would add tens of milliseconds to the start of every worker.
+            # Imported only where it is needed: OpenSSL would add tens of milliseconds to the start of every worker.
             from engine.exchange.mesh_tls import secure_connection
 
             connection = secure_connection(connection, edge.tls)

@@ -1,8 +1,9 @@
-"""When senders that wait for credit hold up others: the rule by which receivers let them go on into spool files.
+"""The rule that decides when senders without credit block others, so that their receivers must let them continue into
+spool files.
 
-**Theory.** A streaming work unit keeps its slot (a Spark task slot; there are as many as cores) until its stream has been
-sent. A portal that is suspended, or a client that is slow, leaves its streams without credit: their slots are held and idle.
-When every slot is held by an open stream and some query gets none, nobody may ever move. So:
+**Theory.** A streaming work unit occupies its slot (a Spark task slot; there are as many as cores) until its stream has
+been sent. A suspended portal or a slow client leaves its streams without credit, so their slots are occupied and idle.
+When every slot is occupied by an open stream and some query gets none, there may be no progress ever again. So:
 
     a query is starved   when its consumer waits and none of its streams is on its way to it;
     a stream is blocked  when it has been out of credit for `GRACE` seconds;
@@ -10,14 +11,14 @@ When every slot is held by an open stream and some query gets none, nobody may e
     the partition whose turn it is has no slot), receivers with blocked streams spool: their senders run on at the speed of
     the disk, end, and free their slots.
 
-It is sound: with a starved query there either is a slot that no stream holds, and fair scheduling gives it away; or all are
-held by streams, each of which moves at least a window per `GRACE`, or spools; so each of them ends. It is small: nobody spools
-while nobody waits, and a suspended portal over an idle member costs a window and no disk. The spool's budget bounds it:
-once that is used up, who waits goes on waiting.
+The rule is sound. While a query is starved, either some slot is held by no stream, and fair scheduling assigns it; or
+all slots are held by streams, each of which moves at least a window per `GRACE`, or spools, so each of them ends. The
+rule is also cheap: no receiver spools while no consumer waits, and a suspended portal on an idle member costs a window
+and no disk. The spool's budget bounds the disk space; once it is used up, waiting queries go on waiting.
 
-Considered and rejected: spooling whenever a portal is suspended (every `LIMIT`-less cursor would be copied to disk); asking
-the scheduler for its queue (its answer is late, and differs by cluster manager); more slots than cores (blocked tasks keep
-their sort buffers, and there is always one portal more).
+Considered and rejected: spooling whenever a portal is suspended (every `LIMIT`-less cursor would be copied to disk);
+asking the scheduler for its queue (its answer is late, and differs by cluster manager); more slots than cores (blocked
+tasks keep their sort buffers, and there can always be one more portal).
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ GRACE: Final = 0.1
 
 
 def receivers_to_spool(receivers: Iterable[Receiver], slots: int, since: float) -> set[Receiver]:
-    """The receivers whose blocked streams are to go on into files. `since`: `GRACE` seconds ago."""
+    """Return the receivers whose blocked streams are to continue into files. `since`: `GRACE` seconds ago."""
     everyone = list(receivers)
     starved = [receiver for receiver in everyone if _is_starved(receiver, since)]
     if not starved:
@@ -43,7 +44,7 @@ def receivers_to_spool(receivers: Iterable[Receiver], slots: int, since: float) 
 
 
 def _is_starved(receiver: Receiver, since: float) -> bool:
-    """Whether the consumer has been waiting since then and no stream is on its way to it."""
+    """Return whether the consumer has been waiting since then and no stream is on its way to it."""
     waiting_since = receiver.waiting_since
     if waiting_since is None or waiting_since > since or receiver.promised.all_partitions is not None:
         return False
@@ -51,9 +52,10 @@ def _is_starved(receiver: Receiver, since: float) -> bool:
 
 
 class SlotKeeper:
-    """Applies the rule to a member's receivers. It looks when something changed, and again while somebody waits.
+    """Applies the rule to a member's receivers. It examines them when something changed, and again while a consumer
+    waits.
 
-    slots: how many work units run at once, as far as is known.
+    slots: the number of work units that run at once, as far as is known.
     """
 
     def __init__(self, slots: Callable[[], int]) -> None:
@@ -71,7 +73,7 @@ class SlotKeeper:
             self.close()
 
     def on_receiver_change(self) -> None:
-        """Something happened to a receiver."""
+        """Schedule an examination after a receiver has changed."""
         if self._timer is None and any(receiver.waiting_since is not None for receiver in self._receivers):
             self._timer = self._loop.call_later(GRACE, self._look)
 

@@ -1,8 +1,8 @@
-"""Spool files: batches that a receiver puts on disk so that their sender can go on.
+"""Spool files: batches that a receiver writes to disk so that their sender can continue.
 
-One file a stream, append-only, without a name from the moment it exists: whatever ends the process, nothing is left. All
-files of a member share one budget of bytes and one writer thread, so that a slow disk delays those who spool and nobody
-else. Used by `engine.exchange.receive`; the rule that says when is `engine.exchange.slots`.
+Each stream has one append-only file, which never has a name, so nothing is left however the process ends. All files of
+a member share one budget of bytes and one writer thread, so that a slow disk delays only the streams that spool. The
+module is used by `engine.exchange.receive`; `engine.exchange.slots` decides when to spool.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from typing import Final, NamedTuple
 from engine.common.os_errors import kind_of
 from wire.errors import IoError, SqlError
 
-#: A member's budget: what one query may spool by default (`sluice.spool_limit`).
+#: A member's budget, equal to what one query may spool by default (`sluice.spool_limit`).
 _BYTES_MAX: Final = 16 << 30
 
 
 class Place(NamedTuple):
-    """Where a batch lies in its stream's spool file."""
+    """The position of a batch in its stream's spool file."""
 
     offset: int
     length: int
@@ -33,8 +33,8 @@ class Place(NamedTuple):
 class Spooler:
     """A member's spool: the budget and the thread that its files share.
 
-    directory: where the files are made. bytes_max: how much may lie on disk at once. threads: an executor that runs one call at
-    a time; None: one of its own.
+    directory: the folder in which the files are made. bytes_max: the budget on disk. threads: an executor that runs one
+    call at a time; None: one of its own.
     """
 
     def __init__(self, directory: Path, bytes_max: int = _BYTES_MAX, *, threads: Executor | None = None) -> None:
@@ -46,7 +46,7 @@ class Spooler:
         self._threads = threads or ThreadPoolExecutor(1, thread_name_prefix="sluice-spool")
 
     def create(self) -> SpoolFile:
-        """A new empty file. Raises SqlError."""
+        """Create an empty file. Raises SqlError."""
         try:
             self._directory.mkdir(parents=True, exist_ok=True)
             # Unbuffered and unnamed: positions are explicit, and the file ends with its descriptor.
@@ -56,7 +56,7 @@ class Spooler:
         return SpoolFile(self, self._threads, handle)
 
     def statistics(self) -> Mapping[str, int]:
-        """bytes, files: on disk now. bytes_max: how many may be. written: since the member's start."""
+        """Return the metrics. bytes, files: on disk now. bytes_max: the budget. written: since the member's start."""
         return {
             "bytes": self.bytes_used,
             "files": self.files,
@@ -68,12 +68,12 @@ class Spooler:
         return self.bytes_used + size <= self.bytes_max
 
     def close(self) -> None:
-        """To be called when no file is in use."""
+        """End the thread. No file may be in use."""
         self._threads.shutdown()
 
 
 class SpoolFile:
-    """One stream's file. Reads and writes take their turns on the spooler's thread."""
+    """One stream's file. Its reads and writes run one after the other on the spooler's thread."""
 
     def __init__(self, spooler: Spooler, threads: Executor, handle: FileIO) -> None:
         self._spooler = spooler
@@ -92,11 +92,11 @@ class SpoolFile:
         return place
 
     async def read(self, place: Place) -> bytearray:
-        """A batch that was written. Raises IoError."""
+        """Read a batch that was written. Raises IoError."""
         return await asyncio.get_running_loop().run_in_executor(self._threads, _read_all, self._handle, place)
 
     async def close(self) -> None:
-        """Give the file and its share of the budget back, after the reads and writes that are under way."""
+        """Release the file and its share of the budget, after the reads and writes in progress."""
         try:
             await asyncio.get_running_loop().run_in_executor(self._threads, self._handle.close)
         finally:

@@ -1,4 +1,4 @@
-"""The share of one edge in the member's spool (`engine.exchange.spool`): what its streams may have on disk."""
+"""The share of one edge in the member's spool (`engine.exchange.spool`): how much its streams may have on disk."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from engine.exchange.spool import Spooler
 class SpoolShare:
     """The share of one receiver. spooler: the member's.
 
-    is_open: whether its streams may go on into files now. bytes_max: what they may write in all; None: as much as the member's
-    budget has. bytes_used: what they have written.
+    is_open: whether its streams may continue into files now. bytes_max: how much they may write in all; None: as much
+    as the member's budget allows. bytes_used: how much they have written.
     """
 
     def __init__(self, spooler: Spooler) -> None:
@@ -19,6 +19,6 @@ class SpoolShare:
         self.bytes_used = 0
 
     def covers(self, size: int) -> bool:
-        """Whether there is room for so many bytes more."""
+        """Return whether there is room for so many more bytes."""
         within = self.bytes_max is None or self.bytes_used + size <= self.bytes_max
         return within and self.spooler.covers(size)

@@ -1,12 +1,13 @@
-"""Accepting connections that begin with a TLS handshake, in which both ends show certificates.
+"""A server for connections that begin with a TLS handshake in which both ends present certificates.
 
-It is to the data listener what asyncio's own server is in the clear (`sockets`, `is_serving`, `close`, `wait_closed`): a
-protocol hears of a connection when the handshake is done, and bytes go from OpenSSL straight into the protocol's buffer. A
-handshake that fails is logged with its reason and touches nothing else; one that is under way ends with the server.
+To the data listener it is what asyncio's own server is without TLS (`sockets`, `is_serving`, `close`, `wait_closed`): a
+protocol learns of a connection when the handshake is done, and bytes go from OpenSSL directly into the protocol's
+buffer. A failed handshake is logged with its reason and affects nothing else. Handshakes in progress end with the
+server.
 
-Considered and rejected: asyncio's `create_server(ssl=...)`, which tells nobody why a handshake failed and does not end those
-that are under way; and `start_tls` on accepted connections, as uvloop begins to read before it can be called and the first
-bytes are lost.
+Considered and rejected: asyncio's `create_server(ssl=...)`, which does not report why a handshake failed and does not
+end those in progress; and `start_tls` on accepted connections, because uvloop begins to read before it can be called,
+and the first bytes are lost.
 """
 
 from __future__ import annotations
@@ -22,15 +23,15 @@ from engine.exchange.mesh_tls import MeshTls, explain_failure
 
 _log = logging.getLogger(__name__)
 _HANDSHAKE_SECONDS: Final = 10.0
-#: How long a peer may take to answer the end of a connection.
+#: The time within which a peer must answer the end of a connection.
 _SHUTDOWN_SECONDS: Final = 5.0
-#: How long nothing is accepted when the system has no descriptors left.
+#: The pause in accepting connections when the system has no descriptors left.
 _PAUSE_SECONDS: Final = 1.0
 _BACKLOG: Final = 100
 
 
 class TlsServer:
-    """See the module's docstring. `await listen(...)` makes one; it serves until `close`."""
+    """A TLS server; see the module's docstring. `await listen(...)` creates one; it serves until `close`."""
 
     def __init__(
         self, tls: MeshTls, factory: Callable[[], asyncio.BaseProtocol], sockets: Sequence[socket.socket]
@@ -41,14 +42,14 @@ class TlsServer:
         self._closing = False
         self._loop = asyncio.get_running_loop()
         self._handshakes: set[asyncio.Task[None]] = set()
-        #: Those that were accepted and whose handshake has not begun: a task that is cancelled before does not begin at all.
+        #: Accepted connections whose handshake has not begun: a task that is cancelled before its start does not run at all.
         self._accepted: set[socket.socket] = set()
         for listening in self.sockets:
             self._loop.add_reader(listening, self._accept, listening)
 
     @classmethod
     async def listen(cls, tls: MeshTls, factory: Callable[[], asyncio.BaseProtocol], host: str, port: int) -> TlsServer:
-        """Raises OSError."""
+        """Listen at an address. Raises OSError."""
         found = await asyncio.get_running_loop().getaddrinfo(
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )
@@ -66,7 +67,7 @@ class TlsServer:
         return not self._closing
 
     def close(self) -> None:
-        """Accept nothing more, and give up the handshakes that are under way."""
+        """Accept no more connections, and abort the handshakes in progress."""
         if self._closing:
             return
         self._closing = True
@@ -76,18 +77,20 @@ class TlsServer:
             handshake.cancel()
 
     async def wait_closed(self) -> None:
-        """Wait until nothing is left of what `close` ended."""
+        """Wait for the end of everything that `close` ended."""
         await wait_out(*self._handshakes)
         for left in (*self._accepted, *self.sockets):
             left.close()
         self._accepted.clear()
 
     def _accept(self, listening: socket.socket) -> None:
-        """Somebody has connected. Not `loop.sock_accept`: a task that is cancelled as it returns loses the connection."""
+        """Accept a connection. This is not `loop.sock_accept`, whose task loses the connection if it is cancelled as
+        it returns.
+        """
         try:
             connection, peer = listening.accept()
         except (BlockingIOError, InterruptedError, ConnectionError):
-            return  # It has gone again.
+            return  # The peer has disconnected.
         except OSError as error:
             _log.error("the mesh port cannot accept connections: %s", error.strerror)
             self._loop.remove_reader(listening)
@@ -115,7 +118,7 @@ class TlsServer:
                 ssl_shutdown_timeout=_SHUTDOWN_SECONDS,
             )
         except OSError as error:
-            # Whoever only looks whether somebody listens is no reason to worry.
+            # A peer that only checks whether the port is open is no reason for a warning.
             level = logging.INFO if isinstance(error, ConnectionError) else logging.WARNING
             _log.log(level, "a connection to the mesh port from %s is refused: %s", peer, explain_failure(error))
 

@@ -1,4 +1,4 @@
-"""An engine's configuration on its member: where its data lies, how large its pools are, which Spark it drives."""
+"""The configuration of a member's engine: its data directory, the sizes of its pools, and the Spark that it drives."""
 
 from __future__ import annotations
 
@@ -15,19 +15,22 @@ from engine.plan_ir.topology import Topology
 from engine.settings.numbers import memory_bytes
 from wire.dataclass import dataclass
 
-#: What a member's own folder is called, below its data directory.
+#: The name of a member's own folder, below its data directory.
 PRIVATE: Final = ".sluice"
-#: `sluice.local_limit`, where it is not given, is so many times the local engine's memory: what is scanned passes through it.
+#: The default of `sluice.local_limit`, as a multiple of the local engine's memory: scanned data only passes through the memory.
 LOCAL_LIMIT_MEMORIES: Final = 8
-#: What the names of the files of a catalog have beyond the catalog's; the last is that of advisory locks.
+#: The suffixes of the names of a catalog's files; the last is that of the file of advisory locks.
 _CATALOG_FILES: Final = ("", "-wal", "-shm", "-journal", "-locks")
 
 
 @dataclass(frozen=True, slots=True)
 class SparkConfig:
-    """master: `local[*]`, `spark://host:port` ... driver_memory: the JVM's heap. conf: further `spark.*` settings.
-    start: eager: with the member; lazy: with the first query that needs it. member: the member whose Spark this one uses as long
-    as it is there; None: its own."""
+    """The Spark that a member drives.
+
+    master: `local[*]`, `spark://host:port` ... driver_memory: the heap of the JVM. conf: further `spark.*` settings.
+    start: `eager`: Spark starts with the member; `lazy`: with the first query that needs it. member: the member whose
+    Spark this one uses while that member is reachable; None: its own.
+    """
 
     master: str = "local[*]"
     driver_memory: str = "1g"
@@ -38,21 +41,21 @@ class SparkConfig:
 
 @dataclass(frozen=True, slots=True)
 class EngineConfig:
-    """One member's engine.
+    """The configuration of one member's engine.
 
-    data: the data directory: the member's own files (catalog, spool) lie in `.sluice` below it.
-    base: where relative paths of foreign tables begin; None: `data`. Members that share a catalog share this too.
-    catalog: a SQLite file or a postgresql:// URL; None: a file of the member's own.
-    allow_empty_catalog: start also where the catalog is empty and the folder of stored tables is not.
-    roots: folders that foreign tables must lie in; empty: anywhere the member's user can read.
-    copy_roots: folders that files of COPY must lie in, relative paths in the first; empty: `files` below `base`.
-    role: data: it initiates queries; lite: only those that read no table.
-    fragment_threads, operation_threads: sizes of the pools. local_memory: DuckDB's limit, of each of its two databases.
-    memory_bytes: what the process may take; long statements that would take more are refused.
-    compact_after: how many small files make a table due for compaction; 0: never. small_file_bytes: files below are small.
-    settings: defaults of session settings that differ from `engine.settings.session_settings`.
-    topology: which files only some members hold, and where data may flow; None: everybody sees every file and everybody.
-    stores: object stores whose buckets foreign tables may lie in. catalogs: of Iceberg tables.
+    data: the data directory; the member's own files (catalog, spool) are in `.sluice` below it. base: the folder to
+    which paths of foreign tables are relative; None: `data`. Members that share a catalog share this too. catalog: a
+    SQLite file or a postgresql:// URL; None: a file of the member's own. allow_empty_catalog: start even if the catalog
+    is empty and the folder of stored tables is not. roots: the folders in which foreign tables must lie; empty:
+    anywhere the member's user can read. copy_roots: the folders in which files of COPY must lie, relative paths in the
+    first; empty: `files` below `base`. role: `data`: the member initiates all queries; `lite`: only those that read no
+    table. fragment_threads, operation_threads: sizes of the pools. local_memory: DuckDB's memory limit, for each of its
+    two databases. memory_bytes: the memory limit of the process; long statements that would exceed it are refused.
+    compact_after: the number of small files at which a table is due for compaction; 0: never. small_file_bytes: the
+    size below which a file is small. settings: defaults of session settings that differ from
+    `engine.settings.session_settings`. topology: which files only some members hold, and where data may flow; None:
+    every member sees every file and every other member. stores: object stores whose buckets foreign tables may use.
+    catalogs: catalogs of Iceberg tables.
     """
 
     data: Path
@@ -92,21 +95,23 @@ class EngineConfig:
 
     @property
     def catalog_files(self) -> tuple[Path, ...]:
-        """The files of a catalog that is a file of its own, outside of `private`."""
+        """The files of a catalog that lies in a file of its own, outside of `private`."""
         if not self.catalog or is_url(self.catalog):
             return ()
         return tuple(Path(self.catalog + more) for more in _CATALOG_FILES)
 
     @property
     def locks_file(self) -> Path | None:
-        """The file of advisory locks, beside the catalog, where the other members that share it find it too; None for a URL."""
+        """The file of advisory locks; None if the catalog is a URL. It lies beside the catalog, where the other
+        members that share the catalog find it too.
+        """
         if self.catalog and is_url(self.catalog):
             return None
         return Path(f"{self.catalog_location}{_CATALOG_FILES[-1]}")
 
     @property
     def tables(self) -> Path:
-        """The folder of stored tables, which all members of the catalog see."""
+        """The folder of stored tables, which all members of the catalog can read."""
         return (self.base or self.data) / "tables"
 
     @property
@@ -115,10 +120,10 @@ class EngineConfig:
         return MemberFiles(self.member, self.data, self.base or self.data, self.roots, self.tables, self.topology)
 
     def register_sources(self) -> None:
-        """Make the member's object stores and Iceberg catalogs known to the process."""
+        """Register the member's object stores and Iceberg catalogs with the process."""
         register_sources(self.stores, self.catalogs)
 
     @property
     def copy_folders(self) -> tuple[Path, ...]:
-        """The folders that files of COPY must lie in."""
+        """The folders in which files of COPY must lie."""
         return self.copy_roots or ((self.base or self.data) / "files",)

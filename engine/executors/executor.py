@@ -1,4 +1,6 @@
-"""The contract of an executor: it runs compiled fragments, and gives their rows as streams (`engine.contracts.executor`)."""
+"""The executor's contract: an executor runs compiled fragments and returns their rows as streams
+(`engine.contracts.executor`).
+"""
 
 from __future__ import annotations
 
@@ -12,34 +14,34 @@ from engine.planner.codegen.compiled_fragment import CompiledFragment
 
 
 class Executor(Protocol):
-    """An engine of one member. Created once; `start` may be slow and runs in the background for Spark."""
+    """One engine of a member. It is created once; `start` may be slow, and for Spark it runs in the background."""
 
     name: EngineName
 
     async def start(self) -> None: ...
 
     async def open(self, fragment: CompiledFragment, context: ExecutionContext) -> BatchStream:
-        """Begin to run a fragment. Returns when it is under way; its errors may come here or from `next_batch`."""
+        """Begin to run a fragment. Returns once it has started; its errors may be raised here or by `next_batch`."""
         ...
 
     @property
     def state(self) -> str:
-        """`starting`, `ready`, `failed: why` or `closed`."""
+        """The state: `starting`, `ready`, `failed: why` or `closed`."""
         ...
 
     @property
     def load(self) -> int:
-        """How many statements it runs now."""
+        """The number of statements that the executor is running."""
         ...
 
     def statistics(self) -> Mapping[str, int]:
-        """Count what is open and held now: streams, connections, bytes."""
+        """Count the resources that are open and held now: streams, connections, bytes."""
         ...
 
     def sql(self, fragment: CompiledFragment) -> str:
-        """The statement as it is given to the engine, for EXPLAIN VERBOSE."""
+        """Return the statement in the form that the engine receives, for EXPLAIN VERBOSE."""
         ...
 
     async def close(self) -> None:
-        """End the engine: cancels whatever runs and leaves no thread and no process."""
+        """End the engine. Cancels everything that runs, and leaves no thread and no process behind."""
         ...

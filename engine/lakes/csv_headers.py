@@ -1,9 +1,11 @@
-"""The headers of a table's CSV files: where they differ, columns are found by their names, as in Parquet files.
+"""The headers of a table's CSV files. Where they differ, columns are matched by name, as in Parquet files.
 
-Files with the same header, or with none, are read by the places of their columns: a table may call these otherwise. Headers that
-differ leave no other meaning than the names; a column that a file lacks is null in its rows.
+Files with the same header, or with none, are read by the positions of their columns, so a table may name the columns
+differently. Where headers differ, only the names can identify a column; a column that a file lacks is null in that
+file's rows.
 
-`engine.planner.codegen.files` reads them so in process, and on Spark by the same statement (`engine.planner.codegen.scans`).
+`engine.planner.codegen.files` reads such files in process, and on Spark by the same statement
+(`engine.planner.codegen.scans`).
 """
 
 from __future__ import annotations
@@ -23,14 +25,15 @@ from engine.catalog.model.objects import Table
 from engine.lakes import stores
 from wire.errors import DataCorrupted
 
-#: Characters that a header may have.
+#: The maximal number of characters of a header.
 _HEADER_LENGTH: Final = 1 << 16
 
 
 def with_columns_by_name(table: Table) -> Table:
-    """The table as its files are to be read: with `by_name` where their headers differ. May block.
+    """Return the table as its files have to be read: with `by_name` set if their headers differ. May block.
 
-    Raises DataCorrupted where a column of such a table is in no header."""
+    Raises DataCorrupted if a column of such a table is in no header.
+    """
     by_name = _dialect_by_name(table) if table.format == "csv" and len(table.files) > 1 else None
     return table if by_name == table.by_name else replace(table, by_name=by_name)
 
@@ -40,7 +43,7 @@ def _dialect_by_name(table: Table) -> CsvDialect | None:
         dialect, has_header = _dialect(table.files[0], table.options)
         headers: set[tuple[str, ...]] = {_header(file, dialect) for file in table.files} if has_header else set()
     except (OSError, UnicodeDecodeError, csv.Error, duckdb.Error, pa.ArrowException):
-        # Whoever reads the files says what is wrong with them.
+        # The reader of the files reports what is wrong with them.
         return None
     if len(headers) < 2:
         return None
@@ -55,7 +58,7 @@ def _dialect_by_name(table: Table) -> CsvDialect | None:
 
 
 def _dialect(file: str, options: Mapping[str, str]) -> tuple[CsvDialect, bool]:
-    """How a file is written, and whether it has a header: what the options say, else what DuckDB finds."""
+    """Return the CSV dialect of a file, and whether it has a header: from the options, otherwise as DuckDB detects it."""
     with duckdb.connect(":memory:", config={"threads": 1}) as connection:
         if stores.is_remote(file):
             from engine.lakes.store_files import StoreFiles
@@ -71,7 +74,9 @@ def _dialect(file: str, options: Mapping[str, str]) -> tuple[CsvDialect, bool]:
 
 
 def _character(sniffed: str) -> str:
-    """A quote or escape character; the sniffer says NUL or nothing where the file has none, and then it does not matter."""
+    """Return a quote or escape character. The sniffer returns NUL or nothing if the file has none, and then it does
+    not matter.
+    """
     return '"' if sniffed in ("", "\0", "(empty)") else sniffed
 
 

@@ -1,25 +1,25 @@
-"""Somebody else's Delta table: columns, partition columns and active files of a version, through `deltalake`.
+"""Another system's Delta table: columns, partition columns and active files of a version, through `deltalake`.
 
-What Delta's protocol calls a reader feature is a promise that readers without it would give wrong rows; so those that are not
-known here are refused by name. A feature in the list says only that the table may use it: `deltalake` lists deletion vectors and
-variants in every table that has deletion vectors enabled. So these are read:
+A reader feature of Delta's protocol means that readers without it would return wrong rows, so features that are not
+known here are refused by name. A listed feature says only that the table may use it: `deltalake` lists deletion vectors
+and variants in every table that has deletion vectors enabled. The following are read:
 
 - features that change nothing for a reader of the active files: v2 checkpoints, vacuum's protocol check, in-commit timestamps,
   timestamps without a zone;
-- deletion vectors: `deltalake` gives them, and both engines leave out the rows that they name (`LakeState.deleted`);
-- type widening, as long as no column was widened: files from before have the narrower type;
+- deletion vectors: `deltalake` returns them, and both engines skip the rows that they name (`LakeState.deleted`);
+- type widening, as long as no column was widened: files from before a widening have the narrower type;
 - variants, shredded or not: a column of such a type, or one with such a type inside it, has no type here (`LakeColumn.type`);
-- column mapping by name, which is what `TableColumn.stored` is for. Mapping by id would need the ids in the files' footers.
+- column mapping by name, for which `TableColumn.stored` exists. Mapping by id would need the ids in the files' footers.
 
-Tables whose commits a catalog keeps (catalogManaged) are refused: the log in the folder need not be all of them.
+Tables whose commits a catalog keeps (catalogManaged) are refused: the log in the folder need not have all of them.
 
-Values of partition columns are read from the names of folders (`engine.catalog.model.partitions`), whereas Delta's truth is its
-log. All writers name folders so, but need not: the two are compared for every version, and a table where they differ is
-refused.
+Values of partition columns are read from the names of folders (`engine.catalog.model.partitions`), whereas Delta's
+authority is its log. All writers name folders in this way, but need not: the two are compared for every version, and a
+table where they differ is refused.
 
-A version that was read is kept. Whether it is still the newest costs a `stat` of the log's folder: a commit is a new file in it.
-As file systems' clocks tick in milliseconds, a folder that changed a moment ago is asked anew. In an object store the log is
-opened for each statement.
+A version that was read is cached. Checking whether it is still the newest costs a `stat` of the log's folder, because a
+commit adds a file to it. File systems' clocks have a resolution of milliseconds, so a folder that changed a moment ago
+is read again. In an object store the log is opened for each statement.
 """
 
 from __future__ import annotations
@@ -58,12 +58,12 @@ _KNOWN: Final = frozenset(
         "variantShredding-preview",
     )
 )  # fmt: skip
-#: What Delta's protocol has in the metadata of a column that was widened, or of one that has such a type inside it.
+#: The metadata key of a column that was widened, or that contains a widened type (Delta's protocol).
 _WIDENED: Final = "delta.typeChanges"
-#: How the library says that it lacks a feature itself.
+#: The text with which the library reports a feature that it lacks.
 _LACKED: Final = re.compile(r"Feature '([^']+)' is not supported")
 _OF_CATALOG: Final = "catalog-managed table"
-#: Bytes of the bitmaps of a version: they are in each statement that reads it.
+#: The maximal bytes of a version's bitmaps: they are a part of each statement that reads it.
 _BITMAPS_BYTES: Final = 8 << 20
 _PURGE: Final = "Its owner can write them into the files: REORG TABLE ... APPLY (PURGE)."
 _SETTLED_NS: Final = 2_000_000_000
@@ -72,14 +72,14 @@ _MAPPING: Final = "delta.columnMapping."
 _EPOCH: Final = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 
 Stamp = tuple[int, int]
-#: By path, id of the table and number.
+#: States by path, id of the table and version number.
 _STATES: Final[WeightedLruCache[tuple[str, str, int], LakeState]] = WeightedLruCache(
     256, family=lambda key: key[0], each=8
 )
 
 
 class _Newest:
-    """The newest state of each path, and the stamp of its log when it was that. Thread-safe."""
+    """A cache of the newest state of each path, with the stamp that its log had then. Thread-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -102,14 +102,14 @@ _NEWEST_STATES: Final = _Newest()
 
 
 def is_delta(path: str) -> bool:
-    """Whether a folder is a Delta table."""
+    """Return whether a folder is a Delta table."""
     if stores.is_remote(path):
         return bool(stores.list_files(f"{path}/{LOG}"))
     return os.path.isdir(os.path.join(path, LOG))
 
 
 def newest(path: str) -> LakeState:
-    """The newest version. May block. Raises UndefinedFile, DataCorrupted, FeatureNotSupported."""
+    """Return the newest version. May block. Raises UndefinedFile, DataCorrupted, FeatureNotSupported."""
     stamp = _stamp(path)
     known = None if stamp is None else _NEWEST_STATES.get(path, stamp)
     if known is not None:
@@ -121,7 +121,9 @@ def newest(path: str) -> LakeState:
 
 
 def at_version(path: str, number: int) -> LakeState:
-    """A version. May block. Raises InvalidParameterValue for one that is not there, or lacks files by now, and as `newest`."""
+    """Return a version. May block. Raises InvalidParameterValue for one that does not exist or whose files are gone,
+    and the errors of `newest`.
+    """
     last = newest(path).number
     if not 0 <= number <= last:
         raise InvalidParameterValue(
@@ -143,7 +145,7 @@ def at_version(path: str, number: int) -> LakeState:
 
 
 def _lost(path: str, files: Sequence[str]) -> Sequence[str]:
-    """Return the files that do not exist any more."""
+    """Return the files that no longer exist."""
     if stores.is_remote(path):
         present = {file.path for file in stores.list_files(path)}
         return [file for file in files if file not in present]
@@ -151,7 +153,7 @@ def _lost(path: str, files: Sequence[str]) -> Sequence[str]:
 
 
 def at_time(path: str, micros: int) -> LakeState:
-    """The version that was the newest at a moment, in microseconds since 1970. Raises as `at_version`."""
+    """Return the version that was the newest at a moment, in microseconds since 1970. Raises as `at_version`."""
     history = _open(path).history()
     times = {entry["version"]: entry["timestamp"] for entry in history if "timestamp" in entry}
     found = max((number for number, made in times.items() if made * 1000 <= micros), default=None)
@@ -208,7 +210,9 @@ def _read(path: str, table: DeltaTable, number: int) -> LakeState:
 
 
 def _require_readable(path: str, table: DeltaTable) -> bool:
-    """Whether columns are mapped. Raises FeatureNotSupported for what a reader of the active files would get wrong."""
+    """Return whether columns are mapped. Raises FeatureNotSupported for features with which a reader of the active
+    files would be wrong.
+    """
     protocol = table.protocol()
     features = frozenset(protocol.reader_features or ())
     for feature in sorted(features - _KNOWN):
@@ -225,9 +229,10 @@ def _require_readable(path: str, table: DeltaTable) -> bool:
 
 
 def _deletion_bitmaps(path: str, table: DeltaTable, files: Sequence[str]) -> tuple[tuple[str, bytes], ...]:
-    """The active files that have a deletion vector, each with a bitmap of the rows that are gone.
+    """Return the active files that have a deletion vector, each with a bitmap of the deleted rows.
 
-    Raises DataCorrupted for a vector that cannot be read, FeatureNotSupported for more of them than a statement can carry.
+    Raises DataCorrupted for a vector that cannot be read, FeatureNotSupported if there are more of them than a
+    statement can carry.
     """
     by_place = {file[len(path.rstrip("/")) :]: file for file in files}
     bitmaps: list[tuple[str, bytes]] = []
@@ -238,7 +243,7 @@ def _deletion_bitmaps(path: str, table: DeltaTable, files: Sequence[str]) -> tup
             for place, kept in zip(rows["filepath"].to_pylist(), rows["selection_vector"], strict=True):
                 bitmap = _bitmap(kept.values)
                 if bitmap and stores.is_remote(path):
-                    # A deleted row is found by the name that the engine has for its file, which is tested for local files alone.
+                    # Deleted rows are matched by the engine's name of their file, which is tested only for local files.
                     raise _unsupported_feature(path, "deletion vectors in an object store", _PURGE)
                 size += len(bitmap)
                 if size > _BITMAPS_BYTES:
@@ -253,13 +258,15 @@ def _deletion_bitmaps(path: str, table: DeltaTable, files: Sequence[str]) -> tup
 
 
 def _bitmap(kept: pa.BooleanArray) -> bytes:
-    """Bits of the rows that are not kept, to the last of these."""
+    """Return a bitmap of the deleted rows, up to the last of them."""
     gone = np.packbits(~kept.to_numpy(zero_copy_only=False))
     return gone.tobytes().rstrip(b"\0")
 
 
 def _file_at(path: str, place: str, by_place: Mapping[str, str]) -> str:
-    """The active file whose URI is `place`. by_place: files by how their paths go on after the table's folder."""
+    """Return the active file whose URI is `place`. by_place: the files, by the rest of their paths after the table's
+    folder.
+    """
     whole = unquote(place)
     start = whole.find("/", whole.find("://") + 3 if "://" in whole else 0)
     while start != -1:
@@ -270,7 +277,7 @@ def _file_at(path: str, place: str, by_place: Mapping[str, str]) -> str:
 
 
 def _inside(typ: Any) -> Iterator[tuple[Mapping[str, Any], Any]]:
-    """The metadata and types of all that a type of Delta's is made of, itself included."""
+    """Yield the metadata and type of each part of a Delta type, including the type itself."""
     yield {}, typ
     if isinstance(typ, StructType):
         for field in typ.fields:
@@ -288,7 +295,9 @@ def _was_widened(metadata: Mapping[str, Any], typ: Any) -> bool:
 
 
 def _is_plain(typ: Any) -> bool:
-    """Whether Arrow's word for a type says all of it: not that of a variant, nor that of an interval, which is an integer."""
+    """Return whether Arrow's type expresses a Delta type completely. It does not for a variant, nor for an interval,
+    which is an integer.
+    """
     return not any(
         isinstance(part, VariantType) or (isinstance(part, PrimitiveType) and part.type.startswith("interval"))
         for _, part in _inside(typ)
@@ -312,7 +321,7 @@ def _column(arrow: pa.Field, field: Any, mapping: bool) -> LakeColumn:
 
 
 def _with_physical_names(nested: FileType, typ: Any) -> FileType:
-    """Return the file type with the names that files have for the fields of structs."""
+    """Return the file type with the names that the files use for the fields of structs."""
     match nested.kind:
         case "list":
             inside: tuple[Any, ...] = (typ.element_type,)
@@ -330,7 +339,7 @@ def _with_physical_names(nested: FileType, typ: Any) -> FileType:
 
 
 def _files(path: str, named: Sequence[str]) -> list[str]:
-    """The files of the log's paths, which are percent-encoded below the table's folder."""
+    """Return the files of the log's paths, which are percent-encoded and relative to the table's folder."""
     files = []
     for name in named:
         below = unquote(name)
@@ -341,7 +350,7 @@ def _files(path: str, named: Sequence[str]) -> list[str]:
 
 
 def _require_as_in_folders(path: str, files: Sequence[str], columns: Sequence[LakeColumn], actions: pa.Table) -> None:
-    """Raises FeatureNotSupported where the log says another value of a partition column than the names of folders."""
+    """Raise FeatureNotSupported if the log has another value of a partition column than the names of the folders."""
     if not columns or not files:
         return
     values = actions["partition"].combine_chunks()

@@ -1,7 +1,8 @@
-"""The columns that all Parquet files of a table have, and how the files write instants.
+"""The columns that all Parquet files of a table have, and the format in which the files store instants.
 
-Files of one table may differ in their columns, as columns were added meanwhile, and in how they hold an instant: Spark writes
-the old INT96 unless it is told otherwise, which says no time zone, everyone else a timestamp of UTC.
+The files of one table may differ in their columns, because columns were added meanwhile, and in how they store an
+instant: Spark writes the old INT96 unless it is configured otherwise, which has no time zone; other writers use a
+timestamp of UTC.
 """
 
 from __future__ import annotations
@@ -19,8 +20,9 @@ from wire.dataclass import dataclass
 
 @dataclass(frozen=True, slots=True)
 class FileColumns:
-    """names: all top-level columns. old_instants: those that are INT96, or have such values inside them. new_instants: those that
-    are timestamps of UTC, or have such values inside them."""
+    """The columns of one file. names: all top-level columns. old_instants: those that are INT96, or contain such
+    values. new_instants: those that are timestamps of UTC, or contain such values.
+    """
 
     names: frozenset[str]
     old_instants: frozenset[str]
@@ -29,8 +31,10 @@ class FileColumns:
 
 @dataclass(frozen=True, slots=True)
 class Common:
-    """lacking: columns that some file lacks, or may lack. old_instants: columns whose instants are INT96 in every file that has
-    them. mixed_instants: columns of which some instants are INT96 and others are not."""
+    """The differences between the files of a table. lacking: columns that some file lacks, or may lack. old_instants:
+    columns whose instants are INT96 in every file that has them. mixed_instants: columns of which some instants are
+    INT96 and others are not.
+    """
 
     lacking: frozenset[str]
     old_instants: frozenset[str]
@@ -38,7 +42,9 @@ class Common:
 
 
 def common(files: Iterable[str], names: Sequence[str]) -> Common:
-    """Read which of these columns all files have. May block. A file that cannot be read here may lack all of them."""
+    """Compare which of these columns the files have. May block. A file that cannot be read here counts as lacking all
+    of them.
+    """
     known = {_file_columns(file) for file in files}
     lacking = frozenset(n for n in names if any(file is None or n not in file.names for file in known))
     there = [file for file in known if file is not None]
@@ -49,7 +55,9 @@ def common(files: Iterable[str], names: Sequence[str]) -> Common:
 
 @lru_cache(1 << 15)
 def _file_columns(file: str) -> FileColumns | None:
-    """Files of table formats are never changed, so nothing else keys this."""
+    """Return the columns of a file; None if it cannot be read here. Cached by path alone, because files of table
+    formats never change.
+    """
     try:
         where, system = stores.resolve_path(file)
         metadata = pq.read_metadata(where, filesystem=system)
@@ -63,22 +71,22 @@ def _file_columns(file: str) -> FileColumns | None:
 
 
 def top_level(leaf: pq.ColumnSchema) -> str:
-    """The column of the table that a leaf is, or is a part of."""
+    """Return the column of the table that contains a leaf."""
     return str(leaf.path if is_flat(leaf) else leaf.path.partition(".")[0])
 
 
 def is_flat(leaf: pq.ColumnSchema) -> bool:
-    """Whether a leaf is a column of the table, and not a part of one. A column may have a point in its name."""
+    """Return whether a leaf is a column of the table, and not a part of one. A column's name may contain a point."""
     return bool(leaf.name == leaf.path)
 
 
 def _is_instant(column: pq.ColumnSchema) -> bool:
-    """Whether a leaf is a timestamp of UTC."""
+    """Return whether a leaf is a timestamp of UTC."""
     told = json.loads(column.logical_type.to_json())
     return bool(told["Type"] == "Timestamp" and told["isAdjustedToUTC"])
 
 
 @lru_cache(1 << 10)
 def _intern(names: frozenset[str], old_instants: frozenset[str], new_instants: frozenset[str]) -> FileColumns:
-    """One value for the many files that are alike."""
+    """Return one shared value for the many files that have the same columns."""
     return FileColumns(names, old_instants, new_instants)

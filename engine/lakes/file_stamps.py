@@ -1,8 +1,8 @@
-"""Sizes and times of the files of foreign tables, as their last listings found them.
+"""Sizes and modification times of the files of foreign tables, as their last listings found them.
 
-Whoever keeps something that it read of a file keeps it by the file's stamp, so that a file which was replaced is read again and the
-others of its folder are not. Each listing tells the stamps of its files (`note_listing`); to ask does not go to the file system but
-for files that no listing has told, or that it has told too long ago.
+Caches of what was read from a file use the file's stamp in their key, so that a file that was replaced is read again
+and the others of its folder are not. Each listing records the stamps of its files (`note_listing`). A lookup asks the
+file system only for files that no listing has recorded, or whose record is too old.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from typing import Final, NamedTuple
 from engine.catalog.model.objects import Table
 from engine.lakes import stores
 
-#: Files whose stamps are remembered, of all listings together, at some 200 bytes each.
+#: The maximal number of cached stamps, for all listings together, at some 200 bytes each.
 _FILES_MOST: Final = 1 << 18
 
 
 class FileStamp(NamedTuple):
-    """size: bytes. changed: the time of the last change, as the file system or the store tells it."""
+    """A file's stamp. size: its bytes. changed: its modification time, as the file system or the store reports it."""
 
     size: int
     changed: int | str
@@ -32,7 +32,7 @@ _LOCK: Final = threading.Lock()
 
 
 def note_listing(path: str, stamps: Mapping[str, FileStamp]) -> None:
-    """Remember the stamps of the files that were found at a path; the ones of before are forgotten."""
+    """Record the stamps of the files that were found at a path, in place of earlier ones."""
     with _LOCK:
         _LISTINGS[path] = stamps
         _LISTINGS.move_to_end(path)
@@ -41,7 +41,7 @@ def note_listing(path: str, stamps: Mapping[str, FileStamp]) -> None:
 
 
 def stamps_of(table: Table) -> Callable[[str], FileStamp | None]:
-    """Return a function from a file of a foreign table to its stamp; None where there is no such file."""
+    """Return a function that maps a file of a foreign table to its stamp, or to None if there is no such file."""
     paths = [part.path for part in table.parts if part.here] if table.parts else [table.path]
     with _LOCK:
         told = [_LISTINGS[path] for path in paths if path in _LISTINGS]

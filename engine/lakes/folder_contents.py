@@ -1,8 +1,9 @@
-"""The format of a path for which nobody named one, by the files that lie there, and the errors where they do not have one format.
+"""The format of a path whose format was not given, determined by the files that lie there, and the errors where they
+have no single format.
 
-The endings of the files' names tell their format. A folder of Parquet files need not be a table of Parquet files: in a Hudi
-table, in an Iceberg table whose newest version is not known, and in a folder of several Delta tables they have more than the rows
-that there are. So these are refused unless a format is asked for.
+The endings of the files' names determine their format. A folder of Parquet files need not be a table of Parquet files:
+in a Hudi table, in an Iceberg table whose newest version is not known, and in a folder of several Delta tables, the
+files have more rows than the table. So these are refused unless a format is given.
 """
 
 from __future__ import annotations
@@ -20,21 +21,23 @@ from wire.dataclass import dataclass
 from wire.errors import FeatureNotSupported, InvalidForeignTableOption, UndefinedFile
 
 _HUDI: Final = ".hoodie"
-#: How many of several tables or endings a message names.
+#: The maximal number of tables or endings that a message names.
 _NAMED: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """formats: how many files there are of each format. endings: how many others there are of each ending of a name; the empty one
-    for names without. tables: tables of formats with a log of their own, (format, folder)."""
+    """The contents of a folder. formats: the number of files of each format. endings: the number of other files by the
+    ending of their name, empty for names without one. tables: tables of formats with a log of their own, as (format,
+    folder).
+    """
 
     formats: Mapping[FileFormat, int]
     endings: Mapping[str, int]
     tables: tuple[tuple[str, str], ...]
 
     def __str__(self) -> str:
-        """Say in words which files there are."""
+        """Describe in words which files there are."""
         counted = [_files(count, name) for name, count in sorted(self.formats.items())]
         most = Counter(self.endings).most_common(_NAMED)
         counted += [_files(count, ending) for ending, count in most]
@@ -42,17 +45,17 @@ class Contents:
 
 
 def _files(count: int, what: str) -> str:
-    """So many files of a format or an ending; of none: `what` is empty."""
+    """Describe a number of files of a format or an ending; `what` is empty for files without an ending."""
     noun = "file" if count == 1 else "files"
     return f"{count} {what} {noun}" if what else f"{count} {noun} without an ending"
 
 
 def format_at(path: str) -> FileFormat:
-    """The format of the files at an absolute path: what the name of a file or a pattern ends with, else Parquet; of a folder, the
-    one that all of its files have. May block.
+    """Determine the format of the files at an absolute path: by the ending of a file's or pattern's name, otherwise
+    Parquet; for a folder, the one format of all its files. May block.
 
-    Raises InvalidForeignTableOption where they have several, UndefinedFile where they have none, FeatureNotSupported for a table of
-    a format with a log.
+    Raises InvalidForeignTableOption if they have several, UndefinedFile if there are none, FeatureNotSupported for a
+    table of a format with a log.
     """
     told = format_of_name(path)
     if not _is_folder(path):
@@ -72,7 +75,7 @@ def format_at(path: str) -> FileFormat:
 
 
 def nothing_known(path: str, found: Contents) -> UndefinedFile:
-    """The error for a folder without a file of a known format."""
+    """Return the error for a folder without a file of a known format."""
     hint = "Formats are told by the endings .parquet, .csv and .json. Name files with other names by a pattern, and their format:"
     return UndefinedFile(
         f'could not find parquet, csv or json files at "{path}"',
@@ -99,9 +102,10 @@ def contents(path: str) -> Contents:
 
 
 def children(path: str) -> Sequence[str]:
-    """The names of the files of a known format and of the folders in a folder that may be tables, sorted. May block.
+    """Return the names of the files of a known format, and of the subfolders that may be tables, sorted. May block.
 
-    Raises UndefinedFile where there is no such folder."""
+    Raises UndefinedFile if there is no such folder.
+    """
     if stores.is_remote(path):
         below = [file.path[len(path) :].strip("/") for file in stores.list_files(path)]
         found = {first for first, more, _ in (name.partition("/") for name in below) if more or format_of_name(first)}
@@ -115,7 +119,7 @@ def children(path: str) -> Sequence[str]:
 
 
 def _table(path: str, folders: tuple[str, ...], name: str) -> tuple[str, str] | None:
-    """The table with a log that an entry belongs to, if it is a part of that log."""
+    """Return the table with a log to which an entry belongs, if it is a part of that log."""
     for mark, kind in ((delta.LOG, "Delta"), (_HUDI, "Hudi")):
         if mark in folders:
             return kind, "/".join((path, *folders[: folders.index(mark)]))
@@ -152,7 +156,9 @@ def _is_folder(path: str) -> bool:
 
 
 def _of_pattern(path: str) -> FileFormat | None:
-    """The format that all files of a pattern with a telling name have."""
+    """Return the one format of the files that match a pattern and whose names tell a format; None if they have none or
+    several.
+    """
     if stores.is_remote(path) or not glob.has_magic(path):
         return None
     found = {format_of_name(file) for file in glob.iglob(path, recursive=True)} - {None}
@@ -160,7 +166,9 @@ def _of_pattern(path: str) -> FileFormat | None:
 
 
 def _entries(path: str) -> Iterator[tuple[tuple[str, ...], str]]:
-    """The files below a folder: the folders that they are in, and their names. A folder of a log stands for its files."""
+    """Yield the files below a folder: their folders, and their names. The folder of a log is yielded in place of its
+    files.
+    """
     if stores.is_remote(path):
         for file in stores.list_files(path):
             *folders, name = file.path[len(path) :].strip("/").split("/")

@@ -1,10 +1,10 @@
-"""The files of a table. A stored one's value names them (`engine.storage`); the rest of this module is about foreign tables:
-from a path to a sorted list with a version, within the roots that are allowed.
+"""The files of a table. The value of a stored table names them (`engine.storage`). The rest of this module is about
+foreign tables: it resolves a path to a sorted list with a version, within the allowed roots.
 
-A path is a file, a folder or a glob. Of a folder all files below it of the table's format count, but for hidden ones and those
-that begin with `_` (folders `_name=value` do count), as for Spark. Relative paths start at the member's data directory. A
-table's files are looked up anew for each statement, which is a `stat` for a file and a listing for a folder, so that files
-that appear are seen.
+A path is a file, a folder or a glob. In a folder, all files below it of the table's format count, except hidden ones
+and those that begin with `_` (folders `_name=value` do count), as for Spark. Relative paths start at the member's data
+directory. A table's files are looked up again for each statement, which costs a `stat` for a file and a listing for a
+folder, so that new files are seen.
 """
 
 from __future__ import annotations
@@ -41,15 +41,17 @@ _ANY_SUFFIX: Final = tuple(suffix for suffixes in _SUFFIXES.values() for suffix 
 
 @dataclass(frozen=True, slots=True)
 class DataRoots:
-    """base: where relative paths start. roots: folders that paths must lie in; empty allows any the member can read."""
+    """The folders in which files may lie. base: the folder to which paths are relative. roots: the folders in which
+    paths must lie; empty: any that the member can read.
+    """
 
     base: Path
     roots: tuple[Path, ...] = ()
 
     def absolute(self, path: str) -> str:
-        """`path` made absolute. Raises InsufficientPrivilege outside the roots; `..` and links are resolved first.
+        """Make `path` absolute. Raises InsufficientPrivilege outside the roots; `..` and links are resolved first.
 
-        Of an object store, what the member's configuration names are the roots.
+        For object stores, the buckets in the member's configuration are the roots.
         """
         if stores.is_remote(path):
             return stores.absolute(path)
@@ -60,7 +62,7 @@ class DataRoots:
         return whole
 
     def require(self, files: Iterable[str]) -> None:
-        """Raises InsufficientPrivilege when one of these files, links resolved, lies outside the roots. May block."""
+        """Raise InsufficientPrivilege if one of these files, with links resolved, lies outside the roots. May block."""
         files = list(files)
         for file in filter(stores.is_remote, files):
             stores.require(file)
@@ -77,7 +79,7 @@ class DataRoots:
             folder = os.path.dirname(file)
             if folder not in folders:
                 folders[folder] = is_inside(folder)
-            # A file that is no link lies where its folder lies, which many share.
+            # A file that is no link lies in its folder, which is resolved once for many files.
             if not (folders[folder] and not os.path.islink(file)) and not is_inside(file):
                 raise _outside(file)
 
@@ -90,28 +92,28 @@ def _outside(path: str) -> InsufficientPrivilege:
 
 
 def format_of_name(path: str) -> FileFormat | None:
-    """The format that the ending of a name says."""
+    """Return the format that the ending of a name denotes."""
     name = path.lower()
     return next((file_format for file_format, suffixes in _SUFFIXES.items() if name.endswith(suffixes)), None)
 
 
 def without_ending(name: str) -> str:
-    """A name without an ending that says a format."""
+    """Return a name without an ending that denotes a format."""
     lowered = name.lower()
-    # The longest ending: of `a.csv.gz`, not only `.gz`.
+    # The longest ending: `.csv.gz` for `a.csv.gz`, not only `.gz`.
     ending = max(filter(lowered.endswith, _ANY_SUFFIX), key=len, default="")
     return name[: len(name) - len(ending)]
 
 
 def listed_from(path: str) -> str:
-    """The folder of an absolute path below which its files are looked for."""
+    """Return the folder below which the files of an absolute path are looked for."""
     if stores.is_remote(path):
         return path.rpartition("/")[0] if path.lower().endswith(_ANY_SUFFIX) else path
     return os.path.dirname(path) if os.path.isfile(path) else _before_magic(path)
 
 
 def _before_magic(path: str) -> str:
-    """The part of a glob before its first wildcard's folder."""
+    """Return the part of a glob before the folder of its first wildcard."""
     parts = Path(path).parts
     for index, part in enumerate(parts):
         if glob.has_magic(part):
@@ -120,8 +122,9 @@ def _before_magic(path: str) -> str:
 
 
 def list_files(path: str, file_format: FileFormat) -> tuple[tuple[str, ...], int]:
-    """(files, version) of an absolute path. Raises UndefinedFile when there is none, WrongObjectType where one is a FIFO, a
-    socket or a device."""
+    """Return (files, version) of an absolute path. Raises UndefinedFile if there is none, WrongObjectType if one is a
+    FIFO, a socket or a device.
+    """
     if stores.is_remote(path):
         return _in_store(path, file_format)
     if os.path.isfile(path):
@@ -137,7 +140,7 @@ def list_files(path: str, file_format: FileFormat) -> tuple[tuple[str, ...], int
     for file in found:
         status = os.stat(file)
         if not stat.S_ISREG(status.st_mode):
-            # Whoever opened a FIFO would wait for its other end, and no cancel would reach them there.
+            # Opening a FIFO would wait for its other end, and could not be cancelled.
             raise WrongObjectType(f'could not read {file_format} files at "{path}": "{file}" is not a regular file')
         stamps[file] = FileStamp(status.st_size, status.st_mtime_ns)
     return _note_files(path, stamps)
@@ -161,13 +164,13 @@ def _note_files(path: str, stamps: Mapping[str, FileStamp]) -> tuple[tuple[str, 
 
 
 def _counts(below: str, file_format: FileFormat) -> bool:
-    """Whether a file at this place below a folder is one of its table."""
+    """Return whether a file at this place below a folder belongs to the folder's table."""
     *folders, name = below.split("/")
     return _is_data(name, file_format) and all(map(is_listed, filter(None, folders)))
 
 
 def is_listed(folder: str) -> bool:
-    """Whether the files of a folder of this name below a table's count."""
+    """Return whether the files of a folder of this name, below a table's folder, belong to the table."""
     return not folder.startswith(".") and ("=" in folder or not folder.startswith("_"))
 
 
@@ -184,8 +187,9 @@ def _below(folder: str, file_format: FileFormat) -> Sequence[str]:
 
 
 def refresh(table: Table) -> Table:
-    """The table with its files as they are now; the same object when nothing changed. A stored table's are those that its
-    value names."""
+    """Return the table with its current files; the same object if nothing changed. The files of a stored table are
+    those that its value names.
+    """
     if table.storage is not None:
         files = stored.files(table)
         return table if files is table.files or files == table.files else replace(table, files=files)
@@ -201,8 +205,9 @@ def refresh(table: Table) -> Table:
 
 
 def _refresh_parts(table: Table) -> Table:
-    """Parts that are held here are listed; for the others there are stand-ins. Columns that nobody declared are those of
-    the files here. Raises ObjectNotInPrerequisiteState where there are none."""
+    """List the parts that this member holds; the others get stand-ins. Columns that are not declared are taken from
+    the files here. Raises ObjectNotInPrerequisiteState if there are none.
+    """
     files: list[str] = []
     here: list[str] = []
     version = 0

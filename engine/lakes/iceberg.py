@@ -1,18 +1,22 @@
-"""Somebody else's Iceberg table: columns and data files of a snapshot, through `pyiceberg`.
+"""Another system's Iceberg table: columns and data files of a snapshot, through `pyiceberg`.
 
-A table is named by a file `....metadata.json`, which is one version of it for ever; by a folder with a `version-hint.text`, as
-Hadoop's tables have one; or by a catalog of the configuration, `iceberg://catalog/namespace.table`. Which of a folder's metadata
-files is the newest is told by nothing else: one may be of a commit that failed, so it is not guessed.
+A table is named by a file `....metadata.json`, which is one fixed version of it; by a folder with a
+`version-hint.text`, as Hadoop's tables have one; or by a catalog of the configuration,
+`iceberg://catalog/namespace.table`. Nothing else tells which of a folder's metadata files is the newest, and one may
+belong to a failed commit, so it is not guessed.
 
-Iceberg knows columns by numbers, which files carry; here they are found by their names. The two agree as long as no column was
-renamed, changed its type, or took the name of another one. All schemas that the table ever had are in its metadata, so this is
-known, and a table where they do not agree is refused; so are delete files, files other than Parquet, defaults of columns that came
-later, and files that were imported by name, whose partition columns may be in no file.
+Iceberg identifies columns by numbers, which files carry; Sluice finds them by their names. The two agree as long as no
+column was renamed, changed its type, or took the name of another one. The metadata has all schemas that the table ever
+had, so this can be checked, and a table where the two do not agree is refused. Also refused are delete files, files
+other than Parquet, defaults of columns that were added later, and files that were imported by name, whose partition
+columns may be in no file.
 
-`FOR VERSION AS OF` takes a snapshot's number. A snapshot is read with today's columns, which the rule above makes right.
+`FOR VERSION AS OF` takes a snapshot's number. A snapshot is read with the current columns, which is correct by the rule
+above.
 
-Rejected: to read by number (both engines can, DuckDB's `schema` and Spark's `parquet.field.id`, and neither says so when a file
-has no numbers); to add up the files of manifests here (delete files belong to data files by rules that the library knows).
+Rejected: reading by number (both engines can, with DuckDB's `schema` and Spark's `parquet.field.id`, but neither
+reports a file without numbers); collecting the files of manifests here (delete files belong to data files by rules that
+the library knows).
 """
 
 from __future__ import annotations
@@ -41,11 +45,11 @@ if TYPE_CHECKING:
     from pyiceberg.table import Table as IcebergTable
 
 SCHEME: Final = "iceberg://"
-#: How the names of files of metadata end.
+#: The ending of the names of metadata files.
 METADATA: Final = ".metadata.json"
 _HINT: Final = "version-hint.text"
 _NAME_MAPPING: Final = "schema.name-mapping.default"
-#: By the file of metadata and the snapshot. A table's metadata files are in one folder.
+#: States by metadata file and snapshot. A table's metadata files are in one folder.
 _STATES: Final[WeightedLruCache[tuple[str, int], LakeState]] = WeightedLruCache(
     256, family=lambda key: key[0].rpartition("/")[0], each=8
 )
@@ -63,14 +67,14 @@ _CATALOGS: Final[dict[str, Catalog]] = {}
 
 
 def register(catalogs: Sequence[Catalog]) -> None:
-    """Make catalogs known to the process. Raises ValueError where a name is another one's already."""
+    """Register catalogs with the process. Raises ValueError if a name already belongs to another one."""
     for catalog in catalogs:
         if _CATALOGS.setdefault(catalog.name, catalog) != catalog:
             raise ValueError(f'catalog "{catalog.name}" is another one in this process already')
 
 
 def path_of(catalog: str, table: str) -> str:
-    """The path that means a catalog's table. Raises UndefinedObject for a catalog that is not configured."""
+    """Return the path that denotes a catalog's table. Raises UndefinedObject for a catalog that is not configured."""
     if catalog not in _CATALOGS:
         raise UndefinedObject(
             f'catalog "{catalog}" is not configured', hint="The member's configuration names them under catalogs."
@@ -79,7 +83,7 @@ def path_of(catalog: str, table: str) -> str:
 
 
 def is_iceberg(path: str) -> bool:
-    """Whether a path is an Iceberg table, for sure."""
+    """Return whether a path is certainly an Iceberg table."""
     if path.startswith(SCHEME) or path.endswith(METADATA):
         return True
     if stores.is_remote(path):
@@ -88,14 +92,16 @@ def is_iceberg(path: str) -> bool:
 
 
 def newest(path: str) -> LakeState:
-    """The current snapshot. May block. Raises SqlError, which says what is wrong."""
+    """Return the current snapshot. May block. Raises SqlError with the reason."""
     table = _open(path)
     snapshot = table.current_snapshot()
     return _state(path, table, None if snapshot is None else snapshot.snapshot_id)
 
 
 def at_version(path: str, number: int) -> LakeState:
-    """A snapshot by its number. May block. Raises InvalidParameterValue for one that is not there, and as `newest`."""
+    """Return a snapshot by its number. May block. Raises InvalidParameterValue for one that does not exist, and the
+    errors of `newest`.
+    """
     table = _open(path)
     if table.snapshot_by_id(number) is None:
         known = ", ".join(str(snapshot.snapshot_id) for snapshot in table.snapshots()[-5:])
@@ -106,7 +112,7 @@ def at_version(path: str, number: int) -> LakeState:
 
 
 def at_time(path: str, micros: int) -> LakeState:
-    """The snapshot that was the current one at a moment, in microseconds since 1970. Raises as `at_version`."""
+    """Return the snapshot that was current at a moment, in microseconds since 1970. Raises as `at_version`."""
     table = _open(path)
     snapshot = table.snapshot_as_of_timestamp(micros // 1000)
     if snapshot is None:
@@ -128,7 +134,7 @@ def _open(path: str) -> IcebergTable:
     except SqlError:
         raise
     except Exception as error:
-        # What is wrong with a file of metadata is an error of whichever library finds it.
+        # A defect in a metadata file raises an error of the library that finds it.
         raise DataCorrupted(f'could not read the Iceberg table at "{path}": {_first_line(error)}') from error
 
 
@@ -143,13 +149,13 @@ def _of_catalog(path: str) -> IcebergTable:
             f'catalog "{name}" is not configured', hint="The member's configuration names them under catalogs."
         )
     try:
-        # What a table's metadata says needs the catalog no more.
+        # The table's metadata can be read without the catalog.
         with closing(load_catalog(name, **catalog.properties)) as opened:
             return opened.load_table(table)
     except NoSuchTableError:
         raise
     except Exception as error:
-        # Each kind of catalog has errors of its own (a database's, HTTP's); their texts may have its address, with secrets.
+        # Each kind of catalog has its own errors (a database's, HTTP's); their texts may contain its address, with secrets.
         raise ObjectNotInPrerequisiteState(
             f'could not ask catalog "{name}" for table "{table}": {type(error).__name__}'
         ) from error
@@ -188,7 +194,7 @@ def _columns(table: IcebergTable) -> Sequence[LakeColumn]:
 
 
 def _require_names(path: str, table: IcebergTable) -> None:
-    """Raises FeatureNotSupported where a column's name in some file may not mean that column."""
+    """Raise FeatureNotSupported if a column's name may denote another column in some file."""
     current = {column.field_id: column for column in table.schema().fields}
     names = {column.name: column.field_id for column in current.values()}
     for schema in table.metadata.schemas:
@@ -229,7 +235,7 @@ def _files(path: str, table: IcebergTable, snapshot: int) -> Sequence[str]:
 
 
 def _base(path: str, table: IcebergTable) -> str:
-    """The folder that all files lie in: the one that was named, or that the catalog names."""
+    """Return the folder that contains all files: the one that was named, or the one that the catalog names."""
     if path.startswith(SCHEME):
         return plain(table.location()).rstrip("/") + "/"
     folder = os.path.dirname(os.path.dirname(path)) if path.endswith(METADATA) else path
@@ -237,7 +243,7 @@ def _base(path: str, table: IcebergTable) -> str:
 
 
 def plain(location: str) -> str:
-    """A file's location as it is spelled everywhere else: a local one as a path."""
+    """Return a file's location in the usual spelling: a local one as a path."""
     if location.startswith("file:"):
         return "/" + location.removeprefix("file:").lstrip("/")
     return stores.normalize_path(location)

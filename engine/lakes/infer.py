@@ -1,7 +1,7 @@
-"""The columns of a foreign table that names none: read from its files.
+"""The columns of a foreign table that declares none, inferred from its files.
 
-Parquet says its types; CSV and JSON are sampled by DuckDB's sniffer. What PostgreSQL has no type for is jsonb (structs, maps:
-`engine.catalog.model.file_types`), or left out with a notice.
+Parquet declares its types; CSV and JSON are sampled by DuckDB's sniffer. A type that PostgreSQL lacks becomes jsonb
+(structs, maps: `engine.catalog.model.file_types`), or its column is left out with a notice.
 """
 
 from __future__ import annotations
@@ -27,10 +27,11 @@ def infer_columns(
     options: Mapping[str, str],
     leave_out: Callable[[str, str], None] | None = None,
 ) -> tuple[TableColumn, ...]:
-    """The columns of the first of `files`. leave_out: is told each column that has no type here, and its type in the file; without
-    it, or where no column is left, such a column is an error.
+    """Infer the columns from the first of `files`. leave_out: called with each column that has no type here, and its
+    type in the file. Without it, or if no column is left, such a column is an error.
 
-    Raises DataCorrupted for what cannot be read, FeatureNotSupported."""
+    Raises DataCorrupted for a file that cannot be read, FeatureNotSupported.
+    """
     try:
         schema = read_schema(files[0]) if file_format == "parquet" else _sniff(files[0], file_format, options)
     except (pa.ArrowException, duckdb.Error, OSError) as error:
@@ -49,7 +50,7 @@ def infer_columns(
 
 
 def without_type(name: str, typ: str, where: str) -> FeatureNotSupported:
-    """The error for a column whose type PostgreSQL lacks."""
+    """Return the error for a column whose type PostgreSQL lacks."""
     return FeatureNotSupported(
         f'not supported: column "{name}" of type {typ} {where}',
         hint="List the columns to read in CREATE FOREIGN TABLE and leave this one out.",
@@ -61,7 +62,7 @@ def _column(field: pa.Field, number: int, file_format: FileFormat) -> TableColum
     if plain is not None:
         return TableColumn(field.name, plain, number, field.nullable)
     if file_format == "json":
-        # The reader is asked for the text of a member, whatever it is.
+        # The reader returns the text of such a member, whatever its type is.
         return TableColumn(field.name, st.of(t.JSONB), number, field.nullable)
     nested = nested_type(field.type)
     if nested is None:
@@ -70,7 +71,7 @@ def _column(field: pa.Field, number: int, file_format: FileFormat) -> TableColum
 
 
 def read_schema(file: str) -> pa.Schema:
-    """A Parquet file's columns. Blocks. Raises OSError, pyarrow's errors."""
+    """Return a Parquet file's columns. Blocks. Raises OSError, pyarrow's errors."""
     where, system = stores.resolve_path(file)
     return pq.read_schema(where, filesystem=system)
 
@@ -81,7 +82,7 @@ def _sniff(file: str, file_format: FileFormat, options: Mapping[str, str]) -> pa
             from engine.lakes.store_files import StoreFiles
 
             connection.register_filesystem(StoreFiles())
-        # What folders say is not what the file says (`engine.catalog.model.partitions`).
+        # Columns from folders' names are not columns of the file (`engine.catalog.model.partitions`).
         if file_format == "json":
             relation = connection.read_json(file, hive_partitioning=False)
         else:
@@ -90,7 +91,9 @@ def _sniff(file: str, file_format: FileFormat, options: Mapping[str, str]) -> pa
 
 
 def csv_options(options: Mapping[str, str]) -> dict[str, Any]:
-    """DuckDB's CSV reader options for a foreign table's (file_fdw's names: header, delimiter, quote, escape, null)."""
+    """Convert a foreign table's options (file_fdw's names: header, delimiter, quote, escape, null) to those of
+    DuckDB's CSV reader.
+    """
     known: dict[str, Any] = {}
     if "header" in options:
         known["header"] = options["header"].lower() in ("true", "on", "1", "yes")

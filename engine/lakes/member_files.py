@@ -17,15 +17,17 @@ from wire.dataclass import dataclass
 
 
 def register_sources(object_stores: Sequence[Store], catalogs: Sequence[Catalog]) -> None:
-    """Make object stores and Iceberg catalogs known to the process."""
+    """Register object stores and Iceberg catalogs with the process."""
     stores.register(object_stores)
     iceberg.register(catalogs)
 
 
 @dataclass(frozen=True, slots=True)
 class MemberFiles:
-    """member: its name. data: its own folder. base: where relative paths of foreign tables begin. roots: folders that foreign
-    tables must lie in; empty: anywhere. tables: the folder of stored tables. topology: which files only some members hold."""
+    """The files of one member. member: its name. data: its own folder. base: the folder to which paths of foreign
+    tables are relative. roots: the folders in which foreign tables must lie; empty: anywhere. tables: the folder of
+    stored tables. topology: which files only some members hold.
+    """
 
     member: str
     data: Path
@@ -41,18 +43,19 @@ class MemberFiles:
 
     @property
     def shared_roots(self) -> DataRoots:
-        """The folders whose files this member reads for others, with that of stored tables wherever it is."""
+        """The folders whose files this member reads for others, including that of stored tables, wherever it is."""
         return DataRoots(self.data, (*self.roots, self.tables) if self.roots else ())
 
     def topology_tables(self) -> Sequence[Table]:
-        """The tables that the topology declares. Blocks on the file system. Raises InsufficientPrivilege for a path outside its
-        roots."""
+        """Return the tables that the topology declares. Blocks on the file system. Raises InsufficientPrivilege for a
+        path outside its roots.
+        """
         if self.topology is None:
             return ()
         return topology_tables(self.topology, self.member, DataRoots(self.data, self.roots))
 
     def held_sources(self) -> Iterator[RemoteFileRef]:
-        """The physical sources that the topology gives this member, as other members name them."""
+        """Yield the physical sources that the topology assigns to this member, by the names that other members use."""
         if self.topology is not None and self.member in self.topology.members:
             for source in self.topology.node(self.member).physical:
                 yield RemoteFileRef(self.member, source.format, source.path)

@@ -1,4 +1,4 @@
-"""One version of a table of another format: its columns and files."""
+"""One version of a table in another format: its columns and files."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from wire.dataclass import dataclass
 from wire.errors import ObjectNotInPrerequisiteState, UndefinedColumn
 from wire.types import pg_types as t
 
-#: Types that both engines read from files as what the log says. Others have storage types of their own (time), or none.
+#: Types that both engines read from files with the type in the log. Others have storage types of their own (time), or none.
 _READ: Final = frozenset(
     (
         t.BOOL, t.INT2, t.INT4, t.INT8, t.FLOAT4, t.FLOAT8, t.NUMERIC, t.TEXT, t.BYTEA, t.DATE, t.TIMESTAMP,
@@ -31,8 +31,9 @@ _DIGEST_BYTES: Final = 7
 
 @dataclass(frozen=True, slots=True)
 class LakeColumn:
-    """name: today's; stored: the files'. type: None where PostgreSQL has none for it. told: the format's word for the type. nested:
-    what files hold of a jsonb."""
+    """A column of a lake table. name: its current name. stored: its name in the files. type: None if PostgreSQL has
+    none for it. told: the format's name of the type. nested: the files' type of a column that is jsonb here.
+    """
 
     name: str
     stored: str
@@ -44,9 +45,12 @@ class LakeColumn:
 
 @dataclass(frozen=True, slots=True)
 class LakeState:
-    """number: the format's own of this version. digest: differs between any two versions of any two tables.
-    columns: by what files call them, in their order. partition_by: those that only names of folders say. files: absolute.
-    deleted: as in `engine.catalog.model.objects.Table`."""
+    """One version of a lake table.
+
+    number: the format's own number of this version. digest: differs between any two versions of any two tables.
+    columns: by their names in the files, in their order. partition_by: the columns that are only in the names of
+    folders. files: absolute. deleted: as in `engine.catalog.model.objects.Table`.
+    """
 
     kind: str
     number: int
@@ -57,9 +61,11 @@ class LakeState:
     deleted: tuple[tuple[str, bytes], ...] = ()
 
     def table_columns(self, path: str, leave_out: Callable[[str, str], None]) -> tuple[TableColumn, ...]:
-        """All columns that have a type here. leave_out: is told the others and the format's words for their types.
+        """Return all columns that have a type here. leave_out: called with each other column and the format's name of
+        its type.
 
-        Raises FeatureNotSupported where there are only others."""
+        Raises FeatureNotSupported if no column has a type here.
+        """
         readable = [column for column in self.columns.values() if column.type is not None]
         for column in self.columns.values():
             if column.type is None:
@@ -69,7 +75,7 @@ class LakeState:
         return tuple(_table_column(column, number) for number, column in enumerate(readable, 1))
 
     def resolve_columns(self, wanted: Sequence[TableColumn], path: str) -> tuple[TableColumn, ...]:
-        """These columns, found by their names. Raises UndefinedColumn, ObjectNotInPrerequisiteState for another type."""
+        """Find these columns by their names. Raises UndefinedColumn, ObjectNotInPrerequisiteState if a type differs."""
         by_name = {column.name: column for column in self.columns.values()}
         found = []
         for column in wanted:
@@ -84,9 +90,10 @@ class LakeState:
         return tuple(found)
 
     def of(self, table: Table) -> Table:
-        """The table with this version's files, and the fields that structs have in it.
+        """Return the table with this version's files, and with the fields that structs have in it.
 
-        Raises ObjectNotInPrerequisiteState where its columns are others by now."""
+        Raises ObjectNotInPrerequisiteState if the columns have changed since.
+        """
         columns = []
         for column in table.columns:
             known = self.columns.get(column.file_column)

@@ -1,4 +1,6 @@
-"""Object stores as DuckDB takes a file system: of fsspec's interface, which is imported where there are stores."""
+"""Object stores as a file system for DuckDB, with fsspec's interface. fsspec is imported only where stores are
+configured.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,7 @@ _SCHEME: Final = "s3://"
 
 
 class StoreFiles(AbstractFileSystem):  # type: ignore[misc]
-    """The stores as DuckDB takes a file system: one for all buckets, as it goes by the scheme of a path."""
+    """One file system for the buckets of all stores, because DuckDB chooses a file system by the scheme of a path."""
 
     protocol = "s3"
     cachable = False
@@ -37,7 +39,9 @@ class StoreFiles(AbstractFileSystem):  # type: ignore[misc]
         return system.info(where)
 
     def exists(self, path: str, **_options: Any) -> bool:
-        """A store that cannot be asked is an error, where fsspec takes the file for missing."""
+        """Return whether a file exists. A store that does not answer is an error, whereas fsspec would report the file
+        as missing.
+        """
         try:
             self.info(path)
         except FileNotFoundError:

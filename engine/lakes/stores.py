@@ -1,19 +1,19 @@
-"""Object stores: files at `s3://bucket/key`, through pyarrow's S3, for whoever reads files in this process.
+"""Object stores: files at `s3://bucket/key`, through pyarrow's S3, for all code in this process that reads files.
 
-Which buckets there are, where, and with which credentials, is the operator's configuration. SQL names a bucket and a key, never a
-credential, and a bucket that no store has is refused: without that, whoever may create a foreign table could have the member
-ask any server for anything with the operator's credentials. A store without a key of its own takes what the process has been
-given (environment, profile, instance role), by AWS' usual rules.
+The operator configures which buckets there are, where they are, and their credentials. SQL names a bucket and a key,
+never a credential, and a bucket that belongs to no store is refused: otherwise any role that may create a foreign table
+could make the member send arbitrary requests with the operator's credentials. A store without a key of its own uses the
+credentials of the process (environment, profile, instance role), by AWS' usual rules.
 
-There is one registry for the process, as files' names are all that reaches those who read them: DuckDB's scans, footers,
-members. Engines of one process agree on their stores, or the second is refused.
+There is one registry for the process, because readers receive only the files' names: DuckDB's scans, footers, members.
+The engines of one process must agree on their stores, or the second one is refused.
 
-DuckDB reads through `engine.lakes.store_files`, a file system of fsspec's interface; deltalake takes options (`delta_options`).
-Spark would need Hadoop's S3 connector, which no registry of Python's has: its tasks read through DuckDB too
-(`engine.planner.codegen.scans`).
+DuckDB reads through `engine.lakes.store_files`, a file system with fsspec's interface; deltalake takes options
+(`delta_options`). Spark would need Hadoop's S3 connector, which no Python package registry has, so its tasks read
+through DuckDB too (`engine.planner.codegen.scans`).
 
-Rejected: DuckDB's httpfs (downloaded from the internet when it is first used); s3fs (another S3 client, and another event loop);
-`CREATE SECRET` in SQL (statements are logged).
+Rejected: DuckDB's httpfs (downloaded from the internet when it is first used); s3fs (another S3 client, and another
+event loop); `CREATE SECRET` in SQL (statements are logged).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from wire.dataclass import dataclass
 from wire.errors import FeatureNotSupported, InsufficientPrivilege, IoError
 
 _SCHEME: Final = "s3://"
-#: How Hadoop spells it.
+#: Hadoop's spellings of the scheme.
 _ALIASES: Final = ("s3a://", "s3n://")
 _CONNECT_SECONDS: Final = 10
 _REQUEST_SECONDS: Final = 60
@@ -40,8 +40,9 @@ _WILD: Final = frozenset("*?[")
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """name: the operator's word for it. buckets: those that are in it. endpoint: a URL; None: Amazon's.
-    key, secret: None: what the process has been given."""
+    """An object store. name: the operator's name for it. buckets: its buckets. endpoint: a URL; None: Amazon's. key,
+    secret: None: the credentials of the process.
+    """
 
     name: str
     buckets: tuple[str, ...]
@@ -61,7 +62,7 @@ class Store:
         return fs.S3FileSystem(connect_timeout=_CONNECT_SECONDS, request_timeout=_REQUEST_SECONDS, **given)
 
     def iceberg_options(self) -> dict[str, str]:
-        """pyiceberg's properties for its files."""
+        """Return pyiceberg's properties for the store's files."""
         known = {
             "s3.endpoint": self.endpoint,
             "s3.region": self.region,
@@ -83,7 +84,7 @@ class Store:
 
 
 def normalize_path(path: str) -> str:
-    """A path in a store as it is spelled everywhere else; others as they are."""
+    """Return a path in a store in its usual spelling; other paths are returned unchanged."""
     for alias in _ALIASES:
         if path.startswith(alias):
             return _SCHEME + path[len(alias) :]
@@ -125,18 +126,19 @@ _REGISTRY: Final = _Registry()
 
 
 def register(stores: Iterable[Store]) -> None:
-    """Make stores known to the process. Raises ValueError where a bucket is another store's already."""
+    """Register stores with the process. Raises ValueError if a bucket already belongs to another store."""
     _REGISTRY.add(stores)
 
 
 def is_remote(path: str) -> bool:
-    """Whether a path lies in an object store."""
+    """Return whether a path lies in an object store."""
     return path.startswith((_SCHEME, *_ALIASES))
 
 
 def absolute(path: str) -> str:
-    """A path in a store, as it is spelled everywhere else. Raises InsufficientPrivilege for a bucket that is in no store,
-    FeatureNotSupported for wildcards."""
+    """Return a path in a store in its usual spelling. Raises InsufficientPrivilege for a bucket that is in no store,
+    FeatureNotSupported for wildcards.
+    """
     path = normalize_path(path)
     if _WILD.intersection(path):
         raise FeatureNotSupported(
@@ -147,27 +149,27 @@ def absolute(path: str) -> str:
 
 
 def store_of(path: str) -> Store:
-    """The store that a path lies in. Raises InsufficientPrivilege."""
+    """Return the store that contains a path. Raises InsufficientPrivilege."""
     return _REGISTRY.of(path)
 
 
 def require(path: str) -> None:
-    """Raises InsufficientPrivilege for a bucket that is in no store."""
+    """Raise InsufficientPrivilege for a bucket that is in no store."""
     _REGISTRY.of(path)
 
 
 def delta_options(path: str) -> dict[str, str] | None:
-    """Return deltalake's options to open a table there; None for one that is in no store."""
+    """Return deltalake's options to open a table at a path; None for a path that is in no store."""
     return _REGISTRY.of(path).delta_options() if is_remote(path) else None
 
 
 def iceberg_options(path: str) -> dict[str, str]:
-    """Return pyiceberg's options to open a table there."""
+    """Return pyiceberg's options to open a table at a path."""
     return _REGISTRY.of(path).iceberg_options() if is_remote(path) else {}
 
 
 def text(path: str) -> str:
-    """A small file's text. Blocks. Raises OSError."""
+    """Read a small file as text. Blocks. Raises OSError."""
     where, system = resolve_path(path)
     if system is None:
         return Path(path).read_text()
@@ -176,13 +178,13 @@ def text(path: str) -> str:
 
 
 def resolve_path(path: str) -> tuple[str, fs.FileSystem | None]:
-    """A path as pyarrow's readers take it, with the file system that has it (None: the local one)."""
+    """Return a path in the form that pyarrow's readers take, with its file system (None: the local one)."""
     return (path.removeprefix(_SCHEME), _REGISTRY.system(path)) if is_remote(path) else (path, None)
 
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """A file in a store. changed: when it was written, as the store says."""
+    """A file in a store. changed: the time when it was written, as the store reports it."""
 
     path: str
     size: int
@@ -190,7 +192,7 @@ class Listed:
 
 
 def list_files(path: str) -> Sequence[Listed]:
-    """The file of this path, or all below it; none where there is nothing. Blocks. Raises IoError."""
+    """Return the file of this path, or all files below it; none if there is nothing. Blocks. Raises IoError."""
     where, system = resolve_path(path)
     assert system is not None, "a path in a store"
     try:
@@ -204,7 +206,7 @@ def list_files(path: str) -> Sequence[Listed]:
 
 
 def size(path: str) -> int:
-    """A file's bytes. Blocks. Raises OSError."""
+    """Return a file's size in bytes. Blocks. Raises OSError."""
     where, system = resolve_path(path)
     assert system is not None, "a path in a store"
     found = system.get_file_info(where)

@@ -1,11 +1,12 @@
-"""The logical sources of a topology as this member's tables: in schema public, found, described and listed like foreign tables.
+"""The logical sources of a topology as this member's tables: they are in schema public, and are found, described and
+listed like foreign tables.
 
-They are declared by the file that every member is given, not stored in the catalog, so they are the same for all members of
-whatever catalog, and nobody can drop or replace them. What is held here has real files, below this member's own data
-directory (not `base`, which members share) and within its roots; for the rest there are stand-ins.
+They are declared by the file that every member receives, not stored in the catalog. So they are the same for all
+members, whatever their catalog, and nobody can drop or replace them. Sources that this member holds have real files,
+below the member's own data directory (not `base`, which members share) and within its roots; the others have stand-ins.
 
-**OIDs** follow from the names, in the upper half of their range, which the catalog's counter never reaches: a source keeps its OID
-when the file's order changes, and has the same one on all members.
+**OIDs** are derived from the names, in the upper half of their range, which the catalog's counter never reaches. A
+source keeps its OID when the file's order changes, and has the same one on all members.
 """
 
 from __future__ import annotations
@@ -24,10 +25,12 @@ _log = logging.getLogger(__name__)
 
 
 def topology_tables(topology: Topology, member: str, roots: DataRoots) -> tuple[Table, ...]:
-    """Return the tables to declare in this member's catalog. roots: where its physical sources lie. Blocks on the file system.
+    """Return the tables to declare in this member's catalog. roots: where its physical sources lie. Blocks on the file
+    system.
 
-    Columns that the file does not declare are those of the files here; where there are no such files (yet), the statement
-    that names the table looks again. Raises InsufficientPrivilege for a path of this member's outside its roots.
+    Columns that the topology file does not declare are taken from the files here. Where there are no such files (yet),
+    the statement that names the table looks again. Raises InsufficientPrivilege for a path of this member's outside its
+    roots.
     """
     sources = tables(topology)
     oids = _oids([source.name for source in sources])
@@ -35,7 +38,7 @@ def topology_tables(topology: Topology, member: str, roots: DataRoots) -> tuple[
 
 
 def _oids(names: Sequence[str]) -> dict[str, int]:
-    """A number for each name; of two names with the same one the later in the alphabet takes the next."""
+    """Assign an OID to each name. If two names have the same one, the later in the alphabet takes the next."""
     taken: dict[int, str] = {}
     for name in sorted(names):
         oid = DECLARED_OIDS | zlib.crc32(name.encode())
@@ -57,7 +60,7 @@ def _table(source: SourceTable, oid: int, member: str, roots: DataRoots) -> Tabl
 
 
 def _with_columns_of_files(table: Table) -> Table:
-    """Add the columns of the files here, where none are declared."""
+    """Add the columns of the files here if none are declared."""
     if table.columns or not any(part.here for part in table.parts):
         return table
     try:

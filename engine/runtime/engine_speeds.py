@@ -77,6 +77,8 @@ class EngineSpeeds:
         """Begin to run a fragment on its engine, and watch how long it takes. expected: what it should take. Raises SqlError."""
         self._note_start()
         is_local = fragment.engine == "local"
+        if is_local and (found := self._local.find_rows(fragment, context)) is not None:
+            return found
         is_started = is_local or self._spark.start_seconds is not None
         begun = self._times.clock()
         stream: BatchStream = await (self._local if is_local else self._spark).open(fragment, context)

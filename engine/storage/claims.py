@@ -1,22 +1,26 @@
-"""Claims: which tables open transactions depend on, told to background compaction on any member, which then gives way.
+"""Claims: the tables on which open transactions depend, made visible to background compaction on any member, which
+then gives way.
 
-Compaction changes no row, and yet takes files away that a transaction of several statements may have read and wants to take away
-itself: one of the two fails. Nobody has asked for compaction, so it should be that one, also where the transaction is another
-member's. What members of a catalog certainly share is the tables' folders. So a claim is an empty folder in the table's, made
-before the statement looks at the table, and removed when its transaction has ended. Looking for one costs a listing of the folder,
-once in a compaction, just before it commits.
+Compaction changes no row, but it removes files that a transaction of several statements may have read and wants to
+remove itself. One of the two must fail. Nobody asked for the compaction, so it should be the one that fails, even if
+the transaction runs on another member. The one thing that all members of a catalog certainly share is the tables'
+folders. So a claim is an empty folder in the table's folder, made before the statement looks at the table, and removed
+when its transaction has ended. Checking for claims costs one listing of the folder per compaction, just before it
+commits.
 
-A transaction that sees one state (REPEATABLE READ) may change any table later, of which it saw the files that were there when it
-began: it claims all tables, by a folder beside theirs.
+A transaction that works on one snapshot (REPEATABLE READ) may later change any table, of which it sees the files that
+were there when it began. So it claims all tables, by a folder beside theirs.
 
-A claim whose member is gone is not touched any more (`Keeper`) and does not count; VACUUM removes it as it does a statement's
-folder. What is claimed between the look and the commit is not seen: such a transaction fails with 40001, as before.
+The claim of a member that is gone is no longer touched (`Keeper`) and does not count; VACUUM removes it as it removes a
+statement's folder. A claim that is made between the check and the commit is not seen: such a transaction fails with
+40001, as it would without claims.
 
-A hold is a claim of another kind, on all tables: while somebody has one (a backup that copies files), no member removes what tables
-have no more (VACUUM, folders of dropped tables). Compaction and all other commits go on, since they remove nothing.
+A hold is another kind of claim, on all tables. While one exists (a backup that copies files), no member removes files
+that tables no longer have (VACUUM, folders of dropped tables). Compaction and all other commits go on, because they
+remove nothing.
 
-Rejected: to ask the members, which fails for one that cannot be reached just now; a table of claims in the catalog database, which
-would cost transactions that change rows one more write to it.
+Rejected: asking the members, which fails if one cannot be reached at that moment; a table of claims in the catalog
+database, which would cost each transaction that changes rows one more write to it.
 """
 
 from __future__ import annotations
@@ -37,7 +41,9 @@ _FORGOTTEN_SECONDS: Final = 3 * TOUCH_SECONDS
 
 
 class _Mark:
-    """A folder that says to other processes that its owner lives: a `Keeper` touches it. Blocks on the disk; raises OSError."""
+    """A folder that shows other processes that its owner is alive, because a `Keeper` touches it. Blocks on the disk;
+    raises OSError.
+    """
 
     def __init__(self, folder: Path, prefix: str) -> None:
         self.path = folder / f"{prefix}{uuid.uuid4().hex[:16]}"
@@ -56,31 +62,31 @@ class _Mark:
 
 
 class Claim(_Mark):
-    """table: the table's folder, or the one in which all tables' are. Raises no OSError."""
+    """A claim on a table. table: the table's folder, or the folder of all tables. Raises no OSError."""
 
     def __init__(self, table: Path) -> None:
         super().__init__(table, _PREFIX)
 
     def _make(self) -> None:
-        # A table that is gone, or a folder that one may only read, is not compacted either.
+        # A table that is gone, or a folder that is read-only, is not compacted either.
         with contextlib.suppress(OSError):
             super()._make()
 
 
 class Hold(_Mark):
-    """root: the folder of all tables."""
+    """A hold on all tables. root: the folder of all tables."""
 
     def __init__(self, root: Path) -> None:
         super().__init__(root, _HOLD_PREFIX)
 
 
 def is_held(root: Path) -> bool:
-    """Whether somebody, in whichever process, needs what tables have no more. root: the folder of all tables. Blocks."""
+    """Return whether any process still needs files that tables no longer have. root: the folder of all tables. Blocks."""
     return _is_alive(root, _HOLD_PREFIX)
 
 
 def is_claimed(table: Path) -> bool:
-    """Whether a transaction that is open on any member depends on the table. Blocks on the disk."""
+    """Return whether an open transaction on any member depends on the table. Blocks on the disk."""
     return _is_alive(table, _PREFIX)
 
 
@@ -90,7 +96,7 @@ def _is_alive(folder: Path, prefix: str) -> bool:
 
 
 def _modification_time(path: Path) -> float:
-    """0 for one that went meanwhile."""
+    """Return the time of a folder's last modification; 0 if it has been removed meanwhile."""
     with contextlib.suppress(OSError):
         return path.stat().st_mtime
     return 0.0

@@ -1,19 +1,23 @@
-"""A table's Delta log, through delta-rs: made, read at a version, and written to, one commit for what several decisions say.
+"""A table's Delta log, through delta-rs: creation, reading at a version, and writing, with one commit for several
+decisions.
 
-delta-rs commits files that come and files that go in one transaction (`create_write_transaction`, which takes removes since
-1.6), checks nothing about them, and spells paths in its answers as Delta's log does, percent-encoded. So here paths are those
-of the file system on both sides, and a removed one that is not in the log is refused before it is written.
+delta-rs commits added and removed files in one transaction (`create_write_transaction`, which accepts removes since
+1.6). It checks nothing about them, and it returns paths as they are spelled in Delta's log, percent-encoded. So this
+module uses paths of the file system on both sides, and it rejects the removal of a path that is not in the log before
+anything is written.
 
-The commit carries Delta's `txn` action: application `sluice`, version the number of the last decision that it holds. One
-application and growing numbers, because Delta keeps one `txn` for each application for ever: a name for each transaction
-would grow with the table's history.
+The commit carries Delta's `txn` action: application `sluice`, with the number of the last decision that the commit
+holds as its version. There is one application with growing numbers because Delta keeps one `txn` for each application
+for ever: a name for each transaction would grow with the table's history.
 
-delta-rs does not call fsync. What the catalog forgets once it is here must outlive a power failure. So before a version is pinned,
-all versions from the one that is pinned to that one are made durable, whoever wrote them (`Log.make_durable`): another publisher
-may have been killed between its commit and its sync, and columns are added by a commit of their own.
+delta-rs does not call fsync. Decisions that the catalog forgets once they are in the log must survive a power failure.
+So before a version is pinned, all versions from the pinned one up to it are made durable, whoever wrote them
+(`Log.make_durable`): another publisher may have been killed between its commit and its sync, and columns are added by a
+commit of their own.
 
-A power failure may leave commits torn that nobody had synced. Those are beyond the version that the catalog pins, and the decisions
-in them are in the catalog still. Where the log cannot be read because of them, `repair` removes them, to be written again.
+A power failure may tear commits that had not been synced. They are beyond the version that the catalog pins, and their
+decisions are still in the catalog. Where such commits make the log unreadable, `repair` removes them, and they are
+written again.
 """
 
 from __future__ import annotations
@@ -52,28 +56,30 @@ _LAST_CHECKPOINT: Final = "_last_checkpoint"
 #: Commits and checkpoints are named by their version.
 _NUMBERED: Final = re.compile(r"\d{20}\.")
 _log: Final = logging.getLogger(__name__)
-#: Versions that are kept opened, and how many of one table: the newest, and those that somebody began to read before.
+#: The opened versions that are cached, and how many of one table: the newest, and those that running statements read.
 _OPENED: Final = 256
 _OPENED_OF_ONE: Final = 4
-#: A checkpoint every so many commits: without one, opening a table reads all of them. Commits before a checkpoint are kept for
+#: The number of commits per checkpoint: without one, opening a table reads all commits. Commits before a checkpoint are kept for
 #: a week, for time travel; a member needs none of them for longer than it takes to see the next commit.
 _CONFIGURATION: Final = {"delta.checkpointInterval": "50", "delta.logRetentionDuration": "interval 7 days"}
 
 
 @dataclass(frozen=True)
 class Version:
-    """One version of a table: which never changes. actions: delta-rs' table of its files."""
+    """One version of a table, which never changes. actions: delta-rs' table of its files."""
 
     actions: pa.Table
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """The files, as the file system spells them, in the order of their names. Not kept: a million of them take 100 MB."""
+        """The files, as the file system spells them, in the order of their names. Not cached, because a million of
+        them take 100 MB.
+        """
         return tuple(sorted(_spell_paths(self.actions["path"])))
 
     @functools.cached_property
     def files(self) -> Mapping[str, DataFile]:
-        """By path. Their statistics are in `actions`."""
+        """The files by path. Their statistics are in `actions`."""
         sizes, rows = self.actions["size_bytes"].to_pylist(), self.actions["num_records"].to_pylist()
         described = zip(self._paths, sizes, rows, self.partitions, strict=True)
         return {path: DataFile(path, size, count or 0, partition) for path, size, count, partition in described}
@@ -84,22 +90,22 @@ class Version:
 
     @functools.cached_property
     def numbers(self) -> Mapping[str, int]:
-        """The place of each path in `actions`."""
+        """The row of each path in `actions`."""
         return {path: number for number, path in enumerate(self._paths)}
 
     @functools.cached_property
     def rows(self) -> pa.Array:
-        """The number of each file's rows, null where the log does not say it."""
+        """The number of rows of each file, null where the log does not record it."""
         return self.actions["num_records"].combine_chunks()
 
     def statistics(self, kind: Literal["null_count", "min", "max"], name: str) -> pa.Array | None:
-        """Return what the log says of a column for each file; None where it says nothing of it."""
+        """Return the log's statistics of a column for each file; None if it has none."""
         if (kind, name) not in self._statistics:
             self._statistics[kind, name] = self._field(kind, name)
         return self._statistics[kind, name]
 
     def partition(self, name: str) -> pa.Array | None:
-        """Return each file's value of a column that the table is partitioned by, as text; None where it is not."""
+        """Return each file's value of a partition column, as text; None if the table is not partitioned by it."""
         found = self._field("partition", name)
         return None if found is None else found.cast(pa.utf8())
 
@@ -109,8 +115,9 @@ class Version:
         return pc.struct_field(self.actions[kind], [name]).combine_chunks()
 
     def integers(self, kind: Literal["null_count", "min", "max"], name: str) -> pa.Array | None:
-        """Return what the log says of a column for each file, where that is integers or dates, which are days since 1970 then; None
-        where it says nothing, or something else."""
+        """Return the log's statistics of a column for each file, if they are integers or dates (as days since 1970);
+        None if the log has none, or others.
+        """
         found = self.statistics(kind, name)
         if found is None:
             return None
@@ -123,7 +130,7 @@ class Version:
         return {}
 
     def paths_of(self, mask: pa.Array) -> list[str]:
-        """The files for which a mask over `actions` is true, as the file system spells them."""
+        """Return the files for which a mask over `actions` is true, as the file system spells them."""
         return _spell_paths(self.actions["path"].filter(mask))
 
     @functools.cached_property
@@ -133,7 +140,7 @@ class Version:
 
     @functools.cached_property
     def partitions(self) -> Sequence[tuple[str | None, ...]]:
-        """The values of the columns that the table is partitioned by (`partitioned_by`), as text, in the order of `numbers`."""
+        """The values of the partition columns (`partitioned_by`), as text, in the order of `numbers`."""
         if "partition" not in self.actions.column_names:
             return [()] * self.actions.num_rows
         values = self.actions["partition"].combine_chunks()
@@ -159,12 +166,14 @@ _VERSIONS: Final[WeightedLruCache[tuple[str, int], Version]] = WeightedLruCache(
 
 
 def cache_figures() -> CacheFigures:
-    """How well the cache of versions' files serves."""
+    """Return the hits and misses of the cache of versions' files."""
     return _VERSIONS.figures()
 
 
 def create(folder: Path, columns: Sequence[TableColumn], partition_by: Sequence[str] = ()) -> None:
-    """A table without rows, as version 0. Raises FeatureNotSupported for a type that files cannot hold, IoError."""
+    """Create a table without rows, as version 0. Raises FeatureNotSupported for a type that files cannot store,
+    IoError.
+    """
     schema = Schema.from_arrow(file_schema(columns))
     try:
         disk.current_disk().let_write(
@@ -182,7 +191,7 @@ def create(folder: Path, columns: Sequence[TableColumn], partition_by: Sequence[
 
 
 def open_version(folder: str, version: int) -> Version:
-    """A version's files. Raises DataCorrupted."""
+    """Return a version's files. Raises DataCorrupted."""
 
     def read() -> Version:
         return _version(_open(folder, version))
@@ -191,12 +200,12 @@ def open_version(folder: str, version: int) -> Version:
 
 
 def forget_opened() -> None:
-    """Forget the versions that were opened: a version that is lost is made again with other files."""
+    """Clear the cache of opened versions, because a version that was lost is made again with other files."""
     _VERSIONS.clear()
 
 
 def commit_times(folder: str) -> Mapping[int, int]:
-    """When each version that the log still has was made, in milliseconds since 1970. Raises DataCorrupted."""
+    """Return the commit time of each version that the log still has, in milliseconds since 1970. Raises DataCorrupted."""
     return {entry["version"]: entry["timestamp"] for entry in _open(folder).history() if "timestamp" in entry}
 
 
@@ -216,7 +225,9 @@ def _open(folder: str, version: int | None = None) -> DeltaTable:
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """Where a table's log stands. version: Delta's. number: of the last decision that is in it."""
+    """The state of a table's log. version: Delta's newest version. number: the number of the last decision that is in
+    it.
+    """
 
     version: int
     number: int
@@ -224,14 +235,14 @@ class Published:
 
 @dataclass(frozen=True, slots=True)
 class Newest:
-    """The newest version of a table's log: where it stands, and its files."""
+    """The newest version of a table's log: its state, and its files."""
 
     published: Published
     files: Version
 
 
 def newest(folder: str) -> Newest:
-    """Raises DataCorrupted where the log cannot be read."""
+    """Return the newest version. Raises DataCorrupted if the log cannot be read."""
 
     def read() -> Newest:
         log = Log(folder)
@@ -241,10 +252,10 @@ def newest(folder: str) -> Newest:
 
 
 class Log:
-    """A table's log as a publisher sees it. Not thread-safe; blocks.
+    """A table's log, for its publisher. Not thread-safe; blocks.
 
     durable: a version that is on disk with all before it: one that the catalog has pinned; -1: none is known to be.
-    Raises DataCorrupted where the log cannot be read.
+    Raises DataCorrupted if the log cannot be read.
     """
 
     def __init__(self, folder: str, durable: int = -1) -> None:
@@ -258,15 +269,16 @@ class Log:
 
     @property
     def files(self) -> Version:
-        """The files of the version that `published` names."""
+        """The files of the version in `published_version`."""
         return _VERSIONS.get((self._folder, self._table.version()), lambda: _version(self._table))
 
     def refresh(self) -> None:
         self._table.update_incremental()
 
     def add_columns(self, columns: Iterable[TableColumn]) -> bool:
-        """Add those that the table has not, in a commit of their own, durable with the next `make_durable`; whether there were any.
-        Columns are never taken away. Raises IoError."""
+        """Add the columns that the table lacks, in a commit of their own, which the next `make_durable` makes durable.
+        Returns whether there were any. Columns are never removed. Raises IoError.
+        """
         known = {field.name for field in self._table.schema().fields}
         missing = [column for column in columns if column.file_column not in known]
         if not missing:
@@ -280,9 +292,9 @@ class Log:
         return True
 
     def commit(self, number: int, added: Sequence[DataFile], removed: Iterable[str]) -> bool:
-        """Write decisions up to `number`; False where somebody else wrote to the log meanwhile.
+        """Write decisions up to `number`. Returns False if another publisher wrote to the log meanwhile.
 
-        Raises DataCorrupted when a file that is to be removed is not in the table, or one to be added is.
+        Raises DataCorrupted if a file to be removed is not in the table, or one to be added is.
         """
         present = self.files
         _require_consistent(self._folder, present, added, removed)
@@ -312,13 +324,13 @@ class Log:
             raise IoError(f'could not write to the log of the table in "{self._folder}": {error}') from error
         self.refresh()
         self.make_durable()
-        # The catalog pins this version next, and readers then find it opened. Not before it is durable: a version that a power
-        # failure takes is made again with other files.
+        # The catalog pins this version next, and readers then find it in the cache. It is cached only once it is durable: a version
+        # that a power failure loses is made again with other files.
         _ = self.files
         return True
 
     def make_durable(self) -> None:
-        """Make the version that `published` tells durable, and all before it, whoever wrote them. Raises IoError."""
+        """Make the version in `published_version` durable, and all before it, whoever wrote them. Raises IoError."""
         newest = self._table.version()
         try:
             _make_durable(Path(self._folder), self._durable + 1, newest)
@@ -337,8 +349,9 @@ def _require_consistent(folder: str, present: Version, added: Sequence[DataFile]
 
 
 def _make_durable(folder: Path, first: int, last: int) -> None:
-    """The log's files of versions `first` to `last`, checkpoints included, and their names. Raises OSError, also where the last
-    is gone: a power failure of the machine that holds the disk took it, and it was removed (`repair`)."""
+    """Sync the log's files of versions `first` to `last`, including checkpoints, and their names. Raises OSError, also
+    if the last version is gone: a power failure of the machine that holds the disk lost it, and `repair` removed it.
+    """
     log = folder / LOG
     numbers = versions_of_files(log)
     if f"{last:020}.json" not in numbers:
@@ -352,16 +365,17 @@ def _make_durable(folder: Path, first: int, last: int) -> None:
 
 
 def versions_of_files(log: Path) -> dict[str, int]:
-    """The log's files, commits and checkpoints, with the versions that they are of. Raises OSError."""
+    """Return the log's files, commits and checkpoints, with their versions. Raises OSError."""
     return {name: int(name[:20]) for name in sorted(os.listdir(log)) if _NUMBERED.match(name)}
 
 
 def repair(folder: Path, pinned: Callable[[], int]) -> None:
-    """Remove all commits beyond the pinned version where the log cannot be read: a power failure has torn one.
+    """Remove all commits beyond the pinned version if the log cannot be read because a power failure has torn one.
 
-    pinned: asks the catalog. Whoever writes opens the log first, so nothing that could be read follows what cannot. One at a time
-    repairs, and looks again when its turn has come: what the one before has repaired may have been written to and pinned since.
-    Raises IoError: somebody else is at it, or the disk fails; try again later.
+    pinned: returns the version that the catalog pins. A writer opens the log first, so nothing readable follows an
+    unreadable commit. One process repairs at a time, and checks again when it holds the lock: a log that another
+    process has repaired may have been written to and pinned since. Raises IoError if another process is repairing, or
+    the disk fails; the caller may try again later.
     """
     log = folder / LOG
     try:
@@ -380,14 +394,14 @@ def _discard_beyond(log: Path, version: int) -> None:
         if number > version:
             _log.warning("a power failure has torn the log in %s: %s is removed, to be written again", log, name)
             disk.current_disk().remove(log / name)
-    # A hint, which may name what is gone.
+    # This file is a hint, and may name a removed checkpoint.
     disk.current_disk().remove(log / _LAST_CHECKPOINT)
     sync(log)
 
 
 @contextmanager
 def _repair_lock(log: Path) -> Iterator[None]:
-    """Hold the lock under which one process repairs the log. Raises BlockingIOError where another is."""
+    """Hold the lock under which one process repairs the log. Raises BlockingIOError if another process holds it."""
     descriptor = os.open(log, os.O_RDONLY)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -1,4 +1,4 @@
-"""Making what was written outlive a power failure."""
+"""Makes written data survive a power failure."""
 
 from __future__ import annotations
 

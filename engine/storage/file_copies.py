@@ -1,7 +1,8 @@
-"""Copies of tables' files for a backup: durable, and with a digest each, so that a restore can tell a copy that was damaged.
+"""Copies of tables' files for a backup: durable, and with a digest each, so that a restore can detect a damaged copy.
 
-Data files never change, so they are copied as they lie. Of Delta's log the entries up to the pinned version are copied, and none
-beyond: the catalog that is copied with them would take a log with later decisions for that of another day.
+Data files never change, so they are copied as they are. Of Delta's log, the entries up to the pinned version are
+copied, and none beyond: to the catalog that is copied with them, a log with later decisions would look like that of
+another point in time.
 """
 
 from __future__ import annotations
@@ -23,16 +24,18 @@ _DIGEST_BYTES: Final = 16
 
 @dataclass(frozen=True, slots=True)
 class Copied:
-    """size: bytes. digest: BLAKE2b of them, in hexadecimal."""
+    """A copied file. size: its bytes. digest: their BLAKE2b, in hexadecimal."""
 
     size: int
     digest: str
 
 
 def copy_log(source: Path, target: Path, version: int) -> Iterator[tuple[str, Copied]]:
-    """Copy a table's log up to a version of Delta's, from the table's folder to another. Gives copies by paths below the folder.
+    """Copy a table's log up to a version of Delta's, from the table's folder to another. Yields the copies by their
+    paths below the folder.
 
-    Raises FileNotFoundError where an entry is removed meanwhile. Whether the log is whole shows when the version is opened.
+    Raises FileNotFoundError if an entry is removed meanwhile. Whether the log is complete shows when the version is
+    opened.
     """
     for entry, number in delta.versions_of_files(source / delta.LOG).items():
         if number <= version:
@@ -41,7 +44,7 @@ def copy_log(source: Path, target: Path, version: int) -> Iterator[tuple[str, Co
 
 
 def copy_file(source: Path, target: Path) -> Copied:
-    """Copy a file, and make the copy's bytes durable. Folders are made. Raises OSError."""
+    """Copy a file, and make the copy's bytes durable. Creates missing folders. Raises OSError."""
     target.parent.mkdir(parents=True, exist_ok=True)
     digest, size = hashlib.blake2b(digest_size=_DIGEST_BYTES), 0
     with source.open("rb") as given, target.open("xb") as taken:
@@ -55,20 +58,22 @@ def copy_file(source: Path, target: Path) -> Copied:
 
 
 def restore_files(source: Path, target: Path, known: Mapping[str, Copied]) -> None:
-    """Copy files by their paths below a folder to another one. Raises DataCorrupted for a copy that is not what it was, OSError."""
+    """Copy files, given by their paths below a folder, to another folder. Raises DataCorrupted for a copy that was
+    changed, OSError.
+    """
     for path, expected in known.items():
         if copy_file(source / path, target / path) != expected:
             raise DataCorrupted(f'"{source / path}" is not what was backed up: its size or digest differs')
 
 
 def sync_folders(root: Path) -> None:
-    """Make the names of all that is below a folder durable. Raises OSError."""
+    """Make the names of everything below a folder durable. Raises OSError."""
     for base, _, _ in os.walk(root, topdown=False):
         sync(Path(base))
 
 
 def write_file(path: Path, data: bytes) -> Copied:
-    """Write a new file, durable but for its name. Raises OSError."""
+    """Write a new file and make its bytes durable, but not its name. Raises OSError."""
     with path.open("xb") as file:
         file.write(data)
         file.flush()

@@ -1,12 +1,12 @@
-"""A stored table as it was: an earlier version of its Delta log, read with the definition that it has now.
+"""A stored table at an earlier version of its Delta log, read with its current definition.
 
-That is right because a folder has one set of columns: what would change them in files (ADD COLUMN, most changes of a
-type) makes a new folder, with a log of its own, and what only changes names maps them (`TableColumn.stored`). So the versions
-that can be asked for are those of the folder that the table has now. What today's definition promises of rows (NOT NULL, keys,
-checks) was not yet promised then, so it is left out.
+This is correct because a folder has one set of columns: changes that affect the columns in files (ADD COLUMN, most
+changes of a type) make a new folder with a log of its own, and changes that affect only names map them
+(`TableColumn.stored`). So the versions that can be requested are those of the table's current folder. Constraints of
+the current definition (NOT NULL, keys, checks) did not necessarily hold then, so they are left out.
 
-A version is there while its files are: VACUUM removes files an hour after they were taken away. Whether all of them are is looked
-up when the statement is bound, so that it is told in words.
+A version is available while its files exist: VACUUM removes files an hour after they were removed from the table. The
+files' existence is checked when the statement is bound, so that a missing one gives a clear error.
 """
 
 from __future__ import annotations
@@ -25,8 +25,9 @@ _EPOCH: Final = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 
 
 def at_version(table: Table, number: int) -> Table:
-    """The table with the files of a version. Blocks. Raises InvalidParameterValue where there is no such version, or not any
-    more."""
+    """Return the table with the files of a version. Blocks. Raises InvalidParameterValue if there is no such version,
+    or no longer.
+    """
     newest = _storage(table).version
     if not 0 <= number <= newest:
         raise InvalidParameterValue(
@@ -46,7 +47,9 @@ def at_version(table: Table, number: int) -> Table:
 
 
 def at_time(table: Table, micros: int) -> Table:
-    """The table as its log said at a moment, in microseconds since 1970. Blocks. Raises InvalidParameterValue."""
+    """Return the table as its log recorded it at a moment, in microseconds since 1970. Blocks. Raises
+    InvalidParameterValue.
+    """
     newest = _storage(table).version
     times = {number: made for number, made in delta.commit_times(table.path).items() if number <= newest}
     found = max((number for number, made in times.items() if made * 1000 <= micros), default=None)

@@ -1,12 +1,14 @@
-"""Files that this process has written below the folder of tables and the catalog does not name yet: no orphans for VACUUM.
+"""Files that this process has written below the folder of tables and that the catalog does not name yet. VACUUM does
+not treat them as orphans.
 
-Files of statements that run and of transactions that are open, and folders of tables that were created and not committed or
-are temporary. A file counts until a commit has named it, or else for as long as somebody holds its writer or its description:
-too many ways lead to the end of a statement for each of them to say so.
+They are the files of running statements and open transactions, and the folders of tables that were created and not
+committed, or that are temporary. A file counts until a commit has named it, or else for as long as its writer or its
+description is referenced: a statement can end in too many ways for each of them to deregister its files.
 
-Members do not tell each other what they have under way. Instead each touches its own every few minutes (`Keeper`), so that it
-looks young to everybody, and VACUUM leaves alone what is young. Rejected: to write it into the catalog database, which would
-cost each INSERT a second transaction there; to ask all members, which fails for one that cannot be reached just now.
+Members do not tell each other about their in-flight files. Instead each touches its own every few minutes (`Keeper`),
+so that they look recent to every member, and VACUUM leaves recent files alone. Rejected: recording them in the catalog
+database, which would cost each INSERT a second transaction there; asking all members, which fails if one cannot be
+reached at that moment.
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ from engine.catalog.model.objects import DataFile
 from engine.common.supervised import Supervised
 from engine.storage import disk
 
-#: How often what is under way is touched. VACUUM's least retention (`sluice.vacuum_retention`) is three times as long.
+#: The interval at which in-flight files are touched. VACUUM's least retention (`sluice.vacuum_retention`) is three times as long.
 TOUCH_SECONDS: Final = 300
 
 
@@ -34,27 +36,29 @@ class Writing(Protocol):
 
 
 class Elsewhere(Protocol):
-    """Files that other processes write for a statement of this member's, which may go on for hours (`StagingArea`)."""
+    """Files that other processes write for a statement of this member, which may run for hours (`StagingArea`)."""
 
     def paths(self) -> Iterable[Path]:
-        """Files and folders that are there."""
+        """Return the files and folders that exist."""
         ...
 
 
 class Session(Protocol):
-    """A session's catalog."""
+    """The catalog of a session."""
 
     def own_folders(self) -> Collection[str]:
-        """Locations of tables that only this session knows."""
+        """Return the locations of tables that only this session knows."""
         ...
 
     def contested_folders(self) -> Collection[str]:
-        """Locations of tables whose rows this session's open transaction depends on: commits of others may fail it."""
+        """Return the locations of tables on whose rows this session's open transaction depends, so that other commits
+        may make it fail.
+        """
         ...
 
 
 class InFlightFiles:
-    """Thread-safe."""
+    """The in-flight files and folders of the process. Thread-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -65,22 +69,24 @@ class InFlightFiles:
         self._founded: set[str] = set()
 
     def write(self, file: Writing) -> None:
-        """A file begins to be written."""
+        """Register a file that begins to be written."""
         with self._lock:
             self._writing.add(file)
 
     def stage(self, path: Path, file: DataFile) -> None:
-        """A file is written, and described by `file` for as long as anybody may commit it."""
+        """Register a written file for as long as its description `file` is referenced, so that it may still be
+        committed.
+        """
         with self._lock:
             self._staged[str(path)] = file
 
     def watch(self, elsewhere: Elsewhere) -> None:
-        """Files begin to be written elsewhere; they count for as long as somebody holds `elsewhere`."""
+        """Register files that other processes begin to write; they count for as long as `elsewhere` is referenced."""
         with self._lock:
             self._elsewhere.add(elsewhere)
 
     def forget(self, paths: Iterable[Path]) -> None:
-        """Files are the catalog's: a commit has taken place."""
+        """Deregister files that a commit has made part of the catalog."""
         with self._lock:
             for path in paths:
                 self._staged.pop(str(path), None)
@@ -91,7 +97,7 @@ class InFlightFiles:
 
     @contextmanager
     def protect_new_folder(self, location: str) -> Iterator[None]:
-        """A table's folder is being made: no session has it yet."""
+        """Register a table's folder while it is being made, before any session has it."""
         with self._lock:
             self._founded.add(location)
         try:
@@ -101,20 +107,20 @@ class InFlightFiles:
                 self._founded.remove(location)
 
     def files(self) -> set[str]:
-        """Absolute paths."""
+        """Return the absolute paths of all in-flight files."""
         with self._lock:
             known = {str(file.path) for file in self._writing} | set(self._staged.keys())
             elsewhere = list(self._elsewhere)
         return known.union(str(path) for written in elsewhere for path in written.paths())
 
     def folders(self) -> set[str]:
-        """Locations of tables."""
+        """Return the locations of tables that only sessions of this process know."""
         with self._lock:
             sessions, founded = list(self._sessions), set(self._founded)
         return founded.union(*(session.own_folders() for session in sessions))
 
     def contested_folders(self) -> set[str]:
-        """Locations of tables."""
+        """Return the locations of tables on whose rows any session's open transaction depends."""
         with self._lock:
             sessions = list(self._sessions)
         return {location for session in sessions for location in session.contested_folders()}
@@ -124,7 +130,7 @@ IN_FLIGHT_FILES: Final = InFlightFiles()
 
 
 class Keeper:
-    """Touches what is under way, in a thread of its own, until it is closed. root: the folder of tables."""
+    """Touches the in-flight files, in a thread of its own, until it is closed. root: the folder of tables."""
 
     def __init__(self, root: Path, supervised: Supervised | None = None) -> None:
         self._root = root
@@ -145,7 +151,7 @@ class Keeper:
             self._root / location for location in IN_FLIGHT_FILES.folders()
         ]
         for path in paths:
-            # Gone meanwhile: nobody's concern.
+            # The file has been removed meanwhile.
             with contextlib.suppress(OSError):
                 disk.current_disk().touch(path)
 

@@ -1,6 +1,7 @@
-"""-infinity of dates and timestamps: DuckDB's is the negative of its infinity, the carrier's is the least integer.
+"""-infinity of dates and timestamps. In DuckDB it is the negative of infinity, in the carrier it is the least integer.
 
-Files of stored tables have DuckDB's (`engine.storage.types`), so it comes out of Spark too, for which it is a day like others.
+Files of stored tables have DuckDB's value (`engine.storage.types`). Spark treats it as an ordinary date, so it comes
+out of Spark unchanged.
 """
 
 from __future__ import annotations
@@ -17,12 +18,12 @@ _STORED: Final = {32: pa.int32(), 64: pa.int64()}
 
 
 def with_infinities(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """An engine's batch with -infinity as `wire.types.carriers` has it."""
+    """Return an engine's batch with -infinity as `wire.types.carriers` defines it."""
     return _with_columns(batch, lambda least: least + 1, lambda least: least)
 
 
 def without_infinities(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """A batch of carriers with -infinity as DuckDB has it."""
+    """Return a batch of carriers with -infinity as DuckDB defines it."""
     return _with_columns(batch, lambda least: least, lambda least: least + 1)
 
 
@@ -36,7 +37,7 @@ def _with_columns(batch: pa.RecordBatch, before: Callable[[int], int], after: Ca
 
 
 def _within(column: Any, before: Callable[[int], int], after: Callable[[int], int]) -> Any:
-    """The column with the one -infinity in the other's place, also inside arrays and rows."""
+    """Replace one representation of -infinity by the other in a column, also inside arrays and rows."""
     typ = column.type
     if pa.types.is_date32(typ) or pa.types.is_timestamp(typ):
         least = -(2 ** (typ.bit_width - 1))
@@ -55,7 +56,7 @@ def _within(column: Any, before: Callable[[int], int], after: Callable[[int], in
 
 
 def _replace_infinity(column: Any, before: int, after: int) -> Any:
-    """The column with one value, which nothing but another infinity may be less than, in another's place."""
+    """Replace one value of a column by another. No value but another infinity may be less than it."""
     integers = column.view(_STORED[column.type.bit_width])
     if pc.min(integers).as_py() != before:
         return column

@@ -1,13 +1,14 @@
 """Rows that an open transaction has appended to a table and that are not in a file yet.
 
-A transaction that inserts a row at a time would write, sync and record a file for each. Its rows are kept instead, and written
-as one file before another statement of the transaction may read them, before the commit, and where they are too many
-(`KEPT_ROWS_BYTES`). Only its own session could see them meanwhile, and a crash loses no more than the transaction, which is not
-committed. They stand among the transaction's changes (`engine.catalog.store.transaction`), where the file's change will stand, so
-that a savepoint takes them back as it takes back files.
+A transaction that inserts one row at a time would write, sync and record a file for each. Instead its rows are kept and
+written as one file before another statement of the transaction may read them, before the commit, and when there are too
+many of them (`KEPT_ROWS_BYTES`). Until then only the transaction's own session could see them, and a crash loses no
+more than the transaction, which is not committed. They are recorded among the transaction's changes
+(`engine.catalog.store.transaction`), at the place of the later file's change, so that a savepoint rolls them back as it
+rolls back files.
 
-Rejected: rows in memory as an input of the statements that read the table. Each reader of files (pruning, counting, keys, Spark,
-other members) would need a second way for a state that lasts until the next statement.
+Rejected: rows in memory as an input of the statements that read the table. Each reader of files (pruning, counting,
+keys, Spark, other members) would need a second code path for a state that lasts only until the next statement.
 """
 
 from __future__ import annotations
@@ -20,21 +21,23 @@ import pyarrow as pa
 from engine.catalog.model.objects import DataFile, Table
 from engine.storage.staging import TableWriter
 
-#: Bytes that a session's transaction keeps, of all tables together.
+#: The maximal bytes that a session's transaction keeps, for all tables together.
 KEPT_ROWS_BYTES: Final = 16 << 20
-#: What a batch takes beside its values: of a row, that is most.
+#: The overhead of a batch; for a batch of one row, it is the largest part.
 _BATCH_BYTES: Final = 2048
-#: Batches of few rows that are made one.
+#: The number of small batches that are combined into one.
 _BATCHES_MAX: Final = 256
 
 
 def kept_size(batch: pa.RecordBatch) -> int:
-    """About how many bytes a batch takes that is kept."""
+    """Estimate how many bytes of memory a kept batch takes."""
     return int(batch.nbytes) + _BATCH_BYTES
 
 
 class KeptRows:
-    """table: as the first of the statements saw it. Rows are carriers (`wire.types.carriers`), in the table's order of columns."""
+    """The kept rows of one table. table: the table as the first of the statements saw it. Rows are carriers
+    (`wire.types.carriers`), in the table's order of columns.
+    """
 
     def __init__(self, table: Table) -> None:
         self.table = table
@@ -42,7 +45,7 @@ class KeptRows:
         self._few: list[pa.RecordBatch] = []
 
     def fits(self, table: Table) -> bool:
-        """Whether rows of the table, as a later statement sees it, may stand beside these."""
+        """Return whether rows of the table, as a later statement sees it, may be added to these."""
         return self.table.columns == table.columns
 
     def add(self, batch: pa.RecordBatch) -> None:
@@ -61,8 +64,9 @@ class KeptRows:
         return sum(kept_size(batch) for batch in (*self._whole, *self._few))
 
     def write(self, kept_bytes: int) -> tuple[DataFile, ...]:
-        """Write the rows into files, durable, which nobody names yet. kept_bytes: as in `TableWriter`. Blocks on the disk; raises
-        SqlError, and no files are left."""
+        """Write the rows into durable files, which nothing names yet. kept_bytes: as in `TableWriter`. Blocks on the
+        disk; raises SqlError, and leaves no files then.
+        """
         assert self.table.storage is not None, "a stored table"
         writer = TableWriter(Path(self.table.path), self.table.columns, self.table.storage, kept_bytes)
         try:

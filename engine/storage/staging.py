@@ -1,13 +1,14 @@
-"""Writing the data files of a table: staged in its folder, durable, not yet anybody's.
+"""Writing the data files of a table: staged in its folder, durable, and not yet part of any table.
 
-Files are named by the moment and a UUID: never twice, and in the order of their making, which is the order in which a reader
-that was given no ORDER BY shows their rows. Each is complete and on disk, with its folder's entry, before `finish` tells of
-it; a commit that names it names something that a crash cannot take away.
+Files are named by the time and a UUID. Names are never reused, and they sort in the order of creation, in which a
+reader without an ORDER BY returns the files' rows. Each file is complete and on disk, with its folder's entry, before
+`finish` returns it; so a commit names only files that a crash cannot take away.
 
-Rows are kept until a row group's worth is there, so that many small batches do not become many small groups. Where the table
-has a sort order, what is kept is a file's worth, sorted when it is written: every file is sorted by itself, whatever the order
-in which rows come. However many files are open, what they keep together is bounded: beyond that, the one that keeps most writes
-it. Partition columns are in the folders' names, as Delta wants them, and in the files too, because readers take a file as it is.
+Rows are buffered until there are enough for a row group, so that many small batches do not become many small groups.
+Where the table has a sort order, a whole file is buffered and sorted when it is written: every file is sorted by
+itself, whatever the order in which rows arrive. The total buffer of all open files is bounded: beyond that, the file
+with the largest buffer writes it. Partition columns are in the folders' names, as Delta requires, and also in the
+files, because readers read a file as it is.
 """
 
 from __future__ import annotations
@@ -37,10 +38,10 @@ from engine.storage.types import file_schema, to_files, without_statistics
 from wire.errors import FeatureNotSupported
 
 FILE_BYTES: Final = 128 << 20
-#: Rows and bytes (in memory) that make a row group.
+#: The rows and bytes (in memory) of a row group.
 _GROUP_ROWS: Final = 1 << 20
 _GROUP_BYTES: Final = 64 << 20
-#: Bytes (in memory) that all open files together keep: where files are sorted, what makes one.
+#: The bytes (in memory) that all open files buffer together; for sorted files, the bytes of one file.
 KEPT_BYTES: Final = 256 << 20
 _OPEN_FILES_MAX: Final = 64
 _NAME_MAX: Final = 200
@@ -50,16 +51,16 @@ Partition = tuple[str | None, ...]
 
 
 def file_name(number: int = 0, suffix: str = "parquet") -> str:
-    """A new file's name. number: among those that are named now, in the order of their making."""
+    """Return a new file name. number: the file's place among those that are named now, in the order of their creation."""
     return f"{time.time_ns() // 1000 + number:014x}-{uuid.uuid4().hex}.{suffix}"
 
 
 class TableWriter:
     """Writes rows into new files of a table. Not thread-safe; every method blocks on the disk.
 
-    folder: the table's (`Table.path`), or a statement's in it (`StagingArea`): paths are told as below it, and it is not made
-    where it is gone. columns: all of the table's, in its order. kept_bytes: what it may keep in memory.
-    Raises FeatureNotSupported for a type that files cannot hold.
+    folder: the table's folder (`Table.path`), or a statement's folder in it (`StagingArea`). Paths are relative to it,
+    and it is not created if it is missing. columns: all columns of the table, in its order. kept_bytes: the limit of
+    the buffered bytes. Raises FeatureNotSupported for a type that files cannot store.
     """
 
     def __init__(
@@ -74,7 +75,7 @@ class TableWriter:
         self._done: list[_File] = []
 
     def write(self, batch: pa.RecordBatch) -> None:
-        """Rows in carriers of `wire.types.carriers`, in the table's order of columns. Raises SqlError."""
+        """Write rows, in carriers of `wire.types.carriers` and in the table's order of columns. Raises SqlError."""
         if not batch.num_rows:
             return
         with _telling(self._folder):
@@ -86,7 +87,7 @@ class TableWriter:
                 self._limit_kept_bytes()
 
     def finish(self) -> tuple[DataFile, ...]:
-        """The files, durable. Nothing may be written after."""
+        """Finish all files and return them, durable. Nothing may be written afterwards."""
         with _telling(self._folder):
             for partition in list(self._open):
                 self._close(partition)
@@ -95,7 +96,7 @@ class TableWriter:
         return tuple(file.describe(self._folder) for file in self._done)
 
     def _changed_folders(self) -> set[Path]:
-        """The folders that have new entries: those of the files, and those of their folders up to the table's."""
+        """Return the folders that have new entries: those of the files, and their parents up to the table's."""
         depth = len(self._storage.partition_by)
         return {folder for file in self._done for folder in file.path.parents[: depth + 1]}
 
@@ -145,13 +146,13 @@ class TableWriter:
 
 
 def _sorting_columns(schema: pa.Schema, sort_by: Sequence[str]) -> Sequence[pq.SortingColumn] | None:
-    """Return the sort order for a file's footer; None for none."""
+    """Return the sort order for a file's footer; None if there is none."""
     keys = [(name, "ascending") for name in sort_by]
     return pq.SortingColumn.from_ordering(schema, keys) if keys else None
 
 
 class _File:
-    """One data file while it is written."""
+    """One data file while it is being written."""
 
     def __init__(
         self, path: Path, schema: pa.Schema, storage: Storage, partition: Partition, plain: frozenset[str]
@@ -211,7 +212,7 @@ class _File:
     def discard(self) -> None:
         if not self._sink.closed:
             self._kept = []
-            # It writes a footer, for which there may be no room.
+            # This writes a footer, for which there may be no space on the disk.
             with suppress(OSError, pa.ArrowException):
                 self._writer.close()
         self._remove()
@@ -219,7 +220,7 @@ class _File:
     def _remove(self) -> None:
         with suppress(OSError):
             self._sink.close()
-        # What cannot be removed is VACUUM's.
+        # VACUUM removes what cannot be removed here.
         with suppress(OSError):
             disk.current_disk().remove(self.path)
 
@@ -243,13 +244,13 @@ class _telling:  # noqa: N801
 
 
 def require_partition(column: TableColumn, typ: pa.DataType) -> None:
-    """Raises FeatureNotSupported for a type whose values cannot name folders."""
+    """Raise FeatureNotSupported for a type whose values cannot name folders."""
     if not (pa.types.is_integer(typ) or pa.types.is_string(typ) or pa.types.is_boolean(typ) or pa.types.is_date(typ)):
         raise FeatureNotSupported(f'not supported: PARTITION BY column "{column.name}" of type {column.type}')
 
 
 def _split_by_partition(batch: pa.RecordBatch, names: Sequence[str]) -> Iterator[tuple[Partition, pa.RecordBatch]]:
-    """The rows of each combination of values, in the order of their first rows."""
+    """Yield the rows of each combination of partition values, in the order of their first rows."""
     encoded = [pc.dictionary_encode(batch.column(name), null_encoding="encode") for name in names]
     number = np.zeros(batch.num_rows, np.int64)
     for array in encoded:
@@ -265,13 +266,15 @@ def _split_by_partition(batch: pa.RecordBatch, names: Sequence[str]) -> Iterator
 
 
 def _texts(values: pa.Array) -> list[str | None]:
-    """Partition values as Delta's log spells them."""
+    """Return partition values as Delta's log spells them."""
     texts: list[str | None] = values.cast(pa.utf8()).to_pylist()
     return texts
 
 
 def _folder_name(column: str, value: str | None) -> str:
-    """Name a partition's folder as Hive does; a value too long for a name of a file says only that it is some value."""
+    """Name a partition's folder as Hive does. If that name is too long for the file system, return a hash of it
+    instead.
+    """
     text = "__HIVE_DEFAULT_PARTITION__" if value is None else quote(value, safe=" ")
     name = f"{quote(column, safe=' ')}={text}"
     return name if len(name.encode()) <= _NAME_MAX else uuid.uuid5(uuid.NAMESPACE_OID, name).hex

@@ -1,15 +1,17 @@
-"""The folder in which a statement's files lie that other processes write, and how a statement shuts it.
+"""The folder for files that other processes write for a statement, and how the statement closes it.
 
-Who writes for a statement may outlive it: a task of Spark that was killed goes on until it looks, a worker or a member that cannot
-be reached any more goes on for as long as it likes. So such writers do not write into the table's folder: each statement has a
-folder of its own there, `_staging-<mark>`, which Delta's readers pass over. What the statement's intents name is moved into
-the table when all have told theirs; then the folder goes, and with it everything else. A writer that comes later finds no folder
-to make a file in: that is the fence, and it needs no message that could be lost.
+A writer may outlive its statement: a killed Spark task continues until it checks, and a worker or member that cannot be
+reached any more continues indefinitely. So such writers do not write into the table's folder. Each statement has a
+folder of its own there, `_staging-<mark>`, which Delta's readers ignore. The files that the statement's intents name
+are moved into the table when all writers have reported theirs; then the folder is removed with everything else in it. A
+writer that comes later finds no folder in which to create a file: this is the fence, and it needs no message that could
+be lost.
 
-A rename keeps a file's bytes and name, so intents say paths as they will be in the table. What a crash leaves is VACUUM's.
+A rename keeps a file's bytes and name, so intents give the paths as they will be in the table. VACUUM removes what a
+crash leaves.
 
-Rejected: to write into the table's folder under names with the statement's mark, and to remove those that nobody named. A file
-that a killed task had not made yet when that was done stayed until the next VACUUM.
+Rejected: writing into the table's folder under names with the statement's mark, and removing the files that nothing
+named. A file that a killed task had not yet created at that moment stayed until the next VACUUM.
 """
 
 from __future__ import annotations
@@ -31,17 +33,19 @@ from wire.errors import IoError
 SEE_THE_SAME_FOLDER: Final = "Whoever writes files of a table has to see the same folder of tables as the members."
 
 
-#: What the folders are called.
+#: The names of the folders.
 NAME: Final = re.compile(r"_staging-[0-9a-f]{16}")
 
 
 def new_name() -> str:
-    """The name of a new area, which no other has."""
+    """Return a unique name for a new area."""
     return f"_staging-{uuid.uuid4().hex[:16]}"
 
 
 class StagingArea:
-    """table: the table's folder. name: of the area in it. Every method blocks on the disk."""
+    """A statement's staging folder. table: the table's folder. name: the area's name in it. Every method blocks on the
+    disk.
+    """
 
     def __init__(self, table: Path, name: str) -> None:
         self._table = table
@@ -49,21 +53,23 @@ class StagingArea:
         self.path = table / name
 
     def make(self) -> None:
-        """Raises IoError."""
+        """Create the folder. Raises IoError."""
         try:
             disk.current_disk().make_folder(self.path)
         except OSError as error:
             raise IoError(f'could not create "{self.path}": {error.strerror or error}') from error
 
     def paths(self) -> Iterator[Path]:
-        """Yield the files and the folder itself: VACUUM takes for an orphan what nobody has touched for long."""
+        """Yield the files and the folder itself, which are touched so that VACUUM does not take them for orphans."""
         yield self.path
-        # Which passes over what goes meanwhile.
+        # `os.walk` skips what is removed meanwhile.
         for folder, _, names in os.walk(self.path):
             yield from (Path(folder, name) for name in names)
 
     def keep(self, files: Sequence[DataFile]) -> None:
-        """Move these into the table, durably, and shut the area. Raises IoError: `abandon` it then."""
+        """Move these files into the table, durably, and close the area. Raises IoError; the caller must then `abandon`
+        the area.
+        """
         try:
             for file in files:
                 self._move(file)
@@ -74,15 +80,15 @@ class StagingArea:
         self._shut()
 
     def abandon(self) -> None:
-        """Shut the area, and take what was moved out of the table again. Raises IoError."""
+        """Close the area, and remove files that were already moved into the table. Raises IoError."""
         for path in self._moved:
-            # What cannot be removed is VACUUM's.
+            # VACUUM removes what cannot be removed here.
             with contextlib.suppress(OSError):
                 disk.current_disk().remove(path)
         self._shut()
 
     def _shut(self) -> None:
-        """Nothing that is in the area stays, and nothing can be added."""
+        """Remove the area with everything in it, so that nothing can be added any more."""
         while self.path.exists():
             try:
                 disk.current_disk().remove_tree(self.path)
@@ -90,7 +96,7 @@ class StagingArea:
                 # A writer has removed its own file meanwhile.
                 continue
             except OSError as error:
-                # A writer has made a file meanwhile: each does so a few times, not for ever.
+                # A writer has created a file meanwhile, which each writer does only a few times.
                 if error.errno != errno.ENOTEMPTY:
                     raise IoError(f'could not remove "{self.path}": {error.strerror or error}') from error
 
@@ -105,7 +111,7 @@ class StagingArea:
         raise IoError(f'a file that was written elsewhere is not there: "{staged}"', hint=SEE_THE_SAME_FOLDER)
 
     def _parents(self, path: Path) -> Iterator[Path]:
-        """The folders that have new entries: up to the table's."""
+        """Yield the folders that have new entries, up to the table's."""
         for folder in path.parents:
             yield folder
             if folder == self._table:

@@ -1,9 +1,10 @@
-"""Delta's statistics of a data file: rows, nulls, least and greatest values, as JSON that every Delta reader prunes by.
+"""Delta's statistics of a data file: rows, nulls, least and greatest values, as JSON, by which every Delta reader
+prunes.
 
-Gathered batch by batch with Arrow's kernels. A bound may be wider than the values, never narrower: texts are cut to 32
-characters, the greatest with the last character there is behind it; times of day to milliseconds, the greatest rounded up.
-What a bound cannot say is left out: floats with NaN (which is greatest in PostgreSQL and not in order elsewhere), infinite
-dates, structures, lists, bytes.
+They are gathered batch by batch with Arrow's kernels. A bound may be wider than the values, never narrower: texts are
+cut to 32 characters, with the highest character appended to the greatest; timestamps are cut to milliseconds, the
+greatest rounded up. Values that a bound cannot express are left out: floats with NaN (which is greatest in PostgreSQL
+and not ordered elsewhere), infinite dates, structures, lists, bytes.
 
 Source: the Delta protocol, per-file statistics; the limit of 32 characters is that of delta-rs and of Delta for Spark.
 """
@@ -25,14 +26,16 @@ _TEXT_MAX: Final = 32
 _LAST_CHARACTER: Final = "\U0010ffff"
 _JSON: Final = msgspec.json.Encoder(decimal_format="number")
 _EPOCH: Final = dt.date(1970, 1, 1)
-#: Days since 1970 of the years 1 to 9999, which ISO's text can say.
+#: The days since 1970 of the years 1 to 9999, which ISO text can express.
 _DAYS: Final = range(-719_162, 2_932_897)
 _DAY_MILLIS: Final = 86_400_000
 _EXACT: Final = Context(prec=38)
 
 
 class FileStatistics:
-    """The statistics of one file, gathered while it is written. leave_out: partition columns, which have no statistics."""
+    """The statistics of one file, gathered while it is written. leave_out: the partition columns, which have no
+    statistics.
+    """
 
     def __init__(self, schema: pa.Schema, leave_out: Iterable[str] = ()) -> None:
         left_out = frozenset(leave_out)
@@ -58,7 +61,7 @@ class FileStatistics:
 
     @property
     def nulls(self) -> Mapping[str, int]:
-        """By column."""
+        """The number of nulls by column."""
         return {column.name: column.nulls for column in self._columns}
 
     def json(self) -> str:
@@ -109,7 +112,7 @@ class _Column:
         self._greatest = greatest if self._greatest is None else max(self._greatest, greatest)
 
     def bounds(self) -> tuple[Any, Any] | None:
-        """(least, greatest) as JSON has them; None where there are none, or they cannot be said."""
+        """Return (least, greatest) as JSON values; None if there are none, or a bound cannot express them."""
         if not self._bounded or self._least is None:
             return None
         least, greatest = _least(self._least, self._type), _greatest(self._greatest, self._type)
@@ -117,14 +120,14 @@ class _Column:
 
 
 def _as_integers(array: pa.Array) -> pa.Array:
-    """Dates and timestamps as numbers: Python's dates do not reach as far."""
+    """Convert dates and timestamps to integers, because Python's dates have a smaller range."""
     if pa.types.is_date32(array.type):
         return array.view(pa.int32())
     return array.view(pa.int64()) if pa.types.is_timestamp(array.type) else array
 
 
 def _of_footer(value: Any, typ: pa.DataType) -> Any:
-    """A bound in a footer, as the column's kernels would give it."""
+    """Convert a bound of a footer to the value that the column's kernels would return."""
     if pa.types.is_decimal(typ):
         unscaled = int.from_bytes(value, "big", signed=True) if isinstance(value, bytes) else value
         return Decimal(unscaled).scaleb(-typ.scale, _EXACT)

@@ -1,11 +1,12 @@
 """A stored table: its folder, the files that its value names, and how that value changes.
 
-A `Table` with a `Storage` is a value like any other of the catalog's: it names a pinned Delta version and what was changed
-since. Here is the arithmetic of that, which a session's own changes, a commit and the reading of the catalog database share.
+A `Table` with a `Storage` is a value like any other of the catalog's. It names a pinned Delta version and the changes
+since. This module has the operations on it, which a session's own changes, a commit and the reader of the catalog
+database share.
 
-`Table.version` stands for the files in all caches (statements, Spark's views, footers). A committed table's is made of its
-folder and the commit that last changed it, so that publishing, which changes where the files are written down and not which
-they are, changes nothing for them; a session's own change makes another one out of it.
+`Table.version` identifies the files in all caches (statements, Spark's views, footers). For a committed table it is
+made of the folder and the commit that last changed the table. Publishing changes where the files are recorded, not
+which they are, so it does not change the version. A session's own change derives another version from it.
 """
 
 from __future__ import annotations
@@ -26,11 +27,11 @@ from engine.storage.staging import require_partition
 from engine.storage.types import file_schema
 from wire.dataclass import dataclass
 
-#: How long a dropped table's folder stays for those who began to read it before.
+#: The time for which a dropped table's folder stays, for statements that began to read it before.
 DROPPED_SECONDS: Final = 3600
-#: A version is hashed into so many bytes: engines keep it in signed 64 bits.
+#: The bytes of the hash that is a version: engines keep it in signed 64 bits.
 _DIGEST_BYTES: Final = 7
-#: By folder and the table's version; two million paths together, at some 150 bytes each: a table of a million files is kept.
+#: Paths by folder and the table's version: two million in all, at some 150 bytes each, so that a table of a million files fits.
 _FILES: Final[WeightedLruCache[tuple[str, int], tuple[str, ...]]] = WeightedLruCache(
     512, 1 << 21, lambda _, files: 1 + len(files), largest=1 << 20, family=lambda key: key[0], each=8
 )
@@ -38,7 +39,7 @@ _FILES: Final[WeightedLruCache[tuple[str, int], tuple[str, ...]]] = WeightedLruC
 
 @dataclass(frozen=True, slots=True)
 class FileChange:
-    """Files that come to a table and paths of those that go, of one or several changes."""
+    """The files that one or several changes add to a table, and the paths of those that they remove."""
 
     added: tuple[DataFile, ...] = ()
     removed: tuple[str, ...] = ()
@@ -48,7 +49,7 @@ class FileChange:
 
     @classmethod
     def sequence(cls, changes: Iterable[FileChange]) -> FileChange:
-        """All of them, one after the other; in time that grows with the files that only come."""
+        """Combine changes in order, in time that grows with the number of files that are only added."""
         whole, added = cls(), list[DataFile]()
         for change in changes:
             if change.removed:
@@ -59,7 +60,7 @@ class FileChange:
         return whole.then(cls(tuple(added)))
 
     def then(self, later: FileChange) -> FileChange:
-        """Both, one after the other: what the first adds and the second removes is in neither."""
+        """Combine two changes in order. A file that the first adds and the second removes is in neither set."""
         if not later.removed:
             return FileChange(self.added + later.added, self.removed)
         gone = frozenset(later.removed)
@@ -72,10 +73,11 @@ class FileChange:
 def create(
     root: Path, columns: Sequence[TableColumn], *, partition_by: Sequence[str] = (), sort_by: Sequence[str] = ()
 ) -> Storage:
-    """A new folder below `root` (the catalog's folder of tables) with an empty table; nobody knows of it until the catalog does.
+    """Create a folder below `root` (the catalog's folder of tables) with an empty table, which nobody knows until the
+    catalog has it.
 
-    partition_by, sort_by: columns by the names that files call them. Raises FeatureNotSupported for a type that files cannot
-    hold or that cannot partition, IoError.
+    partition_by, sort_by: columns, by the names that files give them. Raises FeatureNotSupported for a type that files
+    cannot store or that cannot partition, IoError.
     """
     schema = file_schema(columns)
     for column in columns:
@@ -92,13 +94,14 @@ def folder(root: Path, storage: Storage) -> Path:
 
 
 def discard(root: Path, location: str) -> None:
-    """Remove a table's folder with all that is in it. Somebody else's may be at it too."""
+    """Remove a table's folder with everything in it. Another process may be doing so at the same time."""
     disk.current_disk().remove_tree(root / location, ignore_errors=True)
 
 
 def unlink(root: Path, location: str, files: Iterable[DataFile]) -> None:
-    """Remove files that nobody will ever name: those of a change that was taken back. What cannot be removed is VACUUM's: whoever
-    takes a change back has something else to say, and to let go of."""
+    """Remove the files of a change that was rolled back, which nothing will ever name. Files that cannot be removed
+    are left for VACUUM, because the caller has its own error to report and other resources to release.
+    """
     for file in files:
         with contextlib.suppress(OSError):
             disk.current_disk().remove(root / location / file.path)
@@ -118,21 +121,22 @@ def definition(table: Table) -> Table:
 
 
 def with_commit(table: Table, version: int, changed: int, change: FileChange) -> Table:
-    """The table as it stands in the catalog: a Delta version, what was decided since, and the number of the last decision
-    that changed it, in either."""
+    """Return the table in its committed state. version: the Delta version. changed: the number of the last decision
+    that changed the table, whether published or not. change: the decisions since that version.
+    """
     storage = bare(_storage(table))
     storage = replace(storage, version=version, changed=changed, added=change.added, removed=change.removed)
     return replace(table, files=(), version=_digest(storage.location, str(changed)), storage=storage)
 
 
 def at(table: Table, version: int) -> Table:
-    """The table with the files of a Delta version of its folder, and nothing else."""
+    """Return the table with the files of a Delta version of its folder, and nothing else."""
     storage = replace(bare(_storage(table)), version=version)
     return replace(table, files=(), version=_digest(storage.location, "at", str(version)), storage=storage)
 
 
 def with_changed_files(table: Table, change: FileChange) -> Table:
-    """The table with a change of its files that is not committed."""
+    """Return the table with a change of its files that is not committed."""
     storage = _storage(table)
     whole = FileChange(storage.added, storage.removed).then(change)
     told = (str(table.version), *(file.path for file in change.added), *change.removed)
@@ -154,18 +158,19 @@ def _digest(*parts: str) -> int:
 
 
 def files(table: Table) -> tuple[str, ...]:
-    """Absolute paths of the table's files, in the order of their names; the same tuple each time. May block when the version
-    was never opened before. Raises DataCorrupted."""
+    """Return the absolute paths of the table's files, in the order of their names; the same tuple each time. May block
+    if the version was never opened before. Raises DataCorrupted.
+    """
     return _FILES.get((table.path, table.version), lambda: _files(table.path, _storage(table)))
 
 
 def has_all_files(table: Table) -> bool:
-    """Whether `table.files` is what `files` gives for the table: all of its files, and no others."""
+    """Return whether `table.files` is what `files` returns for the table: all of its files, and no others."""
     return _FILES.find((table.path, table.version)) is table.files
 
 
 def forget_files() -> None:
-    """Forget which files tables have, as a process that starts knows none."""
+    """Clear the cache of tables' files, as in a process that has just started."""
     _FILES.clear()
 
 
@@ -180,8 +185,9 @@ def _files(path: str, storage: Storage) -> tuple[str, ...]:
 
 
 def data_files(table: Table) -> Mapping[str, DataFile]:
-    """The table's files by path below its folder. Those of the pinned version have their statistics in
-    `delta.opened(...).actions`."""
+    """Return the table's files by their paths below its folder. Those of the pinned version have their statistics in
+    `delta.open_version(...).actions`.
+    """
     storage = _storage(table)
     gone = frozenset(storage.removed)
     kept = delta.open_version(table.path, storage.version).files

@@ -1,9 +1,9 @@
 """The type that files have for each PostgreSQL type, and the conversion of carriers to it.
 
-Delta has no TIME, INTERVAL, uuid or json, so files use a type that it has and the catalog keeps the PostgreSQL type. The readers
-of both engines cast a file's column to their storage type (`engine.planner.codegen.sources`, `engine.executors.spark.tables`);
-the types are chosen so that the cast restores the value, and so that the order of the files' values is PostgreSQL's wherever
-files have statistics.
+Delta has no TIME, INTERVAL, uuid or json, so files use a type that it has, and the catalog keeps the PostgreSQL type.
+The readers of both engines cast a file's column to their storage type (`engine.planner.codegen.sources`,
+`engine.executors.spark.tables`). The types are chosen so that the cast restores the value, and so that the files'
+values sort as in PostgreSQL wherever files have statistics.
 
 | PostgreSQL | in files | |
 |---|---|---|
@@ -16,14 +16,15 @@ files have statistics.
 | timetz | struct<micros, zone> | |
 | timestamp / timestamptz | timestamp without / with UTC, microseconds | |
 | interval | struct<months, days, micros> | |
-| composite types | struct of what the attributes are, `PgType.field` | files from before an attribute came lack it |
-| T[] | list of what T is | of several dimensions: lists of lists |
+| composite types | struct of the attributes' types, `PgType.field` | files from before an attribute was added lack it |
+| T[] | list of T's type | several dimensions: lists of lists |
 
 No attribute of a composite type may be a time, timetz or interval.
 
--infinity of dates and timestamps is in files what it is for DuckDB, one more than the carrier's: its reader fails on
-the least integer. Floats have no least and greatest value in Parquet's footers: those leave NaN out, which is greater than
-all in PostgreSQL, and readers would skip it. Nor has character(n): its blanks count there, and do not in PostgreSQL.
+-infinity of dates and timestamps is stored in files as DuckDB has it, one more than the carrier's, because DuckDB's reader fails on
+the least integer. Floats have no least and greatest value in Parquet's footers: those leave NaN out, which is greater
+than all other values in PostgreSQL, so readers would skip it. Nor has character(n): trailing blanks count in the files'
+order, and do not in PostgreSQL.
 """
 
 from __future__ import annotations
@@ -47,23 +48,23 @@ _INTERVAL: Final = pa.struct([("months", pa.int32()), ("days", pa.int32()), ("mi
 _INTERVAL_VALUES: Final = np.dtype([("months", "<i4"), ("days", "<i4"), ("nanos", "<i8")])
 _NANOS_PER_MICRO: Final = 1000
 _DAY_MICROS: Final = 86_400_000_000
-#: Types that files hold as something else, which no struct has.
+#: Types that files store as another type; attributes of composite types must not have them.
 _CHANGED: Final = frozenset((t.TIME, t.TIMETZ, t.INTERVAL))
-#: Types whose carrier is what files hold.
+#: Types that files store as their carriers.
 _AS_CARRIED: Final = frozenset(
     (
         t.BOOL, t.INT2, t.INT4, t.INT8, *t.UNSIGNED, t.FLOAT4, t.FLOAT8,
         t.TEXT, t.VARCHAR, t.BPCHAR, t.NAME, t.CHAR, t.JSON, t.JSONB, t.UUID, t.BYTEA, t.DATE, t.TIMESTAMP, t.TIMESTAMPTZ,
     )
 )  # fmt: skip
-#: What files hold, of types without modifiers that it depends on.
+#: The file types of types whose file type does not depend on modifiers.
 _PLAIN: Final = {
     **{pg: carrier(pg) for pg in _AS_CARRIED},
     t.TIME: pa.utf8(),
     t.TIMETZ: carrier(t.TIMETZ),
     t.INTERVAL: _INTERVAL,
 }
-#: Of these, files have what nobody else takes for one.
+#: Types whose form in files no other reader recognises as such a value.
 OUR_FORMS: Final = frozenset((t.TIMETZ, t.INTERVAL, t.array_of(t.TIMETZ), t.array_of(t.INTERVAL)))
 
 
@@ -97,7 +98,7 @@ def _struct_type(typ: SqlType) -> pa.DataType:
 
 
 def file_schema(columns: Iterable[TableColumn]) -> pa.Schema:
-    """The schema of a table's files. Raises FeatureNotSupported, naming the column."""
+    """Return the schema of a table's files. Raises FeatureNotSupported, naming the column."""
     return pa.schema([pa.field(column.file_column, _file_type(column)) for column in columns])
 
 
@@ -109,12 +110,12 @@ def _file_type(column: TableColumn) -> pa.DataType:
 
 
 def without_statistics(columns: Sequence[TableColumn]) -> frozenset[str]:
-    """The file columns whose least and greatest value no reader may conclude from."""
+    """Return the file columns whose least and greatest value no reader may use."""
     return frozenset(column.file_column for column in columns if column.type.pg in (t.FLOAT4, t.FLOAT8, t.BPCHAR))
 
 
 def to_files(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    """A batch of carriers, in the order of the columns, as files of this schema hold it.
+    """Convert a batch of carriers, in the order of the columns, to the values that files of this schema hold.
 
     Raises NumericValueOutOfRange for a numeric that has more digits than its column.
     """
@@ -154,7 +155,7 @@ def _has_decimals(typ: pa.DataType) -> bool:
 
 
 def _time_text(array: pa.Array) -> pa.Array:
-    """Times as text; Arrow has no word for 24:00:00, which PostgreSQL has."""
+    """Convert times to text. Arrow's own conversion cannot express 24:00:00, which PostgreSQL has."""
     micros = array.view(pa.int64())
     midnight = pc.equal(micros, _DAY_MICROS)
     within = pc.if_else(midnight, 0, micros).cast(pa.int64()).view(array.type)

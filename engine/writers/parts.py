@@ -1,6 +1,7 @@
-"""Writing parts of a folder as rows of text: the writer of a MUTATE that has a `PartForm`, in the place of a table's.
+"""Writing parts of a folder as rows of text: the writer of a MUTATE that has a `PartForm`, in place of a table's
+writer.
 
-Each writer has files of its own, complete in themselves (CSV with its header), durable before `finish` tells of them.
+Each writer has its own files, each complete in itself (CSV with its header) and durable before `finish` returns it.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from wire.errors import SqlError
 from wire.types.output import EncodedColumn
 from wire.types.text_settings import OutputSettings
 
-#: What the names of parts end with.
+#: The endings of the names of parts.
 SUFFIXES: Final = {"text": "txt", "csv": "csv", "json": "json"}
 
 
@@ -41,7 +42,9 @@ class Writer(Protocol):
 
 
 def writer_of(plan: Mutate, folder: Path, output: OutputSettings, memory: MemoryShare | None = None) -> Writer:
-    """folder: the table's, or a statement's in it. output: how values are written as text. memory: what it may keep a part of."""
+    """Return the writer of a MUTATE. folder: the table's, or a statement's in it. output: the settings with which
+    values are written as text. memory: the share of which the writer may keep a part.
+    """
     assert plan.table.storage is not None, "a stored table"
     if plan.parts is not None:
         return PartWriter(folder, plan.table.columns, plan.parts, output)
@@ -49,7 +52,7 @@ def writer_of(plan: Mutate, folder: Path, output: OutputSettings, memory: Memory
 
 
 class PartWriter:
-    """A new part is begun when one is full. Raises SqlError."""
+    """Writes rows into parts. A new part is begun when one is full. Raises SqlError."""
 
     def __init__(self, folder: Path, columns: Sequence[TableColumn], form: PartForm, output: OutputSettings) -> None:
         self._folder = folder
@@ -73,7 +76,7 @@ class PartWriter:
             raise self._write_error(error) from error
 
     def begin(self) -> None:
-        """Begin a part, though no row may come. Raises OSError."""
+        """Begin a part, even if no row follows. Raises OSError."""
         self._open = _Part(self._folder / file_name(suffix=SUFFIXES[self._form.form]))
         self._open.write(self._rows.header(), 0)
 

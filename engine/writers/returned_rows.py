@@ -1,7 +1,8 @@
-"""RETURNING's rows that Spark's tasks keep on disk until the statement is over: Arrow files in the statement's folder.
+"""RETURNING's rows that Spark's tasks keep on disk until the statement has ended: Arrow files in the statement's
+folder.
 
-They do not go with the job's result, which Spark's driver gathers in its heap. Each task has a file of its own, whose name its
-intents tell, so that what an attempt wrote that failed, or came second, is never read; the folder goes, and they with it.
+They are not part of the job's result, which Spark's driver gathers in its heap. Each task has a file of its own, which
+its intents name, so that files of failed or duplicate attempts are never read; they are removed with the folder.
 """
 
 from __future__ import annotations
@@ -23,14 +24,14 @@ _OPTIONS: Final = pa.ipc.IpcWriteOptions(compression="lz4")
 
 
 class ReturnedFile:
-    """One task's. folder: the statement's. Blocks on the disk; the file is made with the first row."""
+    """The file of one task. folder: the statement's. Blocks on the disk. The file is created with the first row."""
 
     def __init__(self, folder: Path) -> None:
         self._path = folder / f"returned-{uuid.uuid4().hex}.arrow"
         self._stream: pa.RecordBatchFileWriter | None = None
 
     def write(self, batches: Iterable[pa.RecordBatch]) -> None:
-        """Raises SqlError."""
+        """Write batches. Raises SqlError."""
         try:
             for batch in batches:
                 if self._stream is None:
@@ -40,23 +41,23 @@ class ReturnedFile:
             raise kind_of(error)(f'could not write to "{self._path}": {error.strerror or error}') from error
 
     def finish(self) -> tuple[str, ...]:
-        """The names to tell."""
+        """Finish the file and return the names to report."""
         if self._stream is None:
             return ()
         self._stream.close()
         return (self._path.name,)
 
     def abandon(self) -> None:
-        """Leave no file."""
+        """Remove the file."""
         if self._stream is not None:
-            # It writes a footer, for which there may be no room.
+            # This writes a footer, for which there may be no space on the disk.
             with suppress(OSError, pa.ArrowException):
                 self._stream.close()
         self._path.unlink(missing_ok=True)
 
 
 def read(folder: Path, names: Iterable[str]) -> tuple[pa.RecordBatch, ...]:
-    """All rows of files that were told of. May block for long. Raises IoError."""
+    """Read all rows of the reported files. May block for long. Raises IoError."""
     batches: list[pa.RecordBatch] = []
     for name in names:
         if not _NAME.fullmatch(name):

@@ -1,9 +1,11 @@
-"""The sink of a MUTATE: takes the batches of its input, judges and counts their rows, and writes those that are to be.
+"""The sink of a MUTATE: it takes the batches of its input, checks and counts their rows, and writes those that are to
+be stored.
 
-NOT NULL is judged here and not in the input's query, because the rows are here as they will be stored; CHECK was computed
-beside them. Where a statement takes many values of a sequence, they are put in here, as many at once as a batch has rows.
+NOT NULL is checked here and not in the input's query, because only here are the rows as they will be stored; CHECK was
+computed with them, as further columns. Where a statement takes many values of a sequence, the sink inserts them, as
+many at a time as a batch has rows.
 
-Works on whole batches, on a thread that may block; one caller at a time.
+The sink works on whole batches, on a thread that may block; it has one caller at a time.
 """
 
 from __future__ import annotations
@@ -28,13 +30,13 @@ from wire.errors import FeatureNotSupported, NumericValueOutOfRange, SqlError
 from wire.types.carriers import carrier
 from wire.types.output import OutputSettings
 
-#: The values of a sequence (by OID) for so many rows.
+#: Takes values of a sequence (by OID) for so many rows.
 Take = Callable[[int, int], npt.NDArray[np.int64]]
 
 
 @dataclass(frozen=True, slots=True)
 class _Layout:
-    """Where in a batch what is: indexes of columns."""
+    """The columns of a batch, by their roles, as indexes."""
 
     rows: tuple[int, ...]
     checks: tuple[int, ...]
@@ -69,14 +71,15 @@ class _Layout:
 
 
 def _now(plan: Mutate) -> list[Column]:
-    """The columns of rows that have the values after those of `Mutate.before`."""
+    """Return the input's columns that have the new values of the columns in `Mutate.before`."""
     rows = {declared.name: column for declared, column in zip(plan.table.columns, plan.rows, strict=True)}
     return [rows[name] for name, _ in plan.before]
 
 
 class RowSink:
-    """See the module's docstring. follows: whether it is kept which keys changed into which. count: rows that changed so far.
-    memory: what the rows that it keeps for RETURNING and `follows` may take of."""
+    """The sink; see the module's docstring. follows: whether to keep old and new values of changed keys. count: the
+    number of rows changed so far. memory: the share from which the rows kept for RETURNING and `follows` are taken.
+    """
 
     def __init__(
         self,
@@ -104,7 +107,7 @@ class RowSink:
         self._layout = _Layout.of(plan)
 
     def write(self, batch: pa.RecordBatch) -> None:
-        """Take a batch of the input. Raises SqlError for the first row that may not be."""
+        """Process a batch of the input. Raises SqlError for the first row that violates a constraint."""
         layout = self._layout
         changed = None if layout.changed is None else batch.column(layout.changed)
         if layout.twice is not None and pc.any(batch.column(layout.twice)).as_py():
@@ -130,7 +133,7 @@ class RowSink:
         self._writer.write(rows)
 
     def summarize(self, files: Sequence[DataFile]) -> Written:
-        """Return everything that was done. files: the writer's."""
+        """Return the result of all rows so far. files: the writer's."""
         return Written(
             self.count,
             tuple(files),
@@ -140,12 +143,12 @@ class RowSink:
         )
 
     def take_returned(self) -> list[pa.RecordBatch]:
-        """RETURNING's rows so far, in the order in which they came; they are the caller's from now on."""
+        """Return RETURNING's rows so far, in the order in which they came, and hand them over to the caller."""
         taken, self._returned = self._returned, []
         return taken
 
     def _in_order(self) -> list[pa.RecordBatch]:
-        """RETURNING's rows."""
+        """Return RETURNING's rows in the order of the input's row numbers, if it has any."""
         if not self._numbers or len(self._returned) == 0:
             return self._returned
         order = pc.sort_indices(pa.chunked_array(self._numbers))
@@ -154,7 +157,7 @@ class RowSink:
     # -- values of sequences -------------------------------------------------------------------------------------
 
     def _sequence_columns(self, batch: pa.RecordBatch) -> Mapping[int, pa.Array]:
-        """The columns that take values of sequences, by their index in the row."""
+        """Return the columns that take values of sequences, by their index in the row."""
         layout, found = self._layout, {}
         fresh = None if layout.fresh is None else batch.column(layout.fresh)
         count = batch.num_rows if fresh is None else pc.sum(fresh).as_py() or 0
@@ -168,7 +171,9 @@ class RowSink:
     # -- constraints ---------------------------------------------------------------------------------------------
 
     def _judge(self, rows: pa.RecordBatch, kept: Sequence[pa.Array], changed: pa.Array | None) -> None:
-        """Raise for the first row that breaks a constraint; of one row's, NOT NULL comes first, WITH CHECK OPTION last."""
+        """Raise for the first row that violates a constraint. Within a row, NOT NULL comes first, WITH CHECK OPTION
+        last.
+        """
         broken: list[tuple[int, int, Callable[[int], SqlError]]] = []
         table = self._plan.table
         settings, shown = self._settings, self._plan.shown
@@ -211,7 +216,7 @@ class RowSink:
 
 
 def require_one_key(passed_over: Collection[int]) -> None:
-    """Raises FeatureNotSupported where rows were passed over by several keys (`Mutate.again`)."""
+    """Raise FeatureNotSupported if rows were passed over because of several keys (`Mutate.again`)."""
     if len(passed_over) > 1:
         raise FeatureNotSupported(
             "not supported: ON CONFLICT DO NOTHING of rows that conflict among themselves by several keys"
@@ -219,7 +224,7 @@ def require_one_key(passed_over: Collection[int]) -> None:
 
 
 def _with(batch: pa.RecordBatch, arrays: Mapping[int, pa.Array]) -> pa.RecordBatch:
-    """The batch with other arrays in some columns' places."""
+    """Return the batch with some columns replaced."""
     if not arrays:
         return batch
     return pa.RecordBatch.from_arrays(
@@ -235,6 +240,6 @@ def _integers(column: Column, values: npt.NDArray[np.int64]) -> pa.Array:
 
 
 def _first(mask: pa.Array, changed: pa.Array | None) -> int:
-    """The index of the first row where both hold; -1 for none."""
+    """Return the index of the first row where both masks hold; -1 if there is none."""
     both = mask if changed is None else pc.and_(mask, changed)
     return pc.index(both, True).as_py()  # type: ignore[no-any-return]

@@ -25,7 +25,7 @@ from wire.errors import (
 )
 from wire.types.output import EncodedColumn, OutputSettings, text_column
 
-#: Bytes of a value that a message shows.
+#: The maximal bytes of a value that a message shows.
 _SHOWN: Final = 64
 
 
@@ -49,7 +49,7 @@ def check_failed(
     settings: OutputSettings,
     shown: ShownColumns,
 ) -> SqlError:
-    """Also of a view's WITH CHECK OPTION."""
+    """Return the error for a row that violates a CHECK constraint or a view's WITH CHECK OPTION."""
     detail = _failing_row_text(table, rows, index, settings, shown)
     if constraint.kind == "view check":
         return WithCheckOptionViolation(f'new row violates check option for view "{constraint.name}"', detail=detail)
@@ -65,7 +65,7 @@ def key_exists(
     settings: OutputSettings,
     shown: ShownColumns,
 ) -> SqlError:
-    """key: one row, the parts of the constraint's key. types: theirs."""
+    """Return the error for a duplicate key. key: one row, the parts of the constraint's key. types: their types."""
     return UniqueViolation(
         f'duplicate key value violates unique constraint "{constraint.name}"',
         detail=key_detail(constraint, types, key, settings, shown, "already exists"),
@@ -81,7 +81,9 @@ def no_such_key(
     settings: OutputSettings,
     shown: ShownColumns,
 ) -> SqlError:
-    """key: one row, the constraint's columns. there: the table that it names. shown: of the table that has it."""
+    """Return the error for a foreign key without a match. key: one row, the constraint's columns. there: the
+    referenced table. shown: the columns of the referencing table that may be shown.
+    """
     return ForeignKeyViolation(
         f'insert or update on table "{table.name}" violates foreign key constraint "{constraint.name}"',
         detail=f'Key{_shown_key(table, constraint.columns, key, settings, shown)} is not present in table "{there.name}".',
@@ -105,7 +107,9 @@ def still_referenced(
     settings: OutputSettings,
     shown: ShownColumns,
 ) -> SqlError:
-    """table: whose key is gone, and of which columns are shown. key: one row, its columns. child: whose constraint names it."""
+    """Return the error for the removal of a key that is still referenced. table: the table of the removed key, whose
+    columns `shown` limits. key: one row, its columns. child: the table whose constraint references it.
+    """
     assert constraint.references is not None
     called = {column.number: column.name for column in table.columns}
     columns = [called[number] for number in constraint.references.columns]
@@ -120,7 +124,7 @@ def still_referenced(
 def _shown_key(
     table: Table, names: Sequence[str], key: pa.RecordBatch, settings: OutputSettings, shown: ShownColumns
 ) -> str:
-    """` (a, b)=(1, x)`, or nothing where that is not shown."""
+    """Return ` (a, b)=(1, x)`, or an empty text if the key may not be shown."""
     if not shown.shows_key(names):
         return ""
     values = texts([_column(table, name) for name in names], key, 0, settings)
@@ -135,8 +139,9 @@ def key_detail(
     shown: ShownColumns,
     what: str,
 ) -> str | None:
-    """`Key (lower(a), b)=(x, 1) is duplicated.`, of an index; None where the key is not shown. An expression is shown to a role
-    that may read the whole table. types: of the parts."""
+    """Return `Key (lower(a), b)=(x, 1) is duplicated.` for an index; None if the key may not be shown. An expression
+    is shown only to a role that may read the whole table. types: the types of the parts.
+    """
     parts = constraint.key_parts
     if shown.readable is not None and (
         any(part.formula for part in parts) or not shown.shows_key(p.name for p in parts)
@@ -168,7 +173,7 @@ def _column(table: Table, name: str) -> TableColumn:
 def _failing_row_text(
     table: Table, rows: pa.RecordBatch, index: int, settings: OutputSettings, shown: ShownColumns
 ) -> str | None:
-    """`Failing row contains (1, x).`; of columns that are shown alone, `(a, c) = (1, y)`; None of none."""
+    """Return `Failing row contains (1, x).`; if only some columns may be shown, `(a, c) = (1, y)`; None if none may."""
     pairs = zip(table.columns, texts(table.columns, rows, index, settings), strict=True)
     told = {column.name: _clip(text) for column, text in pairs if shown.shows_of_row(column.name)}
     if not told:
@@ -178,7 +183,7 @@ def _failing_row_text(
 
 
 def texts(columns: Sequence[TableColumn], rows: pa.RecordBatch, index: int, settings: OutputSettings) -> list[str]:
-    """The values of one row as a client would see them; null as that word."""
+    """Return the values of one row as a client would see them, with `null` for null."""
     return [_text(column, rows.column(i), index, settings) for i, column in enumerate(columns)]
 
 

@@ -1,8 +1,10 @@
-"""The result of writing a statement's rows, and how it travels to the initiator: from members, and from Spark's tasks.
+"""The result of writing a statement's rows, and its encoding for the way to the initiator: from members, and from
+Spark's tasks.
 
-It travels as rows of `INTENTS`: one for each batch of RETURNING's rows, as an Arrow IPC stream, so that none is larger than a batch
-of the input was; and a last one with everything else. Spark's tasks keep RETURNING's rows in files beside those of the table
-(`engine.writers.returned_rows`), since a job's result passes through its driver's heap, and tell the names.
+It travels as rows of `INTENTS`: one for each batch of RETURNING's rows, as an Arrow IPC stream, so that none is larger
+than a batch of the input was; and a last one with everything else. Spark's tasks keep RETURNING's rows in files beside
+those of the table (`engine.writers.returned_rows`), because a job's result passes through its driver's heap, and they
+send only the files' names.
 """
 
 from __future__ import annotations
@@ -21,10 +23,10 @@ from wire.dataclass import dataclass
 class Written:
     """The result of one writer, or of all writers of a statement.
 
-    rows: how many changed. returned: RETURNING's; returned_in: files of the statement's folder with more. passed_over: the keys
-    by which rows were passed over (indexes of `Mutate.again`). given: the last value that was taken of each sequence (its OID), by
-    each writer. moved: of rows that changed the values of `Mutate.before`, and those after, where the member writes that asked for
-    them: they do not travel.
+    rows: the number of changed rows. returned: RETURNING's rows; returned_in: files in the statement's folder that have
+    more. passed_over: the keys because of which rows were passed over (indexes of `Mutate.again`). given: the last
+    value that each writer took of each sequence (its OID). moved: the old values of `Mutate.before` and the new ones,
+    of changed rows; only on the member that writes and has requested them: they do not travel.
     """
 
     rows: int
@@ -44,7 +46,7 @@ class _Told(msgspec.Struct, frozen=True):
 
 
 INTENTS: Final = pa.schema([("changed", pa.int64()), ("told", pa.utf8()), ("returned", pa.binary())])
-#: The same for Spark.
+#: The same schema for Spark.
 INTENTS_ON_SPARK: Final = "changed bigint, told string, returned binary"
 _TOLD: Final = msgspec.json.Decoder(_Told)
 

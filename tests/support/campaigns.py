@@ -1,6 +1,6 @@
 """Sizes of campaigns: tests whose work is as many seeds, rounds or questions as there is time for.
 
-By hand they are whole. `CAMPAIGNS=4`, as `.ci/run` has it, runs a quarter of each: the same quarter in every run.
+By hand they are whole. `CAMPAIGNS=5`, as `.ci/run` sets it, runs a fifth of each: the same fifth in every run.
 """
 
 from __future__ import annotations

@@ -20,6 +20,9 @@ _KEPT = {
     ("local", "role_databases"),
     ("local", "small_tables"),
     ("local", "small_table_bytes"),
+    ("local", "point_reads"),
+    ("local", "held_columns"),
+    ("local", "held_column_bytes"),
     # Of statements that are no more, until a full collection finds their trees.
     ("planning", "live_nodes"),
     ("planning", "interrupted"),

@@ -16,6 +16,9 @@ from typing import Final
 import pytest
 import yaml
 
+from benchmarks.__main__ import MEASURES
+from benchmarks.report import sections
+
 ROOT: Final = Path(__file__).parents[2]
 DOCUMENTS: Final = sorted(
     str(file.relative_to(ROOT))
@@ -95,6 +98,13 @@ def test_every_make_target_exists(document: str) -> None:
 @pytest.mark.parametrize("document", DOCUMENTS)
 def test_every_link_leads_somewhere(document: str) -> None:
     assert list(_broken_links(document)) == []
+
+
+def test_every_section_of_the_benchmarks_page_can_be_measured_again() -> None:
+    """`python -m benchmarks NAME --write` replaces a section by the name that the page has for it."""
+    page = _text("docs/benchmarks.md")
+    assert list(sections(page)) == re.findall("^<!-- measure: (.+) -->$", page, re.MULTILINE)
+    assert sections(page).keys() <= {measure.name for measure in MEASURES}
 
 
 def test_configuration_of_editors_and_hooks_is_read() -> None:

@@ -1,4 +1,6 @@
-"""Byte strings as texts of a character a byte, and back, for the local engine: see `engine.sql.functions.byte_strings`."""
+"""Byte strings as texts with one character per byte, and back, for the local engine; see
+`engine.sql.functions.byte_strings`.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ def _validity(array: pa.Array) -> pa.Buffer | None:
 
 @arrow_function("sluice_byte_text", ["BLOB"], "VARCHAR")
 def byte_text(values: Any) -> pa.Array:
-    """Bytes above 127 become two, so that offsets grow by how many of them came before."""
+    """Encode byte strings as texts. A byte above 127 becomes two bytes of UTF-8, so offsets grow by the number of such
+    bytes before them.
+    """
     array = _whole(values)
     offsets = offsets_of(array)
     data = data_of(array)[offsets[0] : offsets[-1]]

@@ -1,7 +1,8 @@
-"""How fast this machine's cores are for the local engine: a short aggregation in a DuckDB of its own, timed once.
+"""The speed of this machine's cores for the local engine: a short aggregation in a DuckDB of its own, timed once.
 
-What is timed is processor time of the thread that asks, which with one thread of DuckDB does all the work: other work on the
-machine makes it little longer. It takes about 0.1 s of one core, on a thread that nobody waits for.
+The measure is the processor time of the calling thread, which does all the work because this DuckDB has one thread.
+Other work on the machine therefore makes it little longer. The measurement takes about 0.1 s of one core, on a thread
+that nobody waits for.
 """
 
 from __future__ import annotations
@@ -11,20 +12,20 @@ from typing import Final
 
 import duckdb
 
-#: A million rows, grouped, summed and hashed: nothing is read.
+#: A million generated rows, grouped, summed and hashed; no file is read.
 _PROBE: Final = (
     "select count(*), sum(a), max(b) from "
     "(select i % 1009 as k, sum(i * 3 % 1000) as a, max(hash(i)) as b from range(1000000) t(i) group by 1)"
 )
 _RUNS: Final = 3
-#: Seconds on the machine that the constants of `engine.planner.engine_model` are of.
+#: Seconds on the machine on which the constants of `engine.planner.engine_model` were measured.
 _SECONDS_THERE: Final = 0.017
-#: The clock of a thread may tick as rarely as this.
+#: The coarsest resolution that a thread's clock may have.
 _SECONDS_MIN: Final = 1e-3
 
 
 def measure_speed() -> float:
-    """Return how fast a core is, 1 being as fast as the constants' machine. Blocks for about 0.1 s."""
+    """Return the speed of a core, relative to the machine on which the constants were measured. Blocks for about 0.1 s."""
     with duckdb.connect(":memory:", config={"threads": 1, "memory_limit": "64MB", "temp_directory": ""}) as connection:
         return _SECONDS_THERE / max(min(_time_run(connection) for _ in range(_RUNS)), _SECONDS_MIN)
 

@@ -1,4 +1,5 @@
-"""Texts by their characters, for the local engine: Unicode's normal forms, escapes, conversion between encodings, hashes.
+"""Functions over the characters of a text, for the local engine: Unicode normal forms, escapes, conversion between
+encodings, hashes.
 
 Source: PostgreSQL 15, unicode_norm.c (Unicode 14), varlena.c (unistr), mbutils.c (pg_convert).
 """
@@ -45,7 +46,7 @@ def _is_normalized(text: str, form: str) -> bool:
 
 
 def _unescape(text: str) -> str:
-    """unistr: escapes as the characters that they mean, two halves of a pair as one."""
+    """Replace escapes by the characters that they denote, a surrogate pair by one character (unistr)."""
     with_halves = _ESCAPE.sub(_meant, text)
     try:
         return with_halves.encode("utf-16", "surrogatepass").decode("utf-16")

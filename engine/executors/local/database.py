@@ -1,18 +1,19 @@
 """The member's DuckDB database, and the cursors that streams borrow from it.
 
-The database is in memory and holds no table of its own: statements read files in place, and the system catalog's rows from
-the Arrow tables that come with a fragment. Settings are locked once it is open: a
-statement changes nothing but its cursor's time zone and whether it is profiled. Extensions are neither fetched nor loaded,
-variables of the Python program are not visible, and a query that outgrows the memory limit spills to the member's own folder.
+The database is in memory and holds no table of its own. Statements read files in place, and they read the rows of the
+system catalog from Arrow tables that come with the fragment. Settings are locked once the database is open: only a
+cursor's time zone, its profiling and the size of its streaming buffer can still be changed. Extensions are neither
+downloaded nor loaded, variables of the Python program are not visible, and a query that exceeds the memory limit spills
+to the member's own folder.
 
-A cursor runs one statement at a time, and DuckDB takes no other until its result is gone. Cursors are kept by time zone;
-each remembers plans of its last statements over tables in memory and inputs, since to parse, bind and optimize a short one costs
-as much as to run it, and for a final stage over a few rows many times as much. Statements over files are planned each time: a
-plan knows the files as they were.
+A cursor runs one statement at a time, and DuckDB accepts no other until the result has been released. Cursors are
+pooled by time zone. Each caches the plans of its last statements over tables in memory and inputs, because parsing,
+binding and optimizing a short statement costs as much as running it, and many times as much for a final stage over a
+few rows. Statements over files are planned each time, because a plan records the files as they were when it was made.
 
-DuckDB's relations are not used to run anything: they bind a statement once more than it needs, and give no way to run
-a prepared one as a stream. What they call in the end, `_submit`, does both; nor may a source of rows be registered by a public
-name. The version of DuckDB is pinned.
+DuckDB's relations are not used to run anything: they bind a statement one time more than needed, and they cannot run a
+prepared statement as a stream. `_submit`, which they call internally, does both. There is no public name either for
+registering a source of rows. The version of DuckDB is pinned.
 """
 
 from __future__ import annotations
@@ -44,11 +45,11 @@ from wire.errors import InvalidParameterValue
 _IDLE_PER_ZONE: Final = 8
 _ZONES: Final = 32
 _PLANS: Final = 64
-#: DuckDB's: no batch has fewer rows for less work.
+#: The size of DuckDB's vector: smaller batches would not save work.
 _VECTOR: Final = 2048
-#: Names that stay registered: the relations of the system catalog that clients read, sequences, inputs.
+#: The maximal number of names that stay registered: relations of the system catalog, sequences, inputs.
 _NAMES: Final = 256
-#: What DuckDB computes ahead of who reads a statement's rows, for each statement. By default it would be 10 MiB.
+#: DuckDB's read-ahead for each statement. By default it would be 10 MiB.
 _READ_AHEAD_BYTES: Final = 2 << 20
 _TABLE_BYTES: Final = (
     exp.select("coalesce(sum(memory_usage_bytes), 0)")
@@ -57,36 +58,37 @@ _TABLE_BYTES: Final = (
     .sql("duckdb")
 )
 _PART: Final = "sluice_part"
-#: Bytes of an input whose name stays registered.
+#: The maximal bytes of an input whose name stays registered.
 _HELD_BYTES: Final = 1 << 20
 _log = logging.getLogger(__name__)
 
 
 class _Held(PyArrowTableSource):
-    """Rows under a name that stays registered from one statement to the next: to register it again would cost a short one a
-    millisecond, and have its plan made anew. DuckDB asks for the stream each time that it scans the name, and for the number of
-    rows when it makes a plan."""
+    """Rows under a name that stays registered from one statement to the next. Registering it again would cost a short
+    statement a millisecond, and would invalidate its plan. DuckDB requests the stream each time that it scans the name,
+    and the number of rows when it makes a plan.
+    """
 
     def __init__(self, rows: pa.Table) -> None:
         super().__init__(rows)
-        #: What it has between statements.
+        #: The rows between statements.
         self.none = rows.schema.empty_table()
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        """Return the rows: what has this method may be registered. DuckDB calls `stream`."""
+        """Return the rows. DuckDB accepts an object with this method for registration; it then calls `stream`."""
         return self.obj.__arrow_c_stream__(requested_schema)
 
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """A prepared statement: the statements that run it, and that end it."""
+    """A prepared statement: the SQL that executes it, and the SQL that deallocates it."""
 
     execute: str
     deallocate: str
 
 
 class LocalCursor:
-    """One connection of the database, in one time zone. Used by one thread at a time, but for `interrupt`."""
+    """One connection of the database, in one time zone. Only one thread may use it at a time, except for `interrupt`."""
 
     def __init__(self, connection: duckdb.DuckDBPyConnection, time_zone: str) -> None:
         self.time_zone = time_zone
@@ -107,10 +109,10 @@ class LocalCursor:
         *,
         in_memory: bool = False,
     ) -> Any:
-        """Begin to run a statement: an Arrow reader.
+        """Begin to run a statement. Returns an Arrow reader.
 
-        tables: what it reads of the catalog's. in_memory: it reads nothing but tables of this database, whose names never
-        stand for others, and inputs; so its plan may be kept.
+        tables: the tables of the catalog that it reads. in_memory: whether it reads only inputs and tables of this
+        database whose names are never reused, so that its plan may be cached.
         """
         self._work.begin()
         for table in tables:
@@ -121,16 +123,20 @@ class LocalCursor:
         return self._submit(text, values, batch_rows).arrow_reader()
 
     def profile(self) -> None:
-        """Have what runs next counted by operators. A cursor that does is not to be used for anything else."""
+        """Have DuckDB profile the operators of the statements that follow. The cursor must not be reused for other
+        statements afterwards.
+        """
         self._connection.execute("SET enable_profiling = 'no_output'")
 
     def read_profile(self) -> str:
-        """Return the counts of the statement that has ended, as DuckDB's JSON."""
+        """Return the profile of the statement that has ended, as DuckDB's JSON."""
         return str(self._connection.get_profiling_information("json"))
 
     def _plan_or_statement(self, statement: str) -> str:
-        """Return the statement to run in a statement's place: the plan of one that comes again, and the first time itself."""
-        # A plan reads what has its inputs' names when it runs, if the types are those for which it was made.
+        """Return the SQL to run for a statement: the statement itself the first time, its prepared plan from the
+        second time on.
+        """
+        # When it runs, a plan reads the current relations of its inputs' names, if they have the types for which it was made.
         key = (statement, tuple((name, schema) for name, (_, schema) in self._inputs.items()))
         if key not in self._plans:
             self._plans[key] = None
@@ -154,13 +160,15 @@ class LocalCursor:
             self._submit(plan.deallocate)
 
     def _submit(self, text: str, values: dict[str, Any] | None = None, batch_rows: int = _VECTOR) -> Any:
-        """Run one statement; its result, of which `arrow_reader` gives the rows. More than one are an error."""
+        """Run one statement and return its result, whose `arrow_reader` gives the rows. Several statements are an
+        error.
+        """
         return self._connection._submit(text, values, "stream", batch_rows)
 
     def hold(self, name: str, rows: pa.Table) -> None:
-        """Have a fragment's input known by name until `forget_inputs` (`engine.executors.local.inputs`)."""
+        """Make a fragment's input available under a name until `forget_inputs` (`engine.executors.local.inputs`)."""
         if rows.nbytes > _HELD_BYTES:
-            # Scanned by several threads, which a stream is not.
+            # A registered table is scanned by several threads, a stream is not.
             self._drop_held(name)
             self._connection.register(name, rows)
             self._inputs[name] = ("view", rows.schema)
@@ -168,7 +176,7 @@ class LocalCursor:
             self._hold(name, rows)
 
     def _hold(self, name: str, rows: pa.Table) -> None:
-        """Have rows known by a name that stays registered."""
+        """Make rows available under a name that stays registered."""
         held = self._held.get(name)
         if held is not None and held.none.schema == rows.schema:
             held.obj = rows
@@ -180,7 +188,7 @@ class LocalCursor:
         self._inputs[name] = ("held", rows.schema)
 
     def store(self, name: str, rows: pa.Table) -> None:
-        """Append a part of a fragment's input to a temporary table of that name."""
+        """Append a part of a fragment's input to the temporary table of that name."""
         part = exp.select("*").from_(exp.to_table(_PART))
         target = exp.to_table(name)
         append: exp.Expression
@@ -198,7 +206,7 @@ class LocalCursor:
         self._inputs[name] = ("table", rows.schema)
 
     def change(self, statement: exp.Expression) -> None:
-        """Run a statement that gives no rows."""
+        """Run a statement that returns no rows."""
         self._connection.execute(statement.sql("duckdb"))
 
     def table_bytes(self) -> int:
@@ -207,7 +215,7 @@ class LocalCursor:
         return int(found)
 
     def forget_inputs(self) -> bool:
-        """Drop what `hold` and `store` made. False if that failed: the cursor is not to be used again."""
+        """Drop what `hold` and `store` made. Returns False if that failed: the cursor must not be used again."""
         inputs, self._inputs = self._inputs, {}
         try:
             for name, (kind, _) in inputs.items():
@@ -220,7 +228,7 @@ class LocalCursor:
         except duckdb.Error:
             return False
         except Exception:  # noqa: BLE001
-            # Whatever it was, who lent the cursor is to have it back.
+            # Whatever the error is, the cursor must go back to its database.
             _log.exception("a cursor could not let go of its inputs")
             return False
         while len(self._held) > _NAMES:
@@ -230,7 +238,7 @@ class LocalCursor:
     def _drop_held(self, name: str) -> None:
         if self._held.pop(name, None) is not None:
             self._connection.unregister(name)
-            # They would go on reading what had the name when they were made.
+            # The plans would go on reading the relation that had the name when they were made.
             self._forget_plans()
 
     def interrupt(self) -> None:
@@ -242,11 +250,15 @@ class LocalCursor:
 
 
 class LocalDatabase:
-    """See the module's docstring. Its methods may be called from any thread. folder: its own, below the member's."""
+    """A DuckDB database with its pool of cursors; see the module's docstring. Its methods may be called from any
+    thread.
+
+    folder: the database's own folder, below the member's.
+    """
 
     def __init__(self, config: EngineConfig, folder: str = "local") -> None:
         self._spill = config.private / folder
-        # DuckDB makes the folder itself when it spills, but not those above it.
+        # DuckDB creates the folder when it spills, but not its parents.
         self._spill.parent.mkdir(parents=True, exist_ok=True)
         self._root = duckdb.connect(":memory:", config=_settings(config, self._spill))
         own_functions.install(self._root)
@@ -255,7 +267,7 @@ class LocalDatabase:
 
             self._root.register_filesystem(StoreFiles())
         else:
-            # Each scan under way would hold the compressed columns of a row group, once a thread. Local files gain nothing by it.
+            # Each running scan would hold the compressed columns of a row group per thread, with no benefit for local files.
             self._root.execute("LOAD parquet")
             self._root.execute("SET GLOBAL disable_parquet_prefetching = true")
         self._root.execute("SET GLOBAL allowed_configs = ['TimeZone', 'enable_profiling', 'streaming_buffer_size']")
@@ -266,8 +278,9 @@ class LocalDatabase:
         self._lent: defaultdict[str, int] = defaultdict(int)
 
     def borrow(self, time_zone: str) -> LocalCursor:
-        """A cursor in this time zone. Raises InvalidParameterValue for one that DuckDB does not know, FatalException where the
-        database is of no more use."""
+        """Lend a cursor in this time zone. Raises InvalidParameterValue if DuckDB does not know the zone,
+        FatalException if the database is unusable.
+        """
         name = zone_name(time_zone)
         with self._lock:
             if self._retired:
@@ -284,7 +297,7 @@ class LocalDatabase:
             raise
 
     def _connect(self, time_zone: str, name: str) -> duckdb.DuckDBPyConnection:
-        """name: as DuckDB calls the zone."""
+        """Open a connection in a time zone. name: DuckDB's name of the zone."""
         connection = self._root.cursor()
         try:
             connection.execute("SET TimeZone = $1", [name])
@@ -297,7 +310,7 @@ class LocalDatabase:
         return connection
 
     def give_back(self, cursor: LocalCursor, *, healthy: bool) -> None:
-        """Return a cursor whose result is gone; one that failed is not used again."""
+        """Return a cursor whose result has been released. One that is not healthy is closed."""
         dropped = [cursor]
         with self._lock:
             self._note_return(cursor.time_zone)
@@ -317,7 +330,9 @@ class LocalDatabase:
             return {"cursors": sum(self._lent.values()), "idle_cursors": sum(map(len, self._idle.values()))}
 
     def retire(self) -> None:
-        """Lend no more: what is lent may come back, and then nothing is left. The root's end is that of all its cursors."""
+        """Lend no more cursors. Lent ones may still be returned; the last one closes the database. Closing the root
+        connection would end all its cursors.
+        """
         with self._lock:
             self._retired = True
             is_last = not any(self._lent.values())
@@ -329,14 +344,14 @@ class LocalDatabase:
             self._root.close()
 
     def close(self) -> None:
-        """Close everything and remove what was spilled. No cursor may be lent."""
+        """Close everything and remove spilled files. No cursor may be lent."""
         with self._lock:
             assert not any(self._lent.values()), "cursors are still lent"
         self.retire()
         shutil.rmtree(self._spill, ignore_errors=True)
 
     def abandon(self) -> None:
-        """Remove what was spilled, and leave the rest to the cursors that are lent, each of which may be in use."""
+        """Remove spilled files, and leave everything else to the lent cursors, each of which may be in use."""
         with self._lock:
             self._retired = True
         shutil.rmtree(self._spill, ignore_errors=True)
@@ -347,7 +362,7 @@ class LocalDatabase:
             del self._lent[time_zone]
 
     def _keep(self, cursor: LocalCursor) -> list[LocalCursor]:
-        """Put a cursor among the idle ones; those that there is no room for."""
+        """Put a cursor among the idle ones. Returns the cursors for which there is no room."""
         idle = self._idle.setdefault(cursor.time_zone, [])
         self._idle.move_to_end(cursor.time_zone)
         idle.append(cursor)
@@ -358,21 +373,21 @@ class LocalDatabase:
 
 
 def _command(word: str, what: str) -> str:
-    """A command of which sqlglot has no tree but its first word."""
+    """Return a command of which sqlglot parses only the first word."""
     return exp.Command(this=word, expression=what).sql("duckdb")
 
 
 def _settings(config: EngineConfig, spill: Path) -> dict[str, Any]:
     return {
         "threads": config.local_threads,
-        # Files are local: handing each read to another thread costs a short query a tenth of its time, and gains no other.
+        # Files are local: handing each read to another thread costs a short query a tenth of its time, with no benefit for others.
         "async_threads": 0,
-        # What was freed goes back to the system while nothing runs, too; else memory goes up and down by a hundred megabytes.
+        # Freed memory is returned to the system even while nothing runs; otherwise memory goes up and down by a hundred megabytes.
         "allocator_background_threads": True,
         "memory_limit": config.local_memory,
         "temp_directory": str(spill),
         **CONFINED,
         "preserve_insertion_order": True,
-        # Aggregates over constants are ordered by these.
+        # Aggregates over constants have such ORDER BY expressions.
         "order_by_non_integer_literal": True,
     }

@@ -1,9 +1,10 @@
-"""Functions of the local engine that read each value by itself: documents, addresses, ranges have no columnar form.
+"""Functions of the local engine that process one value at a time, because documents, addresses and ranges have no
+columnar form.
 
     register("sluice_jsonb_typeof", ["VARCHAR"], "VARCHAR", documents.kind)
 
-Each different call of a batch is made once, its answer put wherever it was asked. Calls that may take long are interruptible
-(`engine.executors.local.cursor_work`).
+Each distinct call of a batch is computed once, and its result is used for every row that has the same arguments. Calls
+that may take long are interruptible (`engine.executors.local.cursor_work`).
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from engine.common.interrupts import check_for_interrupts
 from engine.executors.local.cursor_work import work_of_cursor
 from engine.executors.local.udf import arrow_function
 
-#: DuckDB's types by name, as what a function gives.
+#: The Arrow types of results, by the names of DuckDB's types.
 _ARROW: Final[dict[str, pa.DataType]] = {
     "VARCHAR": pa.utf8(),
     "BLOB": pa.binary(),
@@ -41,10 +42,12 @@ def register(
     strict: bool = True,
     interruptible: bool = False,
 ) -> None:
-    """Make `compute` a function of columns. parameters, returns: DuckDB's types by name; lists come as tuples.
+    """Register `compute` as a function of columns. parameters, returns: DuckDB's type names; lists are passed as
+    tuples.
 
-    strict: null where an argument is, without asking `compute`. interruptible: SQL gives the cursor's number after the
-    parameters (`cursor_work.CURSOR_VARIABLE`), and `compute` runs as work that ends when the cursor is interrupted.
+    strict: return null for a null argument, without calling `compute`. interruptible: SQL passes the cursor's number
+    after the parameters (`cursor_work.CURSOR_VARIABLE`), and `compute` runs as work that ends when the cursor is
+    interrupted.
     """
     compute = _strictly(compute) if strict else compute
     if interruptible:
@@ -58,7 +61,7 @@ def _strictly(compute: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _each(compute: Callable[..., Any]) -> Callable[[Sequence[tuple[Any, ...]]], list[Any]]:
-    """Return what makes each different call once, and gives all answers in order."""
+    """Return a function that makes each distinct call once, and returns all results in the order of the rows."""
 
     def make_calls(calls: Sequence[tuple[Any, ...]]) -> list[Any]:
         known: dict[tuple[Any, ...], Any] = {}
@@ -72,7 +75,9 @@ def _each(compute: Callable[..., Any]) -> Callable[[Sequence[tuple[Any, ...]]], 
 
 
 def _interruptibly(compute: Callable[..., Any]) -> Callable[[Sequence[tuple[Any, ...]]], list[Any]]:
-    """Return what does as `_each` for calls whose last argument is the cursor's number, as a part of the cursor's work."""
+    """Return a function like that of `_each` for calls whose last argument is the cursor's number; it runs as a part
+    of the cursor's work.
+    """
     make_calls = _each(lambda *call: compute(*call[:-1]))
 
     def make_interruptible_calls(calls: Sequence[tuple[Any, ...]]) -> list[Any]:
@@ -87,12 +92,12 @@ def _over(make_calls: Callable[[Sequence[tuple[Any, ...]]], list[Any]], arity: i
         calls = list(zip(*(_values(array) for array in arrays), strict=True))
         return pa.array(make_calls(calls), _ARROW[returns])
 
-    # DuckDB counts a function's parameters by its signature.
+    # DuckDB determines the number of parameters from the function's signature.
     places = [Parameter(f"column_{n}", Parameter.POSITIONAL_ONLY) for n in range(arity)]
     column.__signature__ = Signature(places)  # type: ignore[attr-defined]
     return column
 
 
 def _values(array: Any) -> list[Any]:
-    """A column's values, hashable: lists as tuples."""
+    """Return a column's values in hashable form: lists as tuples."""
     return [tuple(value) if isinstance(value, list) else value for value in array.to_pylist()]

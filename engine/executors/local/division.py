@@ -1,10 +1,11 @@
-"""`sluice_divide`: numeric division as PostgreSQL's, for the local engine, vectorised over Arrow arrays.
+"""`sluice_divide`: numeric division by PostgreSQL's rules, for the local engine, vectorised over Arrow arrays.
 
-Operands come as texts, since one function serves all scales. The quotient is cut off with digits to spare (256-bit decimals),
-so that rounding it half away from zero is rounding the true quotient. How many digits are kept is counted per value and
-rounded per number of digits, of which there are a handful.
+Operands are passed as texts, so that one function serves all scales. The quotient is truncated with some digits to
+spare (256-bit decimals), so that rounding it half away from zero gives the same as rounding the true quotient. The
+number of digits to keep is computed per value. Values are then rounded in groups, one for each number of digits, of
+which there are only a handful.
 
-The rule is told in `engine.sql.functions.division`, which builds the calls. Source: PostgreSQL 15, numeric.c.
+`engine.sql.functions.division` states the rule and builds the calls. Source: PostgreSQL 15, numeric.c.
 """
 
 from __future__ import annotations
@@ -36,8 +37,10 @@ Integers = npt.NDArray[np.int64]
     "VARCHAR",
 )
 def divide(dividends: Any, divisors: Any, scales_a: Any, scales_b: Any, scales: Any, minima: Any, kinds: Any) -> Any:
-    """a / b as texts. The rest are constants: the scales of a and b, the result's scale, its least display scale, and a sum
-    of 1 where a's display scale is its value's and 2 where b's is. Raises DivisionByZero, NumericValueOutOfRange."""
+    """Divide a by b, both given as texts. The remaining arguments are constants: the scales of a and b, the scale of
+    the result, its least display scale, and flags for operands whose display scale depends on the value: 1 for a, 2 for
+    b. Raises DivisionByZero, NumericValueOutOfRange.
+    """
     if len(dividends) == 0:
         return pa.array([], pa.utf8())
     scale_a, scale_b, scale, minimum, flags = (c[0].as_py() for c in (scales_a, scales_b, scales, minima, kinds))
@@ -54,13 +57,13 @@ def divide(dividends: Any, divisors: Any, scales_a: Any, scales_b: Any, scales: 
 
 
 def _check_whole(quotient: Any, a: Any, b: Any, short: npt.NDArray[np.bool_]) -> None:
-    """Raises NumericValueOutOfRange for a quotient that should have more digits than it has, unless it is exact."""
+    """Raise NumericValueOutOfRange for a quotient that should have more digits than it has, unless it is exact."""
     if not short.any():
         return
     rows = pa.array(short)
     q, divisor, dividend = (pc.filter(x, rows) for x in (quotient, b, a))
     try:
-        # Of 37 digits, so that the product may have 76.
+        # Limited to 37 digits, so that the product has at most 76.
         narrow = pc.cast(q, pa.decimal256(37, q.type.scale))
         exact = pc.equal(pc.multiply(narrow, divisor), dividend)
     except pa.ArrowInvalid:
@@ -70,7 +73,9 @@ def _check_whole(quotient: Any, a: Any, b: Any, short: npt.NDArray[np.bool_]) ->
 
 
 def _exact(texts: Any, scale: int, digits: Digits) -> Any:
-    """The decimals, without the fractional digits that are zero in all of them: they would take room from the quotient."""
+    """Return the decimals without the fractional digits that are zero in all of them, which would take digits away
+    from the quotient.
+    """
     column = pa.chunked_array([texts]) if isinstance(texts, pa.Array) else texts
     figures = lengths(column) - np.asarray(pc.starts_with(column, "-").to_numpy(zero_copy_only=False), np.int64)
     precision = _NUMERIC if figures.max() <= _NUMERIC + (scale > 0) else _WIDEST
@@ -83,8 +88,9 @@ def lengths(texts: Any) -> Integers:
 
 
 class Digits:
-    """The leading digits of decimals given as texts: the exponent of the first base-10000 group (0 of zero), the group itself,
-    and how many fractional digits there are without trailing zeros."""
+    """The leading digits of decimals given as texts: the exponent of the first base-10000 group (0 for zero), the
+    group itself, and the number of fractional digits without trailing zeros.
+    """
 
     def __init__(self, texts: Any, scale: int) -> None:
         plain = pc.ascii_ltrim(pc.replace_substring(texts, ".", ""), "-0")
@@ -99,7 +105,9 @@ class Digits:
 
 
 def _digits_wanted(a: Digits, b: Digits, minimum: int, flags: int) -> Integers:
-    """select_div_scale for each pair, and the display scales of operands that are quotients themselves."""
+    """Compute select_div_scale for each pair, taking account of the display scales of operands that are quotients
+    themselves.
+    """
     wanted = _SIGNIFICANT - _GROUP * (a.weight - b.weight - (a.leading <= b.leading))
     for flag, operand in ((1, a), (2, b)):
         if flags & flag:
@@ -109,10 +117,10 @@ def _digits_wanted(a: Digits, b: Digits, minimum: int, flags: int) -> Integers:
 
 
 def _cut_off(a: Any, b: Any, scale: int) -> Any:
-    """The quotient toward zero, with at least two digits more than `scale`.
+    """Return the quotient, truncated toward zero, with at least two digits more than `scale`.
 
-    Arrow's quotient has s1 + p2 - s2 + 1 fractional digits, of p1 + p2 + 1 in all, which must not be more than 76; so the
-    operands are narrowed to the digits they have, and the dividend widened to make up for it.
+    Arrow's quotient has s1 + p2 - s2 + 1 fractional digits, out of p1 + p2 + 1 in all, which must not exceed 76. So the
+    operands are narrowed to the digits that they have, and the dividend is widened to make up for it.
     """
     precision_a, precision_b = (max(_width(x), x.type.scale, 1) for x in (a, b))
     extra = max(0, scale + 2 - (a.type.scale + precision_b - b.type.scale + 1))
@@ -123,13 +131,13 @@ def _cut_off(a: Any, b: Any, scale: int) -> Any:
 
 
 def _width(values: Any) -> int:
-    """Digits of the longest value, its fraction included."""
+    """Return the number of digits of the longest value, including its fraction."""
     largest = pc.max(pc.abs(values)).as_py()
     return max(1, len(str(int(largest.scaleb(values.type.scale)))))
 
 
 def rounded_to(quotient: Any, wanted: Integers) -> Any:
-    """Each value rounded to its own number of digits, half away from zero."""
+    """Round each value to its own number of digits, half away from zero."""
     found = None
     for digits in np.unique(wanted):
         part = round_decimals(quotient, int(digits))

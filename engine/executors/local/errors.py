@@ -1,8 +1,8 @@
-"""DuckDB's errors as a client sees them: the one place where they are translated.
+"""Translation of DuckDB's errors into those that a client sees. This is the only place where they are translated.
 
-Errors that the function table raises say themselves what they are (`SQLSTATE:xxxxx:message`, see `engine.sql.functions`).
-DuckDB's own are recognised by their text; what PostgreSQL says in their place, with its SQLSTATE, is in the rows below.
-What is left is ours to mend: XX000, with DuckDB's text in the log.
+Errors raised by the function table carry their SQLSTATE and message (`SQLSTATE:xxxxx:message`, see
+`engine.sql.functions`). DuckDB's own errors are recognised by their text; the rows below give PostgreSQL's message and
+SQLSTATE for each. Any other error is a defect of Sluice: XX000, with DuckDB's text in the log.
 
 Source: the messages of DuckDB 2.0; PostgreSQL's from its `errmsg` calls.
 """
@@ -59,11 +59,11 @@ _TYPES: Final = {
     "TIME": "time",
     "TIMESTAMP": "timestamp",
 }
-#: The least integers, whose type an error does not name otherwise.
+#: The least integers, by which an error that does not name the type identifies it.
 _LEAST: Final = {"32768": "smallint", "2147483648": "integer", "9223372036854775808": "bigint"}
 _DATETIMES: Final = ("interval", "date", "time", "timestamp")
 
-#: Where DuckDB begins to show the statement.
+#: The point in a message at which DuckDB begins to show the statement.
 _SHOWN: Final = re.compile(r"\n[^\S\n]*+LINE \d++:")
 _NUMBER: Final = re.compile(r"\s*+[+-]?(\d++\.?\d*+|\.\d++)([eE][+-]?\d++)?\s*+")
 
@@ -89,13 +89,14 @@ def _out_of_range(found: re.Match[str]) -> SqlError:
 
 
 def _least_integer(found: re.Match[str]) -> SqlError:
-    """Return the overflow error of an integer without a positive counterpart, which tells the type."""
+    """Return the overflow error of an integer that has no positive counterpart; the value tells its type."""
     return NumericValueOutOfRange(f"{_LEAST.get(found['value'], 'bigint')} out of range")
 
 
 def _too_many_digits(found: re.Match[str]) -> SqlError:
-    """Return the overflow error of a numeric. It names the precision if one was declared; a computed numeric has the engine's
-    maximum."""
+    """Return the overflow error of a numeric. It names the precision if one was declared; a computed numeric has the
+    engine's maximum.
+    """
     digits = re.search(r"DECIMAL\((\d+),\s*(\d+)\)", found.string[found.start("type") :])
     if digits is None or int(digits[1]) == MAX_PRECISION:
         return NumericValueOutOfRange("numeric field overflow")
@@ -113,7 +114,9 @@ def _invalid_text(found: re.Match[str]) -> SqlError:
 
 
 def _invalid_field(found: re.Match[str]) -> SqlError:
-    """A CSV file's field that its column's type does not read. The place is told as COPY tells it, with the file."""
+    """Return the error for a field of a CSV file that its column's type does not accept. It reports the place as COPY
+    does, with the file.
+    """
     error = _invalid_text(found)
     path = found.string.rpartition("\n  file = ")[2].partition("\n")[0]
     error.context = f'line {found["line"]} of file "{path}", column {found["column"]}: "{found["value"]}"'
@@ -121,7 +124,9 @@ def _invalid_field(found: re.Match[str]) -> SqlError:
 
 
 def _invalid_file(found: re.Match[str]) -> SqlError:
-    """A CSV file that cannot be read, for most because its lines have other fields than the table has columns."""
+    """Return the error for a CSV file that cannot be read, usually because its lines have other fields than the table
+    has columns.
+    """
     said = found.string
     path = found["path"] or said.rpartition("\n  file = ")[2].partition("\n")[0]
     line = "" if found["line"] is None else f"line {found['line']} of "
@@ -159,15 +164,15 @@ def _always(kind: type[SqlError], message: str) -> _Make:
     return lambda _found: kind(message)
 
 
-#: What DuckDB says, and what PostgreSQL says then; the first that is found counts. These texts quote values of users: where
-#: anything may stand between two words, the first place of the first word is the only one tried (`\A(?>.*?first)`), since
-#: what does not follow it follows none that comes later, and trying all of them takes the square of the text's length.
+#: DuckDB's messages with PostgreSQL's errors in their place; the first match counts. These texts quote values of users. Where
+#: any text may stand between two words, only the first occurrence of the first word is tried (`\A(?>.*?first)`): a word that
+#: does not follow it follows no later occurrence, and trying all of them takes the square of the text's length.
 _ROWS: Final[tuple[tuple[re.Pattern[str], _Make], ...]] = tuple(
     (re.compile(pattern, re.DOTALL), make)
     for pattern, make in (
-        # Quoted it would be part of the statement, which DuckDB shows.
+        # Not after a quote, where it would be part of the statement, which DuckDB shows.
         (r"(?<!['\"])SQLSTATE:([0-9A-Z]{5}):(.*)", _raised_error),
-        # What Arrow's reader says of an interrupt.
+        # The text with which Arrow's reader reports an interrupt.
         (r"^INTERRUPT Error: ", _always(QueryCanceled, "canceling statement due to user request")),
         (r"Division by zero|[Dd]ivi(?:sion|de) by zero", _always(DivisionByZero, "division by zero")),
         (r"\A(?>.*?Overflow (?:in|on) ).*?(?P<type>INT\d+|DECIMAL|FLOAT|DOUBLE)\b", _out_of_range),
@@ -219,7 +224,7 @@ _ROWS: Final[tuple[tuple[re.Pattern[str], _Make], ...]] = tuple(
 
 
 def translate(error: Exception, statement: str = "") -> SqlError:
-    """The SqlError for an exception that running `statement` raised."""
+    """Return the SqlError for an exception that was raised while `statement` ran."""
     if isinstance(error, SqlError):
         return error
     if isinstance(error, duckdb.InterruptException):

@@ -1,36 +1,43 @@
 """The local executor: fragments run by DuckDB in the member's own process.
 
-Theory. DuckDB streams: a reader gives a batch when it is asked for one, and between two asks its workers fill a bounded buffer
-(`engine.executors.local.database`) and then stop. So a pull is a call that may block, made on a thread of the small fragment
-pool; a stream that nobody pulls holds no thread, only its cursor and DuckDB's buffer. A batch of less than a vector is most
-likely the last: the thread that fetched it looks for another and only then tells the loop of both. That saves a short query a
-second trip through the pool, and the two threads a fight for the interpreter; few rows may wait for the next ones, as in
-PostgreSQL's own buffer. It is the only read-ahead there is.
+**Pulls.** DuckDB streams its results: a reader returns a batch when it is asked for one, and between two requests
+DuckDB's workers fill a bounded buffer (`engine.executors.local.database`) and then stop. A pull is therefore a call
+that may block, and it runs on a thread of the small fragment pool. A stream that nobody pulls occupies no thread, only
+its cursor and DuckDB's buffer. A batch of less than a vector is most likely the last one, so the thread that fetched it
+looks for another and only then reports both to the event loop. This saves a short query a second trip through the pool,
+and it keeps the two threads from contending for the interpreter. A few rows may therefore wait for the next ones, as
+they do in PostgreSQL's own buffer. This is the only read-ahead.
 
-There are two DuckDBs, and one for each role whose memory is limited (`engine.executors.local.role_databases`). The general one
-has a thread a core. The other one has one thread, the one that asks, so that what runs there neither waits for the
-general one's workers, which a long query keeps busy, nor hands anything to them: short statements over small files
-(`engine.executors.local.small_files`), for which that is half of their time; those over nothing but the system catalog, which is
-small; and plain scans, which a client reads slower than one thread makes them, and which a portal may leave half read:
-there DuckDB holds 0.4 MB of a suspended scan of `orders`, against 17 with two threads.
+**Databases.** There are two DuckDBs, and one more for each role whose memory is limited
+(`engine.executors.local.role_databases`). The general one has one thread per core. The other has a single thread, the
+calling one, so that its statements neither wait for the general one's workers, which a long query keeps busy, nor hand
+work to them. It runs
 
-DuckDB does not look for interrupts while it parses, binds and optimises, which takes it seconds where a statement has thousands of
-conditions. So long statements take turns, and the fragment threads that are left go on for others; and who closes the stream of
-any that is being planned does not wait for it for long: its thread is set aside, and another takes its place in the pool. It is
-closed when its thread comes back, and counted among the streams until then. Of such threads there are a few at most
-(`engine.common.fragment_pool.ASIDE_MAX`), and those that are known to take long have one turn; so whoever cancels one after the
-other waits for the planner at last. A member that ends waits for none of them for long (`engine.executors.local.abandonment`).
+- short statements over small files (`engine.executors.local.small_files`), for which that is half of their time;
+- statements over nothing but the system catalog, which is small;
+- plain scans, which a client reads more slowly than one thread produces them, and which a portal may leave half read: DuckDB holds
+  0.4 MB there for a suspended scan of `orders`, against 17 MB with two threads.
 
-A DuckDB that meets an internal error is of no more use, whoever asks it. So there is soon another in its place, for those who
-come later; and what ran in the general one meanwhile, and has given no row yet, is run once more in the other. That helps who met
-the error, too: DuckDB 2.0.0 keeps texts that come out of a join as a dictionary, and gives up where the dictionaries of two
-threads meet in the next join ("dict-surviving join: ...").
+**Planning.** DuckDB does not check for interrupts while it parses, binds and optimises, which takes seconds when a
+statement has thousands of conditions. Long statements therefore take turns, and the remaining fragment threads serve
+others. Closing a stream whose statement is being planned does not wait for long: its thread is set aside, and another
+takes its place in the pool. The stream is closed when that thread returns, and is counted among the streams until then.
+Only a few threads may be set aside (`engine.common.fragment_pool.ASIDE_MAX`), and statements that are known to take
+long to plan share one turn, so a client that cancels one after the other eventually waits for the planner. A member
+that is stopping waits for none of them for long (`engine.executors.local.abandonment`).
 
-A fragment with inputs (`engine.executors.local.inputs`) is run when they have arrived; until then it has no thread, and a
-cursor only if they are large.
+**Internal errors.** A DuckDB that meets an internal error is unusable for every statement. The executor soon replaces
+it, for later statements. A statement that was running in the general one at that time, and has returned no row yet,
+runs once more in the single-threaded one. This also helps the statement that met the error: DuckDB 2.0.0 keeps texts
+that come out of a join as a dictionary, and fails where the dictionaries of two threads meet in the next join
+("dict-surviving join: ...").
 
-Close interrupts a running pull and waits for its thread. An interrupt that comes before DuckDB has begun is lost, so it is
-repeated until the thread has come back. It is one way, which is gone to its end (`engine.executors.local.stream`).
+**Inputs.** A fragment with inputs (`engine.executors.local.inputs`) runs when they have arrived. Until then it has no
+thread, and it has a cursor only if the inputs are large.
+
+**Close.** Closing interrupts a running pull and waits for its thread. An interrupt that arrives before DuckDB has begun
+is lost, so it is repeated until the thread has returned. There is one shutdown path, which always runs to its end
+(`engine.executors.local.stream`).
 """
 
 from __future__ import annotations
@@ -47,11 +54,14 @@ from engine.common.fragment_pool import FragmentPool
 from engine.common.pool_calls import Pool
 from engine.common.shielded import closed_in_turn, shielded, together, wait_out
 from engine.common.weighted_lru_cache import WeightedLruCache
+from engine.contracts.batch_stream import BatchStream
 from engine.contracts.executor import ExecutionContext
+from engine.contracts.materialized_results import BatchesStream
 from engine.contracts.query_id import EngineName
 from engine.executors.engine_config import EngineConfig
 from engine.executors.local.abandonment import Abandonment
 from engine.executors.local.database import LocalDatabase
+from engine.executors.local.point_reads import PointReads
 from engine.executors.local.role_databases import RoleDatabase, RoleDatabases
 from engine.executors.local.small_files import SmallFiles
 from engine.executors.local.statement_cursor import Databases
@@ -64,13 +74,13 @@ from wire.errors import AdminShutdown
 
 _log = logging.getLogger(__name__)
 _TEXTS: Final = 512
-#: Bytes that the pages of all streams of a member may have together, each of which gets its share, from the least on.
+#: The total bytes of the pages of all streams of a member. Each stream gets an equal share, but at least the minimum.
 _PAGES_BYTES: Final = 64 << 20
 _PAGE_BYTES_MIN: Final = 128 << 10
 
 
 class LocalExecutor:
-    """See the module's docstring. `engine.executors.executor.Executor` of one member."""
+    """The `engine.executors.executor.Executor` of one member's DuckDB; see the module's docstring."""
 
     name: EngineName = "local"
 
@@ -80,6 +90,7 @@ class LocalExecutor:
         self._database: LocalDatabase | None = None
         self._single: LocalDatabase | None = None
         self._small: SmallFiles | None = None
+        self._points: PointReads | None = None
         self._roles = RoleDatabases(config)
         self._broken: set[LocalDatabase] = set()
         self._replacing: asyncio.Task[None] | None = None
@@ -87,7 +98,7 @@ class LocalExecutor:
         self._streams: set[LocalStream] = set()
         self._turns = asyncio.Semaphore(1)
         self._abandonment = Abandonment()
-        # By identity: what is kept keeps its fragment, so that no other can be in its place.
+        # Keyed by identity: an entry keeps its fragment alive, so no other fragment can have the same id.
         self._printed: WeightedLruCache[int, tuple[CompiledFragment, PrintedStatement]] = WeightedLruCache(
             _TEXTS, TEXTS_ROOM, lambda _, kept: kept[1].length
         )
@@ -97,7 +108,7 @@ class LocalExecutor:
         return self._state
 
     async def start(self) -> None:
-        """Open the database: some tens of milliseconds."""
+        """Open the databases, which takes some tens of milliseconds."""
         assert self._database is None, "started twice"
         pool = FragmentPool(self._config.fragment_threads)
         loop = asyncio.get_running_loop()
@@ -106,8 +117,9 @@ class LocalExecutor:
         self.begin(pool, general, single, SmallFiles(single))
 
     def begin(self, pool: Pool, general: LocalDatabase, single: LocalDatabase, small: SmallFiles) -> None:
-        """Work with these from now on, which `close` closes."""
+        """Use this pool and these databases from now on; `close` closes them."""
         self._pool, self._database, self._single, self._small = pool, general, single, small
+        self._points = PointReads(pool.post)
         self._state = "ready"
 
     def _general(self) -> LocalDatabase:
@@ -117,7 +129,7 @@ class LocalExecutor:
         return LocalDatabase(replace(self._config, local_threads=1), "single")
 
     def _replace(self, broken: LocalDatabase | RoleDatabase) -> None:
-        """Have another DuckDB in the place of one that is of no more use."""
+        """Replace a DuckDB that has become unusable."""
         if isinstance(broken, RoleDatabase):
             self._roles.drop(broken)
         elif self._state == "ready" and broken in (self._database, self._single) and broken not in self._broken:
@@ -131,7 +143,7 @@ class LocalExecutor:
         general = broken is self._database
         try:
             made = await self.in_pool(self._general if general else self._of_one_thread)
-        except Exception as error:  # noqa: BLE001 - whatever it is, whoever meets the broken one next has it tried again
+        except Exception as error:  # noqa: BLE001 - whatever it is, the next statement that meets the broken one tries again
             _log.error("there is no other database for the broken one yet", exc_info=error)
             self._broken.discard(broken)
             return
@@ -141,6 +153,15 @@ class LocalExecutor:
             self._single, self._small = made, SmallFiles(made)
         self._broken.discard(broken)
         await self.in_pool(broken.retire)
+
+    def find_rows(self, fragment: CompiledFragment, context: ExecutionContext) -> BatchStream | None:
+        """Answer a fragment from columns that are held in memory (`engine.executors.local.point_reads`); None where it is to be
+        opened."""
+        read, points = fragment.point_read, self._points
+        if read is None or points is None or context.memory is not None or context.analyze:
+            return None
+        rows = points.find(read, fragment.schema, context.values)
+        return None if rows is None else BatchesStream(rows, self.name)
 
     async def open(self, fragment: CompiledFragment, context: ExecutionContext) -> LocalStream:
         """Begin to run a fragment; its errors come from `next_batch`."""
@@ -163,7 +184,7 @@ class LocalExecutor:
         )
 
     def run(self, work: LocalWork) -> LocalStream:
-        """Begin to run a statement that is compiled already."""
+        """Begin to run a statement that is already compiled."""
         running = self._state == "ready"
         if not running or not (self._database and self._single and self._small and self._pool):
             raise AdminShutdown("the local engine is not running")
@@ -181,7 +202,7 @@ class LocalExecutor:
         return stream
 
     def _over(self, stream: LocalStream) -> None:
-        """A stream holds nothing any more; it may say so again."""
+        """Handle the end of a stream, which holds no resources any more. A stream may report its end twice."""
         if stream not in self._streams:
             return
         self._streams.discard(stream)
@@ -191,13 +212,13 @@ class LocalExecutor:
                 self._pool.post(partial(_end_database, unused))
 
     def post(self, call: Callable[[], object]) -> None:
-        """Have a short call run on a fragment thread, for which nobody waits."""
+        """Run a short call on a fragment thread, without waiting for it."""
         assert self._pool is not None, "the executor has been started"
         self._pool.post(call)
 
     @property
     def pool_statistics(self) -> Mapping[str, int]:
-        """Calls of the pool of fragments that wait, that run, and whose threads are set aside; none before the start."""
+        """The fragment pool's calls that are queued, that run, and whose threads are set aside; zeros before the start."""
         if self._pool is None:
             return {"queued": 0, "running": 0, "aside": 0}
         return {**self._pool.statistics(), "aside": self._pool.aside}
@@ -210,7 +231,7 @@ class LocalExecutor:
         return self.print_fragment(fragment).text
 
     def print_fragment(self, fragment: CompiledFragment) -> PrintedStatement:
-        """The fragment's statement, remembered for those that run often."""
+        """Return the text of a fragment's statement, from a cache if the fragment has been printed before."""
         if fragment.printed is not None:
             return fragment.printed
         return self._printed.get(id(fragment), lambda: (fragment, print_statement(fragment.statement, "local")))[1]
@@ -220,24 +241,24 @@ class LocalExecutor:
         return len(self._streams)
 
     def statistics(self) -> Mapping[str, int]:
-        if self._database is None or self._single is None or self._small is None:
+        if self._database is None or self._single is None or self._small is None or self._points is None:
             return {"streams": self.load}
         cursors = Counter(self._database.statistics())
         cursors.update(self._single.statistics())
         cursors.update(self._roles.statistics())
-        return {"streams": self.load, **cursors, **self._small.statistics()}
+        return {"streams": self.load, **cursors, **self._small.statistics(), **self._points.statistics()}
 
     def abandon_late(self) -> None:
-        """From now on, whoever closes a stream waits for it no longer than `ABANDON_SECONDS`."""
+        """Limit the wait of every close of a stream to `ABANDON_SECONDS` from now on."""
         self._abandonment.begin(asyncio.get_running_loop().time())
 
     @property
     def abandoned_threads(self) -> Sequence[str]:
-        """Names of the threads that `close` has left behind: the interpreter must not be torn down before they end."""
+        """The names of the threads that `close` has left behind: the interpreter must not be torn down before they end."""
         return self._abandonment.abandoned
 
     async def close(self) -> None:
-        """Cancel what runs and end the databases; idempotent."""
+        """Cancel everything that runs and close the databases; idempotent."""
         ready, self._state = self._state == "ready", "closed"
         if not ready:
             return
@@ -257,14 +278,14 @@ class LocalExecutor:
         database, single, pool = self._database, self._single, self._pool
         assert database is not None, "it was ready"
         assert single is not None
-        self._database = self._single = self._small = self._pool = None
+        self._database = self._single = self._small = self._points = self._pool = None
         loop = asyncio.get_running_loop()
         databases: list[LocalDatabase | RoleDatabase] = [database, single, *self._roles.close()]
         await closed_in_turn(*(partial(loop.run_in_executor, pool, _end_database, each) for each in databases))
 
 
 def _end_database(database: LocalDatabase | RoleDatabase) -> None:
-    """Close a database, unless a statement that was abandoned still uses it. Blocks."""
+    """Close a database, unless an abandoned statement still uses it. Blocks."""
     if database.statistics().get("cursors"):
         database.abandon()
     else:

@@ -1,8 +1,8 @@
-"""DuckDB's functions that the compiler emits, by name: a fragment of another member may call these and the engine's own
-(`engine.executors.local.udf`), and no others.
+"""The names of the DuckDB functions that the compiler emits. A fragment of another member may call these and the
+engine's own functions (`engine.executors.local.udf`), and no others.
 
-None of them reads or writes anything but its arguments. Whoever makes the compiler emit another one adds it here:
-`tests/unit/engine/runtime/test_peer_statements.py` and every test of distributed plans find what is missing.
+None of them reads or writes anything but its arguments. A change that makes the compiler emit another function must add
+it here: `tests/unit/engine/runtime/test_peer_statements.py` and every test of distributed plans detect a missing one.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ FUNCTIONS: Final = frozenset((
     "url_decode", "uuid", "var_pop", "var_samp", "variance", "week", "weekday", "weekofyear", "xor", "year",
 ))  # fmt: skip
 
-#: In FROM, beside the readers of files.
+#: Functions in FROM, besides the readers of files.
 TABLE_FUNCTIONS: Final = frozenset(("unnest", "range", "generate_series"))
 
 #: Readers of files, which take their files from a parameter, and the options that a fragment may give them.
@@ -49,5 +49,5 @@ READER_OPTIONS: Final = frozenset((
     "hive_partitioning", "nullstr", "quote", "union_by_name",
 ))  # fmt: skip
 
-#: The functions that tell a setting or a variable, and the only one of them for which a fragment may ask.
+#: Functions that return a setting or a variable, each with the only name that a fragment may request.
 TOLD: Final = {"current_setting": "timezone", "getvariable": CURSOR_VARIABLE}

@@ -1,13 +1,15 @@
-"""The inputs of a local fragment: streams that arrive, made relations that its statement can read.
+"""The inputs of a local fragment: incoming streams, turned into relations that its statement can read.
 
-A stage after an exchange (a final aggregation, a join's sides, a sort) must have seen its input before it can give a row, so
-a fragment's statement runs when its inputs have arrived whole. Until then no thread waits: batches are taken as they come, on
-the loop, which gives their senders credit. Up to `HELD_BYTES` they stay as Arrow tables, which DuckDB reads in place; what is
-more goes, a few megabytes at a time, to a temporary table of the fragment's cursor, which DuckDB keeps within its own memory
-limit and spills to disk beyond it. All inputs are taken at once, whatever the statement does with them, so that a sender to
-several receivers is never held by one of them.
+A stage after an exchange (a final aggregation, the sides of a join, a sort) must see all of its input before it can
+return a row. So a fragment's statement runs once its inputs have arrived completely. No thread waits until then: the
+event loop takes batches as they come, which returns credit to their senders. Up to `HELD_BYTES` of an input stay as
+Arrow tables, which DuckDB reads in place. Anything beyond goes, a few megabytes at a time, to a temporary table of the
+fragment's cursor, which DuckDB keeps within its own memory limit and spills to disk beyond it. All inputs are read
+concurrently, whatever the statement does with them, so that a sender to several receivers is never blocked by one of
+them.
 
-Considered and rejected: giving DuckDB a reader that waits for batches (its workers would wait inside it, each a thread).
+Considered and rejected: giving DuckDB a reader that waits for batches (DuckDB's workers would wait inside it, each
+occupying a thread).
 """
 
 from __future__ import annotations
@@ -20,13 +22,15 @@ import pyarrow as pa
 from engine.common.shielded import together
 from engine.storage.infinities import without_infinities
 
-#: Bytes of one input that stay Arrow tables; and how much is handed to DuckDB at a time beyond.
+#: The bytes of one input up to which it stays an Arrow table; beyond that, the bytes handed to DuckDB at a time.
 HELD_BYTES: Final = 16 << 20
 _CHUNK_BYTES: Final = 4 << 20
 
 
 class Inflow(Protocol):
-    """A stream that feeds a fragment (`engine.exchange.receive` and the merges over it). schema: of its batches, in carriers."""
+    """A stream that feeds a fragment (`engine.exchange.receive` and the merges over it). schema: the schema of its
+    batches, in carriers.
+    """
 
     @property
     def schema(self) -> pa.Schema: ...
@@ -39,10 +43,10 @@ Store = Callable[[str, pa.Table], Awaitable[None]]
 
 
 async def take_all(inflows: Mapping[str, Inflow], store: Store, held_bytes: int = HELD_BYTES) -> dict[str, pa.Table]:
-    """Take all inputs to their ends. Those that are small are returned, by name; the others were stored. held_bytes: what one may
-    have that stays an Arrow table.
+    """Read all inputs to their ends. Returns small inputs as tables, by name; the others were stored. held_bytes: the
+    limit up to which an input stays an Arrow table.
 
-    Raises the first SqlError of any. Nothing of it is under way when this returns or raises.
+    Raises the first SqlError of any input. No read is still running when this returns or raises.
     """
     if len(inflows) == 1:
         [(name, inflow)] = inflows.items()
@@ -53,7 +57,7 @@ async def take_all(inflows: Mapping[str, Inflow], store: Store, held_bytes: int 
 
 
 async def _take(name: str, inflow: Inflow, store: Store, held_bytes: int) -> pa.Table | None:
-    """The rows of an input; None if they were stored."""
+    """Read one input to its end. Returns its rows as a table, or None if they were stored."""
     held: list[pa.RecordBatch] = []
     size, limit, stored = 0, held_bytes, False
     while (batch := await inflow.next_batch()) is not None:

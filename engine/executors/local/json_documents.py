@@ -1,11 +1,12 @@
-"""JSON documents as values: members, elements and paths of a text, and jsonb's operations.
+"""JSON documents as values: members, elements and paths of a text, and the operations of jsonb.
 
-A `json` is kept as it was written, so that a part of it is a slice of its text. A `jsonb` is kept in its normal form, of
-which a part is in normal form too: both are cut the same way. Operations that make a new jsonb read the document into
-dicts, lists and scalars whose numbers keep their digits (`Number`), and write the normal form again.
+A `json` value is kept as it was written, so a part of it is a slice of its text. A `jsonb` value is kept in its normal
+form, and the parts of a normal form are in normal form too, so both kinds are sliced in the same way. Operations that
+make a new jsonb read the document into dicts, lists and scalars whose numbers keep their digits (`Number`), and write
+the normal form again.
 
-Pure functions over one document; `json_functions` applies them to columns. Reading leans on the standard library's scanner.
-Sources: PostgreSQL 15, section 9.16, jsonfuncs.c; `wire.types.json_input` for the normal form.
+All functions are pure and take one document; `json_functions` applies them to columns. Reading builds on the standard
+library's scanner. Sources: PostgreSQL 15, section 9.16, jsonfuncs.c; `wire.types.json_input` for the normal form.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ _INTEGER: Final = re.compile(r"\s*[+-]?[0-9]+\s*")
 
 
 class Number(str):
-    """A JSON number by its digits."""
+    """A JSON number, kept as its digits."""
 
     __slots__ = ()
 
@@ -43,7 +44,7 @@ def _end(text: str, start: int) -> int:
 
 
 def kind(text: str) -> str:
-    """json_typeof: object, array, string, number, boolean or null."""
+    """Return the json_typeof of a document: object, array, string, number, boolean or null."""
     first = text[_skip(text, 0)]
     return {"{": "object", "[": "array", '"': "string", "t": "boolean", "f": "boolean", "n": "null"}.get(
         first, "number"
@@ -51,7 +52,7 @@ def kind(text: str) -> str:
 
 
 def members(text: str) -> Iterator[tuple[str, str]]:
-    """The members of an object, each value as it is written."""
+    """Yield the members of an object, each value as it is written."""
     at = _skip(text, _skip(text, 0) + 1)
     while text[at] != "}":
         key, at = _DECODER.raw_decode(text, at)
@@ -64,7 +65,7 @@ def members(text: str) -> Iterator[tuple[str, str]]:
 
 
 def elements(text: str) -> list[str]:
-    """The elements of an array as they are written."""
+    """Return the elements of an array as they are written."""
     found = []
     at = _skip(text, _skip(text, 0) + 1)
     while text[at] != "]":
@@ -77,7 +78,7 @@ def elements(text: str) -> list[str]:
 
 
 def member(text: str, key: str) -> str | None:
-    """A member's value, the last one of that key; None where there is none or `text` is no object."""
+    """Return the value of the last member with that key; None if there is none or `text` is no object."""
     require_text(text)
     if kind(text) != "object":
         return None
@@ -89,7 +90,9 @@ def member(text: str, key: str) -> str | None:
 
 
 def element(text: str, index: int) -> str | None:
-    """An element by its place from 0, from the end when negative; None where there is none or `text` is no array."""
+    """Return an element by its index from 0, counted from the end if negative; None if there is none or `text` is no
+    array.
+    """
     require_text(text)
     if kind(text) != "array":
         return None
@@ -98,14 +101,14 @@ def element(text: str, index: int) -> str | None:
 
 
 def binary_element(text: str, index: int) -> str | None:
-    """`element` of a jsonb, whose scalars pass for arrays of themselves."""
+    """Return what `element` does for a jsonb, where a scalar counts as an array that contains it."""
     if kind(text) in ("object", "array"):
         return element(text, index)
     return text if index in (0, -1) else None
 
 
 def at_path(text: str, path: Sequence[str | None]) -> str | None:
-    """The part at a path of keys and places; the whole (without surrounding space) for an empty path."""
+    """Return the part at a path of keys and indexes; for an empty path the whole document, without surrounding space."""
     require_text(text)
     current: str | None = text.strip(" \t\n\r")
     for step in path:
@@ -119,7 +122,7 @@ def at_path(text: str, path: Sequence[str | None]) -> str | None:
 
 
 def as_text(text: str) -> str | None:
-    """A part as `->>` gives it: a string without its quotes, null as None."""
+    """Return a part as `->>` does: a string without its quotes, null as None."""
     bare = text.strip(" \t\n\r")
     if bare[0] == '"':
         return unescape(bare)
@@ -135,7 +138,7 @@ def array_length(text: str, binary: bool) -> int:
 
 
 def list_elements(text: str, function: str, binary: bool) -> list[str]:
-    """The elements, for the set-returning functions. Raises 22023 in their words."""
+    """Return the elements of an array, for the set-returning functions. Raises 22023 with their messages."""
     what = kind(text)
     if what == "array":
         return elements(text)
@@ -149,7 +152,9 @@ def list_elements(text: str, function: str, binary: bool) -> list[str]:
 
 
 def list_members(text: str, function: str, binary: bool) -> list[tuple[str, str]]:
-    """The members, for the set-returning functions: each as it comes. Raises 22023 in their words."""
+    """Return the members of an object in their order, for the set-returning functions. Raises 22023 with their
+    messages.
+    """
     require_text(text)
     what = kind(text)
     if what == "object":
@@ -162,7 +167,9 @@ def list_members(text: str, function: str, binary: bool) -> list[tuple[str, str]
 
 
 def records(text: str, function: str, binary: bool) -> list[str]:
-    """The objects whose members json_to_record and json_to_recordset take for fields. Raises 22023 in their words."""
+    """Return the objects whose members json_to_record and json_to_recordset read as fields. Raises 22023 with their
+    messages.
+    """
     what = kind(text)
     if not function.endswith("set"):
         if what == "object":
@@ -188,14 +195,14 @@ def _no_object(function: str, what: str) -> str:
 
 
 def object_of_list(items: Sequence[str | None]) -> str:
-    """json_object of one array: keys and values by turns."""
+    """Build the object that json_object makes of one array of alternating keys and values."""
     if len(items) % 2:
         raise ArraySubscriptError("array must have even number of elements")
     return object_of_lists(items[::2], items[1::2])
 
 
 def object_of_lists(keys: Sequence[str | None], values: Sequence[str | None]) -> str:
-    """json_object of an array of keys and one of values."""
+    """Build the object that json_object makes of an array of keys and an array of values."""
     if len(keys) != len(values):
         raise ArraySubscriptError("mismatched array dimensions")
     if None in keys:
@@ -208,12 +215,12 @@ def object_of_lists(keys: Sequence[str | None], values: Sequence[str | None]) ->
 
 
 def read(text: str) -> Any:
-    """A document as dicts, lists, str, Number, bool and None."""
+    """Read a document into dicts, lists, str, Number, bool and None."""
     return _DECODER.decode(text)
 
 
 def write(value: Any) -> str:
-    """The normal form of jsonb."""
+    """Write a value in the normal form of jsonb."""
     if isinstance(value, dict):
         ordered = sorted(value.items(), key=lambda item: (len(item[0].encode()), item[0].encode()))
         return "{" + ", ".join(f"{_quote(key)}: {write(item)}" for key, item in ordered) + "}"
@@ -231,7 +238,7 @@ def _quote(value: str) -> str:
 
 
 def scalar(text: str, wanted: str, typ: str) -> str:
-    """The text of a number or boolean. Raises InvalidParameterValue for anything else."""
+    """Return the text of a number or boolean. Raises InvalidParameterValue for anything else."""
     found = kind(text)
     if found == wanted:
         return text
@@ -244,7 +251,7 @@ def normalize(text: str) -> str:
 
 
 def _number(value: Number) -> tuple[bool, str]:
-    """A number that equals others of its value: 1.50 and 1.5."""
+    """Return a key that is equal for numbers of the same value, such as 1.50 and 1.5."""
     negative, digits = value.startswith("-"), value.lstrip("-")
     whole, _, fraction = digits.partition(".")
     bare = f"{whole.lstrip('0')}.{fraction.rstrip('0')}"
@@ -252,7 +259,7 @@ def _number(value: Number) -> tuple[bool, str]:
 
 
 def same(a: Any, b: Any) -> bool:
-    """Equality of jsonb values."""
+    """Return whether two jsonb values are equal."""
     if isinstance(a, Number) or isinstance(b, Number):
         return isinstance(a, Number) and isinstance(b, Number) and _number(a) == _number(b)
     if isinstance(a, dict) and isinstance(b, dict):
@@ -263,7 +270,7 @@ def same(a: Any, b: Any) -> bool:
 
 
 def contains(a: Any, b: Any, *, top: bool = True) -> bool:
-    """a @> b. An array may contain a scalar only at the top."""
+    """Return whether a @> b. An array may contain a scalar only at the top level."""
     if isinstance(a, dict) and isinstance(b, dict):
         return all(key in a and contains(a[key], item, top=False) for key, item in b.items())
     if isinstance(a, list):
@@ -273,7 +280,7 @@ def contains(a: Any, b: Any, *, top: bool = True) -> bool:
 
 
 def exists(value: Any, key: str) -> bool:
-    """value ? key: a member, a string element, or the string itself."""
+    """Return whether value ? key: whether the key is a member, a string element, or the string itself."""
     if isinstance(value, dict):
         return key in value
     if isinstance(value, list):
@@ -282,7 +289,7 @@ def exists(value: Any, key: str) -> bool:
 
 
 def concatenate(a: Any, b: Any) -> Any:
-    """a || b."""
+    """Return a || b."""
     if isinstance(a, dict) and isinstance(b, dict):
         return {**a, **b}
     left = a if isinstance(a, list) else [a]
@@ -291,7 +298,7 @@ def concatenate(a: Any, b: Any) -> Any:
 
 
 def without_keys(value: Any, keys: Sequence[str | None]) -> Any:
-    """value - key: members of an object, equal strings of an array."""
+    """Return value - key: an object without these members, or an array without equal strings."""
     if not isinstance(value, dict | list):
         raise InvalidParameterValue("cannot delete from scalar")
     if isinstance(value, dict):
@@ -300,7 +307,7 @@ def without_keys(value: Any, keys: Sequence[str | None]) -> Any:
 
 
 def without_index(value: Any, index: int) -> Any:
-    """value - index."""
+    """Return value - index."""
     if isinstance(value, dict):
         raise InvalidParameterValue("cannot delete from object using integer index")
     if not isinstance(value, list):
@@ -310,7 +317,7 @@ def without_index(value: Any, index: int) -> Any:
 
 
 def place(step: str, length: int, position: int) -> int:
-    """The index that a step of a path means in an array, below 0 where that is before its beginning."""
+    """Return the index that a step of a path denotes in an array; a negative number if it is before the beginning."""
     if not _INTEGER.fullmatch(step):
         raise InvalidTextRepresentation(f'path element at position {position} is not an integer: "{step}"')
     index = parse_digits(step)
@@ -318,7 +325,7 @@ def place(step: str, length: int, position: int) -> int:
 
 
 def without_path(value: Any, path: Sequence[str | None]) -> Any:
-    """value #- path."""
+    """Return value #- path."""
     if not isinstance(value, dict | list):
         raise InvalidParameterValue("cannot delete path in scalar")
     return _change_at_path(value, path, 1, lambda _container, _key: _GONE) if path and value else value
@@ -328,7 +335,7 @@ _GONE: Final = object()
 
 
 def set_path(value: Any, path: Sequence[str | None], new: Any, create: bool) -> Any:
-    """jsonb_set."""
+    """Compute jsonb_set."""
     if not isinstance(value, dict | list):
         raise InvalidParameterValue("cannot set path in scalar")
 
@@ -343,7 +350,7 @@ _GONE_NOWHERE: Final = object()
 
 
 def _change_at_path(value: Any, path: Sequence[str | None], position: int, put: Any) -> Any:
-    """The value with what is at the path replaced by `put(container, key)`."""
+    """Return the value after `put(container, key)` has replaced the part at the path."""
     step, rest = path[0], path[1:]
     if step is None:
         raise NullValueNotAllowed(f"path element at position {position} is null")
@@ -382,7 +389,7 @@ def _changed_element(value: list[Any], index: int, rest: Sequence[str | None], p
 
 
 def insert_at_path(value: Any, path: Sequence[str | None], new: Any, after: bool) -> Any:
-    """jsonb_insert."""
+    """Compute jsonb_insert."""
     if not isinstance(value, dict | list):
         raise InvalidParameterValue("cannot set path in scalar")
     return _insert_value(value, path, 1, new, after) if path else value
@@ -416,14 +423,14 @@ def _insert_value(value: Any, path: Sequence[str | None], position: int, new: An
 
 
 def strip_nulls(value: Any) -> Any:
-    """Without members that are null."""
+    """Return the value without members that are null."""
     if isinstance(value, dict):
         return {key: strip_nulls(item) for key, item in value.items() if item is not None}
     return [strip_nulls(item) for item in value] if isinstance(value, list) else value
 
 
 def pretty(value: Any, depth: int = 0) -> str:
-    """jsonb_pretty: four blanks a level."""
+    """Format a value as jsonb_pretty does, with four blanks per level."""
     inner, outer = " " * 4 * (depth + 1), " " * 4 * depth
     if isinstance(value, dict):
         ordered = sorted(value.items(), key=lambda item: (len(item[0].encode()), item[0].encode()))
@@ -435,12 +442,14 @@ def pretty(value: Any, depth: int = 0) -> str:
     return write(value)
 
 
-#: For objects as lists of their members, of which several may have one key.
+#: Reads objects as lists of members, because several may have the same key.
 _KEEPING: Final = json.JSONDecoder(parse_float=Number, parse_int=Number, object_pairs_hook=tuple)
 
 
 def compact(text: str) -> str:
-    """json_strip_nulls: without space and members that are null; members in their order, all of one key."""
+    """Compute json_strip_nulls: remove space and members that are null. Keeps the order of the members and repeated
+    keys.
+    """
     return _compact(_KEEPING.decode(text))
 
 

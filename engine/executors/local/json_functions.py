@@ -1,7 +1,7 @@
-"""json and jsonb functions for the local engine: `json_documents` over columns.
+"""json and jsonb functions for the local engine: `json_documents` applied to columns.
 
-A document has no columnar form, so each is read by itself (`distinct_calls`). The calls are built by
-`engine.sql.functions.jsons`.
+A document has no columnar form, so each is read separately (`distinct_calls`). `engine.sql.functions.jsons` builds the
+calls.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def _register(name: str, parameters: Sequence[str], returns: str, compute: Calla
 
 
 def _on_text(compute: Callable[..., Any]) -> Callable[..., str]:
-    """A function of a jsonb value as one of its text."""
+    """Return a function of a jsonb's text from a function of its value."""
     return lambda text, *rest: documents.write(compute(documents.read(text), *rest))
 
 
@@ -48,7 +48,7 @@ def _keys(text: str, function: str, binary: bool) -> list[str]:
 
 
 def _set_lax(text: str, path: Sequence[str | None], new: str | None, create: bool, instead: str | None) -> str | None:
-    """jsonb_set, and what is to be done about a new value that is null."""
+    """Compute jsonb_set_lax: jsonb_set, with a choice of treatments for a new value that is null."""
     if new is not None:
         return _set(text, path, new, create)
     if instead not in ("raise_exception", "use_json_null", "delete_key", "return_target"):

@@ -1,4 +1,5 @@
-"""jsonb_path_ functions for the local engine: `json_paths` over columns; `engine.sql.functions.json_path_calls` builds the calls.
+"""The jsonb_path_ functions for the local engine: `json_paths` applied to columns.
+`engine.sql.functions.json_path_calls` builds the calls.
 
 Source: PostgreSQL 15, section 9.16.2, jsonpath_exec.c.
 """
@@ -16,7 +17,9 @@ from wire.types.jsonpath import parse_jsonpath
 
 
 def _search(document: str, path: str, variables: str, silent: bool, zone: str) -> Search:
-    """variables: empty for the operators, to which all are null. zone: empty where it may not be asked for."""
+    """Begin a search. variables: empty for the operators, for which every variable is null. zone: empty for functions
+    that may not use the session's time zone.
+    """
     if variables and documents.kind(variables) != "object":
         raise InvalidParameterValue(
             '"vars" argument is not an object',

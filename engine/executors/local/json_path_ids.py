@@ -1,6 +1,8 @@
-"""The ids that a jsonpath's keyvalue() gives of objects: which document an object is in, and where in its binary form.
+"""The ids that jsonpath's keyvalue() assigns to objects: which document an object belongs to, and its offset in that
+document's binary form.
 
-Documents are numbered: 0 is the one that is searched, 1 has the path's variables, and each pair that a keyvalue() makes is another.
+Documents are numbered: 0 is the document that is searched, 1 holds the path's variables, and each pair that a
+keyvalue() produces is a further document.
 
 Source: PostgreSQL 15, jsonpath_exec.c (executeKeyValueMethod).
 """
@@ -12,24 +14,24 @@ from typing import Any, Final
 from engine.executors.local.json_documents import Number
 from engine.executors.local.jsonb_offsets import offsets
 
-#: Ids of objects are their places in a document, and this times the document's number.
+#: The id of an object is its offset in a document, plus the document's number times this.
 _DOCUMENT: Final = 10_000_000_000
 
 
 class ObjectIds:
-    """The ids of one search. documents: how many there are when it begins."""
+    """The ids assigned in one search. documents: the number of documents when it begins."""
 
     def __init__(self, documents: int) -> None:
         self._documents = documents
         self._offsets: dict[int, tuple[Any, dict[int, int]]] = {}
 
     def id_of(self, item: Any, number: int, document: Any) -> Number:
-        """The id of an object of the document of that number."""
+        """Return the id of an object in the document of that number."""
         if id(document) not in self._offsets:
             self._offsets[id(document)] = document, offsets(document)
         return Number(self._offsets[id(document)][1][id(item)] + number * _DOCUMENT)
 
     def add_document(self) -> int:
-        """The number of a further document."""
+        """Add a document and return its number."""
         self._documents += 1
         return self._documents - 1

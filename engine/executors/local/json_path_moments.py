@@ -1,7 +1,9 @@
-"""Dates and times as items of a jsonpath: what datetime() reads, how they are shown, how two of them compare.
+"""Dates and times as items of a jsonpath: how datetime() reads them, how they are printed, and how two of them
+compare.
 
-Items of one type compare by value, dates with timestamps too. One with a time zone compares with one without in the session's time
-zone, which only the functions that end in _tz may ask for. What has a date does not compare with what has none.
+Items of the same type compare by value, and so do dates and timestamps. An item with a time zone and one without
+compare in the session's time zone, which only the functions that end in _tz may use. An item that has a date and one
+that has none do not compare.
 
 Source: PostgreSQL 15, jsonpath_exec.c (executeDateTimeMethod, compareDatetime), json.c (JsonEncodeDateTime).
 """
@@ -15,7 +17,7 @@ from engine.sql.text_templates.reading import Moment, read_moment
 from wire.errors import FeatureNotSupported, InvalidArgumentForJsonDatetime, SqlError
 from wire.types.civil_calendar import DAY_MICROS, civil_from_days
 
-#: What is tried where no template is given.
+#: The formats that are tried if no template is given.
 _ISO: Final = (
     "yyyy-mm-dd",
     *(f"HH24:MI:SS{fraction}{zone}" for zone, fraction in (
@@ -35,7 +37,7 @@ _CLOCKS: Final = ("time", "timetz")
 
 
 def read(text: str, template: str | None) -> Moment:
-    """Raises an SqlError where the text does not fit."""
+    """Read a date or time. Raises an SqlError if the text does not fit."""
     if template is not None:
         return read_moment(text, template)
     for known in _ISO:
@@ -54,7 +56,7 @@ def type_name(moment: Moment) -> str:
 
 
 def text(moment: Moment) -> str:
-    """Write a moment as JSON shows it; a timestamp with time zone in the offset that it was written with."""
+    """Write a moment as JSON shows it; a timestamp with time zone keeps the offset with which it was written."""
     offset = _offset(moment.east) if moment.kind in ("timetz", "timestamptz") else ""
     if moment.kind == "date":
         return "".join(_date(moment.value))
@@ -81,7 +83,8 @@ def _offset(east: int) -> str:
 
 
 def compare_moments(a: Moment, b: Moment, zone: str | None) -> int | None:
-    """Below, at or above 0; None where they do not compare. zone: the session's, or None where it may not be asked for.
+    """Compare two moments. Returns a number below, at or above 0; None if they do not compare. zone: the session's
+    time zone; None for functions that may not use it.
 
     Raises FeatureNotSupported.
     """
@@ -101,7 +104,7 @@ def _sign(a: Any, b: Any) -> int:
 
 
 def _key(moment: Moment) -> tuple[int, int]:
-    """A time with time zone comes where it is in UTC, and of two such the one further east first."""
+    """Return a sort key: a time with time zone sorts by its UTC time, and equal ones from east to west."""
     return (moment.value - moment.east * 1_000_000, -moment.east) if moment.kind == "timetz" else (moment.value, 0)
 
 

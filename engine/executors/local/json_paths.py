@@ -1,29 +1,32 @@
-"""Evaluation of jsonpath in a document, as PostgreSQL's jsonb_path_ functions do it.
+"""Evaluation of a jsonpath over a document, as PostgreSQL's jsonb_path_ functions do it.
 
-**Items.** A path's value is a sequence of items: parts of the document (dicts, lists, `Number`, str, bool and None, as
-`json_documents` reads them), and dates and times, which only datetime() makes. A path is a head (`$`, `@`, a constant, a variable,
-an operator) and steps, and each step is applied to every item that the one before gave. Sequences are generators: what nobody
-asks for is not computed, as in PostgreSQL, where that shows in which errors are met.
+**Items.** The value of a path is a sequence of items: parts of the document (dicts, lists, `Number`, str, bool and
+None, as `json_documents` reads them), and dates and times, which only datetime() produces. A path consists of a head
+(`$`, `@`, a constant, a variable, an operator) and steps. Each step is applied to every item that the preceding one
+produced. Sequences are generators: items that are not requested are not computed. PostgreSQL does the same, and it
+shows in which errors are met.
 
-**Modes.** In lax mode, a step that is for members or for a single value goes through an array's elements instead, one level deep
-(unwrapping); a step that is for arrays takes anything else for an array of itself (wrapping); a structural error (no such key, no
-such element) is an empty sequence. In strict mode, it is an error. Below `.**` structural errors are none in either mode, since
-its steps meet parts of all kinds.
+**Modes.** In lax mode, a step for members or for a single value is applied to the elements of an array instead, one
+level deep (unwrapping). A step for arrays treats any other item as an array that contains it (wrapping). A structural
+error (no such key, no such element) gives an empty sequence. In strict mode it is an error. Below `.**` structural
+errors are ignored in both modes, because its steps meet parts of all kinds.
 
-**Errors.** `_Failed` is what a function that was told to be silent keeps to itself: what was found before is its answer. All else
-(an unknown variable, a comparison that needs a time zone) is an SqlError, for the client. Where errors are not raised, that a
-step after `.**` fails on a container itself is forgotten, since its parts are still to come.
+**Errors.** A function that is called with `silent` catches `_Failed` and returns what was found before it. Any other
+error (an unknown variable, a comparison that needs a time zone) is an SqlError, which reaches the client. Where errors
+are not raised, the failure of a step after `.**` on a container itself is dropped, because the container's parts are
+still to come.
 
-**Predicates** are true, false or unknown (None). Their operands are sequences, of which some pair has to hold; an error in
-an operand makes them unknown, and so does a pair that does not compare, in lax mode only where no pair holds. A filter keeps the
-items of which its predicate is true. As an item, unknown is null.
+**Predicates** are true, false or unknown (None). Their operands are sequences, and a predicate holds if some pair of
+items satisfies it. An error in an operand makes the predicate unknown, and so does a pair that does not compare; in lax
+mode the latter only if no pair holds. A filter keeps the items for which its predicate is true. As an item, unknown is
+null.
 
-**keyvalue()** tells an id of each object: which document it is in (the path's, its variables', or an earlier keyvalue()'s, by
-number), and where PostgreSQL's binary form of that has it (`json_path_ids`). So there is always a document known from which the
-items come.
+**keyvalue()** returns an id for each object: which document it belongs to (the path's, that of its variables, or one
+made by an earlier keyvalue(), by number), and its offset in PostgreSQL's binary form of that document
+(`json_path_ids`). So the evaluation always keeps track of the document from which the items come.
 
-Neighbours: `wire.types.jsonpath` makes the tree; `numeric_arithmetic` and `json_path_moments` compute with numbers and moments;
-`json_path_functions` makes columns of this.
+Neighbours: `wire.types.jsonpath` builds the tree; `numeric_arithmetic` and `json_path_moments` compute with numbers and
+moments; `json_path_functions` applies this module to columns.
 
 Source: PostgreSQL 15, section 9.16.2, jsonpath_exec.c.
 """
@@ -87,7 +90,7 @@ _NUMERIC_METHODS: Final[dict[str, Callable[[Decimal], Decimal]]] = {
 
 
 class _Failed(Exception):
-    """A suppressible error."""
+    """An error that `silent` suppresses."""
 
     def __init__(self, error: SqlError) -> None:
         super().__init__(error.message)
@@ -95,11 +98,11 @@ class _Failed(Exception):
 
 
 class _Scope(NamedTuple):
-    """The surroundings of an item.
+    """The context of an item.
 
-    current: `@`. size: of the array whose subscripts are computed, for `last`. lenient: whether structural errors are none.
-    document: the number of the document that items come from, and the document. raising: whether errors will be raised. listing:
-    whether all items are wanted, not only whether there is one.
+    current: the value of `@`. size: the size of the array whose subscripts are computed, for `last`. lenient: whether
+    structural errors are ignored. document: the document that items come from, as its number and its value. raising:
+    whether errors will be raised. listing: whether all items are wanted, and not only whether there is one.
     """
 
     current: Any
@@ -111,10 +114,11 @@ class _Scope(NamedTuple):
 
 
 class Search:
-    """A path's search in a document.
+    """The search of a path in a document.
 
-    document, variables: as `json_documents.read` gives them; variables None: all are null, as for the operators. silent: whether
-    suppressible errors end the search without being raised. zone: the session's time zone, None for functions that may not ask.
+    document, variables: values as `json_documents.read` returns them; if variables is None, all variables are null, as
+    for the operators. silent: whether suppressible errors end the search without being raised. zone: the session's time
+    zone; None for functions that may not use it.
     """
 
     def __init__(
@@ -125,7 +129,7 @@ class Search:
         self._ids = ObjectIds(1 if variables is None else 2)
 
     def find_items(self) -> list[Any]:
-        """The items, dates and times as texts; where an error is kept silent, those before it."""
+        """Return the items, dates and times as texts. Where an error is suppressed, return the items before it."""
         items: list[Any] = []
         try:
             for item in self._all(listing=True):
@@ -136,7 +140,7 @@ class Search:
         return items
 
     def exists(self) -> bool | None:
-        """Whether there is an item; None where an error is kept silent. In strict mode there may be no error in any."""
+        """Return whether there is an item; None if an error is suppressed. In strict mode, an error in any item counts."""
         try:
             return self._any(self._all(listing=not self._lax))
         except _Failed as failed:
@@ -157,8 +161,9 @@ class Search:
         return self._run((node, *node.steps), 0, item, scope, self._lax)
 
     def _run(self, chain: Sequence[Node], at: int, item: Any, scope: _Scope, unwrap: bool) -> Iterator[Any]:
-        """Yield the items that `chain` from `at` on finds, applied to an item. unwrap: whether an array is gone through where
-        that is due."""
+        """Yield the items that the steps of `chain` from `at` on find when applied to an item. unwrap: whether an
+        array is to be replaced by its elements for steps that unwrap.
+        """
         node = chain[at]
         if unwrap and isinstance(item, list) and _is_unwrapping(node):
             for element in item:
@@ -266,7 +271,7 @@ class Search:
         return index
 
     def _parts(self, chain: Sequence[Node], at: int, item: Any, scope: _Scope) -> Iterator[Any]:
-        """The item itself, its parts, their parts: as many levels deep as is asked for."""
+        """Yield the item itself, its parts, their parts, and so on, for the requested levels."""
         inside = scope._replace(lenient=True)
         container = isinstance(item, dict | list)
         if chain[at].value[0] == 0:
@@ -292,7 +297,7 @@ class Search:
     # -- operators
 
     def _operand(self, node: Node, item: Any, scope: _Scope, unwrap: bool) -> list[Any]:
-        """An operand's items; in lax mode, elements instead of arrays where `unwrap`."""
+        """Return an operand's items; in lax mode and with `unwrap`, the elements of arrays in place of the arrays."""
         items = self._items(node, item, scope._replace(listing=True))
         if not unwrap or not self._lax:
             return list(items)
@@ -351,7 +356,7 @@ class Search:
         if not isinstance(item, dict):
             raise _Failed(JsonObjectNotFound("jsonpath item method .keyvalue() can only be applied to an object"))
         if not scope.listing and at + 1 == len(chain):
-            # Nobody looks at it, and so it has no number.
+            # Only the pair's existence matters, so it gets no document number.
             yield from [item] if item else []
             return
         number, document = scope.document
@@ -419,7 +424,7 @@ class Search:
         return None if order is None else _COMPARISONS[node.kind](order)
 
     def _order(self, a: Any, b: Any) -> int | None:
-        """Below, at or above 0; None where the items do not compare."""
+        """Compare two items. Returns a number below, at or above 0; None if they do not compare."""
         kind = _kind(a)
         if kind != _kind(b) or kind == "container":
             return None
@@ -503,7 +508,9 @@ def _render_regex(regex: Regex) -> str:
 
 
 def _matches(regex: Regex, text: str) -> bool:
-    """Raises FeatureNotSupported for what the local engine's regular expressions cannot say."""
+    """Match a text against a like_regex pattern. Raises FeatureNotSupported for a pattern that the local engine's
+    regular expressions cannot express.
+    """
     try:
         return bool(pc.match_substring_regex(pa.array([text]), _render_regex(regex))[0].as_py())
     except pa.ArrowInvalid:

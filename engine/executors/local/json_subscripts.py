@@ -1,4 +1,5 @@
-"""Assignment to a subscript of jsonb: what is on the way to it is made, and arrays are filled up to it with nulls.
+"""Assignment to a subscript of jsonb: missing containers along the path are created, and arrays are filled with nulls
+up to the subscript.
 
 Source: PostgreSQL 15, jsonbsubs.c: jsonb_subscript_assign; jsonfuncs.c: setPath with JB_PATH_FILL_GAPS, push_path.
 """
@@ -13,13 +14,15 @@ from engine.executors.local.json_documents import place, read, write
 from wire.common.digits import is_digits, parse_digits
 from wire.errors import FeatureNotSupported, InvalidParameterValue, NullValueNotAllowed
 
-#: What a document of one value may come to. PostgreSQL fails for want of memory, at some tens of millions.
+#: The limit of an array that an assignment fills with nulls. PostgreSQL runs out of memory at some tens of millions.
 _MOST_ELEMENTS: Final = 1 << 24
 _INT4: Final = 1 << 31
 
 
 def _assign(text: str | None, path: Sequence[str | None], new: str | None, in_array: bool) -> str:
-    """in_array: whether a document that is null is taken for an empty array rather than an empty object."""
+    """Assign to a subscript. in_array: whether a null document is treated as an empty array rather than an empty
+    object.
+    """
     if None in path:
         raise NullValueNotAllowed("jsonb subscript in assignment must not be null")
     steps = [step for step in path if step is not None]
@@ -54,7 +57,7 @@ def _with_element(value: list[Any], steps: Sequence[str], level: int, new: Any) 
 
 
 def _build_missing(steps: Sequence[str], new: Any) -> Any:
-    """Build a value that was not there: an array for each step that reads as an integer, an object for any other."""
+    """Build a value for missing steps: an array for each step that reads as an integer, an object for any other."""
     for step in reversed(steps):
         index = _integer(step)
         new = {step: new} if index is None else [*_nulls(index), new]
@@ -62,7 +65,7 @@ def _build_missing(steps: Sequence[str], new: Any) -> Any:
 
 
 def _integer(step: str) -> int | None:
-    """Read an integer as strtoint does, up to the text's end."""
+    """Read an integer as strtoint does; the whole text must be one."""
     digits = step.lstrip(" \t\n\v\f\r")
     if not is_digits(digits.removeprefix("-" if digits.startswith("-") else "+")):
         return None

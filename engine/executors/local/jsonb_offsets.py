@@ -1,8 +1,10 @@
-"""Where objects and arrays begin in PostgreSQL's binary form of a jsonb: jsonpath's keyvalue() tells it, as a part of its ids.
+"""The offsets of objects and arrays in PostgreSQL's binary form of a jsonb. jsonpath's keyvalue() returns them as a
+part of its ids.
 
-A container is a header and an entry for each element (for each key and each value of an object), four bytes each; then what they
-hold: an object's keys, its values, or an array's elements. Texts follow one another, numbers and containers begin at the next
-four bytes, null and booleans take none. A number is a numeric with its length before it.
+A container consists of a header, an entry of four bytes for each element (for each key and each value of an object),
+and then the contents: the keys and then the values of an object, or the elements of an array. Texts follow one another
+without padding, numbers and containers are aligned to four bytes, and null and booleans take no space. A number is a
+numeric, preceded by its length.
 
 Source: PostgreSQL 15, jsonb.h, jsonb_util.c (convertJsonbValue), numeric.c (make_result).
 """
@@ -16,20 +18,20 @@ from engine.executors.local import numeric_arithmetic
 from engine.executors.local.json_documents import Number
 
 _WORD: Final = 4
-#: Bytes of a numeric before its digits, of two bytes each: the length, and a header of either kind.
+#: Bytes of a numeric before its digits, which take two bytes each: the length, and the short or the long header.
 _SHORT, _LONG = 6, 8
 _SHORT_SCALE_MAX, _SHORT_WEIGHT_FIRST, _SHORT_WEIGHT_END = 63, -64, 64
 
 
 def offsets(document: Any) -> dict[int, int]:
-    """The distance of each dict and list from the outermost one, by the object's id()."""
+    """Return the offset of each dict and list from the outermost one, by the object's id()."""
     found: dict[int, int] = {}
     _place_value(document, 0, found)
     return found
 
 
 def _place_value(value: Any, at: int, found: dict[int, int]) -> int:
-    """Where `value` ends that comes at `at`."""
+    """Return the offset at which `value` ends if it is placed at `at`."""
     if isinstance(value, dict | list):
         at = _align(at)
         found[id(value)] = at

@@ -1,7 +1,8 @@
-"""Multiranges in the local engine: what two of them make, how they lie to each other and to ranges, and what makes one of ranges.
+"""Multiranges in the local engine: their set operations, their comparison with each other and with ranges, and their
+construction from ranges.
 
-They come as their canonical texts (`wire.types.multiranges`). A range beside a multirange is one of its own, and the empty
-range one of none: so has PostgreSQL each of its operators.
+They are passed as their canonical texts (`wire.types.multiranges`). An operand that is a range is treated as a
+multirange of that one range, and the empty range as the empty multirange, as in each of PostgreSQL's operators.
 
 Source: PostgreSQL 15, multirangetypes.c (multirange_union, multirange_minus_internal, multirange_intersect_internal,
 multirange_contains_multirange_internal and its neighbours).
@@ -105,7 +106,7 @@ def _predicate_of(compute: Callable[[_Ranges, _Ranges], bool]) -> Callable[[str,
 
 
 def _has(typ: str, text: str, element: str) -> bool:
-    """element: as DuckDB shows it."""
+    """Return whether a multirange contains an element. element: the element as DuckDB prints it."""
     subtype = subtype_of(t.BY_NAME[typ])
     value = read_bound(subtype, element)
     point = Range(value, value, lower_in=True, upper_in=True)
@@ -125,13 +126,13 @@ def _construct(typ: str, ranges: Sequence[str | None]) -> str:
 
 
 def _unite(typ: str, texts: Sequence[str | None]) -> str | None:
-    """Unite all ranges or multiranges that are not null; null where there is none."""
+    """Unite all ranges or multiranges that are not null; null if there is none."""
     present = [text for text in texts if text is not None]
     return _construct(typ, present) if present else None
 
 
 def _common(typ: str, texts: Sequence[str | None]) -> str | None:
-    """Intersect all multiranges that are not null; null where there is none."""
+    """Intersect all multiranges that are not null; null if there is none."""
     subtype, found = subtype_of(t.BY_NAME[typ]), None
     for text in texts:
         if text is not None:

@@ -1,6 +1,6 @@
 """Functions of network addresses in the local engine; addresses are carried as bytes (`wire.types.network`).
 
-A value is asked for once, of two arguments each pair of them once.
+Each distinct value of a batch, or each distinct pair of arguments, is computed once.
 
 Source: PostgreSQL 15, network.c.
 """
@@ -89,7 +89,7 @@ def _set_network_length(key: bytes, bits: int) -> bytes:
 
 
 def contains(one: bytes, two: bytes, *, equal: bool) -> bool:
-    """Whether the network of `one` contains that of `two`, or is it."""
+    """Return whether the network of `one` contains that of `two`; with `equal`, also if they are the same."""
     outer, inner = address_of(one), address_of(two)
     if outer.family != inner.family or not (outer.bits <= inner.bits if equal else outer.bits < inner.bits):
         return False
@@ -97,7 +97,7 @@ def contains(one: bytes, two: bytes, *, equal: bool) -> bool:
 
 
 def _merge_networks(one: bytes, two: bytes) -> bytes:
-    """The smallest network that has both. Raises InvalidParameterValue for two families."""
+    """Return the smallest network that contains both. Raises InvalidParameterValue for different families."""
     a, b = address_of(one), address_of(two)
     if a.family != b.family:
         raise InvalidParameterValue("cannot merge addresses from different families")
@@ -107,7 +107,7 @@ def _merge_networks(one: bytes, two: bytes) -> bytes:
 
 
 def _abbreviate(address: Address) -> str:
-    """A network without the octets or words that its mask leaves out."""
+    """Print a network without the octets or words that its mask does not reach."""
     if address.family != 2:
         return _abbreviate_six(address) + f"/{address.bits}"
     kept = max((address.bits + 7) // 8, 1)
@@ -115,8 +115,9 @@ def _abbreviate(address: Address) -> str:
 
 
 def _abbreviate_six(address: Address) -> str:
-    """The words of an IPv6 network that its mask reaches, two at least, the longest run of zeros as `::`
-    (inet_cidr_ntop.c, inet_cidr_ntop_ipv6)."""
+    """Print the words of an IPv6 network that its mask reaches, at least two, with the longest run of zeros as `::`
+    (inet_cidr_ntop.c, inet_cidr_ntop_ipv6).
+    """
     if address.bits == 0:
         return "::"
     packed = address.packed
@@ -137,14 +138,15 @@ def _abbreviate_six(address: Address) -> str:
 
 
 def _holds_ipv4(packed: bytes, zeros: int) -> bool:
-    """Whether the words behind so many leading zeros are written as an IPv4 address."""
+    """Return whether the words after so many leading zero words are written as an IPv4 address."""
     mapped = zeros == 5 and packed[10:12] == b"\xff\xff"
     return zeros == 6 or mapped or (zeros == 7 and packed[14] != 0 and packed[15] != 1)
 
 
 def _longest_zeros(words: Sequence[int]) -> tuple[int, int]:
-    """Return where the longest run of zeros begins, and its length. A run that is not the longest is counted on into the next one,
-    as PostgreSQL does."""
+    """Return the start and length of the longest run of zeros. As in PostgreSQL, a run that is not the longest is
+    counted on into the next one.
+    """
     start = length = now_start = now = 0
     for place, word in enumerate(words):
         if word == 0:
@@ -160,7 +162,7 @@ def _not(address: Address) -> bytes:
 
 
 def _bitwise(word: str, combine: Callable[[int, int], int]) -> Callable[[bytes, bytes], bytes]:
-    """The mask is the longer one of the two."""
+    """Return the bitwise operator of two addresses. The result has the longer of the two masks."""
 
     def compute(one: bytes, two: bytes) -> bytes:
         a, b = _alike(one, two, f"cannot {word} inet values of different sizes")
@@ -170,7 +172,7 @@ def _bitwise(word: str, combine: Callable[[int, int], int]) -> Callable[[bytes, 
 
 
 def _alike(one: bytes, two: bytes, otherwise: str) -> tuple[Address, Address]:
-    """Raises InvalidParameterValue for two families."""
+    """Read two addresses. Raises InvalidParameterValue if they have different families."""
     a, b = address_of(one), address_of(two)
     if a.family != b.family:
         raise InvalidParameterValue(otherwise)
@@ -193,7 +195,7 @@ def _distance(one: bytes, two: bytes) -> int:
     return found
 
 
-#: By the function's name: what it takes beside an address, what it gives, how.
+#: Functions of one address: the name, the result's types in DuckDB and in Arrow, the implementation.
 _FUNCTIONS: Final[tuple[tuple[str, str, pa.DataType, _Values], ...]] = (
     ("host", "VARCHAR", pa.utf8(), _host),
     ("masklen", "INTEGER", pa.int32(), lambda address: address.bits),

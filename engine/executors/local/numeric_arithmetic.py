@@ -1,8 +1,8 @@
-"""Arithmetic of numerics one by one, with PostgreSQL's digits: trailing zeros are a number's display scale.
+"""Arithmetic on single numerics with PostgreSQL's digits; a number's trailing zeros are its display scale.
 
-Sums and products are exact. A quotient has 16 significant digits at least, counted in groups of four, and as many decimals as
-either operand; a remainder has the dividend's sign. Zero has no sign. The results are JSON's numbers (`json_documents`); columns
-of numerics are DuckDB's (`division`).
+Sums and products are exact. A quotient has at least 16 significant digits, counted in groups of four, and at least as
+many fractional digits as either operand. A remainder has the sign of the dividend. Zero has no sign. The results are
+numbers of JSON (`json_documents`); columns of numerics are computed by DuckDB (`division`).
 
 Source: PostgreSQL 15, numeric.c (add_var, mul_var, select_div_scale, div_var, mod_var, make_result).
 """
@@ -14,7 +14,7 @@ from typing import Final
 
 from wire.errors import DivisionByZero, NumericValueOutOfRange
 
-#: Digits before and behind the point that a numeric may have.
+#: The maximal numbers of digits before and after the decimal point of a numeric.
 _WHOLE_MAX: Final = 131_072
 _SCALE_MAX: Final = 16_383
 _EXACT: Final = Context(
@@ -26,7 +26,7 @@ _DISPLAYED_MAX: Final = 1000
 
 
 def scale_of(value: Decimal) -> int:
-    """Digits behind the point."""
+    """Return the number of fractional digits."""
     exponent = value.as_tuple().exponent
     assert isinstance(exponent, int)
     return max(0, -exponent)
@@ -45,7 +45,7 @@ def multiply(a: Decimal, b: Decimal) -> Decimal:
 
 
 def divide(a: Decimal, b: Decimal) -> Decimal:
-    """Raises DivisionByZero."""
+    """Divide two numbers. Raises DivisionByZero."""
     if not b:
         raise DivisionByZero("division by zero")
     scale = _quotient_scale(a, b)
@@ -58,7 +58,7 @@ def divide(a: Decimal, b: Decimal) -> Decimal:
 
 
 def remainder(a: Decimal, b: Decimal) -> Decimal:
-    """Raises DivisionByZero."""
+    """Return the remainder of a division. Raises DivisionByZero."""
     if not b:
         raise DivisionByZero("division by zero")
     return _check_range(_with_scale(_EXACT.remainder(a, b), max(scale_of(a), scale_of(b))))
@@ -77,8 +77,9 @@ def ceiling(value: Decimal) -> Decimal:
 
 
 def groups(value: Decimal) -> tuple[int, int, int]:
-    """Describe a number other than 0 as digits to the base of 10000: the first one's weight, the first one, and how many there
-    are without zeros at the end."""
+    """Describe a number other than 0 in base 10000: the weight of its first digit, that digit, and the number of
+    digits without trailing zeros.
+    """
     weight = value.adjusted() // _GROUP
     first = int(value.copy_abs().scaleb(-weight * _GROUP, _EXACT))
     exponent = value.normalize(_EXACT).as_tuple().exponent

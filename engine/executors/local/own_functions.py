@@ -1,4 +1,4 @@
-"""The local engine's own functions, all of them: each module below registers its own when it is imported."""
+"""Imports all modules that define functions of the local engine; each registers its functions when it is imported."""
 
 from __future__ import annotations
 

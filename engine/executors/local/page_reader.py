@@ -1,4 +1,4 @@
-"""Batches of the wanted size out of DuckDB's, in carriers."""
+"""Batches of the requested size, in carriers, made from DuckDB's batches."""
 
 from __future__ import annotations
 
@@ -10,20 +10,21 @@ from engine.contracts.output_cast import carry_to, match_dimensions
 from engine.storage.infinities import with_infinities
 from wire.dataclass import dataclass
 
-#: DuckDB's vector: a batch of fewer rows is most likely the last.
+#: The size of DuckDB's vector: a batch of fewer rows is most likely the last.
 VECTOR: Final = 2048
 _BATCH_ROWS_MAX: Final = 131_072
-#: Pages that a batch has whose rows may be of any width. With one, each page would cost a trip to the pool.
+#: Pages per batch of rows of variable width. With one, each page would cost a trip to the pool.
 _PAGES: Final = 2
-#: Bytes that a value is taken to have in a batch, where its type does not say.
+#: The assumed size of a value whose type does not determine it.
 _VARIABLE_WIDTH: Final = 24
 
 
 class PageReader:
-    """The batches of one result. Used by one thread at a time.
+    """Reads the batches of one result. Only one thread may use it at a time.
 
-    schema: of the batches, in carriers. page_bytes: of a page, of which a batch may have some.
-    is_drained: whether DuckDB has given all. is_stopped: whether nobody wants more; a batch is cut short then.
+    schema: the schema of the batches, in carriers. page_bytes: the size of a page; a batch may have several pages.
+    is_drained: whether DuckDB has returned everything. is_stopped: whether nobody wants more rows; a batch is then cut
+    short.
     """
 
     def __init__(self, schema: pa.Schema, page_bytes: int) -> None:
@@ -33,9 +34,9 @@ class PageReader:
         self._schema = schema
 
     def next_page(self, reader: Any) -> pa.RecordBatch | None:
-        """The next batch of a result that is not empty, in carriers; None at the end. reader: DuckDB's."""
+        """Return the next non-empty batch of a result, in carriers; None at the end. reader: DuckDB's reader."""
         sizes, parts, rows, size, largest = self.sizes, list[pa.RecordBatch](), 0, 0, 0
-        # As many as fit: one that passes the page's size would have the rest of it sent as a page of its own.
+        # As many parts as fit: the rest of a part that exceeds the page's size would be sent as a page of its own.
         while (
             rows < sizes.rows_max
             and size + largest <= sizes.bytes_max
@@ -52,7 +53,7 @@ class PageReader:
         return parts[0] if parts else None
 
     def _next_part(self, reader: Any) -> pa.RecordBatch | None:
-        """Return the next batch of DuckDB that is not empty, in carriers; None at the end."""
+        """Return DuckDB's next non-empty batch, in carriers; None at the end."""
         while not self.is_drained:
             try:
                 batch = reader.read_next_batch()
@@ -68,8 +69,9 @@ class PageReader:
 
 @dataclass(frozen=True, slots=True)
 class _BatchSizes:
-    """The sizes of a stream's batches. read_rows: rows that DuckDB gives at once. rows_max, bytes_max: a batch is
-    complete when it has reached either."""
+    """The sizes of a stream's batches. read_rows: the number of rows that DuckDB returns at a time. rows_max,
+    bytes_max: a batch is complete when it reaches either.
+    """
 
     read_rows: int
     rows_max: int
@@ -77,22 +79,24 @@ class _BatchSizes:
 
     @classmethod
     def of(cls, schema: pa.Schema, page_bytes: int) -> _BatchSizes:
-        """Rows whose width the schema tells come from DuckDB as whole batches. Others may be of any width, and DuckDB makes two
-        batches more before the first one is taken: they come a vector at a time and are put together here."""
+        """Choose the sizes for a schema. If the types determine the width of a row, DuckDB returns whole batches.
+        Other rows may have any width, and DuckDB computes two more batches before the first one is taken; so they come
+        a vector at a time and are concatenated here.
+        """
         rows = batch_rows(schema, page_bytes)
         known = all(_width(typ) is not None for typ in schema.types)
         return cls(rows if known else VECTOR, rows, _PAGES * page_bytes)
 
 
 def batch_rows(schema: pa.Schema, page_bytes: int) -> int:
-    """How many rows of these carriers make a batch of about `page_bytes`: a multiple of DuckDB's vector."""
+    """Return how many rows of these carriers make a batch of about `page_bytes`: a multiple of DuckDB's vector."""
     width = sum(_width(typ) or _VARIABLE_WIDTH for typ in schema.types) or 1
     vectors = min(page_bytes // width, _BATCH_ROWS_MAX) // VECTOR
     return max(vectors, 1) * VECTOR
 
 
 def _width(typ: pa.DataType) -> int | None:
-    """Bytes of a value; None where values differ."""
+    """Return the bytes of a value; None if values differ in size."""
     try:
         return max(int(typ.bit_width) // 8, 1)
     except ValueError:

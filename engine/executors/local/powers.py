@@ -1,10 +1,10 @@
-"""`sluice_exp`, `sluice_ln`, `sluice_log`, `sluice_power` of numerics as PostgreSQL's, for the local engine.
+"""`sluice_exp`, `sluice_ln`, `sluice_log`, `sluice_power` of numerics by PostgreSQL's rules, for the local engine.
 
-`engine.sql.functions.exact_powers` computes each *distinct* value of a batch once and remembers the last; rows only look them up.
-What takes floats is the engines' own (`engine.sql.functions.math`).
+`engine.sql.functions.exact_powers` computes each *distinct* value of a batch once and caches the most recent ones; rows
+only look them up. For floats the engines' own functions are used (`engine.sql.functions.math`).
 
-The functions take the operands as texts and three constants: the digits that the operands show by their types, bits for
-operands whose values say it (`engine.sql.functions.math`), and the result's scale.
+The functions take the operands as texts, and three constants: the number of fractional digits that the operands' types
+show, bits for operands whose values determine it (`engine.sql.functions.math`), and the scale of the result.
 """
 
 from __future__ import annotations
@@ -39,7 +39,9 @@ def _compute_rounded(compute: Callable[..., Exact], texts: tuple[str, ...], mini
 
 
 def _count_shown(texts: tuple[str, ...], minimum: int, kinds: int) -> int:
-    """The fractional digits that operands show: 1 and 2 stand for quotients, 4 and 8 for values that show what they have."""
+    """Return the number of fractional digits that the operands show. Bits 1 and 2 of `kinds` mark operands that are
+    quotients, 4 and 8 operands whose values decide.
+    """
     shown = [minimum]
     for place, text in enumerate(texts):
         if kinds & 1 << place:
@@ -50,13 +52,13 @@ def _count_shown(texts: tuple[str, ...], minimum: int, kinds: int) -> int:
 
 
 def _distinct(texts: Any, compute: Callable[[str], str]) -> Any:
-    """`compute` of every text, called once for each distinct one."""
+    """Apply `compute` to every text, calling it once for each distinct one."""
     encoded = pc.dictionary_encode(texts.combine_chunks() if isinstance(texts, pa.ChunkedArray) else texts)
     return pa.array([compute(text) for text in encoded.dictionary.to_pylist()], pa.utf8()).take(encoded.indices)
 
 
 def _compute_distinct(compute: Callable[..., Exact], operands: Any, minima: Any, kinds: Any, scales: Any) -> Any:
-    """operands: texts, those of one row divided by a blank."""
+    """Compute a function of texts once for each distinct row. operands: the operands of each row, joined by a blank."""
     if len(operands) == 0:
         return pa.array([], pa.utf8())
     minimum, kind, scale = (c[0].as_py() for c in (minima, kinds, scales))

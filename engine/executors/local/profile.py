@@ -1,7 +1,7 @@
-"""DuckDB's profile of a statement, as operators that are known elsewhere.
+"""DuckDB's profile of a statement, as a tree of operators in the engines' common form.
 
-A reader of files is known by the first file that it says; relations that are given (Arrow tables, temporary tables of what was too
-large for one) are not told apart.
+A reader of files is identified by the first file that it names. Relations that are passed in (Arrow tables, and
+temporary tables for inputs that were too large for one) cannot be distinguished from one another.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from engine.contracts.profile import GIVEN, Operator
 
 
 def operators(profile: str) -> Operator | None:
-    """The tree of DuckDB's operators from its JSON; None where it has none."""
+    """Return the tree of DuckDB's operators from its JSON; None if it has none."""
     roots = json.loads(profile).get("operator", [])
     return _operator(roots[0]) if len(roots) == 1 else None
 

@@ -1,6 +1,8 @@
-"""Functions that make a range of two, and ranges of bounds: for the local engine, whose SQL would have to name every case.
+"""Functions that combine two ranges or build a range from bounds, for the local engine, where SQL would need an
+expression for every case.
 
-Ranges come as their canonical texts (`wire.types.ranges`); how two of them lie is said by `wire.types.range_ops`.
+Ranges are passed as their canonical texts (`wire.types.ranges`); `wire.types.range_ops` compares the positions of two
+ranges.
 
 Source: PostgreSQL 15, rangetypes.c (range_union_internal, range_intersect_internal, range_minus_internal).
 """
@@ -25,14 +27,14 @@ def _read(subtype: t.PgType, text: str) -> Range:
 
 
 def union(one: Range, two: Range) -> Range:
-    """Raises DataException where something lies between them."""
+    """Return the union of two ranges. Raises DataException if there is a gap between them."""
     if not one.empty and not two.empty and not overlap(one, two) and not are_adjacent(one, two):
         raise DataException("result of range union would not be contiguous")
     return merge(one, two)
 
 
 def minus(one: Range, two: Range) -> Range:
-    """Return the part of `one` that is not in `two`. Raises DataException where that would be two ranges."""
+    """Return the part of `one` that is not in `two`. Raises DataException if that would be two ranges."""
     if one.empty or two.empty or not overlap(one, two):
         return one
     before, after = lower(one) < lower(two), upper(one) > upper(two)
@@ -67,7 +69,7 @@ def _predicate_of(compute: Callable[[Range, Range], bool]) -> Callable[[str, str
 
 
 def _intersection(typ: str, texts: Sequence[str | None]) -> str | None:
-    """Intersect all ranges that are not null; null where there is none."""
+    """Intersect all ranges that are not null; null if there is none."""
     subtype = SUBTYPES[t.BY_NAME[typ]]
     found: Range | None = None
     for text in texts:

@@ -1,11 +1,13 @@
-"""Regular expressions that RE2 matches otherwise than PostgreSQL, or not at all: a value at a time, by `engine.sql.regex.matching`.
+"""Regular expressions that RE2 does not match as PostgreSQL does, or does not support: `engine.sql.regex.matching`
+evaluates them, one value at a time.
 
     sluice_regexp_matches(text, pattern, letters, start, most)   the matches, each a list of the whole and of its groups
 
-letters: options as the client writes them, `g` aside. start: the character, from 1, at which the search begins. Each text has its
-own budget of steps, whatever stands in the same batch. All of it is interruptible (`engine.executors.local.cursor_work`).
+letters: the options as the client writes them, without `g`. start: the character, counted from 1, at which the search
+begins. Each text has its own budget of steps, independent of the rest of its batch. All functions are interruptible
+(`engine.executors.local.cursor_work`).
 
-The calls are built in `engine.sql.functions.exact_regexp`. Source: PostgreSQL 15, regexp.c (setup_regexp_matches,
+`engine.sql.functions.exact_regexp` builds the calls. Source: PostgreSQL 15, regexp.c (setup_regexp_matches,
 build_regexp_split_result), varlena.c (replace_text_regexp).
 """
 
@@ -27,7 +29,7 @@ def _read(pattern: str, letters: str) -> Pattern:
 
 
 def _spans(text: str, pattern: Pattern, start: int) -> Iterator[Spans]:
-    """Every match from a character on; after an empty one the search goes on a character later."""
+    """Yield every match from a character on. After an empty match the search continues one character later."""
     if start < 1:
         raise InvalidParameterValue(f'invalid value for parameter "start": {start}')
     matcher, place = TextMatcher(pattern, text, Budget()), start - 1
@@ -50,7 +52,7 @@ def _test(text: str, written: str, letters: str) -> bool:
 
 
 def _matches(text: str, written: str, letters: str, start: int, most: int) -> list[list[str | None]]:
-    """most: how many at most, 0: all."""
+    """Return the matches, each as a list of the whole and its groups. most: the maximal number of matches; 0: all."""
     pattern = _read(written, letters)
     found: list[list[str | None]] = []
     for spans in _spans(text, pattern, start):
@@ -61,7 +63,9 @@ def _matches(text: str, written: str, letters: str, start: int, most: int) -> li
 
 
 def _split(text: str, written: str, letters: str) -> list[str]:
-    """The texts between matches. An empty one at an end of the text, or just after another match, parts nothing."""
+    """Return the texts between matches. An empty match at an end of the text, or directly after another match, does
+    not split.
+    """
     pieces, place = [], 0
     last = 0
     for spans in _spans(text, _read(written, letters), 1):
@@ -74,7 +78,7 @@ def _split(text: str, written: str, letters: str) -> list[str]:
 
 
 def _replace(text: str, written: str, letters: str, replacement: str, start: int, nth: int) -> str:
-    """nth: which match is replaced, 0: all."""
+    """Replace matches. nth: the number of the match to replace; 0: all."""
     pattern, parts = _read(written, letters), replacement_parts(replacement)
     done, place = "", 0
     for number, spans in enumerate(_spans(text, pattern, start), 1):
@@ -90,7 +94,9 @@ def _replace(text: str, written: str, letters: str, replacement: str, start: int
 
 
 def _place(text: str, written: str, letters: str, start: int, nth: int, after: int, group: int) -> int:
-    """Return the place at which the group of the n-th match begins, or the one after it; 0 where there is none."""
+    """Return the position, counted from 1, at which a group of the n-th match begins; 0 if there is none. after:
+    return the position after the group's end instead.
+    """
     for number, spans in enumerate(_spans(text, _read(written, letters), start), 1):
         if number == nth:
             return spans[group][bool(after)] + 1 if group in spans else 0

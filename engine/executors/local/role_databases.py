@@ -1,15 +1,17 @@
-"""The DuckDB databases of roles whose memory is limited: one a role and limit, so that what one takes is no other's loss.
+"""The DuckDB databases of roles whose memory is limited: one for each role and limit, so that one role's use does not
+reduce another's memory.
 
-DuckDB keeps a limit for a database, not for a statement. A limited role's statements run in one of their own, all together
-within the limit: what can be spilled is, and what cannot ends the statement that asked, with 53200. The database has one
-thread, the one that asks: operators of several threads want memory for each, and a role that is limited is not to have the
-general one's workers as well. Tables in memory for small files are not for it, as they lie in another database.
+DuckDB applies a memory limit to a database, not to a statement. So the statements of a limited role run in a database
+of their own and share its limit. Operators that can spill do so; one that cannot ends its statement with 53200. The
+database has one thread, the calling one: operators that run on several threads need memory for each, and a limited role
+should not occupy the general database's workers as well. Tables in memory for small files are not available to it,
+because they belong to another database.
 
-It is made when a statement first needs it, on the thread that does (a tenth of a second), and kept for the next ones. Of those
-that nobody uses only a few are kept.
+A database is created when a statement first needs it, on that statement's thread (a tenth of a second), and kept for
+later statements. Only a few databases that are not in use are kept.
 
-Considered and rejected: a limit for each statement (a database for each: a tenth of a second, and a role with many
-sessions would have it many times).
+Considered and rejected: a limit for each statement (a database each: a tenth of a second, and a role with many sessions
+would have the limit many times).
 """
 
 from __future__ import annotations
@@ -31,8 +33,9 @@ _IDLE: Final = 8
 
 
 class RoleDatabase:
-    """A role's database, made when the first cursor is asked for; to its cursors it is a `LocalDatabase`. Its methods may be
-    called from any thread."""
+    """A role's database, created when the first cursor is requested. Cursors use it like a `LocalDatabase`. Its
+    methods may be called from any thread.
+    """
 
     def __init__(self, make: Callable[[], LocalDatabase]) -> None:
         self._make = make
@@ -54,18 +57,22 @@ class RoleDatabase:
         return {} if self._made is None else self._made.statistics()
 
     def close(self) -> None:
-        """Nobody uses it any more. Blocks."""
+        """Close the database, which must not be in use any more. Blocks."""
         if self._made is not None:
             self._made.close()
 
     def abandon(self) -> None:
-        """Leave it to the cursors that are lent. Blocks."""
+        """Leave the database to the cursors that are lent. Blocks."""
         if self._made is not None:
             self._made.abandon()
 
 
 class RoleDatabases:
-    """On the loop's thread. Every `enter` is followed by a `leave`; what it gives is no longer used: close it, off the loop."""
+    """The databases of all limited roles. Used on the event loop's thread.
+
+    Every `enter` must be followed by a `leave`. The databases that `leave` returns are no longer used; the caller
+    closes them, off the event loop.
+    """
 
     def __init__(self, config: EngineConfig) -> None:
         self._config = config
@@ -75,7 +82,7 @@ class RoleDatabases:
         self._dropped: set[RoleDatabase] = set()
 
     def enter(self, share: MemoryShare) -> RoleDatabase:
-        """The database in which a statement is to run."""
+        """Return the database in which a statement of this share is to run."""
         database = self._kept.get(share)
         if database is None:
             folder = f"role-{next(self._numbers)}"
@@ -96,7 +103,7 @@ class RoleDatabases:
         return [self._kept.pop(share) for share in idle[: max(len(idle) - _IDLE, 0)]]
 
     def drop(self, broken: RoleDatabase) -> None:
-        """Have another in the place of one that is of no more use."""
+        """Replace a database that has become unusable."""
         for share in [share for share, kept in self._kept.items() if kept is broken]:
             del self._kept[share]
             self._dropped.add(broken)
@@ -108,7 +115,7 @@ class RoleDatabases:
         return counted
 
     def close(self) -> list[RoleDatabase]:
-        """Return the databases to be closed; nobody uses them, or nobody waits for who does."""
+        """Return the databases that are to be closed: they are not in use, or nobody waits for their statements."""
         kept = [*self._kept.values()]
         self._kept.clear()
         return kept

@@ -1,9 +1,9 @@
-"""`sluice_root`: square roots of numerics as PostgreSQL's, for the local engine, vectorised over Arrow arrays.
+"""`sluice_root`: square roots of numerics by PostgreSQL's rules, for the local engine, vectorised over Arrow arrays.
 
-A double's root, as a decimal, is squared exactly in 256 bits; the remainder over twice the root corrects it to some thirty
-digits, of which each value keeps its own number.
+The root of the double, as a decimal, is squared exactly in 256 bits. The remainder divided by twice the root corrects
+it to about thirty digits, from which each value keeps its own number of digits.
 
-The rule is told in `engine.sql.functions.roots`, which builds the calls. Source: PostgreSQL 15, numeric.c.
+`engine.sql.functions.roots` states the rule and builds the calls. Source: PostgreSQL 15, numeric.c.
 """
 
 from __future__ import annotations
@@ -28,8 +28,10 @@ Integers = npt.NDArray[np.int64]
 
 @arrow_function("sluice_root", ["VARCHAR", "INTEGER", "INTEGER", "INTEGER", "INTEGER"], "VARCHAR")
 def root(values: Any, value_scales: Any, scales: Any, minima: Any, kinds: Any) -> Any:
-    """Roots as texts. The rest are constants: the values' scale, the result's, its least display scale, and 1 where the
-    values are variances. Raises InvalidArgumentForPower for a negative value."""
+    """Compute square roots, as texts. The remaining arguments are constants: the scale of the values, the scale of the
+    result, its least display scale, and 1 if the values are variances. Raises InvalidArgumentForPower for a negative
+    value.
+    """
     if len(values) == 0:
         return pa.array([], pa.utf8())
     value_scale, scale, minimum, kind = (c[0].as_py() for c in (value_scales, scales, minima, kinds))
@@ -49,8 +51,9 @@ def root(values: Any, value_scales: Any, scales: Any, minima: Any, kinds: Any) -
 
 
 def _without_ties(found: Any, refined: Any, exact: Any, digits: Integers) -> Any:
-    """Take a unit from results that lie just half way where they were rounded to there: the square of the half way point tells.
-    Seldom."""
+    """Subtract a unit from results that were rounded up from exactly half way although the true root is below; the
+    square of the half-way point decides. This is rare.
+    """
     numbers, places = np.unique(digits, return_inverse=True)
     units = pc.cast(pa.array([Decimal(1).scaleb(-int(number)) for number in numbers]), found.type)
     unit = pc.take(units, pa.array(places))
@@ -74,7 +77,7 @@ def _digits_wanted(values: Any, scale: int, *, variances: bool) -> Integers:
 
 
 def _refine_roots(exact: Any, scale: int) -> Any:
-    """Roots with some digits to spare."""
+    """Compute roots with some digits to spare."""
     doubles = np.sqrt(np.asarray(pc.cast(exact, pa.float64()).to_numpy(zero_copy_only=False)))
     width = len(str(int(doubles.max()))) + scale
     guess = pc.cast(pa.array(doubles), pa.decimal256(width, scale))

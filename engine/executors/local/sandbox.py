@@ -1,11 +1,12 @@
-"""Restrictions of every DuckDB of ours, that of a member and those of Spark's tasks. It imports nothing, as each of Spark's
-workers pays for what it imports."""
+"""Restrictions on the DuckDBs that run clients' statements: that of a member, and those of Spark's tasks. This module
+imports nothing, because each Spark worker pays for its imports.
+"""
 
 from __future__ import annotations
 
 from typing import Final
 
-#: Settings: no code is fetched or loaded, and no name in a statement is a variable of this process.
+#: Settings: no extension is downloaded or loaded, and no name in a statement refers to a Python variable of this process.
 CONFINED: Final[dict[str, bool]] = {
     "autoload_known_extensions": False,
     "autoinstall_known_extensions": False,

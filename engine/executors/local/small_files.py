@@ -1,28 +1,28 @@
-"""Small files as tables in memory: what a dashboard asks again and again is not opened, decoded and planned as files each time.
+"""A cache of small files as tables in memory, so that a dashboard's repeated queries do not open, decode and plan
+files each time.
 
-Theory. A short query over a Parquet file of a few rows spends most of its time on the file: open, footer, decompression, and
-handing the scan to other threads. So files that were read before, and are small, are tables in the DuckDB of one thread
-(`engine.executors.local.executor`). A statement goes there if all that it reads does: files by way of such tables, inputs that
-arrived (`engine.executors.local.inputs`) if they are small. Everything else, and everything the first time, runs over the
-files.
+A short query over a Parquet file of a few rows spends most of its time on the file: opening it, reading the footer,
+decompressing, and handing the scan to other threads. So small files that have been read before are loaded into tables
+of the single-threaded DuckDB (`engine.executors.local.executor`). A statement runs there if everything that it reads is
+there: files as such tables, and inputs that have arrived (`engine.executors.local.inputs`) if they are small. All other
+statements, and every first execution, read the files.
 
-A table in memory stands for one table function of a statement (`read_parquet([...], options)`), as it was for these files with
-these sizes and times: they are asked for at each run, and other ones are another table. A column that cannot be read may be
-one that the statement does not want; then nothing is kept and the statement reads the file.
+A table in memory stands for one table function of a statement (`read_parquet([...], options)`) over files of given
+sizes, modification times and inodes. These are checked at each execution; if they have changed, a new table is made. If
+a column cannot be read, nothing is cached and the statement reads the file, because it may not need that column.
 
-How much memory a table takes is what DuckDB's tables take more once it is made. Its files say little of it: Parquet of few values
-is a hundredth. A table that would take most of the room is dropped at once, and not tried again while its files are the same.
+The memory of a table is measured as the growth of DuckDB's tables once it has been made. File sizes say little about
+it: Parquet with few distinct values is a hundredth of the size. A table that would take most of the room is dropped at
+once, and is not tried again while its files are the same.
 
-Rejected: keeping results (right for one statement, of no use to the next), DuckDB's caches of Parquet metadata and file
-contents (a tenth of a millisecond of more than two), a view for each reader that the statement names (bound twice: what
-is not small would pay).
+Rejected: caching results (right for one statement, of no use to the next); DuckDB's caches of Parquet metadata and file
+contents (they save a tenth of a millisecond out of more than two); a view for each reader that the statement names (it
+would be bound twice, and statements over large files would pay for it).
 """
 
 from __future__ import annotations
 
-import os
 import threading
-import time
 from collections import Counter, OrderedDict
 from collections.abc import Hashable, Iterable, Mapping
 from functools import lru_cache
@@ -34,27 +34,26 @@ import pyarrow as pa
 from sqlglot import exp
 
 from engine.executors.local.database import LocalDatabase
+from engine.executors.local.settled_files import FileState, state_of
 from engine.executors.local.statements import Reader, over_tables, readers_of
 from engine.planner.codegen.files import plain_path
 from engine.sql.trees.dialects import to_sql
 from wire.dataclass import dataclass
 
-#: Bytes on disk of one reader's files; how many it may have; bytes in memory of its table, and of all that are kept.
+#: Limits: bytes on disk and number of one reader's files; bytes in memory of its table, and of all cached tables.
 _READER_BYTES: Final = 4 << 20
 _FILES: Final = 16
 _TABLE_BYTES: Final = 32 << 20
 _KEPT_BYTES: Final = 64 << 20
-#: Bytes of inputs that arrived.
+#: The limit of the total bytes of inputs.
 INPUT_BYTES: Final = 1 << 20
 _SEEN: Final = 512
-#: A file that changed a moment ago may change again without another time: those of file systems move in milliseconds.
-_SETTLED_NS: Final = 2_000_000_000
-_Stamps = tuple[tuple[int, int, int], ...]
+_Stamps = tuple[FileState, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class _Kept:
-    """A table in memory, and how many bytes of it."""
+    """A table in memory, with its size in bytes."""
 
     name: str
     bytes: int
@@ -62,7 +61,9 @@ class _Kept:
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """A statement as it runs in the database of one thread. kept: what it reads there, until `release`."""
+    """A statement in the form that runs in the single-threaded database. kept: the tables that it reads there, until
+    `release`.
+    """
 
     statement: str
     parameters: Mapping[str, Any]
@@ -70,16 +71,17 @@ class Placed:
 
 
 class SmallFiles:
-    """See the module's docstring. Methods may be called from any thread; `place` blocks while it loads a file.
+    """The cache of small files; see the module's docstring. Its methods may be called from any thread; `place` blocks
+    while it loads a file.
 
-    database: where the tables are, and statements that were placed run; its owner closes it.
+    database: the database that has the tables and runs the placed statements; its owner closes it.
     """
 
     def __init__(self, database: LocalDatabase) -> None:
         self._database = database
         self._lock = threading.Lock()
         self._numbers = count(1)
-        #: Readers that were asked for, and whether they are worth another try.
+        #: Readers that were requested before, and whether loading them is worth another try.
         self._seen: OrderedDict[Hashable, bool] = OrderedDict()
         self._kept: OrderedDict[Hashable, _Kept] = OrderedDict()
         self._users: Counter[str] = Counter()
@@ -91,8 +93,9 @@ class SmallFiles:
         inputs: Iterable[pa.Table],
         tree: exp.Expression | None = None,
     ) -> Placed | None:
-        """The statement over tables in memory; None where it is to run over its files. `release` what is returned. tree: what the
-        text was printed from; None: nobody has it."""
+        """Rewrite a statement to read tables in memory; None if it must read its files. The caller must `release` the
+        result. tree: the tree from which the text was printed; None if the caller does not have it.
+        """
         held = list(inputs)
         if sum(rows.nbytes for rows in held) > INPUT_BYTES:
             return None
@@ -112,7 +115,7 @@ class SmallFiles:
         return Placed(over_tables(text, names, tree) if names else text, rest, tuple(kept))
 
     def release(self, placed: Placed) -> None:
-        """The statement has ended: what it read may go."""
+        """Release the tables that a finished statement has read."""
         self._give_up(placed.kept)
 
     def statistics(self) -> dict[str, int]:
@@ -120,10 +123,12 @@ class SmallFiles:
             return {"small_tables": len(self._kept), "small_table_bytes": sum(k.bytes for k in self._kept.values())}
 
     def _table(self, reader: Reader, parameters: Mapping[str, Any]) -> _Kept | None:
-        """The table that stands for the reader's files as they are now, in use; None if there is none."""
+        """Return the table that stands for the reader's files in their current state, and mark it as used; None if
+        there is none.
+        """
         files = reader.files or tuple(parameters[reader.parameter])
         stamps = _stamps(files)
-        if stamps is None or any(time.time_ns() - changed < _SETTLED_NS for _, changed, _ in stamps):
+        if stamps is None or not all(stamp.is_settled for stamp in stamps):
             return None
         call, text = _name_files(reader, files)
         key = (text, stamps)
@@ -140,18 +145,20 @@ class SmallFiles:
             return self._load(key, call, files, stamps) if self._seen[key] else None
 
     def _load(self, key: Hashable, call: exp.Anonymous, files: tuple[str, ...], stamps: _Stamps) -> _Kept | None:
-        """Keep what the call reads, in use; what was used longest ago makes room. Others wait for it: it is small."""
+        """Load the rows that the call reads into a table, mark it as used, and evict the least recently used ones.
+        Other threads wait meanwhile, which is short because the files are small.
+        """
         name = f"small_{next(self._numbers)}"
         rows = exp.select("*").from_(exp.Table(this=call.copy()))
         before = self._table_bytes()
         try:
             self._change(exp.Create(this=exp.to_table(name), kind="TABLE", expression=rows))
         except duckdb.Error:
-            # The statement will say it, if it minds.
+            # The statement reports the error, if it is affected.
             del self._seen[key]
             return None
-        # Others may have dropped what they stored of inputs meanwhile: it takes no less than its files.
-        table = _Kept(name, max(self._table_bytes() - before, sum(size for size, _, _ in stamps)))
+        # Other statements may have dropped their stored inputs meanwhile; the table takes at least the size of its files.
+        table = _Kept(name, max(self._table_bytes() - before, sum(stamp.size for stamp in stamps)))
         self._seen[key] = table.bytes <= _TABLE_BYTES
         if _stamps(files) != stamps or not self._seen[key]:
             self._drop(table)
@@ -196,21 +203,18 @@ class SmallFiles:
 
 
 def _stamps(files: tuple[str, ...]) -> _Stamps | None:
-    """(size, time of change in ns, inode) of each file; None where they are many, large, or gone."""
+    """Return the state of each file; None if they are too many, too large, or missing."""
     if len(files) > _FILES:
         return None
-    try:
-        found = [os.stat(plain_path(file)) for file in files]
-    except OSError:
+    found = [state for file in files if (state := state_of(plain_path(file))) is not None]
+    if len(found) < len(files) or sum(state.size for state in found) > _READER_BYTES:
         return None
-    if sum(status.st_size for status in found) > _READER_BYTES:
-        return None
-    return tuple((status.st_size, status.st_mtime_ns, status.st_ino) for status in found)
+    return tuple(found)
 
 
 @lru_cache(_SEEN)
 def _name_files(reader: Reader, files: tuple[str, ...]) -> tuple[exp.Anonymous, str]:
-    """The reader's call with its files named, and its text."""
+    """Return the reader's call with its files as literals, and its text."""
     named = reader.call.copy()
     assert isinstance(named, exp.Anonymous)
     named.expressions[0].replace(exp.Array(expressions=[exp.Literal.string(file) for file in files]))

@@ -1,8 +1,9 @@
-"""Bytes that sort, and are equal, as PostgreSQL sorts what its carrier does not: jsonb, ranges, multiranges, tsvector, tsquery.
+"""Byte strings whose order and equality are PostgreSQL's, for types whose carriers sort differently: jsonb, ranges,
+multiranges, tsvector, tsquery.
 
-A key is what comparing two values would look at, in the order in which it would: the count of an array's elements, then each
-element; a lower bound, whether it is in the range, the upper bound. Texts end with a zero byte, which none of them has; numbers
-are their sign, their magnitude and their digits, all turned round for negative ones.
+A key contains what a comparison of two values would examine, in the same order: the number of an array's elements and
+then each element; a lower bound, whether it is inclusive, then the upper bound. Texts end with a zero byte, which no
+text contains. Numbers are encoded as sign, magnitude and digits, all inverted for negative numbers.
 
 Source: PostgreSQL 15, jsonb_util.c (compareJsonbContainers), rangetypes.c (range_cmp), tsvector_op.c
 (silly_cmp_tsvector), tsquery_op.c (CompareTSQ), tsquery_util.c (QTNodeCompare).
@@ -26,19 +27,21 @@ _NULL, _STRING, _NUMBER, _FALSE, _TRUE, _ARRAY, _OBJECT = (bytes((n,)) for n in 
 
 
 def number_key(value: Decimal) -> bytes:
-    """A finite number; 1.50 has the key of 1.5."""
+    """Return the key of a finite number; 1.50 has the key of 1.5."""
     if not value:
         return b"\1"
     sign, digits, exponent = value.normalize().as_tuple()
     assert isinstance(exponent, int)
     magnitude = (len(digits) + exponent + _BIAS).to_bytes(4)
-    # Digits are one up, so that none is the end.
+    # Digits are increased by one, so that none equals the end mark.
     shown = magnitude + bytes(digit + 1 for digit in digits) + b"\0"
     return b"\0" + bytes(255 - byte for byte in shown) if sign else b"\2" + shown
 
 
 def document_key(text: str) -> bytes:
-    """A jsonb. A scalar is an array of itself, but before the array that has it alone."""
+    """Return the key of a jsonb. A scalar sorts like an array that contains it, but before the real array of that one
+    element.
+    """
     value = documents.read(text)
     if isinstance(value, dict):
         return _part(value)
@@ -63,13 +66,17 @@ def _part(value: Any) -> bytes:
 
 
 def range_key(typ: t.PgType, text: str) -> bytes:
-    """A range's canonical text: the empty one first, no lower bound before any, no upper bound after all."""
+    """Return the key of a range's canonical text. The empty range sorts first; no lower bound sorts before any, no
+    upper bound after all.
+    """
     found = parse_bounds(text)
     return b"\0" if found.empty else b"\1" + _lower(typ, found) + _upper(typ, found)
 
 
 def multirange_key(typ: t.PgType, text: str) -> bytes:
-    """A multirange's canonical text: its ranges, one after the other, and an end before any range."""
+    """Return the key of a multirange's canonical text: the keys of its ranges in order, then an end mark that sorts
+    before any range.
+    """
     return b"".join(range_key(RANGES[typ], piece) for piece in pieces(text)) + b"\0"
 
 
@@ -91,7 +98,9 @@ def _bound(typ: t.PgType, text: str) -> bytes:
 
 
 def tsvector_key(text: str) -> bytes:
-    """How many bytes PostgreSQL needs, how many words, and of each: whether it has places, the word, more places before fewer."""
+    """Return the key of a tsvector: the size in bytes that PostgreSQL needs, the number of words, and for each word:
+    whether it has positions, the word itself, and its positions, more of them before fewer.
+    """
     entries = text_search.entries_of(text)
     key = _size(8 + 4 * len(entries) + text_search.texts_bytes(entries)) + _size(len(entries))
     for word, places in entries:
@@ -108,12 +117,14 @@ def _size(number: int) -> bytes:
 
 
 def _descending_key(number: int) -> bytes:
-    """Greater numbers first."""
+    """Return a key that sorts greater numbers first."""
     return (_BIAS * 2 - 1 - number).to_bytes(4)
 
 
 def tsquery_key(carried: str) -> bytes:
-    """How many nodes, how many bytes PostgreSQL needs, and of each node what it is: operators first, words by their checksum."""
+    """Return the key of a tsquery: the number of nodes, the size in bytes that PostgreSQL needs, and the kind and
+    content of each node: operators first, words by their checksum.
+    """
     tree = text_search_queries.tree_of(carried)
     nodes = list(text_search_queries.nodes(tree))
     words = [node.text for node in nodes if isinstance(node, text_search_queries.Word)]
@@ -133,7 +144,7 @@ def tsquery_key(carried: str) -> bytes:
 
 
 def _checksum(word: bytes) -> int:
-    """PostgreSQL's legacy CRC, signed: the table of the usual one, used the other way round."""
+    """Compute PostgreSQL's legacy CRC as a signed number: the usual table, applied in the other direction."""
     crc = 0xFFFFFFFF
     for byte in word:
         crc = _CRC[(crc >> 24) ^ byte] ^ (crc << 8 & 0xFFFFFFFF)

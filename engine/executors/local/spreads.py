@@ -1,9 +1,10 @@
-"""`sluice_spread`, `sluice_joined`: what a variance of exact numbers is a quotient of, for the local engine.
+"""`sluice_spread`, `sluice_joined`: the numerator of the quotient that is the variance of exact numbers, for the local
+engine.
 
-n * sum(x^2) - sum(x)^2 has up to four times the digits of a value, which no type of the engine's holds: Python's whole numbers do,
-once for each group.
+n * sum(x^2) - sum(x)^2 has up to four times the digits of a value. No type of the engine holds that many, but Python's
+integers do, and the computation runs once per group.
 
-The call is built in `engine.sql.functions.aggregates`. Source: PostgreSQL 15, numeric.c (numeric_stddev_internal).
+`engine.sql.functions.aggregates` builds the call. Source: PostgreSQL 15, numeric.c (numeric_stddev_internal).
 """
 
 from __future__ import annotations
@@ -12,8 +13,9 @@ from engine.executors.local.distinct_calls import register
 
 
 def _numerator(wholes: str, mixed: str, fractions: str, total: str, count: int, scale: int) -> str:
-    """The difference, with twice as many fractional digits as the values. wholes, mixed, fractions: sums of the products of whole
-    parts and fractions, as whole numbers. total: the sum of the values, with `scale` fractional digits."""
+    """Return the difference, with twice as many fractional digits as the values. wholes, mixed, fractions: sums of the
+    products of whole parts and fractions, as integers. total: the sum of the values, with `scale` fractional digits.
+    """
     unit = 10**scale
     squares = int(wholes) * unit * unit + 2 * int(mixed) * unit + int(fractions)
     difference = count * squares - int(total.replace(".", "")) ** 2
@@ -24,7 +26,7 @@ def _numerator(wholes: str, mixed: str, fractions: str, total: str, count: int, 
 
 
 def _join(high: str, low: str, digits: int) -> str:
-    """A whole number of a high part and a low one of so many digits, which both may be sums of many."""
+    """Join an integer's high part and its low part of so many digits; both may be sums of many values."""
     return str(int(high) * 10**digits + int(low))
 
 

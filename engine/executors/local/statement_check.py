@@ -1,14 +1,15 @@
-"""Whether a statement for DuckDB is one that the compiler could have made: checked by the member that runs it for another.
+"""Validation of statements for DuckDB that another member sent: the member that runs one checks that the compiler
+could have produced it.
 
-The tree is DuckDB's own (`json_serialize_sql`), so that what is checked is what DuckDB will run, and not what another parser
-makes of the text. DuckDB serializes one kind of statement only, queries. In the tree every node is of a kind that is listed
-here; every function is one that the compiler emits (`engine.executors.local.fragment_functions`); every table is an input of
-the fragment or a common table expression in sight. A reader of files takes them from the parameter `$r<reader>`, whose value
-this member has found itself, or names each whole, without wildcards; those are told, since `engine.runtime.readable_files` says
-whether they may be read.
+The check uses DuckDB's own tree (`json_serialize_sql`), so that it examines what DuckDB will run, and not another
+parser's reading of the text. DuckDB serializes only queries. Every node of the tree must be of a kind that is listed
+here. Every function must be one that the compiler emits (`engine.executors.local.fragment_functions`). Every table must
+be an input of the fragment or a common table expression in scope. A reader of files takes them from the parameter
+`$r<reader>`, whose value this member has determined itself, or names each file in full, without wildcards; the check
+returns these files, because `engine.runtime.readable_files` decides whether they may be read.
 
-Rejected: sqlglot's tree. It costs as much, and where its reading of a text differs from DuckDB's, what was checked is not what
-runs. A list of what is forbidden: DuckDB's next release adds to what would have to be on it.
+Rejected: sqlglot's tree, which costs as much, and where its reading of a text differs from DuckDB's, the checked
+statement is not the one that runs. A list of forbidden constructs: each release of DuckDB would add to it.
 """
 
 from __future__ import annotations
@@ -32,12 +33,12 @@ from engine.planner.codegen.provenance import refusal, require_compilable
 _SERIALIZE: Final = "select json_serialize_sql($1, skip_null := true, skip_empty := true, skip_default := true)"
 _OPERATOR: Final = re.compile(r"[^\w\s]+|like_escape|not_like_escape")
 _FILES: Final = re.compile(r"r\d+")
-#: Kinds of expressions.
+#: The permitted kinds of expressions.
 _CLASSES: Final = frozenset((
     "BETWEEN", "CASE", "CAST", "COLLATE", "COLUMN_REF", "COMPARISON", "CONJUNCTION", "CONSTANT", "FUNCTION", "LAMBDA",
     "OPERATOR", "PARAMETER", "POSITIONAL_REFERENCE", "STAR", "SUBQUERY", "TYPE", "WINDOW",
 ))  # fmt: skip
-#: Kinds of queries, of what stands in FROM, and of what is put on a query.
+#: The permitted kinds of queries, of items in FROM, and of modifiers of a query.
 _NODES: Final = frozenset((
     "CTE_NODE", "RECURSIVE_CTE_NODE", "SELECT_NODE", "SET_OPERATION_NODE", "BASE_TABLE", "EMPTY", "EXPRESSION_LIST", "JOIN",
     "SUBQUERY", "TABLE_FUNCTION", "ASCENDING", "DESCENDING", "DISTINCT_MODIFIER", "LIMIT_MODIFIER", "LIMIT_PERCENT_MODIFIER",
@@ -45,12 +46,12 @@ _NODES: Final = frozenset((
 ))  # fmt: skip
 
 Node = dict[str, Any]
-#: A part of the tree and the names of tables that are in sight there.
+#: A part of the tree and the names of the tables in scope there.
 _Part = tuple[Any, Set[str]]
 
 
 def require_compiled(statement: str, relations: Set[str]) -> tuple[str, ...]:
-    """The files that a statement names. Raises InsufficientPrivilege unless it is one that the compiler could have made.
+    """Return the files that a statement names. Raises InsufficientPrivilege unless the compiler could have produced it.
 
     relations: the names of the fragment's inputs. Takes some milliseconds, in proportion to the text.
     """
@@ -73,7 +74,7 @@ def require_compiled(statement: str, relations: Set[str]) -> tuple[str, ...]:
 
 
 def _below(node: Node, tables: Set[str], named: list[str]) -> Iterator[_Part]:
-    """The parts of a node, once the node itself has been judged. named: files that it names are added to these."""
+    """Check a node, and yield its parts. named: the files that the node names are appended to this list."""
     kind = node.get("type")
     if "class" in node:
         require_compilable(node["class"] in _CLASSES, f"an expression {node['class']}")
@@ -118,7 +119,7 @@ def _require_table(node: Node, tables: Set[str]) -> None:
 
 
 def _of_table_function(node: Node, tables: Set[str], named: list[str]) -> Iterator[_Part]:
-    """A function in FROM: a reader of files, or one that makes rows of its arguments."""
+    """Check a function in FROM, a reader of files or a function that makes rows of its arguments, and yield its parts."""
     function = node["function"]
     name = function.get("function_name", "")
     require_compilable(not function.get("schema") and not function.get("catalog"), f'the function "{name}"')
@@ -135,14 +136,14 @@ def _of_table_function(node: Node, tables: Set[str], named: list[str]) -> Iterat
 
 
 def _list_elements(reader: str, files: Node) -> Iterator[Node]:
-    """The elements of a list of files."""
+    """Yield the elements of a list of files."""
     listed = files.get("function_name") == "list_value" and not files.get("schema") and not files.get("catalog")
     require_compilable(listed, f"files of {reader} that are no list")
     yield from (argument["expression"] for argument in files.get("arguments", ()))
 
 
 def _file(path: Node) -> str:
-    """A file that is named by a literal, as DuckDB takes it for that file and no other (`literal_path`)."""
+    """Return a file that is named by a literal which DuckDB takes for that file and no other (`literal_path`)."""
     literal = path.get("literal", {})
     text = literal.get("text", "")
     known = path["class"] == "CONSTANT" and isinstance(text, str) and literal_path(plain_path(text)) == text
@@ -151,7 +152,7 @@ def _file(path: Node) -> str:
 
 
 def _option(reader: str, option: Node) -> Node:
-    """The value of a reader's option, which is written as a comparison."""
+    """Return the value of a reader's option, which is written as a comparison."""
     column = option.get("left", {}).get("column_names", ())
     known = option.get("type") == "COMPARE_EQUAL" and len(column) == 1 and column[0].lower() in READER_OPTIONS
     require_compilable(known, f"an option of {reader}")
@@ -165,13 +166,13 @@ def _serialize(statement: str) -> bytes:
     return str(text).encode()
 
 
-#: One statement is read at a time: it takes milliseconds.
+#: One statement is parsed at a time, which takes milliseconds.
 _PARSING: Final = threading.Lock()
 
 
 @cache
 def _parser() -> duckdb.DuckDBPyConnection:
-    """A database that parses and does nothing else."""
+    """Open a database that only parses."""
     settings: Mapping[str, Any] = {
         "threads": 1,
         "enable_external_access": False,

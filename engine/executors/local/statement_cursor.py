@@ -1,6 +1,6 @@
-"""The cursor of one statement: in which database it runs, and its result there.
+"""The cursor of one statement: the database in which the statement runs, and its result there.
 
-`engine.executors.local.executor` says which databases there are, and what each is for.
+`engine.executors.local.executor` describes the databases and the purpose of each.
 """
 
 from __future__ import annotations
@@ -22,7 +22,9 @@ from wire.dataclass import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Databases:
-    """The databases of a statement. single: with one thread. small: tables in memory that lie there; None: none for this one."""
+    """The databases available to a statement. single: the one with one thread. small: the tables in memory there; None
+    if this statement may not use them.
+    """
 
     general: LocalDatabase | RoleDatabase
     single: LocalDatabase | RoleDatabase
@@ -30,10 +32,11 @@ class Databases:
 
 
 class StatementCursor:
-    """See the module's docstring. Belongs to a thread of the pool while that runs a job of the stream.
+    """The cursor of one statement; see the module's docstring. It belongs to a thread of the pool while that runs a
+    job of the stream.
 
-    cursor: None before it is needed, and after the end. placed: the statement as it runs in the database of one thread; None: it
-    runs in the general one. reader: DuckDB's, of the result.
+    cursor: None before it is needed, and after the end. placed: the statement as it runs in the single-threaded
+    database; None: it runs in the general one. reader: DuckDB's reader of the result.
     """
 
     def __init__(self, databases: Databases, work: LocalWork) -> None:
@@ -45,15 +48,15 @@ class StatementCursor:
         self._detaching = threading.Lock()
 
     def start(self, inputs: dict[str, pa.Table], read_rows: int, *, again: bool) -> None:
-        """Begin to run the statement, in the database that is made for its like.
+        """Begin to run the statement, in the database that suits it.
 
-        inputs: relations in memory, taken from here as they are given to the cursor. read_rows: rows that DuckDB gives at once.
-        again: whether the general database has failed this statement.
+        inputs: relations in memory, removed from here as they are given to the cursor. read_rows: the number of rows
+        that DuckDB returns at a time. again: whether the statement has failed in the general database.
         """
         work, statement = self._work, self._work.statement
         parameters = work.parameters if work.find is None else work.find()
         in_memory = False
-        if self.cursor is None and not work.analyze:  # else its inputs are large, and stored where it will run
+        if self.cursor is None and not work.analyze:  # with a cursor, its inputs are large and stored where it will run
             small = self.databases.small
             if self._of_catalog():
                 self.placed = Placed(statement, parameters)
@@ -74,29 +77,32 @@ class StatementCursor:
         self.reader = cursor.run(statement, work.tables, read_rows, parameters, in_memory=in_memory)
 
     def _of_catalog(self) -> bool:
-        """Whether it reads the system catalog and nothing else."""
+        """Return whether the statement reads the system catalog and nothing else."""
         return not self._work.inputs and are_in_memory(self._work.tables)
 
     @property
     def home(self) -> LocalDatabase | RoleDatabase:
-        """The database where the statement runs, or is to run as far as is known."""
+        """The database in which the statement runs, or, before it runs, the one in which it is expected to run."""
         return self.databases.general if self.placed is None else self.databases.single
 
     def borrow(self) -> LocalCursor:
-        """The cursor of the statement."""
+        """Return the statement's cursor, borrowing it if necessary."""
         if self.cursor is None:
             self.cursor = self.home.borrow(self._work.time_zone)
         return self.cursor
 
     def interrupt(self) -> None:
-        """Interrupt the statement, if it runs; from any thread. The cursor is this statement's while that is done: another would be
-        interrupted that has borrowed it since."""
+        """Interrupt the statement if it runs; may be called from any thread. The cursor cannot be returned meanwhile,
+        so that the interrupt does not hit another statement that has borrowed it since.
+        """
         with self._detaching:
             if self.cursor is not None:
                 self.cursor.interrupt()
 
     def release(self, *, healthy: bool = True) -> None:
-        """Let go of the result and the cursor; what a half-read result holds is freed here, off the loop's thread."""
+        """Release the result and the cursor. The memory of a half-read result is freed here, off the event loop's
+        thread.
+        """
         home = self.home
         with self._detaching:
             cursor, self.cursor, self.reader = self.cursor, None, None

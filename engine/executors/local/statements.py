@@ -1,9 +1,10 @@
-"""Sources that a statement for DuckDB reads, told from its tree.
+"""The sources that a statement for DuckDB reads, found in its tree.
 
-What was compiled here has the tree that its text was printed from. As a fragment of another member it has a text alone: its tree is
-that of the dialect in which it was written, and is believed only if its text is, letter for letter, the statement again. So what is
-made of it differs from what was sent in nothing but what was changed here. Reading a text takes as long as compiling it, some
-milliseconds: a statement that runs once would pay them for nothing.
+A statement that was compiled here has the tree from which its text was printed. A fragment of another member has only a
+text, which is parsed in the dialect in which it was written. The parsed tree is trusted only if printing it reproduces
+the text exactly. So a statement that is derived from it differs from the one that was sent only in what was changed
+here. Parsing a text takes as long as compiling it, some milliseconds, which would be wasted on a statement that runs
+once.
 """
 
 from __future__ import annotations
@@ -22,10 +23,10 @@ from wire.dataclass import dataclass
 
 _TEXT_LENGTH: Final = 32_768
 _TEXTS: Final = 512
-#: Characters of all that are remembered, each of which has some 80 bytes of tree.
+#: The total characters of the cached statements; each character corresponds to some 80 bytes of tree.
 TEXTS_ROOM: Final = 1 << 19
 _READERS: Final = ("READ_PARQUET", "READ_CSV", "READ_JSON")
-#: What a statement may consist of that does nothing but read a table's columns.
+#: The nodes of a statement that only reads a table's columns.
 _SCAN: Final = (
     exp.Select, exp.From, exp.Table, exp.TableAlias, exp.Subquery, exp.Column, exp.Identifier, exp.Alias, exp.Cast, exp.DataType,
     exp.DataTypeParam, exp.Literal,
@@ -34,7 +35,9 @@ _SCAN: Final = (
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Reader:
-    """A table function of a statement: the files that it names, or the parameter whose value they are. Equal to itself only."""
+    """A table function of a statement: the files that it names, or the parameter whose value they are. A reader is
+    equal only to itself.
+    """
 
     call: exp.Anonymous
     files: tuple[str, ...]
@@ -55,20 +58,23 @@ _OVER_TABLES: Final[WeightedLruCache[tuple[str, tuple[str, ...]], str]] = Weight
 
 
 def readers_of(text: str, tree: exp.Expression | None = None) -> tuple[Reader, ...] | None:
-    """The statement's table functions over files; None if they cannot be told. tree: what the text was printed from; None: nobody
-    has it."""
+    """Return the statement's table functions over files; None if they cannot be determined. tree: the tree from which
+    the text was printed; None if the caller does not have it.
+    """
     statement = _read(text, tree) if len(text) <= _TEXT_LENGTH else None
     return None if statement is None else statement.readers
 
 
 def is_scan(text: str, tree: exp.Expression | None = None) -> bool:
-    """Whether the statement gives a table's rows as they are read: no filter, nothing computed but casts. tree: as above."""
+    """Return whether the statement returns a table's rows as they are read: no filter, and no computation but casts.
+    tree: as above.
+    """
     statement = _read(text, tree) if len(text) <= _TEXT_LENGTH else None
     return statement is not None and statement.is_scan
 
 
 def over_tables(text: str, names: tuple[str, ...], tree: exp.Expression | None = None) -> str:
-    """The statement with its readers, in order, become tables of these names. tree: as above."""
+    """Return the statement with its readers replaced, in order, by tables of these names. tree: as above."""
     return _OVER_TABLES.get((text, names), lambda: _print_over_tables(text, names, tree))
 
 
@@ -107,8 +113,9 @@ def _calls(tree: exp.Expression) -> list[exp.Anonymous]:
 
 
 def _names_folders(option: exp.Expression) -> bool:
-    """Whether an option of a table function asks for the files' names to compute columns from them: over rows in memory that
-    would be done for each row, and no longer for each file."""
+    """Return whether an option of a table function computes columns from the files' names. Over rows in memory that
+    would be done for each row, and no longer for each file.
+    """
     return isinstance(option, exp.EQ) and option.expression.name.startswith(FOLDERS_NAME)
 
 

@@ -1,4 +1,4 @@
-"""A fragment under way in DuckDB: pulls on threads of the pool, and the one way to the end.
+"""A running fragment in DuckDB: its pulls on threads of the pool, and its single shutdown path.
 
 `engine.executors.local.executor` has the theory.
 """
@@ -31,21 +31,21 @@ from engine.executors.local.work import LocalWork
 from wire.errors import OutOfMemory, QueryCanceled, SqlError
 
 _log = logging.getLogger(__name__)
-#: What a DuckDB says that has met an internal error: to who met it, and to everybody from then on.
+#: DuckDB's errors for an internal error: for the statement that meets it, and for every statement from then on.
 _BROKEN: Final = (duckdb.InternalException, duckdb.FatalException)
 _INTERRUPT_SECONDS: Final = 0.01
-#: Characters of a statement that DuckDB may take long to plan.
+#: The number of characters from which DuckDB may take long to plan a statement.
 _LONG_TEXT: Final = 1 << 16
-#: Aggregates of DISTINCT values, each of which DuckDB makes a join of: 100 take it a tenth of a second, 1,000 many minutes.
+#: Aggregates of DISTINCT values: DuckDB turns each into a join. Planning 100 takes a tenth of a second, 1,000 many minutes.
 _DISTINCTS: Final = 100
-#: Subqueries, of which DuckDB makes joins one above the other: 50 may take it seconds (`engine.planner.codegen.many_subqueries`).
+#: Subqueries: DuckDB turns them into nested joins. Planning 50 may take seconds (`engine.planner.codegen.many_subqueries`).
 _SUBQUERIES: Final = 12
-#: How long who closes a stream waits for DuckDB to have planned its statement, before its thread is set aside.
+#: The time that the close of a stream waits for DuckDB to plan its statement before the thread is set aside.
 _PLANNING_SECONDS: Final = 0.2
 
 
 def _is_long(statement: str) -> bool:
-    """Whether DuckDB may take long to plan a statement."""
+    """Return whether DuckDB may take long to plan a statement."""
     many = statement.count("(SELECT ") > _SUBQUERIES or statement.count("(DISTINCT ") > _DISTINCTS
     return many or len(statement) > _LONG_TEXT
 
@@ -57,10 +57,10 @@ def _translate_error(error: Exception, work: LocalWork) -> SqlError:
 
 
 class LocalStream:
-    """A fragment under way (`engine.contracts.batch_stream.BatchStream`).
+    """A running fragment (`engine.contracts.batch_stream.BatchStream`).
 
-    The loop's thread owns the state; `_statement` and `_pages` belong to the pool's thread while `_running`, and a job tells
-    what came of it through `_on_batches`.
+    The event loop's thread owns the state. `_statement` and `_pages` belong to the pool's thread while `_running` is
+    set, and a job reports its result through `_on_batches`.
     """
 
     engine_name: Final = "local"
@@ -103,10 +103,10 @@ class LocalStream:
         self._ready: deque[pa.RecordBatch] = deque()
         self._waiters: list[asyncio.Future[None]] = []
         self._closed: asyncio.Task[None] | None = None
-        #: Done when the thread that plans the statement is set aside, so that nobody need wait for it.
+        #: Done when the thread that plans the statement is set aside, so that `close` need not wait for it.
         self._left: asyncio.Future[None] = self._loop.create_future()
         self._counts = {"rows": 0, "bytes": 0, "batches": 0}
-        #: What DuckDB's operators gave, after the end; None where it was not asked for, or the end was not reached.
+        #: The profile of DuckDB's operators after the end; None if it was not requested, or the end was not reached.
         self.operators: Operator | None = None
 
     def begin(self) -> None:
@@ -148,12 +148,14 @@ class LocalStream:
             return
         await wait_out(closed)
         if closed.cancelled():
-            # Before it had begun: nothing was done yet.
+            # Cancelled before it had begun, so nothing has been done yet.
             self._closed = None
             await self.close()
 
     async def close_planned(self) -> None:
-        """Close the stream as `close` does, but wait for a statement that is being planned, or until it is abandoned."""
+        """Close the stream as `close` does, but also wait for a statement that is being planned, until it ends or is
+        abandoned.
+        """
         await self.close()
         if self._closed is not None:
             await wait_out(self._closed)
@@ -168,7 +170,9 @@ class LocalStream:
         self._pool.post(self._job)
 
     async def _gather(self) -> None:
-        """Take the inputs and, for a long statement, a turn; then begin. What goes wrong with the inputs is the stream's error."""
+        """Read the inputs and, for a long statement, wait for its turn; then begin. An error of the inputs becomes the
+        stream's error.
+        """
         try:
             memory = self._work.memory
             held = HELD_BYTES if memory is None else min(memory.input_bytes, HELD_BYTES)
@@ -196,12 +200,12 @@ class LocalStream:
         await self._in_pool(lambda: self._statement.borrow().store(name, rows))
 
     async def _in_pool(self, call: Callable[[], Any]) -> Any:
-        """Run a call on a thread of the pool, one at a time; it has ended when this returns, or is cancelled."""
+        """Run a call on a thread of the pool, one at a time. The call has ended when this returns or is cancelled."""
         async with self._in_turn:
             return await shielded(self._loop.run_in_executor(self._pool, call))
 
     def _next_change(self) -> asyncio.Future[None]:
-        """Done when a job has told something, or the stream is being closed."""
+        """Return a future that is done when a job has reported, or the stream is being closed."""
         waiter: asyncio.Future[None] = self._loop.create_future()
         self._waiters.append(waiter)
         return waiter
@@ -222,14 +226,15 @@ class LocalStream:
         self._wake()
 
     async def _shut(self) -> None:
-        """The one way to the end. Each step is taken whatever became of the one before, and waits as long as it takes, whatever
-        number of cancels come: what a thread still uses is not let go of."""
+        """Shut the stream down. This is the only path. Each step is taken whatever the outcome of the one before, and
+        waits as long as necessary, however often it is cancelled, so that nothing is released that a thread still uses.
+        """
         for step in (self._end_gathering, self._end_pull, self._end_cursor):
             try:
                 await step()
             except asyncio.CancelledError:
                 _log.debug("a stream that is being closed is closed all the same")
-            except Exception:  # noqa: BLE001 - the steps that follow are to be taken
+            except Exception:  # noqa: BLE001 - the following steps must run all the same
                 _log.exception("a stream could not be closed in order")
         self._forget()
 
@@ -238,11 +243,12 @@ class LocalStream:
             await stop_task(self._gathering)
 
     async def _end_pull(self) -> None:
-        """Interrupt the pull until its thread has come back. One that plans is set aside, so that who closes the stream does not
-        wait for it; one that does not come back for long, while the member ends, is abandoned."""
+        """Interrupt the pull until its thread has returned. A thread that plans a statement is set aside, so that
+        closing does not wait for it. A thread that does not return for long while the member stops is abandoned.
+        """
         began = self._loop.time()
         while self._running and not self._abandoned:
-            # Its thread may have closed it just now.
+            # The thread may have closed the cursor just now.
             with contextlib.suppress(duckdb.Error):
                 self._statement.interrupt()
             with contextlib.suppress(asyncio.CancelledError):
@@ -251,7 +257,9 @@ class LocalStream:
                 self._leave_behind(began)
 
     def _leave_behind(self, canceled: float) -> None:
-        """See to the thread of a pull that has not come back. canceled: the time since when it is interrupted."""
+        """Set aside or abandon the thread of a pull that has not returned, if it is due. canceled: the time of the
+        first interrupt.
+        """
         now, thread = self._loop.time(), self._thread
         if thread and self._abandonment.is_due(canceled, now):
             self._abandoned = True
@@ -260,11 +268,11 @@ class LocalStream:
         elif self._left.done() or now - canceled < _PLANNING_SECONDS:
             return
         elif not thread or (self._planning and self._pool.set_aside(thread)):
-            # A pull that has no thread yet finds out by itself when it has one.
+            # A pull that has no thread yet notices the close when it gets one.
             self._left.set_result(None)
 
     async def _end_cursor(self) -> None:
-        # Of a pull that was abandoned, its thread releases it.
+        # The cursor of an abandoned pull is released by its thread.
         if self._statement.cursor is not None and not self._running:
             await shielded(self._loop.run_in_executor(self._pool, self._statement.release))
 
@@ -276,7 +284,7 @@ class LocalStream:
     # -- on a pool's thread -------------------------------------------------------------------------------------
 
     def _job(self) -> None:
-        """Fetch one batch, and after a small one what follows, if anything does."""
+        """Fetch one batch, and after a small one the next, if there is one."""
         self._thread = threading.get_ident()
         try:
             batches = [self._fetch()]
@@ -286,22 +294,24 @@ class LocalStream:
             if batches[-1] is None:
                 self._end()
             self._tell(batches, None)
-        except Exception as error:  # noqa: BLE001 - whatever DuckDB or Arrow raise ends the stream, translated
+        except Exception as error:  # noqa: BLE001 - any error of DuckDB or Arrow ends the stream, translated
             try:
                 self._statement.release(healthy=False)
             finally:
-                # Whatever becomes of the cursor: who waits for the stream, or for its close, must not wait for ever.
+                # Reported even if the release fails: waiters for the stream, or for its close, must not wait for ever.
                 self._tell((), _translate_error(error, self._work))
 
     def _end(self) -> None:
-        """Let go of what has ended, and keep what was counted of it."""
+        """Release a finished statement, and keep its profile."""
         if self._work.analyze and self._statement.cursor is not None:
             self._statement.reader = None
             self.operators = operators(self._statement.cursor.read_profile())
         self._statement.release(healthy=not self._work.analyze)
 
     def _fetch(self) -> pa.RecordBatch | None:
-        """The next batch that is not empty, in carriers; None at the end."""
+        """Return the next non-empty batch, in carriers; None at the end. A statement that meets an internal error
+        before its first batch is started once more.
+        """
         if self._statement.reader is not None:
             return self._pages.next_page(self._statement.reader)
         if self._closing:
@@ -320,7 +330,7 @@ class LocalStream:
         return self._pages.next_page(self._statement.reader)
 
     def _plan_and_start(self) -> None:
-        """Start the statement. Meanwhile `_planning` tells `close` that the statement is being planned."""
+        """Start the statement. Meanwhile `_planning` tells `close` that DuckDB is planning it."""
         self._planning = True
         try:
             self._statement.start(self._inputs, self._pages.sizes.read_rows, again=self._again)
@@ -329,7 +339,7 @@ class LocalStream:
 
     def _tell(self, batches: Sequence[pa.RecordBatch | None], error: SqlError | None) -> None:
         if self._abandoned:
-            # Nobody is left to be told, maybe not even the loop.
+            # Nobody waits for the report any more; even the event loop may be gone.
             self._statement.release(healthy=False)
         else:
             self._loop.call_soon_threadsafe(self._on_batches, batches, error)

@@ -1,6 +1,7 @@
-"""Values written and read by templates (to_char, to_number, to_date, to_timestamp) in the local engine: what SQL cannot say of one.
+"""Values formatted and parsed by templates (to_char, to_number, to_date, to_timestamp) in the local engine, for the
+cases that SQL cannot express.
 
-A value and a template are asked for once in a batch.
+Each distinct combination of value and template in a batch is computed once.
 
 Source: PostgreSQL 15, section 9.8.
 """
@@ -20,7 +21,9 @@ from engine.sql.text_templates import moments, numbers, reading
 
 
 def _each(compute: Callable[..., Any], typ: pa.DataType, arguments: int) -> Callable[..., pa.Array]:
-    """`compute` of the arguments' values, once for each combination of them. DuckDB counts a function's parameters."""
+    """Return a function that applies `compute` once for each distinct combination of arguments. The number of
+    parameters is explicit, because DuckDB counts them.
+    """
 
     def run(*columns: Any) -> pa.Array:
         encoded = [_encode_dictionary(column) for column in columns]
@@ -42,7 +45,7 @@ def _each(compute: Callable[..., Any], typ: pa.DataType, arguments: int) -> Call
 
 
 def _combinations(columns: list[npt.NDArray[Any]]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Find the combinations in rows of numbers: where each is first, and which of these each row is."""
+    """Find the distinct combinations in rows of numbers: the first row of each, and the combination of each row."""
     codes = columns[0].astype(np.int64)
     for column in columns[1:]:
         _seen, codes = np.unique(codes, return_inverse=True)
@@ -56,7 +59,7 @@ def _encode_dictionary(array: Any) -> Any:
 
 
 _TEXT, _MICROS = "VARCHAR", "BIGINT"
-#: By the function's name: what it takes, what it gives, how it is computed. A zone is a name that DuckDB has for it.
+#: Functions: the name, the parameters, the result's types in DuckDB and in Arrow, the implementation. Zones have DuckDB's names.
 _FUNCTIONS: Final[tuple[tuple[str, tuple[str, ...], str, pa.DataType, Callable[..., Any]], ...]] = (
     ("to_number", (_TEXT, _TEXT), _TEXT, pa.utf8(), numbers.read_number),
     ("numeric_to_char", (_TEXT, _TEXT), _TEXT, pa.utf8(), numbers.numeric_text),

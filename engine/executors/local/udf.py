@@ -1,11 +1,13 @@
-"""Functions of the local engine that SQL cannot say: vectorised over Arrow arrays, registered in DuckDB at start.
+"""Functions of the local engine that SQL cannot express: vectorised over Arrow arrays, and registered in DuckDB at
+start.
 
     @arrow_function("sluice_jsonb", ["VARCHAR"], "VARCHAR")
     def normalised(texts: pa.Array) -> pa.Array: ...
 
-A function gets one Arrow array (or chunked array) per argument and gives one of the same length; without nulls of its own
-making where an argument is null, since DuckDB does not call it for those unless `sees_nulls`. An error is raised as a
-`SqlError`: it reaches the client as it is. Names begin with `sluice_`, so that no function of DuckDB's is hidden.
+A function receives one Arrow array (or chunked array) per argument and returns one of the same length. It need not
+handle null arguments, because DuckDB does not call it for rows that have one, unless `sees_nulls` is set. An error is
+raised as a `SqlError`, which reaches the client unchanged. Names begin with `sluice_`, so that they hide none of
+DuckDB's functions.
 """
 
 from __future__ import annotations
@@ -26,7 +28,9 @@ Vectorised = Callable[..., Any]
 
 @dataclass(frozen=True, slots=True)
 class ArrowFunction:
-    """parameters, returns: DuckDB's types by name. volatile: computed anew for every row, never folded."""
+    """A vectorised function. parameters, returns: DuckDB's type names. volatile: computed again for every row, never
+    folded.
+    """
 
     name: str
     parameters: tuple[str, ...]
@@ -42,7 +46,7 @@ FUNCTIONS: Final[dict[str, ArrowFunction]] = {}
 def arrow_function(
     name: str, parameters: Sequence[str], returns: str, *, sees_nulls: bool = False, volatile: bool = False
 ) -> Callable[[Vectorised], Vectorised]:
-    """Registers a vectorised function for every local engine that starts afterwards."""
+    """Register a vectorised function for every local engine that starts afterwards."""
 
     def register(compute: Vectorised) -> Vectorised:
         assert name.startswith("sluice_"), name
@@ -54,7 +58,7 @@ def arrow_function(
 
 
 def install(connection: duckdb.DuckDBPyConnection) -> None:
-    """Make all registered functions known to a database."""
+    """Register all functions with a database."""
     for function in FUNCTIONS.values():
         connection.create_function(
             function.name,
@@ -68,7 +72,9 @@ def install(connection: duckdb.DuckDBPyConnection) -> None:
 
 
 def _with_error_texts(compute: Vectorised) -> Vectorised:
-    """`compute`, its SqlErrors as texts that `engine.executors.local.errors` reads back: DuckDB keeps no more of an exception."""
+    """Return `compute` with its SqlErrors encoded as texts that `engine.executors.local.errors` decodes, because
+    DuckDB keeps only the text of an exception.
+    """
 
     @functools.wraps(compute)
     def call(*arrays: Any) -> Any:

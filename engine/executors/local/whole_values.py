@@ -1,6 +1,6 @@
-"""Casts of types that are carried as others (`wire.types.value_codecs`) from text and to text, in the local engine.
+"""Casts to and from text of types that are carried as other types (`wire.types.value_codecs`), in the local engine.
 
-Ranges and multiranges of dates and timestamps are left out: what their texts say depends on the session.
+Ranges and multiranges of dates and timestamps are left out, because their text form depends on the session.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from wire.types.input import InputSettings, parse_text
 from wire.types.value_codecs import CODECS, text_of
 
 _STORED: Final = {t.TEXT: "VARCHAR", t.BYTEA: "BLOB", t.INT8: "BIGINT"}
-#: Types that can be read from text.
+#: Types that can be cast from text.
 READ: Final = (
     *CODECS, t.INT4RANGE, t.INT8RANGE, t.NUMRANGE, t.INT4MULTIRANGE, t.INT8MULTIRANGE, t.NUMMULTIRANGE,
 )  # fmt: skip
-#: Types whose text is not what carries them.
+#: Types whose text differs from their carrier.
 SHOWN: Final = tuple(typ for typ, codec in CODECS.items() if codec.show is not None)
 
 

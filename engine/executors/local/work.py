@@ -1,4 +1,4 @@
-"""A statement for DuckDB, and what it needs."""
+"""A statement for DuckDB, with everything that its execution needs."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from wire.dataclass import dataclass
 
 @dataclass(frozen=True, slots=True)
 class LocalWork:
-    """A statement for DuckDB, and what it needs.
+    """A statement for DuckDB, with everything that its execution needs.
 
-    schema: its columns in carriers. page_bytes: the wanted size of a batch, while few streams are under way.
-    tables: the catalog's that it reads.
-    parameters: values of `$name`s: the files and row ranges of its readers, long strings. inputs: relations that arrive as streams.
-    find: gives the parameters instead, when the statement begins, on a thread that may block; raises SqlError.
-    analyze: operators are to be counted: over the files, since tables in memory are nobody's. memory: as in `ExecutionContext`.
-    row: values that it reads from the relation `VALUES_ROW`. query: the id of its query, for the log. tree: what the statement was
-    printed from, where that was done here; nobody changes it.
+    schema: its columns in carriers. page_bytes: the wanted size of a batch, while few streams are running. tables: the
+    tables of the catalog that it reads. parameters: values of `$name`s: the files and row ranges of its readers, long
+    strings. inputs: relations that arrive as streams. find: computes the parameters instead, when the statement begins,
+    on a thread that may block; raises SqlError. analyze: whether operators are profiled; the statement then reads its
+    files and not tables in memory. memory: as in `ExecutionContext`. row: values that it reads from the relation
+    `VALUES_ROW`. query: the id of its query, for the log. tree: the tree from which the statement was printed, if that
+    was done here; it must not be changed.
     """
 
     statement: str

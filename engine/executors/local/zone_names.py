@@ -1,4 +1,4 @@
-"""Time zones by the names that DuckDB (ICU) and Spark (java.time) have for them."""
+"""The names of time zones in DuckDB (ICU) and Spark (java.time)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ from wire.types.time_zones import canonical_name, zone
 
 
 def zone_name(time_zone: str) -> str:
-    """The engines' name of a session's zone, which PostgreSQL may know by an offset: `GMT+02:00`, two hours east of Greenwich."""
+    """Return the engines' name of a session's zone, which PostgreSQL may know by an offset: `GMT+02:00`, two hours
+    east of Greenwich.
+    """
     if canonical_name(time_zone) is not None:
         return time_zone
     east = int(zone(time_zone).offsets[0])

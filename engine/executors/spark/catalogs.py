@@ -1,10 +1,11 @@
-"""Tables of Spark's own catalogs: what is configured as `spark.sql.catalog.NAME`, and the session's `spark_catalog`.
+"""Tables of Spark's own catalogs: those configured as `spark.sql.catalog.NAME`, and the session's `spark_catalog`.
 
-Only Spark can read them, so a foreign table over one is no list of files: its path is the table's name in Spark, and the engine
-is Spark's whatever its size (`engine.planner.codegen.sources`). What it holds is found out when it is read: Spark keeps what it
-knows of a table's files, so that is forgotten first.
+Only Spark can read these tables. A foreign table over one therefore has no list of files: its path is the table's name
+in Spark, and its engine is Spark whatever its size (`engine.planner.codegen.sources`). Its content is determined when
+it is read. Spark caches what it knows of a table's files, so that cache entry is dropped first.
 
-Names come from Spark's own listing of a namespace, never from SQL: a name like parquet.`/etc/x` would be a file.
+Names come from Spark's own listing of a namespace, never from SQL, because a name like parquet.`/etc/x` would denote a
+file.
 """
 
 from __future__ import annotations
@@ -45,7 +46,11 @@ _TYPES: Final[Mapping[type[st.DataType], t.PgType]] = {
 
 @dataclass(frozen=True, slots=True)
 class SparkTable:
-    """path: its name in Spark, quoted. columns: those whose types PostgreSQL has. left_out: (name, Spark's type) of the others."""
+    """A table of a Spark catalog.
+
+    path: its name in Spark, quoted. columns: the columns whose types PostgreSQL has. left_out: (name, Spark's type) of
+    the others.
+    """
 
     name: str
     path: str
@@ -54,9 +59,9 @@ class SparkTable:
 
 
 def tables_of(session: SparkSession, namespace: str) -> Sequence[SparkTable]:
-    """The tables and views of a namespace, `catalog.schema` or a schema of the session's catalog. Blocks.
+    """Return the tables and views of a namespace, `catalog.schema` or a schema of the session's catalog. Blocks.
 
-    Raises InvalidSchemaName where there is none of that name.
+    Raises InvalidSchemaName if there is no such namespace.
     """
     parts = namespace.split(".")
     try:
@@ -78,7 +83,7 @@ def _describe_table(session: SparkSession, name: str, path: str) -> SparkTable:
 
 
 def type_of(spark: st.DataType) -> SqlType | None:
-    """The PostgreSQL type of a column of Spark's; None where there is none."""
+    """Return the PostgreSQL type of a Spark column; None if there is none."""
     if isinstance(spark, st.DecimalType):
         return sql_types.numeric(spark.precision, spark.scale)
     if isinstance(spark, st.ArrayType):
@@ -89,7 +94,7 @@ def type_of(spark: st.DataType) -> SqlType | None:
 
 
 def read(session: SparkSession, table: Table) -> DataFrame:
-    """A table's rows as they are now, its columns in storage types. Raises ObjectNotInPrerequisiteState."""
+    """Return a table's current rows, with columns in storage types. Raises ObjectNotInPrerequisiteState."""
     try:
         session.catalog.refreshTable(table.path)
         frame = session.table(table.path)

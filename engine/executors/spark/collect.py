@@ -1,7 +1,8 @@
-"""A job's result through the driver, as Arrow batches in order.
+"""A job's result, collected by the driver as Arrow batches in order.
 
-What `DataFrame.toArrow` does, less what we need not: it asks the JVM for the schema again, and leaves its socket to the
-garbage collector. For results that are small by construction, and for the summaries of tasks that stream.
+This is what `DataFrame.toArrow` does, without two of its steps: `toArrow` asks the JVM for the schema again, and it
+leaves its socket to the garbage collector. It serves results that are small by construction, and the summaries of tasks
+that stream.
 """
 
 from __future__ import annotations
@@ -15,15 +16,15 @@ from pyspark.util import local_connect_and_auth
 
 
 def collect_arrow(frame: Any) -> list[pa.RecordBatch]:
-    """The rows of a Java DataFrame. Blocks; raises what the job raises."""
+    """Return the rows of a Java DataFrame. Blocks; raises what the job raises."""
     port, secret, server = frame.collectAsArrowToPython()
     file, connection = local_connect_and_auth(port, secret)
     with contextlib.closing(connection), contextlib.closing(file):
-        # The socket has a timeout for the handshake only: a job takes as long as it takes.
+        # The socket's timeout is for the handshake only: a job may take any time.
         connection.settimeout(None)
         try:
             *batches, order = ArrowCollectSerializer().load_stream(file)  # type: ignore[no-untyped-call]
         finally:
-            # The job's own error, which the broken stream is an echo of.
+            # Raises the job's own error, which has broken the stream.
             server.getResult()
     return [batches[index] for index in order]

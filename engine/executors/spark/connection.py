@@ -1,7 +1,7 @@
-"""The parts of Spark's connection that a member needs before PySpark is imported.
+"""The parts of the connection to Spark that a member needs before PySpark is imported.
 
-Everything that `engine.executors.spark.executor` imports is like this: PySpark is imported by the thread that starts Spark, by
-way of `engine.executors.spark.session`, and a member whose Spark is never started does without it.
+The same holds for every module that `engine.executors.spark.executor` imports: PySpark is imported by the thread that
+starts Spark, through `engine.executors.spark.session`, and a member that never starts Spark does not import it.
 """
 
 from __future__ import annotations
@@ -14,23 +14,25 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from engine.executors.engine_config import SparkConfig
 
-#: Of a cluster whose configuration does not say.
+#: The assumed cores of a cluster whose configuration does not set them.
 _CLUSTER_CORES: Final = 16
 
 
 def is_embedded(master: str) -> bool:
-    """Whether Spark's tasks run on this machine, below the driver."""
+    """Return whether Spark's tasks run on this machine, below the driver."""
     return master.startswith("local")
 
 
 def embedded_cores(master: str) -> int:
-    """Return how many tasks an embedded Spark runs at once."""
+    """Return the number of tasks that an embedded Spark runs at once."""
     inner = master.removeprefix("local").strip("[]").split(",")[0]
     return int(inner) if inner.isdecimal() else len(os.sched_getaffinity(0)) if inner == "*" else 1
 
 
 def expected_cores(config: SparkConfig) -> int:
-    """Return how many tasks Spark should run at once, before it has started and knows."""
+    """Return the number of tasks that Spark is expected to run at once, before it has started and reports the actual
+    number.
+    """
     if is_embedded(config.master):
         return embedded_cores(config.master)
     conf = config.conf
@@ -42,8 +44,10 @@ def expected_cores(config: SparkConfig) -> int:
 
 @contextlib.contextmanager
 def own_connection() -> Iterator[None]:
-    """For a thread's use of Spark: its connection to the JVM, and the Java thread at the other end, end with the block."""
-    # On first use, on the thread of whoever uses Spark: PySpark takes long to import.
+    """Give the calling thread its own connection to the JVM for the block. The connection, and the Java thread at its
+    other end, end with the block.
+    """
+    # Imported on first use, on the caller's thread, because PySpark takes long to import.
     from pyspark import SparkContext
 
     try:

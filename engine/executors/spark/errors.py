@@ -1,9 +1,9 @@
-"""Spark's errors as a client sees them: the one place where they are translated.
+"""Translation of Spark's errors into those that a client sees. This is the only place where they are translated.
 
-Two kinds carry a meaning: texts that the function table raises itself (`SQLSTATE:xxxxx:message`, see
-`engine.sql.functions`), and Spark's own error conditions (`[DIVIDE_BY_ZERO] ...`), of which the rows below say what
-PostgreSQL says in their place. An error may come as an exception of PySpark's or as the text of a failed task; both are
-read as text. Whatever is left is ours to mend: XX000 without Java's stack, which goes to the log.
+Two kinds of errors carry a meaning: texts that the function table raises itself (`SQLSTATE:xxxxx:message`, see
+`engine.sql.functions`), and Spark's own error conditions (`[DIVIDE_BY_ZERO] ...`), for which the rows below give
+PostgreSQL's message and SQLSTATE. An error may arrive as a PySpark exception or as the text of a failed task; both are
+read as text. Any other error is a defect of Sluice: XX000 without Java's stack trace, which goes to the log.
 """
 
 from __future__ import annotations
@@ -57,20 +57,20 @@ _TYPES: Final = {
 _DATETIMES: Final = ("DATE", "TIMESTAMP", "TIMESTAMP_NTZ")
 _OVERFLOWING: Final = {"short": "smallint", "integer": "integer", "int": "integer", "long": "bigint"}
 
-#: Quoted it would be part of a statement: Spark's errors show the one that they come from.
+#: Not after a quote, where it would be part of a statement: Spark's errors show the statement that they come from.
 _RAISED: Final = re.compile(r"(?<!['\"])SQLSTATE:([0-9A-Z]{5}):(.*?)(?: SQLSTATE: P0001|[\r\n]|$)")
 _CONDITION: Final = re.compile(r"\[([A-Z][A-Z0-9_]+(?:\.[A-Z0-9_]+)*)\] ?([^\r\n]*)")
 _CAST: Final = re.compile(
-    # The first `value` is the only one tried, and no letter of a type is given back: the text quotes a value of a user.
+    # Only the first `value` is tried, and types match possessively, because the text quotes a value of a user.
     r"\A(?>.*?[Vv]alue )(.*) of the type \"([A-Z_]++)[^\"]*+\" cannot be cast to \"([A-Z_]++)[^\"]*+\"",
     re.DOTALL,
 )
 _DECIMAL: Final = re.compile(r"cannot be represented as Decimal\((\d+), (\d+)\)")
-#: Java's own error, which Spark lets through where it makes a timestamp of a date, or moves one.
+#: Java's own error, which Spark does not translate where it converts a date to a timestamp, or shifts one.
 _OVERFLOW: Final = re.compile(r"java\.lang\.ArithmeticException: (long|integer) overflow")
 _MEMORY: Final = ("java.lang.OutOfMemoryError", "SparkOutOfMemoryError", "UNABLE_TO_ACQUIRE_MEMORY")
 _CANCELLED: Final = ("cancelled part of cancelled job", "SPARK_JOB_CANCELLED", "java.lang.InterruptedException")
-#: Why a task could not send: the member that receives can tell more (`engine.exchange.send`).
+#: Reasons why a task could not send; the receiving member knows more (`engine.exchange.send`).
 _LOST: Final = ("StreamLost", "ConnectionResetError", "ConnectionRefusedError", "BrokenPipeError")
 
 
@@ -97,13 +97,15 @@ def _cast_invalid(message: str) -> SqlError:
 
 def _arithmetic(message: str) -> SqlError:
     word = message.split(" ", 1)[0].lower()
-    if "integral divide" in message:  # DIV is of bigints, whatever is divided
+    if "integral divide" in message:  # DIV computes in bigint, whatever the operands are
         word = "long"
     return NumericValueOutOfRange(f"{_OVERFLOWING.get(word, 'value')} out of range")
 
 
 def _numeric(message: str) -> SqlError:
-    """Return the error of a numeric whose precision somebody gave, which is told; computed ones have the engine's most."""
+    """Return the overflow error of a numeric. It names the precision if one was declared; computed numerics have the
+    engine's maximum.
+    """
     found = _DECIMAL.search(message)
     if found is None or int(found[1]) == MAX_PRECISION:
         return NumericValueOutOfRange("numeric field overflow")
@@ -115,7 +117,9 @@ def _always(kind: type[SqlError], message: str) -> Callable[[str], SqlError]:
 
 
 def _mismatch(message: str) -> SqlError:
-    """Analysis refuses types that the binder could not tell: above all arrays of several dimensions."""
+    """Return the error for types that Spark's analysis rejects and that the binder could not detect: above all arrays
+    of several dimensions.
+    """
     return FeatureNotSupported("not supported: an expression over these types in Spark", detail=message)
 
 
@@ -123,7 +127,7 @@ def _correlated_subquery_error(_message: str) -> SqlError:
     return FeatureNotSupported("not supported: this correlated subquery in Spark")
 
 
-#: Error conditions by their first part, most of them of ANSI mode.
+#: Error conditions by their first part; most of them come from ANSI mode.
 _CONDITIONS: Final[dict[str, Callable[[str], SqlError]]] = {
     "DIVIDE_BY_ZERO": _always(DivisionByZero, "division by zero"),
     "INTERVAL_DIVIDED_BY_ZERO": _always(DivisionByZero, "division by zero"),
@@ -145,7 +149,7 @@ _CONDITIONS: Final[dict[str, Callable[[str], SqlError]]] = {
         CardinalityViolation, "more than one row returned by a subquery used as an expression"
     ),
     "UNSUPPORTED_SUBQUERY_EXPRESSION_CATEGORY": _correlated_subquery_error,
-    # Names are found before: what is left is a name of two queries further out, which Spark does not look for.
+    # The binder has resolved all names: what remains is a name of a query two levels further out, where Spark does not look.
     "UNRESOLVED_COLUMN": _correlated_subquery_error,
     "DATATYPE_MISMATCH": _mismatch,
     "RECURSION_LEVEL_LIMIT_EXCEEDED": _always(StatementTooComplex, "recursive query exceeds Spark's limit of levels"),
@@ -160,7 +164,7 @@ _CONDITIONS: Final[dict[str, Callable[[str], SqlError]]] = {
 
 
 def translate(error: BaseException) -> SqlError:
-    """The SqlError of whatever a Spark action raised."""
+    """Return the SqlError for an exception that a Spark action raised."""
     if isinstance(error, SqlError):
         return error
     text = text_of(error)
@@ -169,13 +173,13 @@ def translate(error: BaseException) -> SqlError:
         return known
     if any(word in text for word in _LOST):
         return ConnectionFailure("a data connection to another member was lost")
-    # Not the error itself: formatters ask it for its text, and PySpark's fails on one whose JVM is gone.
+    # The error itself is not logged: formatters request its text, which fails in PySpark once the JVM is gone.
     _log.error("Spark failed: %s\n%s", text, "".join(traceback.format_tb(error.__traceback__)))
     return InternalError(f"Spark failed: {_first_line(text)}")
 
 
 def translate_text(text: str) -> SqlError | None:
-    """The SqlError that an error's text stands for, or None if it says nothing a client could use."""
+    """Return the SqlError that an error's text stands for; None if the text has nothing that a client could use."""
     told = error_from_text(text)
     if told is not None:
         return told
@@ -198,7 +202,9 @@ def translate_text(text: str) -> SqlError | None:
 
 
 def _wraps_another(condition: str, text: str) -> bool:
-    """FAILED_READ_FILE is raised around whatever went wrong while a file was read, a query's own error included."""
+    """Return whether an error condition wraps another error. FAILED_READ_FILE wraps any error that occurs while a file
+    is read, including the query's own.
+    """
     if not condition.startswith("FAILED_READ_FILE"):
         return False
     names = (found.split(".", 1)[0] for found, _ in _CONDITION.findall(text))
@@ -206,7 +212,7 @@ def _wraps_another(condition: str, text: str) -> bool:
 
 
 def text_of(error: BaseException) -> str:
-    """Everything the error and its causes say, Java's first: what Py4J says of one is only that there is one."""
+    """Return the texts of an error and its causes, Java's first: Py4J's own text only says that there was an error."""
     parts: list[str] = []
     seen: BaseException | None = error
     while seen is not None:
@@ -216,10 +222,10 @@ def text_of(error: BaseException) -> str:
 
 
 def _texts(error: BaseException) -> list[str]:
-    # Errors are read where Spark runs, so that it has been imported; this module is imported by members without Spark, too.
+    # Imported here because members without Spark import this module too; where there are errors, Spark has been imported.
     from py4j.protocol import Py4JError
 
-    # An exception of Java's is in the JVM, which is asked for its text and may be gone.
+    # An exception of Java's lives in the JVM, which must be asked for its text and may be gone.
     try:
         return [*_java_texts(getattr(error, "java_exception", None)), str(error)]
     except (Py4JError, OSError):
@@ -227,7 +233,7 @@ def _texts(error: BaseException) -> list[str]:
 
 
 def _java_texts(java: Any) -> Iterator[str]:
-    """The innermost cause first: it is the error, the others are wrappings."""
+    """Yield the texts of Java's causes, the innermost first: it is the actual error, and the others wrap it."""
     texts: list[str] = []
     while java is not None:
         texts.append(str(java.toString()))

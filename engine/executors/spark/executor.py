@@ -1,14 +1,15 @@
-"""The Spark executor: fragments run as Spark jobs, their rows streamed to this member by the tasks themselves.
+"""The Spark executor: fragments run as Spark jobs, whose tasks stream their rows to this member.
 
-There are two ways out of Spark. A fragment that is small by construction is collected as Arrow by the driver. Any
-other is sent: each task of its last stage opens a data connection to the member (`engine.executors.spark.worker`,
-`engine.exchange.listener`) and streams its partition under byte credits (`engine.exchange.receive`); the job's own result is
-a row per partition. An ordered fragment ends in Spark's global sort, whose range partitions the receiver reads in turn.
-What is to be written into a table, tasks write themselves (`engine.executors.spark.write_task`): nothing leaves Spark.
+Rows leave Spark in one of two ways. The driver collects the rows of a fragment that is small by construction, as Arrow
+batches. Every other fragment is sent: each task of its last stage opens a data connection to the member
+(`engine.executors.spark.worker`, `engine.exchange.listener`) and streams its partition under byte credits
+(`engine.exchange.receive`); the result of the job itself is one row per partition. An ordered fragment ends in Spark's
+global sort, whose range partitions the receiver reads in order. Rows that are to be written into a table do not leave
+Spark: the tasks write them (`engine.executors.spark.write_task`).
 
-Threads: the start has one; each running action has one (`engine.executors.spark.jobs`); short calls to the JVM (cancel, causes of
-failed tasks) share a small pool. Everything else is on the loop's thread. PySpark takes long to import, so only these threads do:
-first the one that starts Spark.
+Threads: the start of Spark has one, and each running action has one (`engine.executors.spark.jobs`). Short calls to the
+JVM (cancel, causes of failed tasks) share a small pool. Everything else runs on the event loop's thread. PySpark takes
+long to import, so only these threads import it, the one that starts Spark first.
 """
 
 from __future__ import annotations
@@ -48,11 +49,11 @@ _CALL_THREADS: Final = 4
 
 
 class SparkExecutor:
-    """See the module's docstring.
+    """The executor of a member's Spark; see the module's docstring.
 
-    directory: the member's own folder for Spark's files.
-    listener: where tasks connect, which listens before Spark starts; None: one of its own on the loopback interface.
-    spooler: the member's; None: one of its own in `directory`.
+    directory: the member's own folder for Spark's files. listener: the listener to which tasks connect, which listens
+    before Spark starts; None: a listener of its own on the loopback interface. spooler: the member's; None: one of its
+    own in `directory`.
     """
 
     name: EngineName = "spark"
@@ -75,17 +76,17 @@ class SparkExecutor:
         self._spark = SparkStart(config, directory, self._port.start)
         self.productions = Productions(self._spark, self._views, self.call)
         self._slots: SlotKeeper | None = None
-        #: What tasks have sent to this member, of statements whose rows come from Spark alone.
+        #: Totals of what tasks have sent to this member for statements whose rows come from Spark alone.
         self.sent = EdgeTotals()
         self.reports = JobReports(self._spark, self.call, lambda: [running.job for running in self._list_running()])
 
     async def start(self) -> None:
-        """Begin to start Spark, unless it is to wait for its first query, and return; `open` waits for it."""
+        """Begin to start Spark, unless it is configured to wait for its first query, and return; `open` waits for it."""
         if self._spark.start():
             self._slots = SlotKeeper(self._spark.slot_count)
 
     async def ready(self) -> None:
-        """Wait until Spark has started. Raises SqlError if it could not."""
+        """Wait until Spark has started. Raises SqlError if it could not be started."""
         await self._spark.wait_runtime(lambda _message: None)
 
     async def open(self, fragment: CompiledFragment, context: ExecutionContext) -> SparkStream:
@@ -100,7 +101,7 @@ class SparkExecutor:
         return stream
 
     async def tables_of(self, namespace: str, notice: Callable[[str], None]) -> Sequence[SparkTable]:
-        """The tables of a namespace of Spark's catalogs. Raises SqlError."""
+        """Return the tables of a namespace of Spark's catalogs. Raises SqlError."""
         runtime = await self._spark.wait_runtime(notice)
 
         def ask() -> Sequence[SparkTable]:
@@ -116,7 +117,7 @@ class SparkExecutor:
 
     @property
     def is_embedded(self) -> bool:
-        """Whether its tasks run on this machine."""
+        """Whether Spark's tasks run on this machine."""
         return is_embedded(self._config.master)
 
     @property
@@ -125,12 +126,14 @@ class SparkExecutor:
 
     @property
     def start_seconds(self) -> float | None:
-        """How long Spark took to start; None as long as it has not."""
+        """The time that Spark took to start; None while it has not started."""
         return self._spark.start_seconds
 
     @property
     def cores(self) -> int:
-        """Return how many tasks run at once: as the started Spark says, else as it should."""
+        """Return the number of tasks that run at once: as Spark reports it once started, before that the expected
+        number.
+        """
         return expected_cores(self._config) if self.start_seconds is None else self._spark.slot_count()
 
     def sql(self, fragment: CompiledFragment) -> str:
@@ -153,11 +156,13 @@ class SparkExecutor:
         return await asyncio.get_running_loop().run_in_executor(self._calls, work)
 
     def streams(self, query: str = "") -> list[tuple[str, Receiver]]:
-        """The ids of the queries whose rows tasks send to this member, and what receives them. query: only this one's."""
+        """Return the receivers of rows that tasks send to this member, with the ids of their queries. query: only this
+        query's.
+        """
         return [(s.job.query, s.receiver) for s in self._streams if not query or s.job.query == query]
 
     def _list_running(self) -> list[SparkStream | SparkProduction[Any]]:
-        """The streams and productions that run here."""
+        """Return the streams and productions that run here."""
         return [*self._streams, *self.productions.sending, *self.productions.writing]
 
     @property

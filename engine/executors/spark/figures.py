@@ -1,4 +1,4 @@
-"""Tasks, executors and stages of a member's Spark, as its status store has them: the JVM is asked at a scrape."""
+"""Tasks, executors and stages of a member's Spark, read from its status store. The JVM is asked at each scrape."""
 
 from __future__ import annotations
 
@@ -13,8 +13,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class SparkFigures:
-    """executors: those that are there and run tasks. slots: tasks that they can run at once. tasks_done, tasks_failed: since
-    Spark's start. memory_bytes: blocks that executors keep in memory."""
+    """Metrics of a member's Spark.
+
+    executors: the executors that are alive and run tasks. slots: the number of tasks that they can run at once.
+    tasks_done, tasks_failed: since Spark's start. memory_bytes: the memory of the blocks that executors cache.
+    """
 
     executors: int = 0
     slots: int = 0
@@ -27,7 +30,9 @@ class SparkFigures:
 
 
 def figures_of(runtime: SparkRuntime) -> SparkFigures:
-    """Blocks for some calls to the JVM. The driver is an executor where it runs tasks itself (a local master)."""
+    """Read the metrics. Blocks for some calls to the JVM. The driver counts as an executor if it runs tasks itself (a
+    local master).
+    """
     with own_connection(), runtime.unless_ended():
         context = runtime.context._jsc.sc()
         tracker, listed = context.statusTracker(), context.statusStore().executorList(False)

@@ -1,8 +1,9 @@
-"""Floats of Parquet files in Spark, kept from its reader's filters.
+"""A workaround that keeps predicates over floats out of the filters of Spark's Parquet reader.
 
-What a Parquet file says of a column's least and greatest value leaves NaN out (Parquet's format, `ColumnOrder`), while NaN is
-greater than all numbers in PostgreSQL and in Spark, and -0 equals 0, which a dictionary of a file has as another value. Spark
-gives its reader the filters all the same and misses rows: of [NaN, 1.0], `f > 3`. A filter over an expression is not given.
+The least and greatest value of a column in a Parquet file leave NaN out (Parquet's format, `ColumnOrder`), although NaN
+is greater than all numbers in PostgreSQL and in Spark. Also, -0 equals 0, but a file's dictionary has it as a different
+value. Spark pushes such predicates down to its reader all the same and misses rows: of [NaN, 1.0], `f > 3`. A predicate
+over an expression is not pushed down.
 """
 
 from __future__ import annotations
@@ -16,5 +17,5 @@ _FLOATS: Final = ("FLOAT", "DOUBLE")
 
 
 def hide_from_reader_filters(value: Column, kind: str) -> Column:
-    """The same value, of Spark's type `kind`: a float as an expression."""
+    """Return the same value, of Spark's type `kind`, with a float wrapped in an expression."""
     return f.nanvl(value, f.lit("NaN").cast(kind)) if kind.upper() in _FLOATS else value

@@ -1,4 +1,4 @@
-"""A fragment as a frame of Spark's, with the carriers of its columns, and its rows where they come to the driver."""
+"""A fragment as a Spark DataFrame, with the carriers of its columns, and its rows where the driver collects them."""
 
 from __future__ import annotations
 
@@ -20,9 +20,10 @@ if TYPE_CHECKING:
 
 
 class FragmentFrame:
-    """See the module's docstring. Used on a job's thread, but for its making, which raises FeatureNotSupported.
+    """A fragment as a Spark DataFrame. It is used on a job's thread, except for its constructor, which raises
+    FeatureNotSupported.
 
-    skip: how many of the first rows the reader is to pass over.
+    skip: the number of leading rows that the reader must skip.
     """
 
     def __init__(self, fragment: CompiledFragment, views: Views) -> None:
@@ -31,12 +32,14 @@ class FragmentFrame:
         self._views = views
 
     def open(self, session: SparkSession) -> DataFrame:
-        """Make the frame, which runs nothing yet."""
+        """Create the DataFrame. This runs no job yet."""
         self._views.require(session, views_of(self._fragment))
         return session.sql(to_sql(self._statement, "spark"))
 
     def schema_of(self, frame: DataFrame) -> pa.Schema:
-        """The carriers of the frame's columns; Spark is asked only where it knows more than the fragment does."""
+        """Return the carriers of the DataFrame's columns. Spark is asked only where it knows more than the fragment
+        does.
+        """
         if any(pa.types.is_list(typ) for typ in self._fragment.schema.types):
             from pyspark.sql.pandas.types import to_arrow_schema
 
@@ -44,7 +47,7 @@ class FragmentFrame:
         return self._fragment.schema
 
     def collect(self, frame: DataFrame) -> list[pa.RecordBatch]:
-        """Run it, and have its rows come to the driver."""
+        """Run the fragment and collect its rows in the driver."""
         from engine.executors.spark.collect import collect_arrow
 
         schema = self.schema_of(frame)
@@ -52,10 +55,10 @@ class FragmentFrame:
 
 
 def _without_offset(fragment: CompiledFragment) -> tuple[exp.Expression, int]:
-    """The statement to run, and how many of its first rows to pass over here.
+    """Return the statement to run, and the number of leading rows to skip here.
 
-    Spark gathers an OFFSET without LIMIT into one partition in whatever order the parts of its sort arrive there, so over
-    an ordered stream it is the reader's.
+    Spark gathers an OFFSET without LIMIT into one partition, in whatever order the parts of its sort arrive there. So
+    over an ordered stream the reader applies the OFFSET.
     """
     statement = fragment.statement
     offset = statement.args.get("offset")

@@ -1,8 +1,8 @@
-"""Spark's functions that the compiler emits, by name: a fragment of another member may call these and no others.
+"""The names of the Spark functions that the compiler emits. A fragment of another member may call these and no others.
 
-None of them reads or writes anything but its arguments. `java_method` is not among them: it is let pass as the one call that
-the compiler makes (`engine.planner.codegen.interruptible`), and with no other arguments. Held to as
-`engine.executors.local.fragment_functions` is.
+None of them reads or writes anything but its arguments. `java_method` is not among them: it is accepted only as the one
+call that the compiler makes (`engine.planner.codegen.interruptible`), with exactly those arguments. The same tests as
+for `engine.executors.local.fragment_functions` keep this list complete.
 """
 
 from __future__ import annotations
@@ -36,5 +36,5 @@ FUNCTIONS: Final = frozenset((
     "zip_with",
 ))  # fmt: skip
 
-#: In FROM and in LATERAL VIEW.
+#: Functions in FROM and in LATERAL VIEW.
 TABLE_FUNCTIONS: Final = frozenset(("range", "inline", "explode"))

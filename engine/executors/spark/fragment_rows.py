@@ -1,4 +1,4 @@
-"""A fragment's rows as a job reads them: its statement, and the tables, scans and functions that it names."""
+"""The rows of a fragment as a Spark job reads them: its statement, and the tables, scans and functions that it names."""
 
 from __future__ import annotations
 
@@ -26,5 +26,5 @@ def views_of(fragment: CompiledFragment) -> Mapping[str, Named]:
 
 
 def rows_of(fragment: CompiledFragment) -> SparkRows:
-    """A fragment's rows, for a job that writes them."""
+    """Return a fragment's rows, for a job that writes them."""
     return SparkRows(to_sql(fragment.statement, "spark"), views_of(fragment), fragment.schema)

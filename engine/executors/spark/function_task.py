@@ -1,7 +1,7 @@
-"""Code of a Spark task that computes a function with DuckDB: `engine.planner.codegen.task_functions`.
+"""Code of a Spark task that computes a function with DuckDB; see `engine.planner.codegen.task_functions`.
 
-A Python worker serves many tasks, one after the other. It keeps one database for each time zone: to open one, and to register the
-local engine's own functions in it, takes longer than most batches.
+A Python worker serves many tasks, one after the other. It keeps one database for each time zone, because opening one
+and registering the local engine's own functions in it takes longer than most batches.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _TIME_ZONES: Final = 4
 
 @dataclass(frozen=True, slots=True)
 class FunctionTask:
-    """Computes a function over a batch of its arguments, of which there is one at least.
+    """Computes a function over a batch of its arguments. There is at least one argument.
 
     statement: as in `TaskFunction`. returns: the Arrow type of a value. time_zone: the session's.
     """
@@ -38,7 +38,9 @@ class FunctionTask:
         return self._compute(_database(self.time_zone), pa.RecordBatch.from_arrays(list(arguments), names=names))
 
     def _compute(self, database: duckdb.DuckDBPyConnection, batch: pa.RecordBatch) -> pa.Array:
-        """The values, and the error of each row that has one. Rows that fail are looked for by halves: few do."""
+        """Return the values, and the error of each row that has one. Failing rows are found by bisection, because
+        there are few.
+        """
         try:
             values, errors = self._values(database, batch), pa.nulls(batch.num_rows, pa.string())
         except duckdb.Error as error:

@@ -1,6 +1,6 @@
-"""Spark's word on what runs for this member: jobs of queries, their tasks, and the figures of its executors.
+"""Reports from Spark about its work for this member: jobs of queries, their tasks, and the metrics of its executors.
 
-A question to the JVM runs on a thread of the executor's pool; who asks a Spark that does not run is told of nothing.
+A request to the JVM runs on a thread of the executor's pool. If Spark does not run, the report is empty.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from engine.executors.spark.start import SparkStart
 if TYPE_CHECKING:
     from engine.executors.spark.session import SparkRuntime
 
-#: How long a scrape waits for Spark's figures.
+#: The time that a scrape waits for Spark's metrics.
 _OBSERVE_SECONDS: Final = 1.0
-#: Whose progress is told at once.
+#: The maximal number of actions in one progress report.
 _JOBS_MAX: Final = 100
 
 
 class JobReports:
-    """See the module's docstring.
+    """Reports about Spark's work for this member; see the module's docstring.
 
-    spark: the member's. call: runs a short call to the JVM. jobs: the actions that run here now. figures: those of the last
-    observation.
+    spark: the member's. call: runs a short call to the JVM. jobs: the actions that run here now. figures: the metrics
+    of the last observation.
     """
 
     def __init__(
@@ -47,7 +47,9 @@ class JobReports:
         self._jobs = jobs
 
     async def tasks_of(self, query: QueryId) -> tuple[int, int] | None:
-        """Count the tasks of a query's jobs that run here: those that have succeeded, and all; None: it has no job with tasks."""
+        """Count the tasks of a query's jobs that run here. Returns the number that have succeeded and the number of
+        all; None if the query has no job with tasks.
+        """
         groups = [job.group for job in self._jobs_of(str(query)) if job.is_running]
         runtime = self._spark.running_runtime()
         if not groups or runtime is None:
@@ -56,7 +58,9 @@ class JobReports:
         return (done, known) if known else None
 
     async def jobs(self, member: str, query: str = "") -> Sequence[SparkJobReport]:
-        """Spark's jobs that run for queries here, those of the same action that have ended included. query: only this one's."""
+        """Return Spark's jobs that run for queries here, including those of the same action that have ended. query:
+        only this query's.
+        """
         jobs, runtime = self._jobs_of(query)[:_JOBS_MAX], self._spark.running_runtime()
         if not jobs or runtime is None:
             return ()
@@ -64,8 +68,9 @@ class JobReports:
         return told
 
     async def observe(self) -> None:
-        """Ask Spark for its tasks and executors, for `statistics`. One that does not answer soon has the figures of before; one
-        that does not run has none."""
+        """Ask Spark for its tasks and executors, for `statistics`. If Spark does not answer soon, the previous metrics
+        stay; if it does not run, there are none.
+        """
         runtime = self._spark.running_runtime()
         if runtime is None:
             self.figures = SparkFigures()
@@ -75,7 +80,7 @@ class JobReports:
                 self.figures = await self._call(functools.partial(figures_of, runtime))
 
     def _jobs_of(self, query: str) -> list[SparkJob]:
-        """The actions that run here for a query, or, where it is empty, for all."""
+        """Return the actions that run here for a query; for all queries if `query` is empty."""
         return [job for job in self._jobs() if not query or job.query == query]
 
 

@@ -1,19 +1,20 @@
-"""A Spark action on a thread of its own, and how it is stopped.
+"""A Spark action on a thread of its own, and its cancellation.
 
-Py4J blocks the calling thread, and Spark ties a query's properties (job group, pool) to the thread: so one thread per running
-action, named after its query, joined when it ends.
+Py4J blocks the calling thread, and Spark ties a query's properties (job group, pool) to the thread. So each running
+action has one thread, which is named after its query and joined when it ends.
 
-**Cancel** has three parts, since the action may be anywhere: jobs of its group are cancelled, those under way and those that
-it has yet to start (`cancelJobGroupAndFutureJobs`); its Java thread is interrupted, which ends waits on the driver (listing
-files, a broadcast, a subquery); and `wait_gone` returns only when the thread has ended and the scheduler has no task of the
-group left. Until then it cancels the group again and again: of the jobs that have yet to start Spark's scheduler refuses those
-of a result but not the stages that adaptive execution runs one by one (`submitMapStage`), so what was planned when the cancel
-came would run to its end.
+**Cancel** has three parts, because the action may be anywhere. The jobs of its group are cancelled, both running ones
+and those that it has yet to start (`cancelJobGroupAndFutureJobs`). Its Java thread is interrupted, which ends waits on
+the driver (listing files, a broadcast, a subquery). And `wait_gone` returns only when the thread has ended and the
+scheduler has no task of the group left. Until then it cancels the group again and again: of the jobs that have yet to
+start, Spark's scheduler refuses result jobs but not the stages that adaptive execution runs one by one
+(`submitMapStage`), so without this a stage that was planned when the cancel arrived would run to its end.
 
-Not stoppable is what neither waits nor looks. On the driver that is analysis and planning, milliseconds for what people
-write: the thread is waited for. In a task it is a sort in memory, or what one batch of rows has to meet in a join of few keys
-(without any key, each row looks: `engine.planner.codegen.interruptible`): such a task has been killed and delivers nothing, so
-after `_GONE_SECONDS` it is left to notice by itself.
+Code that neither waits nor checks for interrupts cannot be stopped. On the driver this is analysis and planning, which
+take milliseconds for hand-written queries; the thread is waited for. In a task it is a sort in memory, or the
+comparison of one batch of rows in a join with few distinct keys (a join without any key checks for each row:
+`engine.planner.codegen.interruptible`). Such a task has been killed and delivers nothing, so after `_GONE_SECONDS` it
+is left to notice the kill by itself.
 """
 
 from __future__ import annotations
@@ -42,13 +43,14 @@ _CANCEL_AGAIN_SECONDS: Final = 0.1
 _GONE_SECONDS: Final = 0.5
 _CAUSE_SECONDS: Final = 1.0
 _GROUPS: Final = itertools.count(1)
-#: Pools are never forgotten by Spark's scheduler, so their names are few and used again.
+#: Spark's scheduler never removes a pool, so a few names are reused.
 _POOLS: Final = 64
 
 
 class SparkJob:
-    """One action. name: the id of its query. `work(session)` runs on the job's thread; `done(result, error)` is called there when
-    it has ended. trace: the traceparent of the statement's span."""
+    """One Spark action. name: the id of its query. `work(session)` runs on the job's thread; `done(result, error)` is
+    called there when the action has ended. trace: the traceparent of the statement's span.
+    """
 
     def __init__(
         self,
@@ -81,7 +83,7 @@ class SparkJob:
         return self._thread.is_alive()
 
     def cancel(self) -> None:
-        """Stop it, wherever it is; does not wait. Blocks for a call or two to the JVM."""
+        """Cancel the action, wherever it is, without waiting for its end. Blocks for a call or two to the JVM."""
         with self._lock:
             self._cancelled = True
             java_thread = self._java_thread
@@ -93,7 +95,9 @@ class SparkJob:
                 java_thread.interrupt()
 
     def wait_gone(self) -> None:
-        """After `cancel`: wait until the thread has ended and no task of the group is left, `_GONE_SECONDS` at most for those."""
+        """Wait, after `cancel`, until the thread has ended and no task of the group is left; for tasks at most
+        `_GONE_SECONDS`.
+        """
         while self.is_running:
             self._thread.join(_CANCEL_AGAIN_SECONDS)
             with self._runtime.unless_ended():
@@ -141,7 +145,7 @@ class SparkJob:
         return self._work(self._runtime.session(self._time_zone))
 
     def _tasks_active(self) -> bool:
-        """Whether it has tasks, or may have: a machine that is very busy is told of their ends late."""
+        """Return whether the group has active tasks, or may have: on a very busy machine their ends are reported late."""
         if not self._runtime.settle():
             return True
         tracker = self._runtime.context.statusTracker()
@@ -155,7 +159,9 @@ def _stages(job: Any) -> list[int]:
 
 
 def tasks_of_groups(runtime: SparkRuntime, groups: Sequence[str]) -> tuple[int, int]:
-    """Count the tasks of the jobs of these groups: those that have succeeded, and all in stages that were not skipped."""
+    """Count the tasks of the jobs of these groups. Returns the number that have succeeded, and the number of all in
+    stages that were not skipped.
+    """
     tracker = runtime.context.statusTracker()
     jobs = {job for group in groups for job in tracker.getJobIdsForGroup(group)}
     found = list(stages_of_jobs(runtime, jobs))
@@ -168,7 +174,7 @@ def stages_of_jobs(runtime: SparkRuntime, jobs: Iterable[int]) -> Iterator[Any]:
 
     tracker, store = runtime.context.statusTracker(), runtime.context._jsc.sc().statusStore()
     for stage in {stage for job in jobs for stage in _stages(tracker.getJobInfo(job))}:
-        # The store forgets old stages, and has not heard of the newest ones yet.
+        # The store drops old stages, and does not have the newest ones yet.
         with contextlib.suppress(Py4JJavaError):
             data = store.lastStageAttempt(stage)
             if data.status().toString() != "SKIPPED":
@@ -184,7 +190,9 @@ def status_of_task(runtime: SparkRuntime, task: int) -> str | None:
 
 
 def failure_of_task(runtime: SparkRuntime, task: int) -> SqlError | None:
-    """Why a task attempt failed, if Spark's status store says it within a second and it is an error of the query's."""
+    """Return the error with which a task attempt failed, if Spark's status store reports it within a second and it is
+    an error of the query itself.
+    """
     store, kind = _task_store(runtime)
     deadline = time.monotonic() + _CAUSE_SECONDS
     while time.monotonic() < deadline:

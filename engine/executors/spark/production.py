@@ -1,8 +1,10 @@
-"""A fragment on Spark whose rows do not come to this process: a job whose tasks send them to other members, or write them.
+"""A fragment on Spark whose rows do not come to this process: a job whose tasks send them to other members, or write
+them.
 
-Its tasks are the senders of an edge: the member that runs the job has found the receivers (`open_channel`) before; the tasks
-connect to them directly, so rows pass neither through the driver nor through this member. The job's own result is which streams
-each receiver is to have had. Or its tasks write a table's files (`engine.executors.spark.write_task`): then the result says which.
+The tasks of a sending job are the senders of an edge. The member that runs the job has located the receivers
+(`open_channel`) beforehand, and the tasks connect to them directly, so rows pass neither through the driver nor through
+this member. The result of the job says which streams each receiver should have received. The tasks of a writing job
+write a table's files (`engine.executors.spark.write_task`), and the result names the files.
 """
 
 from __future__ import annotations
@@ -30,8 +32,9 @@ R = TypeVar("R")
 
 
 class SparkProduction(Generic[R]):
-    """See the module's docstring. `ended`: the job's result or its SqlError. job: it. act: runs the statement's frame, on the
-    job's thread. call: runs a short call to the JVM."""
+    """A job whose tasks send or write the rows; see the module's docstring. `ended`: the job's result or its SqlError.
+    job: the job. act: runs the statement's DataFrame, on the job's thread. call: runs a short call to the JVM.
+    """
 
     def __init__(
         self,
@@ -50,13 +53,13 @@ class SparkProduction(Generic[R]):
         self._call = call
         self._loop = asyncio.get_running_loop()
         self.ended: asyncio.Future[R] = self._loop.create_future()
-        # Whoever closes without asking for the result has no use for its error.
+        # A caller that closes without asking for the result does not need its error.
         self.ended.add_done_callback(lambda ended: ended.cancelled() or ended.exception())
         self.job = SparkJob(runtime, str(context.query), context.time_zone, self._work, self._done, context.trace)
         self.job.start()
 
     async def close(self) -> None:
-        """Stop the job if it runs; returns when it is gone."""
+        """Stop the job if it runs. Returns when it is gone."""
         if self.job.is_running:
             await self._call(self._stop)
 
@@ -80,8 +83,10 @@ class SparkProduction(Generic[R]):
 
 
 def send_frame(frame: DataFrame, send: SendPartition, *, analyze: bool = False) -> Sent:
-    """Run the job that sends a frame's rows; blocks until it has ended. analyze: what operators counted is wanted."""
-    # On the job's thread, for which Spark has been started: PySpark is there.
+    """Run the job that sends a DataFrame's rows. Blocks until it has ended. analyze: whether the operators' row counts
+    are wanted.
+    """
+    # This runs on the job's thread, for which Spark has been started, so PySpark can be imported.
     from pyspark.sql.udf import _create_udf
     from pyspark.util import PythonEvalType
 

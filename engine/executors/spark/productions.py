@@ -1,4 +1,4 @@
-"""Jobs whose tasks get rid of rows by themselves: they send them to receivers, or write them into files."""
+"""Jobs whose tasks consume the rows themselves: they send them to receivers, or write them into files."""
 
 from __future__ import annotations
 
@@ -30,8 +30,9 @@ R = TypeVar("R")
 
 
 class Productions:
-    """Begins such jobs (`engine.runtime.run_services.TaskSenders`), and knows those that run: `sending` and `writing`. call: runs a
-    short call to the JVM."""
+    """Begins such jobs (`engine.runtime.run_services.TaskSenders`) and tracks the running ones: `sending` and
+    `writing`. call: runs a short call to the JVM.
+    """
 
     name: EngineName = "spark"
 
@@ -52,10 +53,10 @@ class Productions:
         parting: str | None = None,
         base: int = 0,
     ) -> SparkProduction[Sent]:
-        """Begin to run a statement whose rows go to receivers on whichever members; see
+        """Begin to run a statement whose rows go to receivers on any members; see
         `engine.executors.spark.worker.SendPartition`.
 
-        tables: by the names that the statement has for them.
+        tables: the tables that the statement reads, by their names in it.
         """
         send = SendPartition(edges, parting=parting, base=base)
         act = functools.partial(send_frame, send=send, analyze=context.analyze)
@@ -64,7 +65,9 @@ class Productions:
     async def write(
         self, rows: SparkRows, context: ExecutionContext, plan: Mutate, folder: Path, output: OutputSettings
     ) -> SparkProduction[Written]:
-        """Begin to make rows that tasks write below a folder as a MUTATE says; see `engine.executors.spark.write_task`."""
+        """Begin to produce rows that tasks write below a folder, as a MUTATE specifies; see
+        `engine.executors.spark.write_task`.
+        """
         task = WritePartition(rules(plan), str(folder), rows.schema.serialize().to_pybytes(), output)
         act = functools.partial(write_frame, task=task)
         return await self._begin(self.writing, context, rows.statement, rows.tables, act)
@@ -72,7 +75,9 @@ class Productions:
     async def write_files(
         self, rows: SparkRows, context: ExecutionContext, names: Sequence[str], folder: Path
     ) -> SparkProduction[None]:
-        """Begin to make rows that Spark itself writes as Parquet files into a new folder, as columns of these names."""
+        """Begin to produce rows that Spark's own writer stores as Parquet files in a new folder, with columns of these
+        names.
+        """
         act = functools.partial(write_parquet, names=names, folder=folder)
         return await self._begin(self.writing, context, rows.statement, rows.tables, act)
 

@@ -1,14 +1,17 @@
-"""Spark's plan of a job that has ended, as operators with the rows that its SQL metrics counted (`engine.contracts.profile`).
+"""Spark's plan of a finished job, as operators with the rows that its SQL metrics counted
+(`engine.contracts.profile`).
 
-What only says how Spark runs something is left out: code generation, adaptive stages, exchanges, formats of rows, sorts within
-a partition, the first half of an aggregate. Projections, sorts and windows count nothing themselves: they give what they get.
-An exchange counts what goes through it, and is believed where there is one: before a sort over all partitions Spark runs what is
-to be sorted one time more, for a sample, and its operators count that too. So of those below, to the next exchange, only the
-last one's rows are known.
+Operators that only say how Spark runs something are left out: code generation, adaptive stages, exchanges, row formats,
+sorts within a partition, the partial stage of an aggregate. Projections, sorts and windows count nothing themselves:
+they return as many rows as they read. An exchange counts the rows that pass through it, and its count takes precedence:
+before a sort over all partitions Spark runs the sort's input an additional time, for a sample, and the operators of the
+input count that run as well. So below a sampled sort, down to the next exchange, only the rows of the topmost operator
+are known.
 
-An exchange that is used twice reads what nobody knows, and so does Expand, with which Spark makes several aggregates of one.
+The rows of a reused exchange are unknown, and so are those of Expand, with which Spark turns several aggregates into
+one. Both are shown without inputs.
 
-Each step is a short call to the JVM: this is for EXPLAIN ANALYZE, on the job's thread.
+Each step is a short call to the JVM, so this is for EXPLAIN ANALYZE, on the job's thread.
 """
 
 from __future__ import annotations
@@ -27,7 +30,9 @@ _AGGREGATES: Final = frozenset(("HashAggregateExec", "ObjectHashAggregateExec", 
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """An operator of Spark's. through: rows that an exchange above has counted. sampled: whether it ran for a sample, too."""
+    """An operator of Spark's plan. through: the number of rows that an exchange above it has counted. sampled: whether
+    it also ran for a sample.
+    """
 
     plan: Any
     through: int = UNKNOWN
@@ -35,7 +40,9 @@ class _Place:
 
 
 def operators(frame: Any, *, sent: bool) -> Operator:
-    """The operators of a Java DataFrame whose job has ended. sent: the last one only handed rows to receivers, and is left out."""
+    """Return the operators of a Java DataFrame whose job has ended. sent: whether the topmost operator only handed
+    rows to receivers; it is then left out.
+    """
     place = _plain(_Place(frame.queryExecution().executedPlan()))
     if sent:
         [place] = _below(place)
@@ -63,21 +70,23 @@ def _rows(place: _Place) -> int:
 
 
 def _inputs(place: _Place) -> Sequence[_Place]:
-    """Return the inputs of an operator. An aggregate's is what the lowest of the parts of it reads that Spark has made."""
+    """Return the inputs of an operator. Spark splits an aggregate into several parts; its input is that of the lowest
+    part.
+    """
     inputs = _below(place)
     if _name(place.plan) not in _AGGREGATES:
         return inputs
     distinct = False
     while len(inputs) == 1 and _name(inputs[0].plan) in _AGGREGATES and (distinct or _is_part(inputs[0].plan)):
         [part] = inputs
-        # Below the part for DISTINCT's values there is the aggregate that makes them distinct, as a whole.
+        # Below the part for DISTINCT's values there is the complete aggregate that makes them distinct.
         distinct = _is_part(part.plan) and (distinct or _has_distinct(part.plan))
         inputs = _below(part)
     return inputs
 
 
 def _is_part(aggregate: Any) -> bool:
-    """Whether its groups are not whole yet: it asks nothing of where rows are."""
+    """Return whether an aggregate is partial: its groups are incomplete, and it requires no distribution of its input."""
     return bool(aggregate.requiredChildDistributionExpressions().isEmpty())
 
 
@@ -91,7 +100,7 @@ def _below(place: _Place) -> Sequence[_Place]:
 
 
 def _plain(place: _Place) -> _Place:
-    """The operator itself, below what says how it is run."""
+    """Return the first operator below those that only say how Spark runs something."""
     plan, through, sampled = place.plan, place.through, place.sampled
     while True:
         name = _name(plan)

@@ -1,5 +1,6 @@
-"""The progress of Spark's jobs: stages, and tasks done of all, as its status store has them. The JVM is asked when somebody
-looks."""
+"""The progress of Spark's jobs, from its status store: stages, and how many of their tasks are done. The JVM is asked
+only when somebody requests it.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def report_jobs(runtime: SparkRuntime, jobs: Iterable[SparkJob], member: str) -> list[SparkJobReport]:
-    """The jobs that Spark has run for these actions so far. Blocks for some calls to the JVM."""
+    """Report the jobs that Spark has run for these actions so far. Blocks for some calls to the JVM."""
     found: list[SparkJobReport] = []
     with own_connection(), runtime.unless_ended():
         tracker, address = runtime.context.statusTracker(), runtime.context.uiWebUrl

@@ -1,4 +1,6 @@
-"""Rows that a Spark job makes, by what is to be known of them before Spark is asked: no import of PySpark."""
+"""The description of rows that a Spark job produces, as far as it is known before Spark is asked. It does not import
+PySpark.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,9 @@ from wire.dataclass import dataclass
 
 @dataclass(frozen=True, slots=True)
 class SparkRows:
-    """statement: in Spark's SQL. tables: by the names that it has for them. schema: of the rows, in carriers."""
+    """Rows that a Spark job produces. statement: in Spark's SQL. tables: by their names in the statement. schema: of
+    the rows, in carriers.
+    """
 
     statement: str
     tables: Mapping[str, Named]

@@ -1,7 +1,7 @@
-"""Code of a Spark task that reads files through DuckDB: `engine.planner.codegen.scans`.
+"""Code of a Spark task that reads files through DuckDB; see `engine.planner.codegen.scans`.
 
-Stores and their credentials come with the task, in PySpark's own closure, which is in no plan, log or event. A store without a key
-takes what the executor's process has been given.
+Object stores and their credentials travel with the task, in PySpark's own closure, which appears in no plan, log or
+event. A store without a key uses the credentials of the executor's process.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from engine.executors.local.sandbox import ONE_THREAD
 from engine.lakes import stores
 from wire.dataclass import dataclass
 
-#: Rows of a batch: with DuckDB's vectors, a multiple of 2048.
+#: Rows of a batch: a multiple of 2048, the size of DuckDB's vectors.
 _BATCH_ROWS: Final = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """A file, or the rows of one from `first` to before `end`."""
+    """The unit of a scan: a file, or its rows from `first` to before `end`."""
 
     file: str
     first: int = 0
@@ -31,8 +31,9 @@ class Unit:
 
 @dataclass(frozen=True, slots=True)
 class ScanUnits:
-    """Reads what the rows that it is given number. statement, reader: as in `Scan`, the reader by its number. columns: labels.
-    units: by number."""
+    """Reads the units whose numbers its input rows contain. statement, reader: as in `Scan`, the reader by its number.
+    columns: labels. units: the units, by number.
+    """
 
     statement: str
     reader: int
@@ -42,7 +43,7 @@ class ScanUnits:
     time_zone: str
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        # Imported where it is needed: most tasks read otherwise, and each worker would pay for it.
+        # Imported only where it is needed: most tasks do not read through DuckDB, and each worker would pay for the import.
         import duckdb
 
         from engine.executors.local.errors import translate
@@ -80,7 +81,7 @@ class ScanUnits:
         return {**files, f"r{self.reader}_first": unit.first, f"r{self.reader}_end": unit.end}
 
 
-#: How the names of the local engine's own functions begin.
+#: The prefix of those of the local engine's own functions that a scan may call.
 _OURS: Final = "sluice_json"
-#: The column of a scan that reads none, which has rows all the same.
+#: The column of a scan that reads no columns, which has rows all the same.
 NOTHING: Final = "nothing"

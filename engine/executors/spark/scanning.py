@@ -1,5 +1,6 @@
-"""The driver's side of a scan (`engine.planner.codegen.scans`): what is read, in parts for tasks, and the relation that they
-make."""
+"""The driver's side of a scan (`engine.planner.codegen.scans`): the files to read, split into units for tasks, and the
+relation that the tasks produce.
+"""
 
 from __future__ import annotations
 
@@ -18,14 +19,14 @@ from engine.planner.codegen.scan import Scan
 from engine.planner.codegen.scans import READER
 from engine.planner.distribute.splits import ReadFile, files_to_read
 
-#: Bytes of the columns that are read that make a task: as many as Spark gives one of files that it reads itself, at the least.
+#: The bytes of the columns read that make a task: the least that Spark assigns to a task for files that it reads itself.
 _TASK_BYTES: Final = 4 << 20
-#: A range of rows without end, for files whose row groups are not known.
+#: The end of an unbounded range of rows, for files whose row groups are not known.
 _ALL_ROWS: Final = 1 << 62
 
 
 def read_scan(session: SparkSession, scan: Scan) -> DataFrame:
-    """A scan's rows, its columns under their labels in storage types. Blocks: footers are read here."""
+    """Return a scan's rows, with columns under their labels in storage types. Blocks, because it reads footers."""
     table = scan.reader.table
     assert isinstance(table, Table), "a table of the catalog"
     tasks = tuple(_tasks(files_to_read(scan.reader, table, scan.parameters), ranged=scan.ranged))
@@ -41,7 +42,7 @@ def read_scan(session: SparkSession, scan: Scan) -> DataFrame:
 
 
 def _tasks(files: Iterable[ReadFile], *, ranged: bool) -> Iterator[tuple[Unit, ...]]:
-    """Files and runs of row groups, small ones put together."""
+    """Yield the units of each task: files and runs of row groups, small ones combined."""
     gathered: list[Unit] = []
     gathered_bytes = 0
     for file in files:
@@ -56,7 +57,7 @@ def _tasks(files: Iterable[ReadFile], *, ranged: bool) -> Iterator[tuple[Unit, .
 
 
 def _units(file: ReadFile, *, ranged: bool) -> Iterator[tuple[Unit, int]]:
-    """A file's row groups, as many at a time as make a task, with their bytes; or all of it."""
+    """Yield the units of a file with their sizes: as many row groups at a time as make a task, or the whole file."""
     path = literal_path(file.name)
     if not ranged or not file.groups:
         yield Unit(path, 0, _ALL_ROWS if ranged else None), file.size

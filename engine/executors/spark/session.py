@@ -1,11 +1,14 @@
-"""The JVM and its Spark context: started, configured, ended. One per member, and one per process, as PySpark has it.
+"""The JVM and its Spark context: start, configuration, end. There is one per member, and one per process, as PySpark
+requires.
 
-The JVM is a child of the member. It dies with it even if the member is killed: PySpark's gateway holds a pipe to its standard
-input, and the JVM ends when that breaks. Where the JVM ends by itself (killed, out of memory) the member goes on: what ran
-there is told so (`loss`), and the next query that needs Spark has it started again (`engine.executors.spark.executor`). All of
-Spark's own files (logs, shuffle files, warehouse) lie in one directory.
+The JVM is a child process of the member. It dies with the member even if the member is killed: PySpark's gateway holds
+a pipe to its standard input, and the JVM ends when that breaks. If the JVM ends by itself (killed, out of memory), the
+member goes on: the statements that ran there fail with that error (`loss`), and the next query that needs Spark starts
+it again (`engine.executors.spark.executor`). All of Spark's own files (logs, shuffle files, warehouse) are in one
+directory.
 
-A session per time zone: Spark's time zone is a session's setting, and a running query must keep the one it began with.
+There is one session per time zone, because Spark's time zone is a setting of the session and a running query must keep
+the one with which it began.
 
 All of this blocks; `engine.executors.spark.executor` calls it from its own threads.
 """
@@ -42,14 +45,14 @@ from engine.executors.spark.errors import text_of
 from engine.executors.spark.worker import SUMMARY_SCHEMA, idle
 from wire.errors import AdminShutdown, SerializationFailure, SqlError
 
-#: PySpark tells standard error of each statement that fails, all of it, with its literals and its plan.
+#: PySpark writes each failed statement to standard error in full, with its literals and its plan.
 for _name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
     PySparkLogger.getLogger(_name).disabled = True
 
 _SESSIONS_MAX: Final = 16
 _STOP_SECONDS: Final = 10
 _SETTLE_MILLIS: Final = 10_000
-#: How long a JVM whose connections have broken may take to be gone.
+#: The time within which a JVM whose connections have broken must have ended.
 _DYING_SECONDS: Final = 2.0
 _LOG_SETTINGS: Final = """
 rootLogger.level = warn
@@ -71,24 +74,24 @@ logger.pools.level = error
 
 
 def spark_settings(config: SparkConfig, directory: Path) -> dict[str, str]:
-    """Spark's settings for a member. `config.conf` overrides all but the master."""
+    """Return Spark's settings for a member. `config.conf` overrides all but the master."""
     settings = {
         "spark.app.name": "sluice",
         "spark.driver.memory": config.driver_memory,
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
-        # A row's fields are not judged by a file's statistics: they leave NaN out (`engine.executors.spark.floats`).
+        # No pruning on fields of rows: a file's statistics leave NaN out (`engine.executors.spark.floats`).
         "spark.sql.optimizer.nestedPredicatePushdown.supportedFileSources": "",
-        # What the status store keeps; the causes of failed tasks are read from it (`engine.executors.spark.jobs`).
+        # The retention of the status store, from which the causes of failed tasks are read (`engine.executors.spark.jobs`).
         "spark.ui.retainedJobs": "100",
         "spark.ui.retainedStages": "200",
         "spark.ui.retainedTasks": "5000",
         "spark.sql.ui.retainedExecutions": "20",
-        # A query that arrives gets a slot as soon as one is free, however many tasks others have queued.
+        # A new query gets a slot as soon as one is free, however many tasks other queries have queued.
         "spark.scheduler.mode": "FAIR",
         "spark.speculation": "false",
         "spark.sql.ansi.enabled": "true",
-        # Else what stands twice behind AND or OR is computed before them, for all rows, and may raise an error.
+        # Otherwise a subexpression that occurs twice below AND or OR is computed first, for all rows, and may raise an error.
         "spark.sql.subexpressionElimination.skipForShortcutExpr": "true",
         # Sums and products of decimals keep their scale or fail; the function table's numeric rows rely on it.
         "spark.sql.decimalOperations.allowPrecisionLoss": "false",
@@ -103,19 +106,19 @@ def spark_settings(config: SparkConfig, directory: Path) -> dict[str, str]:
         "spark.sql.legacy.parquet.nanosAsLong": "true",
         "spark.sql.execution.arrow.pyspark.enabled": "true",
         "spark.sql.execution.arrow.localRelationThreshold": "0",
-        # A first row waits for a whole batch of them.
+        # The first row waits until a whole batch is there.
         "spark.sql.execution.arrow.maxRecordsPerBatch": "4096",
-        # Files that Spark itself writes hold times as ours do, in microseconds and by one calendar; and what its tasks keep of
-        # them leaves room in the heap, however many there are.
+        # Files that Spark itself writes store times as Sluice's do, in microseconds and by one calendar; and the buffers of its
+        # tasks leave room in the heap, however many tasks there are.
         "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
         "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
         "spark.hadoop.parquet.memory.pool.ratio": "0.4",
         "spark.sql.debug.maxToStringFields": "64",
-        # What the parser learns of statements it forgets when that may be so much of the heap, in percent. Otherwise never: a few
-        # hundred long statements, all different, filled it.
+        # The parser's caches are flushed when they may take this percentage of the heap. Otherwise they are never flushed: a few
+        # hundred different long statements filled the heap.
         "spark.sql.parser.manageParserCaches": "true",
         "spark.sql.parser.parserDfaCacheFlushRatio": "10",
-        # A worker that does not notice that its task was killed is ended after this long.
+        # A worker that does not notice that its task was killed is ended after this time.
         "spark.python.task.killTimeout": "100ms",
         "spark.python.worker.reuse": "true",
         "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={(directory.absolute() / 'log4j2.properties').as_uri()}",
@@ -132,7 +135,9 @@ def spark_settings(config: SparkConfig, directory: Path) -> dict[str, str]:
 
 
 def _master(master: str) -> str:
-    """An embedded Spark tries a task once more, as a cluster does, where the user has not said how often."""
+    """Return the master URL, with which an embedded Spark retries a task once, as a cluster does, unless the user has
+    set the number of attempts.
+    """
     if master == "local":
         return "local[1,2]"
     if is_embedded(master) and "," not in master:
@@ -141,12 +146,13 @@ def _master(master: str) -> str:
 
 
 class SparkRuntime:
-    """A started Spark. `slots`: how many tasks run at once, as known at the start."""
+    """A running Spark. `slots`: the number of tasks that run at once, as known at the start."""
 
     def __init__(self, config: SparkConfig, directory: Path, *, abandoned: Callable[[], bool] = lambda: False) -> None:
-        """Start the JVM and the context, and run a first query; seconds. Raises SqlError if that fails.
+        """Start the JVM and the context, and run a first query. Takes seconds. Raises SqlError if that fails.
 
-        abandoned: asked between the steps; once it is true, what has been started is ended and AdminShutdown raised.
+        abandoned: called between the steps; once it returns true, everything that has been started is ended and
+        AdminShutdown is raised.
         """
         self._directory = directory
         self._abandoned = abandoned
@@ -177,7 +183,7 @@ class SparkRuntime:
         SparkContext._ensure_initialized(gateway=gateway)
         self._check_abandoned()
         self.context = SparkContext(conf=conf, gateway=gateway)
-        # PySpark looks at the environment only: what an executor starts as Python.
+        # The Python program that an executor starts; PySpark itself reads only the environment.
         self.context.pythonExec = config.conf.get("spark.pyspark.python", self.context.pythonExec)
         if not is_embedded(config.master):
             self.context.addPyFile(str(_sources(self._directory)))
@@ -187,7 +193,9 @@ class SparkRuntime:
         self._warm()
 
     def session(self, time_zone: str) -> SparkSession:
-        """The session of a time zone, as PostgreSQL calls it. Raises SqlError if Spark does not know it."""
+        """Return the session of a time zone, given PostgreSQL's name of the zone. Raises SqlError if Spark does not
+        know it.
+        """
         with self._lock:
             session = self._sessions.get(time_zone)
             if session is None:
@@ -204,7 +212,7 @@ class SparkRuntime:
         return self.context._jvm
 
     def has_ended(self, seconds: float = 0.0) -> bool:
-        """Whether the JVM is gone, or is so within that time."""
+        """Return whether the JVM has ended, or ends within that time."""
         try:
             self._process.wait(seconds)
         except subprocess.TimeoutExpired:
@@ -212,10 +220,12 @@ class SparkRuntime:
         return True
 
     def loss(self, error: BaseException) -> SqlError | None:
-        """Translate the error of a call to the JVM, where the reason is that the JVM has ended. Blocks for a moment.
+        """Translate the error of a call to the JVM if its cause is that the JVM has ended; None otherwise. Blocks for
+        a moment.
 
-        Py4J says of a broken connection whatever its caller makes of no answer, such as that a class does not exist; what
-        else reads from the JVM, that its stream is short or its port closed. An answer of Java's came before the end.
+        When the connection is broken, Py4J raises whatever its caller makes of a missing answer, such as that a class
+        does not exist; other readers of the JVM report that their stream is short or their port closed. An exception of
+        Java's was sent before the JVM ended.
         """
         if isinstance(error, (SqlError, Py4JJavaError)):
             return None
@@ -229,7 +239,7 @@ class SparkRuntime:
 
     @contextlib.contextmanager
     def unless_ended(self) -> Iterator[None]:
-        """For calls that have nothing to do where the JVM has ended."""
+        """Ignore errors of calls that have nothing to do if the JVM has ended."""
         try:
             yield
         except (Py4JError, OSError) as error:
@@ -237,7 +247,9 @@ class SparkRuntime:
                 raise
 
     def settle(self) -> bool:
-        """Wait until Spark's status store has heard of everything that has happened; False: not within `_SETTLE_MILLIS`."""
+        """Wait until Spark's status store has received all events so far. Returns False if that takes longer than
+        `_SETTLE_MILLIS`.
+        """
         try:
             self.context._jsc.sc().listenerBus().waitUntilEmpty(_SETTLE_MILLIS)
         except Py4JJavaError as error:
@@ -247,7 +259,7 @@ class SparkRuntime:
         return True
 
     def _warm(self) -> None:
-        """Run a first query and start the Python workers, so that the first client does not wait for it."""
+        """Run a first query and start the Python workers, so that the first client does not wait for them."""
         frame = self.session("UTC").range(0, self.slots, 1, self.slots)
         udf = _create_udf(idle, SUMMARY_SCHEMA, PythonEvalType.SQL_MAP_ARROW_ITER_UDF)
         collect_arrow(frame._jdf.mapInArrow(udf(frame["id"])._jc, False, None))
@@ -257,7 +269,7 @@ class SparkRuntime:
         gateway = SparkContext._gateway
         with contextlib.suppress(Exception):
             if self.has_ended():
-                # It would be asked to stop, which fails, and what the context has in this process would stay.
+                # Stopping the JVM's context would fail, and the context's state in this process would remain.
                 self.context._jsc = None
             self.context.stop()
         _forget_context()
@@ -274,12 +286,12 @@ class SparkRuntime:
 
 
 def _log_settings(directory: Path) -> str:
-    """Properties of Java's: Latin-1, in which all else is escaped, as in JSON."""
+    """Return the logging configuration as Java properties: Latin-1, in which all else is escaped, as in JSON."""
     return _LOG_SETTINGS.format(directory=json.dumps(str(directory))[1:-1])
 
 
 def _sources(directory: Path) -> Path:
-    """Our own packages as a zip, for executors that do not have them installed."""
+    """Pack Sluice's own packages as a zip, for executors that do not have them installed."""
     root = Path(__file__).resolve().parents[3]
     target = directory / "sluice.zip"
     with zipfile.ZipFile(target, "w") as archive:
@@ -290,7 +302,9 @@ def _sources(directory: Path) -> Path:
 
 
 def _forget_context() -> None:
-    """PySpark keeps one context and gateway per process in class attributes; the next start is to make new ones."""
+    """Clear the context and gateway that PySpark keeps per process in class attributes, so that the next start makes
+    new ones.
+    """
     SparkContext._active_spark_context = None
     SparkContext._gateway = None
     SparkContext._jvm = None
@@ -300,7 +314,7 @@ def _forget_context() -> None:
 def _end(gateway: Any) -> None:
     with contextlib.suppress(Exception):
         gateway.shutdown()
-    # PySpark's collector of Java references looks once a second whether it is to end.
+    # PySpark's collector of Java references checks once a second whether it has to end.
     for thread in threading.enumerate():
         if isinstance(thread, FinalizerWorker):
             thread.join(_STOP_SECONDS)

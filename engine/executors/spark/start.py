@@ -1,4 +1,6 @@
-"""Spark's start and end on a member: in the background, once for all who wait for it, and anew where it failed or has ended."""
+"""Start and end of a member's Spark. Spark starts in the background, once for all that wait for it, and again after a
+failed start or after it has ended.
+"""
 
 from __future__ import annotations
 
@@ -22,8 +24,10 @@ _STARTED: Final = "Spark has started"
 
 
 class SparkStart:
-    """See the module's docstring. directory: the member's own folder for Spark's files. listen: opens the port for tasks.
-    start_seconds: how long Spark took to start; None as long as it has not."""
+    """Starts and ends a member's Spark; see the module's docstring. directory: the member's own folder for Spark's
+    files. listen: opens the port for tasks. start_seconds: the time that Spark took to start; None while it has not
+    started.
+    """
 
     def __init__(self, config: SparkConfig, directory: Path, listen: Callable[[], Awaitable[object]]) -> None:
         self._config = config
@@ -35,7 +39,9 @@ class SparkStart:
         self.start_seconds: float | None = None
 
     def start(self) -> bool:
-        """Begin to start Spark, unless it is to wait for its first query. Returns whether this is the first call."""
+        """Begin to start Spark, unless it is configured to wait for its first query. Returns whether this is the first
+        call.
+        """
         if self._started:
             return False
         self._started = True
@@ -44,7 +50,9 @@ class SparkStart:
         return True
 
     def _begin(self) -> asyncio.Task[SparkRuntime]:
-        """The start of Spark, which begins now if it has not yet; anew, if it failed or Spark has ended by itself."""
+        """Return the task that starts Spark. It begins now if it has not yet, and again if the start failed or Spark
+        has ended by itself.
+        """
         former = self._starting
         if former is not None and not self._is_over(former):
             return former
@@ -64,7 +72,7 @@ class SparkStart:
         return runtime
 
     async def _listen(self) -> None:
-        """Have a port for tasks: the member's mesh port, or one for them alone where the member has none."""
+        """Open the port for tasks: the member's mesh port, or a separate one if the member has none."""
         try:
             await self._listen_for_tasks()
         except OSError as error:
@@ -83,7 +91,7 @@ class SparkStart:
             return SparkRuntime(self._config, self._directory, abandoned=lambda: self._closing)
 
     async def wait_runtime(self, notice: Callable[[str], None]) -> SparkRuntime:
-        """Spark, when it has started. Raises SqlError."""
+        """Wait until Spark has started, and return it. Raises SqlError."""
         if not self._started or self._closing:
             raise AdminShutdown("terminating connection due to administrator command")
         starting = self._begin()
@@ -102,7 +110,7 @@ class SparkStart:
         await asyncio.to_thread(runtime.stop)
 
     def running_runtime(self) -> SparkRuntime | None:
-        """Spark, if it has started and has not ended."""
+        """Return Spark if it has started and has not ended."""
         starting = self._starting
         if starting is None or not starting.done() or self._is_over(starting):
             return None
@@ -110,7 +118,7 @@ class SparkStart:
 
     @property
     def state(self) -> str:
-        """Whether Spark runs, in a word or two."""
+        """The state of Spark, in a word or two."""
         if self._closing or not self._started:
             return "closed"
         if self._starting is None:
@@ -123,17 +131,17 @@ class SparkStart:
         return "ended" if self._is_over(self._starting) else "ready"
 
     def slot_count(self) -> int:
-        """How many tasks run at once; 1 as long as nobody knows."""
+        """Return the number of tasks that run at once; 1 while it is unknown."""
         if self._starting is None or not self._starting.done() or self._starting.exception() is not None:
             return 1
         return self._starting.result().slots
 
     def end(self) -> None:
-        """Give Spark to nobody any more."""
+        """Refuse all further requests for Spark."""
         self._closing = True
 
     async def close(self) -> None:
-        """Stop Spark, if it has begun to start."""
+        """Stop Spark, if its start has begun."""
         if self._starting is not None:
             await self._stop(self._starting)
 

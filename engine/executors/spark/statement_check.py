@@ -1,11 +1,12 @@
-"""Whether a statement for Spark is one that the compiler could have made: checked by the member that runs it for another.
+"""Validation of statements for Spark that another member sent: the member that runs one checks that the compiler could
+have produced it.
 
-The tree is that of our own dialect (`engine.sql.trees.engine_dialects`), and it is believed only if its text is, letter for
-letter, the statement again. So a statement that passes is what the compiler's generator writes for a tree of these nodes, these
-functions (`engine.executors.spark.fragment_functions`) and these tables; how that generator quotes names and literals, which
-clients write, is what the compiler relies on for every statement.
+The check uses the tree of Sluice's own dialect (`engine.sql.trees.engine_dialects`), and it trusts the tree only if
+printing it reproduces the text exactly. So a statement that passes is what the compiler's generator writes for a tree
+of these nodes, these functions (`engine.executors.spark.fragment_functions`) and these tables. Its quoting of names and
+literals, which clients write, is the generator's, on which the compiler relies for every statement.
 
-Rejected: Spark's own parser, whose tree is the JVM's and costs a call for each node to look at, and which would have Spark be
+Rejected: Spark's own parser. Its tree lives in the JVM and costs a call for each node, and Spark would have to be
 started to refuse a statement.
 """
 
@@ -35,14 +36,15 @@ _NODES: Final = frozenset((
     "Paren", "RegexpLike", "Rollup", "Select", "Star", "Sub", "Subquery", "Table", "TableAlias", "Transform", "TryCast",
     "Tuple", "Union", "Values", "Var", "Where", "Window", "WindowSpec", "With", "WithinGroup",
 ))  # fmt: skip
-#: What a task asks to find out that it has been killed (`engine.planner.codegen.interruptible`).
+#: The call by which a task notices that it has been killed (`engine.planner.codegen.interruptible`).
 _LOOK: Final = "JAVA_METHOD('java.lang.Thread', 'sleep', CAST(0 AS BIGINT))"
 
 
 def require_compiled(statement: str, relations: Set[str]) -> tuple[str, ...]:
-    """The files that a statement names: none. Raises InsufficientPrivilege unless it is one that the compiler could have made.
+    """Return the files that a statement names, which are none. Raises InsufficientPrivilege unless the compiler could
+    have produced it.
 
-    relations: the names of the tables that it is told of. Takes some milliseconds, in proportion to the text.
+    relations: the names of the tables that the sender describes. Takes some milliseconds, in proportion to the text.
     """
     with bounded_depth():
         tree = _tree(statement)
@@ -62,7 +64,7 @@ def _tree(statement: str) -> exp.Expression:
     if to_sql(tree, "spark") != statement:
         raise refusal("it is not written as the compiler writes it")
     if "${" in statement:
-        # Spark puts a setting or a variable of its environment there, within names too.
+        # Spark substitutes a setting or an environment variable here, even within names.
         raise refusal("it refers to Spark's configuration")
     return tree
 
@@ -81,7 +83,9 @@ def _require_node(node: exp.Expr, relations: Set[str]) -> None:
 
 
 def _require_table(node: exp.Table, relations: Set[str]) -> None:
-    """A table that the statement is told of, a common table expression in sight, or a function's rows."""
+    """Refuse a table unless it is one that the sender describes, a common table expression in scope, or a function's
+    rows.
+    """
     if isinstance(node.this, exp.Anonymous):
         return
     plain = isinstance(node.this, exp.Identifier) and set(filter(node.args.get, node.args)) <= {"this", "alias"}
@@ -89,7 +93,9 @@ def _require_table(node: exp.Table, relations: Set[str]) -> None:
 
 
 def _in_sight(node: exp.Expr) -> set[str]:
-    """The common table expressions that a table's name may mean: those of the queries around it; in their list, those before."""
+    """Return the common table expressions to which a table's name may refer: those of the enclosing queries, and
+    within their list only the preceding ones.
+    """
     names: set[str] = set()
     below: exp.Expr = node
     while (above := below.parent) is not None:

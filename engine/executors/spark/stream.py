@@ -1,4 +1,4 @@
-"""A fragment under way on Spark: its job, and the receiver of the rows that its tasks send or its driver collects."""
+"""A running fragment on Spark: its job, and the receiver of the rows that its tasks send or its driver collects."""
 
 from __future__ import annotations
 
@@ -38,8 +38,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class StreamServices:
-    """Services of an executor for its streams. port: where tasks connect. call: runs a short call to the JVM. sent: what tasks have
-    sent to this member. forget: told of a stream that has been closed."""
+    """The services that an executor provides to its streams. port: the port to which tasks connect. call: runs a short
+    call to the JVM. sent: totals of what tasks have sent to this member. forget: called with a stream that has been
+    closed.
+    """
 
     port: TaskPort
     spooler: Spooler
@@ -51,9 +53,10 @@ class StreamServices:
 
 
 class SparkStream:
-    """A fragment under way on Spark: its job, and the receiver of its rows (`engine.contracts.batch_stream.BatchStream`).
+    """A running fragment on Spark: its job, and the receiver of its rows
+    (`engine.contracts.batch_stream.BatchStream`).
 
-    job: what Spark does for it. operators: what the job counted, after its end, if that was wanted.
+    job: Spark's job for it. operators: the profile of the job after its end, if it was requested.
     """
 
     engine_name: Final = "spark"
@@ -116,7 +119,7 @@ class SparkStream:
 
     async def _close(self) -> None:
         self._services.port.unregister(self._channel)
-        # At once, and not when the receiver is closed.
+        # Begun at once, without waiting for the close of the receiver.
         cancel = asyncio.ensure_future(self._services.call(self._cancel_job)) if self.job.is_running else None
         await closed_in_turn(
             self._receiver.close,

@@ -1,7 +1,8 @@
-"""Tables as Spark sees them: frames of their rows, columns in storage types; `engine.executors.spark.views` makes views of them.
+"""Tables in Spark: DataFrames of their rows, with columns in storage types. `engine.executors.spark.views` makes views
+of them.
 
-Parquet is read with the types its files have (Spark converts next to nothing while reading) and cast to the declared ones; text
-formats are read as strings and cast, so that a malformed value is an error and never a silent null.
+Parquet is read with the types of its files (Spark converts next to nothing while reading) and cast to the declared
+types. Text formats are read as strings and cast, so that a malformed value is an error and never a silent null.
 
 Source of the type names: `engine.sql.trees.storage_types`. The casts are Spark's, in ANSI mode, as column expressions.
 """
@@ -62,7 +63,7 @@ _NATURAL: Final[dict[pa.DataType, str]] = {
 
 
 def read_table(session: SparkSession, table: Table) -> DataFrame:
-    """A table's rows, its columns under their own names in storage types."""
+    """Return a table's rows, with columns under their own names in storage types."""
     if not table.files:
         return session.createDataFrame([], st.StructType([_empty_field(column) for column in table.columns]))
     if table.lake == "spark":
@@ -104,15 +105,16 @@ def _parquet(session: SparkSession, table: Table) -> DataFrame:
         value = _from_parquet(column, physical.field(column.name).type, column.name in int96)
         columns.append(_to_storage_type(value, column.type, natural).alias(column.name))
     if table.storage is not None:
-        # A view hides the metadata of the relation below it. What a query does not ask for is not made.
+        # A view hides the metadata columns of the relation below it. Columns that a query does not use are not computed.
         columns += [f.col("_metadata.file_path").alias(VIEW_FILE), f.col("_metadata.row_index").alias(VIEW_ROW)]
     frame = _reader(session, table).schema(st.StructType(fields)).parquet(*table.files)
     return frame.select(*columns)
 
 
 def _lake(session: SparkSession, table: Table) -> DataFrame:
-    """Files that may lack columns, which are null then. What they hold for each is told by the table's log, which the columns'
-    types are from (`engine.lakes.state`)."""
+    """Read files that may lack columns, which are null then. The types of the files' columns come from the table's
+    log, from which the columns' types are derived (`engine.lakes.state`).
+    """
     folders = table.partition_by
     fields = [st.StructField(c.name, st.StringType()) if c.name in folders else _empty_field(c) for c in table.columns]
     frame = _reader(session, table).schema(st.StructType(fields)).parquet(*table.files)
@@ -122,19 +124,21 @@ def _lake(session: SparkSession, table: Table) -> DataFrame:
 
 
 def _reader(session: SparkSession, table: Table) -> DataFrameReader:
-    """A reader that finds the columns which folders say, as text."""
+    """Return a reader that takes partition columns from the names of folders, as text."""
     base = partitions.spark_base(table) if table.partition_by else None
     return session.read if base is None else session.read.option("basePath", base)
 
 
 def _int96_columns(file: pq.ParquetFile) -> frozenset[str]:
-    """The columns with the old Parquet timestamps, which Spark reads as instants and everyone else as UTC wall clock."""
+    """Return the columns with the old Parquet timestamps, which Spark reads as instants and all other readers as UTC
+    wall clock.
+    """
     columns = (file.schema.column(i) for i in range(len(file.schema)))
     return frozenset(column.path for column in columns if column.physical_type == "INT96")
 
 
 def _natural(typ: pa.DataType, column: TableColumn) -> str:
-    """The Spark type that a Parquet column of that Arrow type is to be read with."""
+    """Return the Spark type with which a Parquet column of that Arrow type is read."""
     if typ in _NATURAL:
         return _NATURAL[typ]
     if pa.types.is_decimal(typ):
@@ -158,7 +162,7 @@ def _natural(typ: pa.DataType, column: TableColumn) -> str:
 
 
 def _from_parquet(column: TableColumn, typ: pa.DataType, int96: bool) -> Column:
-    """The column's value where Spark's reading is not yet the declared type's value."""
+    """Return the column's value, converted where the value that Spark reads is not yet that of the declared type."""
     value = f.col(_quote(column.name))
     if int96:
         return value if column.type.pg is t.TIMESTAMPTZ else _wall_clock(f.unix_micros(value))
@@ -173,7 +177,7 @@ def _from_parquet(column: TableColumn, typ: pa.DataType, int96: bool) -> Column:
 
 
 def _wall_clock(micros: Column) -> Column:
-    """Microseconds since 1970 as a TIMESTAMP_NTZ."""
+    """Convert microseconds since 1970 to a TIMESTAMP_NTZ."""
     return f.timestamp_add("MICROSECOND", micros, f.lit("1970-01-01 00:00:00").cast("timestamp_ntz"))
 
 
@@ -200,7 +204,9 @@ def _text(session: SparkSession, table: Table) -> DataFrame:
 
 
 def _csv_options(table: Table) -> dict[str, str]:
-    """Spark's options for the table's own (file_fdw's names), and what the local engine's sniffer finds for the others."""
+    """Return Spark's options for the table's own (file_fdw's names), with those that the local engine's sniffer finds
+    for the others.
+    """
     for name in table.options:
         if name not in _CSV_OPTIONS:
             raise FeatureNotSupported(f'not supported: option "{name}" of a CSV file in Spark')
@@ -217,12 +223,14 @@ def _sniff_csv(file: str) -> dict[str, str]:
 
 
 def _character(sniffed: str) -> str:
-    """A quote or escape character; the sniffer says NUL or nothing where the file has none, and then it does not matter."""
+    """Return a quote or escape character. The sniffer returns NUL or nothing if the file has none, and then it does
+    not matter.
+    """
     return '"' if sniffed in ("", "\0", "(empty)") else sniffed
 
 
 def _to_storage_type(value: Column, typ: SqlType, natural: str) -> Column:
-    """A value of Spark type `natural` in the storage type of `typ`."""
+    """Convert a value of Spark type `natural` to the storage type of `typ`."""
     if typ.pg is t.TIME and natural == "string":
         return _clock(value)
     if typ.pg is t.array_of(t.TIME) and natural == "array<string>":
@@ -234,7 +242,7 @@ def _to_storage_type(value: Column, typ: SqlType, natural: str) -> Column:
 
 
 def _clock(text: Column) -> Column:
-    """A time's microseconds."""
+    """Return the microseconds of a time of day."""
     clock = f.unix_micros(f.concat(f.lit("1970-01-01 "), text, f.lit("Z")).cast("timestamp"))
     return f.when(text.startswith("24:00:00"), f.lit(_DAY_MICROS)).otherwise(clock)
 

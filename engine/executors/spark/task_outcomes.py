@@ -1,6 +1,7 @@
-"""The ends of a stream's tasks, as Spark knows them: asked for where a stream was lost, or has ended and the next one waits.
+"""The outcomes of a stream's tasks, as Spark reports them. Spark is asked when a stream was lost, and when a stream
+has ended and the next one waits for it.
 
-`engine.exchange.receive` has the reasons, under "Attempts" and "Confirmed counts".
+`engine.exchange.receive` gives the reasons, under "Attempts" and "Confirmed counts".
 """
 
 from __future__ import annotations
@@ -21,17 +22,17 @@ from wire.mesh.messages import Open
 if TYPE_CHECKING:
     from engine.executors.spark.session import SparkRuntime
 
-#: Between two looks at how a task has ended: the first and the longest.
+#: Pauses between two lookups of a task's outcome: the first and the longest.
 _LOOK_SECONDS: Final = 0.01
 _LOOK_SECONDS_MAX: Final = 0.2
 _TASK_ENDED: Final = ("SUCCESS", "FAILED", "KILLED")
 
 
 class TaskOutcomes:
-    """See the module's docstring. Used on the loop's thread.
+    """Looks up the outcomes of a stream's tasks; see the module's docstring. Used on the event loop's thread.
 
-    call: runs a short call to the JVM. is_running: whether the stream's job runs. receiver: the stream's, told of what is found;
-    set by the stream before the job begins.
+    call: runs a short call to the JVM. is_running: whether the stream's job runs. receiver: the stream's receiver,
+    which is informed of the outcomes; the stream sets it before the job begins.
     """
 
     receiver: Receiver
@@ -49,19 +50,21 @@ class TaskOutcomes:
         self._lookups: set[asyncio.Task[None]] = set()
 
     def end(self) -> None:
-        """Ask no more."""
+        """Begin no more lookups."""
         self._over.set()
 
     async def wait_ended(self) -> None:
-        """Wait for the questions that were asked before `end`."""
+        """Wait for the lookups that were begun before `end`."""
         await wait_out(*self._lookups)
 
     def explain_lost(self, opening: Open, consumed: bool) -> None:
-        """A task failed under way. If that is the query's own fault, trying again is of no use."""
+        """Look up why a task failed. If the query itself caused the failure, a retry is useless and the query fails
+        with that error.
+        """
         self._look_up(self._explain(opening.attempt, consumed))
 
     def accept_ended(self, opening: Open) -> None:
-        """A task has ended its stream. Whether it has succeeded, Spark knows."""
+        """Look up whether a task that has ended its stream has succeeded, and accept the stream if so."""
         self._look_up(self._accept(opening))
 
     def _look_up(self, work: Coroutine[Any, Any, None]) -> None:
@@ -70,7 +73,7 @@ class TaskOutcomes:
         lookup.add_done_callback(self._lookups.discard)
 
     async def _accept(self, opening: Open) -> None:
-        """Accept the stream when its task has succeeded. Otherwise the job's counts decide."""
+        """Accept the stream when its task has succeeded. Otherwise the row counts of the job decide."""
         pause = _LOOK_SECONDS
         while not self._over.is_set() and self._is_running():
             status = await self._call(functools.partial(_status, self._runtime, opening.attempt))

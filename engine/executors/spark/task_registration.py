@@ -14,7 +14,7 @@ from engine.planner.codegen.task_functions import ERROR, VALUE
 
 
 def register(session: SparkSession, function: TaskFunction) -> None:
-    """Make a temporary function of it. Its time zone is the session's."""
+    """Register the function as a temporary function of the session, with the session's time zone."""
     time_zone = session.conf.get("spark.sql.session.timeZone")
     assert time_zone is not None, "each session has one"
     value: DataType = _parse_datatype_string(function.returns)

@@ -1,9 +1,9 @@
-"""Temporary views in Spark under `storage.relation_name`, over the frames of `engine.executors.spark.tables` and
+"""Temporary views in Spark named `storage.relation_name`, over the DataFrames of `engine.executors.spark.tables` and
 `engine.executors.spark.scanning`; and temporary functions (`engine.executors.spark.function_task`).
 
-A view is made once per session and version of a table; it holds Spark's list of the files and their schema, so that a
-repeated query asks the file system nothing. Where another member chose the name and cannot see the files, a name may come to
-stand for a later version: then the view is replaced, and what was analysed before keeps the old one.
+A view is made once per session and version of a table. It holds Spark's list of the files and their schema, so a
+repeated query does not ask the file system. Where another member chose the name and cannot see the files, a name may
+come to stand for a later version. The view is then replaced, and statements that were analysed before keep the old one.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from engine.planner.codegen.task_function import TaskFunction
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-#: What a statement has a name for.
+#: The objects that a statement refers to by name.
 Named = Table | Scan | TaskFunction
 
 _VIEWS_MAX: Final = 500
@@ -37,7 +37,8 @@ class Views:
         self._functions: WeakKeyDictionary[SparkSession, OrderedDict[str, None]] = WeakKeyDictionary()
 
     def require(self, session: SparkSession, named: Mapping[str, Named]) -> None:
-        """Make sure that the session has a view of each relation, by that name; of a table, of that version. And each function.
+        """Create the views and functions that the session lacks: a view for each relation under that name, of a table
+        in that version, and each function.
 
         Raises SqlError for files that cannot be read.
         """

@@ -1,7 +1,7 @@
-"""Code of a Spark task: it sends its partition to the receivers and leaves a small summary as the job's result.
+"""Code of a Spark task that sends its partition to the receivers and returns a small summary as the job's result.
 
-Imported in Spark's Python workers, where its start counts in the time to a query's first row: it needs Arrow, msgspec and the
-wire, and of PySpark only the task's context. The driver's side is `engine.executors.spark.executor` and
+Spark's Python workers import this module, and its import time adds to the time to a query's first row. It needs Arrow,
+msgspec and `wire`, and from PySpark only the task's context. The driver's side is `engine.executors.spark.executor` and
 `engine.executors.spark.production`.
 """
 
@@ -23,7 +23,7 @@ from wire.dataclass import dataclass
 if TYPE_CHECKING:
     import duckdb
 
-#: The summary: a row for each stream that was opened, or that its receiver had from an earlier attempt: then its rows were counted
+#: The summary: a row for each stream that was opened, or that its receiver had from an earlier attempt, whose rows were counted
 #: and not sent.
 SUMMARY_SCHEMA: Final = "receiver int, partition int, rows bigint, bytes bigint, batches bigint, stalls bigint"
 _COUNTED: Final = ("rows", "bytes", "batches", "stalls")
@@ -34,14 +34,15 @@ _SUMMARY: Final = pa.schema(
 
 @dataclass(frozen=True, slots=True)
 class SendPartition:
-    """Sends one partition's batches over the streams of an edge, one a receiver.
+    """Sends one partition's batches over the streams of an edge, one to each receiver.
 
-    edges: how to reach each receiver; None: it wants nothing. always: open streams even for a partition without rows, as an
-    ordered reader must hear of each in its turn. parting: DuckDB's statement over the relation `part` whose only column is the
-    number of each row's receiver, in the order of the rows (hash router); None: every row goes to every receiver. base: added
-    to the partition's number: where this producer's share of the edge's numbers begins.
+    edges: how to reach each receiver; None: that receiver wants nothing. always: open streams even for a partition
+    without rows, because an ordered reader must hear of each partition in its turn. parting: DuckDB's statement over
+    the relation `part`, whose only column is the number of each row's receiver, in the order of the rows (hash router);
+    None: every row goes to every receiver. base: the number that is added to the partition's number, at which this
+    producer's share of the edge's numbers begins.
 
-    The task ends early when no receiver wants more.
+    The task ends early when no receiver wants more rows.
     """
 
     edges: tuple[Edge | None, ...]
@@ -50,7 +51,7 @@ class SendPartition:
     base: int = 0
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        # The member imports this module for what it sends to tasks, before it has PySpark.
+        # The member imports this module before PySpark, because of the objects that it sends to tasks.
         from pyspark import TaskContext
 
         task = TaskContext.get()
@@ -73,7 +74,7 @@ class SendPartition:
 
 
 class _ToAll:
-    """The single and the mirror router."""
+    """The single router and the mirror router."""
 
     def __init__(self, receivers: int) -> None:
         self._receivers = range(receivers)
@@ -83,10 +84,10 @@ class _ToAll:
 
 
 class _ByHash:
-    """The hash router, by the same function as in the members' own engine."""
+    """The hash router, which uses the same function as the members' own engine."""
 
     def __init__(self, statement: str, receivers: int) -> None:
-        # Imported where it is needed: most tasks part nothing, and each worker would pay for it.
+        # Imported only where it is needed: most tasks do not split rows, and each worker would pay for the import.
         import duckdb
 
         self._statement = statement
@@ -107,14 +108,14 @@ def _router(parting: str | None, receivers: int) -> _ToAll | _ByHash:
 
 
 def idle(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Sends nothing: a job of it has started a Python worker, which stays for the next one."""
+    """Read all batches and send nothing. A job with this function starts Python workers, which stay for the next job."""
     for _batch in batches:
         pass
     yield _summary(0, {})
 
 
 def sent_by(summaries: Iterable[pa.RecordBatch]) -> Sent:
-    """Add up a job's summaries."""
+    """Add up the summaries of a job."""
     rows: defaultdict[int, dict[int, int]] = defaultdict(dict)
     totals = dict.fromkeys(_COUNTED, 0)
     for row in pa.Table.from_batches(summaries, _SUMMARY).to_pylist():

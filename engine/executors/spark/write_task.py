@@ -1,12 +1,14 @@
-"""Code of a Spark task that writes into a table: a MUTATE's sink over its partition, which leaves its intents as the result.
+"""Code of a Spark task that writes into a table: the sink of a MUTATE over the task's partition. It returns its
+intents as the result.
 
-Rows are judged, counted and written here as a member would (`engine.writers.sink`), so they never leave the executor. The
-job's result is a row for each task: how many rows changed, and the files. Only what such a row names is ever committed: of a task
-that was tried again, or twice at a time, Spark takes one attempt's result, and the initiator removes the files of the others
-with the statement's folder (`engine.statements.dml.tasks`).
+Rows are checked, counted and written here as a member would do it (`engine.writers.sink`), so they never leave the
+executor. The job's result is one row per task: the number of changed rows, and the files. Only files that such a row
+names are ever committed. Of a task that was retried or ran twice at the same time, Spark takes the result of one
+attempt, and the initiator removes the files of the others with the statement's folder (`engine.statements.dml.tasks`).
 
-Imported in Spark's Python workers only by tasks that write, which costs them Arrow's Parquet and the sink. The table comes as
-the plan says it, by PySpark's own closures; types are compared by identity everywhere, so they travel as their OIDs or definitions.
+Spark's Python workers import this module only for tasks that write, because it costs them Arrow's Parquet and the sink.
+The table travels as a part of the plan, in PySpark's own closures. Types are compared by identity everywhere, so they
+travel as their OIDs or definitions.
 """
 
 from __future__ import annotations
@@ -35,7 +37,7 @@ from wire.types import pg_types as t
 from wire.types.text_settings import OutputSettings
 from wire.types.user_types import type_heard, type_told
 
-#: Rows and bytes that the sink is given at once: Spark's batches are small, so that a first row need not wait.
+#: Rows and bytes per batch for the sink: Spark's own batches are small, so that a first row need not wait.
 _BATCH_ROWS: Final = 1 << 16
 _BATCH_BYTES: Final = 16 << 20
 
@@ -44,7 +46,9 @@ copyreg.pickle(t.PgType, lambda typ: (type_heard, (type_told(typ),)))
 
 
 def rules(plan: Mutate) -> Mutate:
-    """Return the part of a MUTATE that a task has to know: neither how its rows are found, nor which files there are."""
+    """Return the part of a MUTATE that a task needs: without the plan that finds its rows, and without the table's
+    files.
+    """
     assert plan.table.storage is not None, "a stored table"
     storage = replace(plan.table.storage, added=(), removed=())
     table = replace(plan.table, files=(), storage=storage, query=None)
@@ -53,8 +57,9 @@ def rules(plan: Mutate) -> Mutate:
 
 @dataclass(frozen=True, slots=True)
 class WritePartition:
-    """Writes one partition's batches. plan: its `rules`. folder: the statement's (`StagingArea`). schema: Arrow IPC schema
-    message of the carriers. output: how values are written in messages."""
+    """Writes one partition's batches. plan: the MUTATE's `rules`. folder: the statement's (`StagingArea`). schema: the
+    Arrow IPC schema message of the carriers. output: the settings with which values are written in messages.
+    """
 
     plan: Mutate
     folder: str
@@ -63,7 +68,7 @@ class WritePartition:
 
     @property
     def parted_by(self) -> tuple[int, ...]:
-        """Return the positions of the input's columns that the table is partitioned by."""
+        """The positions of the input's columns by which the table is partitioned."""
         table = self.plan.table
         assert table.storage is not None, "a stored table"
         index = {column.id: number for number, column in enumerate(self.plan.input.columns)}

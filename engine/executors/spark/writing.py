@@ -1,5 +1,6 @@
-"""The driver's side of writing: the job of a frame whose last stage writes, with our sink (`engine.executors.spark.write_task`)
-or with Spark's own writer of Parquet files, which needs no Python."""
+"""The driver's side of writing: the job of a DataFrame whose last stage writes, with Sluice's sink
+(`engine.executors.spark.write_task`) or with Spark's own Parquet writer, which needs no Python.
+"""
 
 from __future__ import annotations
 
@@ -17,21 +18,22 @@ from engine.writers.write_result import INTENTS_ON_SPARK, Written, written_by
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-#: Bytes of a row group: Spark's tasks keep one each in the JVM's heap.
+#: The size of a row group in bytes: each of Spark's tasks keeps one in the JVM's heap.
 _GROUP_BYTES: Final = 64 << 20
 
 
 def write_parquet(frame: DataFrame, names: Sequence[str], folder: Path) -> None:
-    """Run the job that writes a frame's rows into Parquet files in a new folder, its columns under these names; blocks until it has
-    ended."""
+    """Run the job that writes a DataFrame's rows into Parquet files in a new folder, with columns of these names.
+    Blocks until it has ended.
+    """
     writer = frame.toDF(*names).write.option("parquet.block.size", _GROUP_BYTES)
     writer = writer.option("mapreduce.fileoutputcommitter.marksuccessfuljobs", "false")
     writer.parquet(f"file://{folder}", compression="snappy")
 
 
 def write_frame(frame: DataFrame, task: WritePartition) -> Written:
-    """Run the job that writes a frame's rows; blocks until it has ended."""
-    # On the job's thread, for which Spark has been started: PySpark is there.
+    """Run the job that writes a DataFrame's rows. Blocks until it has ended."""
+    # This runs on the job's thread, for which Spark has been started, so PySpark can be imported.
     from pyspark.sql.pandas.types import to_arrow_schema
     from pyspark.sql.udf import _create_udf
     from pyspark.util import PythonEvalType
@@ -40,7 +42,7 @@ def write_frame(frame: DataFrame, task: WritePartition) -> Written:
 
     schema = pa.ipc.read_schema(pa.py_buffer(task.schema))
     if any(pa.types.is_list(typ) for typ in schema.types):
-        # How many dimensions arrays have, Spark alone knows.
+        # Only Spark knows the number of dimensions of arrays.
         task = replace(task, schema=match_dimensions(schema, to_arrow_schema(frame.schema)).serialize().to_pybytes())
     frame = _rebalance(frame.toDF(*(f"c{i}" for i in range(len(frame.columns)))), task.parted_by)
     udf = _create_udf(task, INTENTS_ON_SPARK, PythonEvalType.SQL_MAP_ARROW_ITER_UDF, "write", deterministic=False)
@@ -49,8 +51,10 @@ def write_frame(frame: DataFrame, task: WritePartition) -> Written:
 
 
 def _rebalance(frame: DataFrame, places: Sequence[int]) -> DataFrame:
-    """The rows of each partition of the table side by side in as few tasks as their number asks for: Spark's REBALANCE brings them
-    together, many small partitions into one task and a large one into several; sorted, a task has one file open at a time."""
+    """Bring the rows of each partition of the table together, in as few tasks as their number requires. Spark's
+    REBALANCE combines many small partitions in one task and splits a large one over several; the rows are sorted, so
+    that a task has one file open at a time.
+    """
     from pyspark.sql import functions as f
 
     columns = [f.col(frame.columns[place]) for place in places]

@@ -14,6 +14,7 @@ from engine.common.sql_type import SqlType
 from engine.contracts.executor import OutputColumn
 from engine.contracts.output_cast import carrier_schema
 from engine.contracts.query_id import EngineName
+from engine.planner.codegen.point_read import PointRead
 from engine.planner.codegen.scan import Scan
 from engine.planner.codegen.task_function import TaskFunction
 from engine.sql.trees.printed import PrintedStatement
@@ -36,6 +37,7 @@ class CompiledFragment:
     parameters: the number and type of each parameter that remains in the statement, by its name there.
     values_in_row: whether the statement reads the values of these from a relation
         (`engine.sql.trees.parameters.VALUES_ROW`).
+    point_read: the same query as a search for values, if it has that form (`engine.planner.codegen.point_read`).
     """
 
     engine: EngineName
@@ -49,6 +51,7 @@ class CompiledFragment:
     printed: PrintedStatement | None = None
     parameters: Mapping[str, tuple[int, SqlType]] = field(default_factory=dict)
     values_in_row: bool = False
+    point_read: PointRead | None = None
 
     @functools.cached_property
     def schema(self) -> pa.Schema:

@@ -21,6 +21,7 @@ from engine.planner.codegen.guarded_subqueries import guard_subqueries
 from engine.planner.codegen.interruptible import watched_inputs
 from engine.planner.codegen.join_equalities import place_equalities
 from engine.planner.codegen.many_subqueries import require_plannable
+from engine.planner.codegen.point_read import describe_point_read
 from engine.planner.codegen.relations import query
 from engine.planner.codegen.scope import Bindings, Compilation, Scope
 from engine.planner.codegen.task_functions import check_places
@@ -38,6 +39,7 @@ def compile_plan(plan: Node, engine: EngineName, bindings: Bindings) -> Compiled
 
     Raises Unsupported for what the engine cannot do, SqlError for what is wrong already (LIMIT -1).
     """
+    given = plan
     compilation = Compilation(engine, bindings, query, render)
     tables = _tables(plan)
     compilation.of_catalog = are_in_memory(tables)
@@ -69,6 +71,7 @@ def compile_plan(plan: Node, engine: EngineName, bindings: Bindings) -> Compiled
         functions=compilation.functions,
         parameters=parameters,
         values_in_row=values_in_row,
+        point_read=describe_point_read(given, compilation),
     )
 
 

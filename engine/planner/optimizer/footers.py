@@ -100,6 +100,14 @@ def row_groups(file: str, table: Table) -> tuple[RowGroup, ...]:
     return known
 
 
+def known_footers(table: Table) -> Iterator[tuple[str, FileStamp | None, tuple[RowGroup, ...] | None]]:
+    """Yield each file of a table, its stamp if it may be replaced under its name, and its row groups; None if they are
+    not known. Reads no file.
+    """
+    for key in _keys(table, table.files):
+        yield *key, _FOOTERS.find(key)
+
+
 def read_footers(table: Table) -> None:
     """Read unknown footers of a table, once for a plan: all of a small table, some of a large one. May block. A file
     that cannot be read is skipped: the error is raised to the caller that needs its footer.

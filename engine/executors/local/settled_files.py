@@ -1,0 +1,32 @@
+"""The state of files that may be replaced under their names: what is cached of a file is keyed by it."""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import Final, NamedTuple
+
+#: A file that changed a moment ago may change again within one tick of the file system's clock (milliseconds).
+_SETTLED_NS: Final = 2_000_000_000
+
+
+class FileState(NamedTuple):
+    """size: bytes. changed: the time of the last change in nanoseconds. inode: the file's."""
+
+    size: int
+    changed: int
+    inode: int
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether a later change of the file will show in its state."""
+        return time.time_ns() - self.changed >= _SETTLED_NS
+
+
+def state_of(file: str) -> FileState | None:
+    """Return the state of a file; None where it cannot be looked at."""
+    try:
+        status = os.stat(file)
+    except OSError:
+        return None
+    return FileState(status.st_size, status.st_mtime_ns, status.st_ino)
