@@ -54,5 +54,5 @@ class Maintenance:
 
 
 def pages_of(size: int) -> int:
-    """Return how many of PostgreSQL's pages hold so many bytes."""
+    """Return how many of PostgreSQL's pages hold `size` bytes."""
     return -(-size // PAGE_BYTES)

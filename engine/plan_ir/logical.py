@@ -1,12 +1,13 @@
 """The logical plan: the RFC's aggregators (CockroachDB distributed SQL, "Logical model and logical plans").
 
-Each node consumes logical streams and produces one; nothing here says where or in how many pieces it runs. Nodes are
-immutable. Names are the seed's: TABLE READER, EVALUATOR, JOIN, SET OPERATION, AGGREGATOR, SORT, LIMIT, FINAL, MUTATE.
+Each node consumes logical streams and produces one; a logical plan does not say where, or in how many pieces, a node
+runs. Nodes are immutable. Names are the seed's: TABLE READER, EVALUATOR, JOIN, SET OPERATION, AGGREGATOR, SORT, LIMIT,
+FINAL, MUTATE.
 
 **Ordering** is not a node at first: `Limit` and `Root` have an ordering *requirement*, readers may have a *guarantee*,
-and every node has an ordering *characterisation* (`Node.ordering`), from its inputs' guarantees to its output's. The three
-stages of `engine.planner.optimizer` preserve orderings, insert `Sort` where a requirement is not met, and relax what nobody
-needs.
+and every node has an ordering *characterisation* (`engine.planner.optimizer.ordering`), from its inputs' guarantees to
+its output's. The three stages of `engine.planner.optimizer` preserve orderings, insert `Sort` where a requirement is
+not met, and remove sorts that nobody needs.
 
 **Columns** have statement-wide ids; a node's `columns` is its output schema. A node may refer to columns of an enclosing
 query (a correlated subquery, a lateral join): those are its free columns (`engine.plan_ir.free_columns`).

@@ -6,11 +6,11 @@ Vocabulary (network-protocol seed, 3.4; CockroachDB RFC, "From logical to physic
   a member. The root fragment has one instance, on the initiator, and feeds the portal; it has no output.
 - an **edge** is an exchange between two fragments: an output **router** at the producer, an input **synchronizer** at the
   consumer. It carries a **stream** for each pair of a producing and a consuming instance.
-- a **split** is what one reader instance reads of a table: a file or whole row groups of one.
+- a **split** is the part of a table that one reader instance reads: a file or whole row groups of one.
 
-Inside a fragment `Receive` stands where rows come from an edge, and a `TableReader` with `reader` set reads the splits of
-its instance instead of the whole table. Everything else of the fragment's tree is the logical plan's, so one compiler
-(`engine.planner.codegen`) serves both.
+Inside a fragment, `Receive` stands where rows come from an edge, and a `TableReader` with `reader` set reads the splits
+of its instance instead of the whole table. All other nodes of the fragment's tree are the logical plan's, so one
+compiler (`engine.planner.codegen`) serves both.
 """
 
 from __future__ import annotations

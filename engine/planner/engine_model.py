@@ -74,7 +74,7 @@ class EngineSpeed:
     writers: float = math.inf
 
     def estimate(self, work: PlanWork, cores: float) -> Expected:
-        """Estimate the seconds for this work on so many cores."""
+        """Estimate the seconds for this work on `cores` cores."""
         cores = max(cores, _CORES_MIN)
         shared = (work.read / self.read + work.rows / self.row) / cores
         given = (
@@ -137,7 +137,7 @@ class EngineModel:
         return self.spark.estimate(work, self.spark_cores)
 
     def over_members(self, count: int) -> EngineModel:
-        """Return the model in which the local engines of so many members share the work."""
+        """Return the model in which the local engines of `count` members share the work."""
         return replace(self, local_cores=self.local_cores * count, local_memory=self.local_memory * count)
 
     def decide(self, work: PlanWork) -> Verdict:

@@ -6,9 +6,8 @@ has enough.
 
 Where a table's files can be dealt out so that each instance's rows precede the next one's, a LIMIT over that order
 reads the instances in turn, most often only the first. So does a LIMIT over groups by that column, since no two
-instances have a group in common. Without a LIMIT the instances are not read in turn: then all of them had better work
-at once. Whether a SORT is needed at all is decided once it is known who reads what
-(`engine.planner.optimizer.file_order`).
+instances have a group in common. Without a LIMIT all instances work at once instead. Whether a SORT is needed at all is
+decided once the splits of each instance are known (`engine.planner.optimizer.file_order`).
 
 A Limit without a count only states that its rows have an order, which they keep.
 """

@@ -243,7 +243,7 @@ def _without_statistics(node: Node, rows: float) -> Estimate:
 
 
 def _of_rows(node: Node, rows: float, below: Estimate | None) -> Estimate:
-    """Return the estimate of so many rows whose columns pass through from below."""
+    """Return an estimate of `rows` rows, whose columns pass through from below."""
     rows = max(rows, 1)
     values = below.distinct if below is not None else {}
     distinct = {column.id: min(values.get(column.id, rows), rows) for column in node.columns}

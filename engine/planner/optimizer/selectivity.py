@@ -92,7 +92,7 @@ class Known:
 
 
 def bits_as_values(size: int, rows: float) -> float:
-    """Return how many equally frequent values would take so many bytes for so many rows."""
+    """Return how many equally frequent values would take `size` bytes for `rows` rows."""
     return math.exp2(min(8 * size / max(rows, 1), 60))
 
 
