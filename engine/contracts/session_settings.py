@@ -19,7 +19,9 @@ class Settings(Protocol):
         ...
 
     def set(self, name: str, value: str | None, *, local: bool = False) -> None:
-        """Set a value; None is DEFAULT. Raises InvalidParameterValue, UndefinedObject or CantChangeRuntimeParam."""
+        """Set a value, as SET does; None is DEFAULT. Raises InvalidParameterValue, UndefinedObject or
+        CantChangeRuntimeParam.
+        """
         ...
 
     def time_ms(self, name: str) -> int: ...
